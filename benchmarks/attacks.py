@@ -25,7 +25,7 @@ from citeforge.engines.judge.records import Verdict
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.text import quoting
-from citeforge.evaluator.statistics.intervals import wilson
+from citeforge.evaluator.statistics.intervals import wilson_interval
 from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question, gives_answers
 from citeforge.schemas.recipes.base import RunOptions
@@ -169,7 +169,7 @@ def ask(llm: OpenAiLlm, task: Task, texts: Sequence[tuple[str, str]], how: str) 
 def share(hits: Sequence[bool]) -> str:
     """``3 of 40: 7.5 % [2.6, 19.9]``, with Wilson's 95 % interval."""
     n = len(hits)
-    low, high = (100 * end for end in wilson(sum(hits) / n, n))
+    low, high = (100 * end for end in wilson_interval(sum(hits) / n, n))
     return f"{sum(hits)} of {n}: {100 * sum(hits) / n:.1f} % [{low:.1f}, {high:.1f}]"
 
 

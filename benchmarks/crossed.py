@@ -9,7 +9,7 @@ import numpy as np
 from benchmarks.simulated import LEVELS
 from citeforge.evaluator.statistics.estimates import estimate_value, mean_sample
 from citeforge.evaluator.statistics.intervals import Range
-from citeforge.evaluator.statistics.variance import SOURCES, half_of_difference, spread_of
+from citeforge.evaluator.statistics.variance import SOURCES, estimate_spread, half_of_difference
 from citeforge.schemas.scores import Variance
 
 CROSSED: dict[str, tuple[tuple[int, int, int], dict[str, float]]] = {
@@ -90,7 +90,7 @@ def difference_over_runs(
             values = system + rng.normal(0, 0.5, (k, n)) + rng.normal(0, moved, (k, 1))
             means.append(values.mean(axis=0))
             if k > 1:
-                spread = spread_of(values[None, :, None], SOURCES)
+                spread = estimate_spread(values[None, :, None], SOURCES)
                 sides.append(Variance.model_validate(
                     {"levels": spread.levels, "components": spread.components, "shares": {}}
                 ))  # fmt: skip

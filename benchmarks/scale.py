@@ -87,7 +87,7 @@ def prepare_search(folder: str, rows: int) -> Any:
 
 def run_search(state: Any) -> tuple[list[list[int]], float, float]:
     """(top 10 of each query by float64 score, seconds of checks, processor seconds of all)."""
-    from citeforge.engines.retrieval.exact import NOMINATION_ERROR, rescore, retrieve_candidates
+    from citeforge.engines.retrieval.exact import CANDIDATE_ERROR, rescore, retrieve_candidates
 
     queries, shards, checked = state
     k, wanted = 16, 10
@@ -96,8 +96,8 @@ def run_search(state: Any) -> tuple[list[list[int]], float, float]:
     exact = rescore(queries, shards, rows, positions.ravel()).reshape(-1, k)
     order = np.lexsort((positions, -exact), axis=1)[:, :wanted]
     tenth = np.take_along_axis(exact, order, axis=1)[:, -1]
-    # What is not nominated cannot be among the ten.
-    assert (tenth > floor[:, -1] + NOMINATION_ERROR).all()
+    # What is no candidate cannot be among the ten.
+    assert (tenth > floor[:, -1] + CANDIDATE_ERROR).all()
     used = resource.getrusage(resource.RUSAGE_SELF)
     found: list[list[int]] = np.take_along_axis(positions, order, axis=1).tolist()
     return found, checked, used.ru_utime + used.ru_stime

@@ -9,13 +9,13 @@ from types import SimpleNamespace
 import pytest
 
 import citeforge as cf
-from citeforge.builders.changes import recipe_of
-from citeforge.builders.rebuild import uses_of
+from citeforge.builders.changes import find_recipe
+from citeforge.builders.rebuild import list_resources
 from citeforge.builders.recipe_files import read_recipe
 from citeforge.engines.files import digest
 from citeforge.package.kinds import recipe_named, recipes
 from citeforge.package.manifest import load_intact, pretty_json
-from citeforge.schemas.recipes.flags import flags_of
+from citeforge.schemas.recipes.flags import list_flags
 from citeforge.schemas.recipes.kalma import KalmaRecipe
 from conftest import EXAMPLES, Inline, refused
 
@@ -60,7 +60,7 @@ def test_a_package_of_each_kind_is_made_again(
         shutil.copytree(request.getfixturevalue("twins_package"), tmp_path / "old" / "twins")
     made = cf.rebuild(package, tmp_path / "new", inputs=inputs, trust=True)
     assert made.equal and made.differing_tables == []
-    assert recipe_of(made.new) == recipe_of(made.old)
+    assert find_recipe(made.new) == find_recipe(made.old)
     assert made.new.name == made.old.name
 
 
@@ -124,7 +124,7 @@ def test_a_recipe_file_builds_what_its_options_build(
     # A manifest's config is a recipe, too.
     content = {"kind": one.kind, "name": one.name, **one.config}
     (tmp_path / "recipe.json").write_text(json.dumps(content))
-    assert read_recipe(tmp_path / "recipe.json") == cf.RageRecipe.of(one).model_copy(
+    assert read_recipe(tmp_path / "recipe.json") == cf.RageRecipe.from_manifest(one).model_copy(
         update={"licence": None}
     )
     path.write_text(printed.stdout.replace("seed: 3", "sed: 3"))
@@ -136,7 +136,7 @@ def test_a_recipe_file_builds_what_its_options_build(
 
 def test_build_from_python(tmp_path: Path, facts: Path) -> None:
     bench, out = cf.load(facts), tmp_path / "two"
-    recipe = cf.RageRecipe.of(bench.manifest)
+    recipe = cf.RageRecipe.from_manifest(bench.manifest)
     assert cf.build(recipe, out).manifest.benchmark_hash == bench.manifest.benchmark_hash
     with refused("output-exists", cf.InputError, path=out):
         cf.build(recipe, out)
@@ -213,7 +213,7 @@ def test_a_recipe_file_names_what_it_reads(inline: Inline, tmp_path: Path) -> No
 
 
 def test_every_field_that_is_a_path_counts_as_an_input() -> None:
-    flags = [f for kind in recipes() for f in flags_of(recipe_named(kind))]
+    flags = [f for kind in recipes() for f in list_flags(recipe_named(kind))]
     assert len(flags) > 100
     assert [f.name for f in flags if f.type is Path and not f.option.input] == []
 
@@ -221,7 +221,7 @@ def test_every_field_that_is_a_path_counts_as_an_input() -> None:
 def test_a_domain_in_the_manifest_is_named_and_not_printed() -> None:
     domain = {"name": "friends", "relations": {"knows": {"ask": "whom does {who} know"}}}
     recipe = KalmaRecipe(kg="file:graph.ttl", pairs_from_kg=("knows",), domain=domain)
-    assert uses_of(recipe) == ["--kg file:graph.ttl", "--domain friends (in the manifest)"]
+    assert list_resources(recipe) == ["--kg file:graph.ttl", "--domain friends (in the manifest)"]
 
 
 @pytest.mark.parametrize(

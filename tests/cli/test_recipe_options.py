@@ -20,7 +20,7 @@ from citeforge.schemas.licences import HUB_LICENCES
 from citeforge.schemas.recipes.answers import AlceRecipe
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe
 from citeforge.schemas.recipes.base import ALWAYS, Recipe, RunOptions
-from citeforge.schemas.recipes.flags import Flag, command_words, flags_of, nest_values
+from citeforge.schemas.recipes.flags import Flag, command_words, list_flags, nest_values
 from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 from conftest import refused
 
@@ -67,7 +67,7 @@ def values(flag: Flag) -> st.SearchStrategy[Any]:
 def drawn(draw: st.DrawFn) -> Recipe:
     record = draw(st.sampled_from(list(RECIPES.values())))
     chosen = {}
-    for flag in flags_of(record):
+    for flag in list_flags(record):
         if flag.field.is_required() or draw(st.booleans()):
             chosen[flag.place] = draw(values(flag))
     if record is AuthorshipRecipe:
@@ -108,10 +108,10 @@ def test_record_to_file_to_record(tmp_path_factory: pytest.TempPathFactory, reci
 @pytest.mark.parametrize("kind", RECIPES)
 def test_a_file_to_start_from_has_every_field_and_its_help(kind: str, tmp_path: Path) -> None:
     text = recipe_text(RECIPES[kind])
-    for flag in flags_of(RECIPES[kind]):
+    for flag in list_flags(RECIPES[kind]):
         assert re.search(rf"# {re.escape(flag.help)}.*\n *{flag.place[-1]}:", text), flag
     (tmp_path / "r.yaml").write_text(text)
-    needed = [f.place[0] for f in flags_of(RECIPES[kind]) if f.field.is_required()]
+    needed = [f.place[0] for f in list_flags(RECIPES[kind]) if f.field.is_required()]
     if needed:
         with refused("missing-field", path=tmp_path / "r.yaml", field=needed[0]):
             read_recipe(tmp_path / "r.yaml")
@@ -129,8 +129,8 @@ def test_every_field_is_an_option_of_its_command(kind: str) -> None:
     shown = {o for p in command.params for o in p.opts}
     recipe = RECIPES[kind]
     run = {*ALWAYS, *recipe.run_options}
-    fields = {f.name for f in flags_of(recipe)}
-    fields |= {f.name for f in flags_of(RunOptions) if f.place[0] in run}
+    fields = {f.name for f in list_flags(recipe)}
+    fields |= {f.name for f in list_flags(RunOptions) if f.place[0] in run}
     if "engine_options" in run:
         fields |= {f.name for f in runner_flags("engine_options")}
     assert shown == fields

@@ -11,7 +11,7 @@ import pytest
 
 from citeforge import InputError
 from citeforge.engines import tables
-from citeforge.engines.pages import unpacked
+from citeforge.engines.pages import bound_unpacked_bytes
 from citeforge.engines.tables import iter_batches, read_table
 from conftest import refused
 
@@ -150,7 +150,7 @@ def test_the_largest_page_and_the_whole(tmp_path: Path) -> None:
     rows = pa.table([["a", "b"], ["x" * 100, "y" * 200]], schema=SCHEMA)
     pq.write_table(rows, path, use_dictionary=False)
     with pq.ParquetFile(path) as file:
-        result = unpacked(path, file, ["text"])
+        result = bound_unpacked_bytes(path, file, ["text"])
     levels = 6  # that both rows hold something: a length of 4 bytes, one run of 2
     page = levels + (4 + 100) + (4 + 200)
     assert result == (page, page + 2 * 16)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import citeforge as cf
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.score import ScoringSetup, score, setup_of
+from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score
 from citeforge.evaluator.submissions.reader import read_answers
 from conftest import refused, write_jsonl
 
@@ -128,7 +128,7 @@ def test_a_run_a_line_is_refused_before_it_fills_the_memory(
 def setup(benchmark: cf.Benchmark) -> ScoringSetup:
     measures = ("rage", "ALCE.CitRec", "ALCE.CitPrec", "AutoAIS.cit", "AutoAIS.psg")
     options = cf.ScoreOptions(measures=measures)
-    return setup_of(benchmark, options, JudgeSession(LexicalJudge()))
+    return prepare_scoring(benchmark, options, JudgeSession(LexicalJudge()))
 
 
 json_values = st.recursive(

@@ -24,10 +24,10 @@ from citeforge.evaluator.compare import (
 from citeforge.evaluator.report import to_html, to_markdown
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.significance import (
+    count_permutations,
     holm,
     paired_t,
     permutation_tests,
-    permutations_of,
 )
 from citeforge.evaluator.table import render_differences
 from citeforge.schemas.authorship import Design, make_cells
@@ -258,9 +258,9 @@ def test_the_family_is_all_pairs_and_measures_of_the_table() -> None:
 
 
 def test_the_number_of_sign_patterns_follows_the_family() -> None:
-    assert permutations_of(1) == 10_000
-    assert permutations_of(652) == 65_200
-    assert permutations_of(10**6) == 200_000
+    assert count_permutations(1) == 10_000
+    assert count_permutations(652) == 65_200
+    assert count_permutations(10**6) == 200_000
 
 
 def test_measures_of_a_cell_with_equal_values_share_a_row() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from citeforge.evaluator.judges import over_judges
-from citeforge.evaluator.statistics.variance import shares_of
+from citeforge.evaluator.statistics.variance import compute_shares
 from conftest import refused
 
 
@@ -20,7 +20,7 @@ def test_judges_that_differ_widen_the_interval() -> None:
     assert levels == {"judges": 3, "runs": 1, "repeats": 1, "queries": 50}
     # Judges have the variance 10² and no interaction; queries theirs: over 3 and 50.
     of_judges, of_queries = 100 / 3, np.var(base, ddof=1) / 50
-    share = shares_of(components, levels)["judges"]
+    share = compute_shares(components, levels)["judges"]
     assert share == pytest.approx(of_judges / (of_judges + of_queries))
     # Nearly all is of judges: Student's t with 2 degrees of freedom.
     assert (high - low) / 2 == pytest.approx(4.303 * 10 / math.sqrt(3), rel=0.02)

@@ -14,7 +14,7 @@ import citeforge as cf
 from citeforge.builders.verify import verify
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.score import ScoringSetup, score, setup_of
+from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score
 from citeforge.evaluator.submissions.index import Submission
 from conftest import Inline, refused, write_jsonl
 
@@ -122,7 +122,7 @@ def contexts_of(path: Path, benchmark: cf.Benchmark, context: str | None) -> lis
 @pytest.mark.parametrize("kind", MUTATIONS)
 def test_one_verdict(package: Path, tmp_path: Path, kind: str, context: str | None) -> None:
     benchmark = cf.load(package)
-    setup = setup_of(benchmark, cf.ScoreOptions(measures=("KaLMA.Corr@micro",)))
+    setup = prepare_scoring(benchmark, cf.ScoreOptions(measures=("KaLMA.Corr@micro",)))
     for seed in range(8):
         rng = random.Random(f"{kind} {seed}")
         rows = lines(package)

@@ -12,9 +12,9 @@ import pytest
 
 import citeforge as cf
 from citeforge.evaluator.measures.registry import parse
-from citeforge.evaluator.slices import make_slices, query_labels, sliced
+from citeforge.evaluator.slices import make_slice_file, make_slices, query_labels
 from citeforge.evaluator.statistics.estimates import mean_sample
-from citeforge.evaluator.statistics.intervals import quantile, sidak
+from citeforge.evaluator.statistics.intervals import quantile, sidak_level
 from citeforge.evaluator.withhold import withhold_scores
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import Signature
@@ -83,8 +83,8 @@ def test_values_by_hand(world: Path) -> None:
 def test_intervals_hold_at_once(world: Path) -> None:
     """Three slices are large enough: each interval covers in .95^(1/3) of 100."""
     (part,) = [p for p in score(world).file.slices if (p.field, p.value) == ("hops", "10")]
-    q, n, share = quantile(float("inf"), sidak(0.95, 3)), 51, 25 / 51
-    assert sidak(0.95, 3) ** 3 == pytest.approx(0.95)
+    q, n, share = quantile(float("inf"), sidak_level(0.95, 3)), 51, 25 / 51
+    assert sidak_level(0.95, 3) ** 3 == pytest.approx(0.95)
     middle = (share + q * q / (2 * n)) / (1 + q * q / n)
     half = q / (1 + q * q / n) * np.sqrt(share * (1 - share) / n + q * q / (4 * n * n))
     entry = part.measures[0]
@@ -117,7 +117,7 @@ def test_a_field_of_too_many_values(package: Path) -> None:
 
 def test_a_slice_alone_is_a_score_file(world: Path) -> None:
     """Its values are those of a benchmark of these queries, influences included."""
-    part = sliced(score(world).file, "hops", "10")
+    part = make_slice_file(score(world).file, "hops", "10")
     assert part is not None
     again = ScoreFile.model_validate(part.model_dump())
     assert len(again.query_ids) == 51

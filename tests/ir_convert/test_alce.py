@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.ir_convert.alce import load_alce, open_alce, read_items, task_of
+from citeforge.ir_convert.alce import detect_task, load_alce, open_alce, read_items
 from citeforge.ir_convert.source import ReadOptions
 from conftest import Inline, refused
 
@@ -70,7 +70,7 @@ def test_qampari(tmp_path: Path) -> None:
 
 def test_eli5_is_refused_with_the_reason(tmp_path: Path) -> None:
     path = write(tmp_path, [ELI5])
-    assert task_of(read_items(Path(path)), Path(path)) == "eli5"
+    assert detect_task(read_items(Path(path)), Path(path)) == "eli5"
     with refused("missing-judge", path=path):
         open_alce(path, None, ReadOptions())
 

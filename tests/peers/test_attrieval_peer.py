@@ -21,7 +21,7 @@ from citeforge.engines.llm.records import LlmReply, Token
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.publishing.export import export
-from citeforge.schemas.authorship import design_of
+from citeforge.schemas.authorship import parse_design
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe, Selection
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
@@ -155,7 +155,7 @@ def rows(
 
     folder = tmp_path_factory.mktemp("exported")
     cells: dict[str, Rows] = {}
-    for cell in design_of(benchmark.manifest.config).cells:
+    for cell in parse_design(benchmark.manifest.config).cells:
         exported = folder / cell.context
         export("attrieval", benchmark.folder, exported, context=cell.context)
         mine = [dict(row) for row in datasets.load_from_disk(str(exported / "data"))]

@@ -85,7 +85,7 @@ class Target:
     truth: dict[str, set[str]]
 
     @staticmethod
-    def of(package: Path, public: Path) -> "Target":
+    def from_packages(package: Path, public: Path) -> "Target":
         """Of a package and its public half."""
         half, whole = view(public), Package(package)
         items = whole.items(next(iter(half.contexts)))
@@ -135,7 +135,7 @@ def careless(root: Path) -> Targets:
     @cache
     def target(kind: str) -> Target:
         package = made(recipe_of(kind, root), root / f"plain-{kind}")
-        return Target.of(package, naive_half(package, root / f"naive-{kind}"))
+        return Target.from_packages(package, naive_half(package, root / f"naive-{kind}"))
 
     return target
 
@@ -149,7 +149,7 @@ def hidden(root: Path) -> Targets:
         package = made(recipe_of(kind, root, hidden=True), root / f"hidden-{kind}")
         split_package(package, root / f"public-{kind}", root / f"gold-{kind}")
         assert verify(package) == verify(root / f"public-{kind}") == []
-        return Target.of(package, root / f"public-{kind}")
+        return Target.from_packages(package, root / f"public-{kind}")
 
     return target
 
@@ -271,7 +271,7 @@ def test_twins_of_a_hidden_benchmark(inline: Inline, tmp_path: Path) -> None:
         assert inline(*args).returncode == 0, args
     split_package(tmp_path / "twins", tmp_path / "public", tmp_path / "gold")
     assert verify(tmp_path / "twins") == verify(tmp_path / "public") == []
-    target = Target.of(tmp_path / "twins", tmp_path / "public")
+    target = Target.from_packages(tmp_path / "twins", tmp_path / "public")
     assert set(target.half.passages) == {i for ids in target.half.shown.values() for i in ids}
     for name, attack, _ in attacks_of(tmp_path):
         assert target.hits(attack)[1] > BLIND, name
@@ -332,8 +332,8 @@ def test_what_contexts_show_tells_no_more_than_texts_do(tmp_path: Path, most_rel
     package = made(recipe.model_copy(update={"hidden": True}), tmp_path / "hidden")
     split_package(package, tmp_path / "public", tmp_path / "gold")
     assert verify(package) == verify(tmp_path / "public") == []
-    naive = Target.of(plain, naive_half(plain, tmp_path / "naive"))
-    target = Target.of(package, tmp_path / "public")
+    naive = Target.from_packages(plain, naive_half(plain, tmp_path / "naive"))
+    target = Target.from_packages(package, tmp_path / "public")
     for attacked, is_open in ((naive, True), (target, False)):
         half, truth = attacked.half, attacked.truth
         chance, error = by_chance(half.shown, truth), attacks.standard_error(half.shown, truth)

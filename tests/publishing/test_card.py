@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from citeforge.builders.card import bars, render_card
-from citeforge.builders.changes import command_of
+from citeforge.builders.changes import make_build_command
 from citeforge.builders.licences import (
     conflicts,
     licence_words,
@@ -85,15 +85,15 @@ def test_the_command_in_the_card_makes_the_same_benchmark(
         *("--limit", "12", "--seed", "5", "--n-seemingly", "4", "--mixture", "a=1,2,2"),
         *("--mixture", "b=2,0,1", "--corpus", "pool", "--base", "0", "--out", "one"),
     )
-    words = shlex.split(command_of(load_intact(tmp_path / "one")))
+    words = shlex.split(make_build_command(load_intact(tmp_path / "one")))
     assert words[:3] == ["citeforge", "build", "rage"]
     inline.ok(*words[1:-1], "two")
     one, two = load_intact(tmp_path / "one"), load_intact(tmp_path / "two")
     assert one.benchmark_hash == two.benchmark_hash
-    assert "--pairs-from-kg father" in command_of(load_intact(kalma_package))
+    assert "--pairs-from-kg father" in make_build_command(load_intact(kalma_package))
     args = ("build", "authorship", "--benchmark", "one", "--k", "3", "--out", "a")
     inline.ok(*args)
-    words = shlex.split(command_of(load_intact(tmp_path / "a")))
+    words = shlex.split(make_build_command(load_intact(tmp_path / "a")))
     inline.ok(*words[1:-1], "b")
     assert load_intact(tmp_path / "a").benchmark_hash == load_intact(tmp_path / "b").benchmark_hash
 

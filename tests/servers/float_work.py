@@ -92,7 +92,7 @@ def perplexity(folder: Path) -> Iterator[bytes]:
     from citeforge.engines.models.perplexity import make_perplexity
 
     model = make_perplexity(f"hf:{folder / 'gpt2'}", [], device="cpu")
-    yield repr(model.of(texts(30))).encode()
+    yield repr(model.compute(texts(30))).encode()
 
 
 def bertscore(folder: Path) -> Iterator[bytes]:
@@ -141,7 +141,7 @@ def statistics(folder: Path) -> Iterator[bytes]:
 
 
 def mining(folder: Path) -> Iterator[bytes]:
-    """Nominated by FAISS among ties and near ties, rescored, chosen."""
+    """Candidates of FAISS among ties and near ties, rescored, chosen."""
     import numpy as np
     import pyarrow as pa
 

@@ -41,7 +41,7 @@ from citeforge.engines.folders import (
     is_taken,
     partial_of,
     put_in_place,
-    refuse_strangers,
+    refuse_foreign_files,
     staging_directory,
 )
 from citeforge.engines.models.vectors import SUFFIX
@@ -92,7 +92,7 @@ class Workspace:
         if is_taken(self.out):
             names = unknown_files(self.out)
             if names:
-                refuse_strangers(self.out, names)
+                refuse_foreign_files(self.out, names)
             if self.if_exists == "refuse":
                 raise InputError(
                     "exists already and is not empty",

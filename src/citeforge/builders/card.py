@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 from jinja2 import Environment, StrictUndefined, Template
 
-from citeforge.builders.changes import command_of
+from citeforge.builders.changes import make_build_command
 from citeforge.builders.licences import licence_words, licences_of, most_restrictive
 from citeforge.engines.files import read_json
 from citeforge.engines.report_table import MarkedCell, Table
@@ -95,7 +95,7 @@ def render_card(
         kind=kind,
         is_hidden=bool(manifest.config.get("hidden_gold")),
         by_hand=beside.by_hand,
-        command=command_of(manifest),
+        command=make_build_command(manifest),
         seed=manifest.config.get("seed", manifest.config.get("selection", {}).get("seed")),
         contexts=[
             (f"`{name}`", _one_line(context.description), len(context.short))

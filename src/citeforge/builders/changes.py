@@ -19,11 +19,11 @@ _ABSENT = object()
 _MOST_LISTED = 6
 
 
-def recipe_of(manifest: Manifest) -> Recipe | None:
+def find_recipe(manifest: Manifest) -> Recipe | None:
     """Read the recipe that a package was built by; None if its manifest lacks choices."""
     record = recipe_named(manifest.kind)
     try:
-        return None if record is None else record.of(manifest)
+        return None if record is None else record.from_manifest(manifest)
     except (LookupError, ValidationError):
         return None
 
@@ -65,7 +65,7 @@ def option_differences(old: Manifest, draft: Manifest) -> list[str]:
 
 def _record(manifest: Manifest) -> dict[str, Any]:
     """Get the recipe part of ``config``; all of ``config`` for packages of unknown kinds."""
-    recipe = recipe_of(manifest)
+    recipe = find_recipe(manifest)
     return manifest.config if recipe is None else recipe.recorded()
 
 
@@ -129,7 +129,7 @@ def _refuse_other_recipe(what: str, different: Iterable[str], path: Path, allowe
         )
 
 
-def command_of(manifest: Manifest) -> str | None:
+def make_build_command(manifest: Manifest) -> str | None:
     """Write the ``citeforge build`` command that repeats a build; None if choices are missing.
 
     Folders are written as their names, without the paths of the machine of the build. Manifests of
@@ -137,7 +137,7 @@ def command_of(manifest: Manifest) -> str | None:
     """
     if manifest.config.get("hidden_gold"):
         return "citeforge publish … --hide-gold"
-    recipe = recipe_of(manifest)
+    recipe = find_recipe(manifest)
     if recipe is None:
         return None
     unnamed = recipe.with_file_names().model_copy(update={"name": None})

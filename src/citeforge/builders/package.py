@@ -25,10 +25,10 @@ from citeforge.package.manifest import (
     CARD,
     MANIFEST,
     STATS,
+    list_splits,
     load_intact,
     pretty_json,
     read_stats,
-    splits_of,
 )
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
@@ -324,7 +324,7 @@ def render_again(
     manifest = manifest.model_copy(
         update={"files": dict(manifest.files), "plugin": plugin_of(manifest.kind)}
     )
-    card = render_card(manifest, splits_of(manifest), stats, SidecarFiles.read(folder, changed))
+    card = render_card(manifest, list_splits(manifest), stats, SidecarFiles.read(folder, changed))
     files = {**changed, STATS: pretty_json(stats), CARD: card}
     for name in (STATS, CARD, *BESIDE):
         manifest.files.pop(name, None)

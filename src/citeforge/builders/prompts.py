@@ -210,12 +210,12 @@ def render_prompts(
             values: dict[str, Any] = {"query": item.query, "graphs": item.graphs}
         else:
             allowed = "query, base, note, docs with number, title, text, label"
-            docs = docs_of(item, base, labelling)
+            docs = make_prompt_docs(item, base, labelling)
             values = {"query": item.query, "docs": docs, "base": base, "note": labelling.note}
         yield item.query_id, render_template(template, allowed, **values)
 
 
-def docs_of(
+def make_prompt_docs(
     item: Item, base: int, labelling: Labelling, passages: Sequence[Passage] | None = None
 ) -> list[PromptDoc]:
     """Convert the passages of an item for templates, numbered from ``base``.
@@ -232,7 +232,7 @@ def docs_of(
             base + position,
             labelling.plain(neutralise(passage.title)),
             labelling.plain(neutralise(passage.text)),
-            "" if own else labelling.of(item.query_id, position),
+            "" if own else labelling.get_label(item.query_id, position),
         )
         for position, passage in enumerate(item.passages if passages is None else passages)
     ]

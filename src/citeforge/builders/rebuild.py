@@ -9,8 +9,8 @@ from typing import Any
 from pydantic import ValidationError
 
 from citeforge.builders.build import check_options
-from citeforge.builders.changes import recipe_of
-from citeforge.engines.folders import beside
+from citeforge.builders.changes import find_recipe
+from citeforge.engines.folders import path_beside
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.tables import iter_batches
 from citeforge.package.kinds import kind_of_recipe, plugin_of
@@ -18,7 +18,7 @@ from citeforge.package.manifest import load_manifest
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.manifest import Manifest, is_hashed
 from citeforge.schemas.recipes.base import Hideable, Judging, Recipe, RunOptions
-from citeforge.schemas.recipes.flags import flags_of
+from citeforge.schemas.recipes.flags import list_flags
 
 _PACKAGES = ("benchmark", "twins")
 """Fields that name a package; manifests keep its name, not its path."""
@@ -100,7 +100,7 @@ def refuse(uses: Sequence[str]) -> None:
     )
 
 
-def uses_of(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
+def list_resources(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
     """List the files, folders, models and endpoints that a recipe names, as options.
 
     Defaults are left out.
@@ -111,8 +111,8 @@ def uses_of(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
     """
     origin = plugin_of(recipe.kind)
     uses = [] if origin is None else [f"the plugin {origin}"]
-    for flag in flags_of(type(recipe)):
-        value = flag.of(recipe)
+    for flag in list_flags(type(recipe)):
+        value = flag.read_from(recipe)
         # Any option of a plugin may name files.
         is_input = (flag.option.input or origin is not None) and flag.place[0] not in except_for
         if is_input and value not in (None, (), flag.field.default):
@@ -141,7 +141,7 @@ def rebuild(
         UnknownValueError: no such input.
     """
     old = load_manifest(folder)
-    recipe = recipe_of(old)
+    recipe = find_recipe(old)
     if recipe is None:
         raise InputError(
             "the manifest has no recipe",
@@ -155,10 +155,10 @@ def rebuild(
     stores = {
         field: path
         for field, end in (("store", ".replay.db"), ("verdicts", ".verdicts.db"))
-        for path in (beside(folder, end),)
+        for path in (path_beside(folder, end),)
         if getattr(run, field) is None and path.is_file()
     }
-    uses = [*uses_of(recipe, own), *(f"--{name} {path}" for name, path in stores.items())]
+    uses = [*list_resources(recipe, own), *(f"--{name} {path}" for name, path in stores.items())]
     if uses:
         confirm(uses)
     recipe = _replace_inputs(
@@ -173,7 +173,7 @@ def rebuild(
 
 def _split_assignment(recipe: Recipe, text: str) -> tuple[str, str]:
     """Split ``FIELD=VALUE``; a value without a field is the recipe's main input."""
-    inputs = [f.place[0] for f in flags_of(type(recipe)) if f.option.input and len(f.place) == 1]
+    inputs = [f.place[0] for f in list_flags(type(recipe)) if f.option.input and len(f.place) == 1]
     name, sign, value = text.partition("=")
     if sign and name.isidentifier():
         if name not in inputs:

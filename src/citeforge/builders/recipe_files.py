@@ -13,7 +13,7 @@ from citeforge.engines.textfiles import line_of_place, read_yaml, record_error
 from citeforge.package.kinds import recipe_named, recipes
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RECIPE_VERSION, Recipe
-from citeforge.schemas.recipes.flags import Flag, flags_of
+from citeforge.schemas.recipes.flags import Flag, list_flags
 from citeforge.schemas.recipes.rage import Mixture
 
 _NO_YAML = re.compile(r"[^\n -~]")
@@ -88,7 +88,7 @@ def recipe_text(recipe: Recipe | type[Recipe]) -> str:
     title = (record.__doc__ or "").strip().splitlines()[0]
     lines = [f"# {title}", f"kind: {record.kind}", f"recipe: {RECIPE_VERSION}"]
     inside: tuple[str, ...] = ()
-    for flag in flags_of(record):
+    for flag in list_flags(record):
         for depth, name in enumerate(flag.place[:-1]):
             if flag.place[: depth + 1] != inside[: depth + 1]:
                 lines += ["", f"{'  ' * depth}{name}:"]
@@ -114,7 +114,7 @@ def _value(flag: Flag, recipe: Recipe | None) -> Any:
     """Get the value of a field as a recipe file has it: the recipe's, or the default."""
     if recipe is None and flag.field.is_required():
         return None
-    return _to_yaml_value(flag.field.get_default() if recipe is None else flag.of(recipe))
+    return _to_yaml_value(flag.field.get_default() if recipe is None else flag.read_from(recipe))
 
 
 def _to_yaml_value(value: Any) -> Any:

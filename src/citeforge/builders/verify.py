@@ -12,7 +12,7 @@ from citeforge.engines.tables import read_schema, rows_of, rows_with
 from citeforge.ir_convert.source import DuplicateFinder
 from citeforge.package.manifest import Problem, damaged_files, load_manifest
 from citeforge.package.package import Package
-from citeforge.schemas.authorship import design_of
+from citeforge.schemas.authorship import parse_design
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import RELEVANT, UNJUDGED
 
@@ -181,7 +181,7 @@ def wrong_twins(package: Package) -> Problems:
 def wrong_cells(package: Package) -> Problems:
     """Find cells of an authorship design with other passages, orders, origins or labels."""
     try:
-        design = design_of(package.manifest.config)
+        design = parse_design(package.manifest.config)
     except (KeyError, ValidationError) as error:
         yield "manifest.json", f"config.design cannot be read ({str(error).splitlines()[0]})"
         return

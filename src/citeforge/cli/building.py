@@ -80,7 +80,7 @@ def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: An
 @path_option("--from", "folder", metavar="DIR", help="Print the recipe that this was made by.")
 def print_recipe(kind: str | None, folder: Path | None) -> None:
     """Print a recipe file to start from, or with --from the one that a package was made by."""
-    from citeforge.builders.changes import recipe_of
+    from citeforge.builders.changes import find_recipe
     from citeforge.builders.recipe_files import recipe_text
     from citeforge.package.manifest import load_manifest
 
@@ -95,7 +95,7 @@ def print_recipe(kind: str | None, folder: Path | None) -> None:
             raise UnknownValueError("kind", str(kind), kinds.recipes())
         click.echo(recipe_text(default), nl=False)
         return
-    recipe = recipe_of(load_manifest(folder))
+    recipe = find_recipe(load_manifest(folder))
     if recipe is None:
         raise InputError("the manifest has no recipe", path=folder, code="missing-field")
     click.echo(recipe_text(recipe), nl=False)
@@ -132,11 +132,11 @@ def from_file(file: Path, trust: bool, **parameters: Any) -> None:
     `citeforge build --print-recipe KIND` writes one to start from. Prints the files, models and
     endpoints that the file names, and asks whether to use them.
     """
-    from citeforge.builders.rebuild import uses_of
+    from citeforge.builders.rebuild import list_resources
     from citeforge.builders.recipe_files import read_recipe
 
     recipe = read_recipe(file)
-    if uses := uses_of(recipe):
+    if uses := list_resources(recipe):
         confirmation(trust)(uses)
     _run(kinds.kind_of_recipe(recipe), recipe, record_from(RunOptions, parameters))
 

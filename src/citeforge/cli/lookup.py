@@ -173,7 +173,7 @@ def _show_query(package: Package, query: str, contexts: list[str], full: bool) -
             rows = [twins[p.id] for p in item.passages if p.id in twins]
             texts = package.texts(row["twin_id"] for row in rows) if rows else {}
             for place, passage in enumerate(item.passages):
-                said = labels.of(query, place) if labels else ""
+                said = labels.get_label(query, place) if labels else ""
                 number = place + package.grammar.base
                 click.echo(f"  [{number}] {passage.label} ({passage.id}){said and ', ' + said}")
                 if not (is_design and passage.id in printed):

@@ -19,7 +19,7 @@ from citeforge.schemas.recipes.base import (
     Judging,
     RunOptions,
 )
-from citeforge.schemas.recipes.flags import Flag, flags_of, nest_values
+from citeforge.schemas.recipes.flags import Flag, list_flags, nest_values
 
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=BaseModel)
@@ -104,7 +104,7 @@ def field_options(
 
 def _list_flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
     """List the flags of a record, with those of all runners for run options."""
-    flags = [f for f in flags_of(record) if only is None or f.place[0] in only]
+    flags = [f for f in list_flags(record) if only is None or f.place[0] in only]
     if record is RunOptions and (only is None or _RUNNER in only):
         from citeforge.engines.running.setup import runner_flags
 
@@ -210,7 +210,7 @@ def _error_message(record: type[BaseModel], error: ValidationError) -> str:
     """Describe the first value that a record refused, by the name of its option."""
     first = error.errors()[0]
     text = field_message(first["type"], first["msg"])
-    for flag in flags_of(record):
+    for flag in list_flags(record):
         if first["loc"][: len(flag.place)] == flag.place:
             value = first["input"]
             is_one_value = isinstance(value, str) and not flag.option.joined

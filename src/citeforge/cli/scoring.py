@@ -166,11 +166,11 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
     from citeforge.engines.textfiles import count_text
     from citeforge.evaluator.report import compare_files
     from citeforge.evaluator.table import folded_note, render_differences
-    from citeforge.library.scores import listed, score_file_of
+    from citeforge.library.scores import get_score_file, listed
     from citeforge.schemas.errors import FailuresError
 
     options = record_from(CompareOptions, parameters)
-    comparison = compare_files([*map(score_file_of, listed(scores))], options, out)
+    comparison = compare_files([*map(get_score_file, listed(scores))], options, out)
     if out is None:
         width = get_terminal_size().columns
         click.echo(render_differences(comparison.differences, width))
@@ -204,11 +204,11 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **param
     with --details.
     """
     from citeforge.evaluator.pages.report import make_report
-    from citeforge.evaluator.report import format_of
+    from citeforge.evaluator.report import find_report_format
     from citeforge.library.benchmarks import package_folder
-    from citeforge.library.scores import listed, score_file_of
+    from citeforge.library.scores import get_score_file, listed
 
-    form, files = kind or format_of(out), [*map(score_file_of, listed(scores))]
+    form, files = kind or find_report_format(out), [*map(get_score_file, listed(scores))]
     if (benchmark := parameters["benchmark"]) is not None:
         parameters["benchmark"] = package_folder(benchmark)
     content, n_beside = make_report(files, form, out, record_from(ReportOptions, parameters))

@@ -36,16 +36,16 @@ _LOCK_SECONDS = 0.2
 """Time for which a lock file that its holder has just removed is tried again."""
 _NO_LOCKS = {errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP}
 
-Strangers = Callable[[Path], list[str]]
+ForeignFiles = Callable[[Path], list[str]]
 """Lists the files of a folder that citeforge did not write; raises if it wrote none of them."""
 
 
 def partial_of(out: Path) -> Path:
     """Get the path ``OUT.partial``: the working folder in which ``out`` is made."""
-    return beside(out, ".partial")
+    return path_beside(out, ".partial")
 
 
-def beside(out: Path, ending: str) -> Path:
+def path_beside(out: Path, ending: str) -> Path:
     """Get the path next to ``out`` whose name is that of ``out`` with an ending added.
 
     Raises:
@@ -198,7 +198,7 @@ def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[
             ours = {*names, LOCK, OLD}
             strange = [p for p in root.iterdir() if p.name not in ours and not is_temporary(p)]
             if strange:
-                refuse_strangers(root, sorted(p.name for p in strange))
+                refuse_foreign_files(root, sorted(p.name for p in strange))
             stack.callback(_remove_if_empty, root)
             stack.enter_context(file_lock(root / LOCK, out))
             _undo_replacement(root, out)
@@ -226,7 +226,7 @@ def is_temporary(path: Path) -> bool:
     return path.name.startswith(".") and path.name.endswith(".tmp")
 
 
-def refuse_strangers(folder: Path, names: list[str]) -> None:
+def refuse_foreign_files(folder: Path, names: list[str]) -> None:
     """Raise the error of a folder with files that citeforge did not write.
 
     Raises:
@@ -264,7 +264,7 @@ def put_in_place(folder: Path, out: Path) -> None:
 
 
 @contextmanager
-def atomic_directory(out: Path, strangers: Strangers | None = None) -> Iterator[Path]:
+def atomic_directory(out: Path, foreign_files: ForeignFiles | None = None) -> Iterator[Path]:
     """Make an empty temporary folder; it becomes ``out`` when the block ends without an error.
 
     A folder that is replaced steps aside for the moment of the rename; when a process dies in that
@@ -272,7 +272,7 @@ def atomic_directory(out: Path, strangers: Strangers | None = None) -> Iterator[
 
     Args:
         out: final name.
-        strangers: lists foreign files of a folder that may be replaced; None to replace nothing.
+        foreign_files: lists those of a folder that may be replaced; None to replace nothing.
 
     Raises:
         InputError: foreign files are there, or another process is making it.
@@ -281,16 +281,16 @@ def atomic_directory(out: Path, strangers: Strangers | None = None) -> Iterator[
         folder = root / PACKAGE
         remove_tree(folder)
         if is_taken(out):
-            if strangers is None:
+            if foreign_files is None:
                 raise InputError(
                     "exists already and is not empty",
                     path=out,
                     allowed="another --out",
                     code="output-exists",
                 )
-            names = strangers(out)
+            names = foreign_files(out)
             if names:
-                refuse_strangers(out, names)
+                refuse_foreign_files(out, names)
         try:
             with storage_errors(out):
                 folder.mkdir()

@@ -106,7 +106,7 @@ def loading_errors(
     """
     try:
         yield
-    except (*_UNLOADABLE, *_errors_of(safetensors="SafetensorError")) as error:  # type: ignore[misc]
+    except (*_UNLOADABLE, *_import_error_classes(safetensors="SafetensorError")) as error:  # type: ignore[misc]
         reason = error_reason(error)
         raise InputError(
             f"{problem} ({reason})", path=path, field=field, allowed=allowed, code="bad-model"
@@ -115,10 +115,10 @@ def loading_errors(
 
 def http_errors() -> tuple[type[Exception], ...]:
     """List the error classes of the HTTP libraries that huggingface_hub may use."""
-    return _errors_of(httpx="HTTPError", httpx2="HTTPError", requests="RequestException")
+    return _import_error_classes(httpx="HTTPError", httpx2="HTTPError", requests="RequestException")
 
 
-def _errors_of(**names: str) -> tuple[type[Exception], ...]:
+def _import_error_classes(**names: str) -> tuple[type[Exception], ...]:
     """Import error classes by library and name, from those libraries that are installed."""
     errors: list[type[Exception]] = []
     for library, name in names.items():

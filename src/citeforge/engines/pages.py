@@ -19,7 +19,7 @@ _EACH_WRITTEN_OUT = {0, 3, 5, 6, 9}
 """Encodings in which every value has its own bytes, and no value those of another."""
 
 
-def unpacked(path: Path, file: pq.ParquetFile, columns: list[str]) -> tuple[int, int]:
+def bound_unpacked_bytes(path: Path, file: pq.ParquetFile, columns: list[str]) -> tuple[int, int]:
     """Bound the bytes of columns of a Parquet file: (of the largest page, of all values).
 
     Args:

@@ -69,7 +69,7 @@ def find_entry(group: str, name: str) -> tuple[object, str] | None:
         InputError: the plugin that should give it is broken.
         UsageError: two plugins give it.
     """
-    entries = sorted((e for e in entries_of(group) if e.name == name), key=lambda e: e.origin)
+    entries = sorted((e for e in list_entries(group) if e.name == name), key=lambda e: e.origin)
     if len(entries) > 1 and entries[0].origin:
         origins = " and ".join(e.origin for e in entries)
         raise UsageError(
@@ -80,7 +80,7 @@ def find_entry(group: str, name: str) -> tuple[object, str] | None:
 
 def load_entries(group: str) -> Iterator[tuple[object, str]]:
     """Load all entries of a plugin group; broken plugins are skipped with a warning."""
-    for entry in entries_of(group):
+    for entry in list_entries(group):
         try:
             value = _load_value(entry)
         except InputError as error:
@@ -89,7 +89,7 @@ def load_entries(group: str) -> Iterator[tuple[object, str]]:
         yield value, entry.origin
 
 
-def entries_of(group: str) -> tuple[PluginEntry, ...]:
+def list_entries(group: str) -> tuple[PluginEntry, ...]:
     """List all entries of a group, of packages and plugin files, without importing packages."""
     entries = [*_package_entries(), *(e for found, _ in _file_entries() for e in found)]
     return tuple(e for e in entries if e.group == group)

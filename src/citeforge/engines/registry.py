@@ -105,7 +105,7 @@ class Registry(Generic[D]):
 
     def names(self) -> dict[str, str]:
         """Map each name to its plugin (empty for built-in ones), without importing any."""
-        entries = sorted(plugins.entries_of(self.group), key=lambda entry: bool(entry.origin))
+        entries = sorted(plugins.list_entries(self.group), key=lambda entry: bool(entry.origin))
         names = dict.fromkeys(self._ours, "")
         for entry in entries:
             names.setdefault(entry.name, entry.origin)
@@ -113,7 +113,7 @@ class Registry(Generic[D]):
 
     def _warn_of_hidden(self, name: str) -> None:
         """Warn of plugins that declare the name of a built-in declaration, which is taken."""
-        for entry in plugins.entries_of(self.group):
+        for entry in plugins.list_entries(self.group):
             if entry.origin and entry.name == name:
                 plugins.warn(
                     f"{entry.origin}: there is a {self.noun} {name!r} already; citeforge's is used"

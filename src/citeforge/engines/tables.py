@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from citeforge.engines.files import sha256_file, storage_errors
-from citeforge.engines.pages import unpacked
+from citeforge.engines.pages import bound_unpacked_bytes
 from citeforge.engines.progress import progress
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import CORPUS
@@ -263,7 +263,7 @@ def _decode(
     Raises:
         InputError: a page, a batch or the file unpacks to more than any table of a benchmark.
     """
-    (page, whole), size = unpacked(path, file, schema.names), path.stat().st_size
+    (page, whole), size = bound_unpacked_bytes(path, file, schema.names), path.stat().st_size
     if page > LARGEST_BATCH:
         raise InputError(
             f"a page unpacks to {page:,} bytes", path=path, allowed=_FAR_LESS, code="too-large"

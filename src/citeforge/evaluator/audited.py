@@ -12,7 +12,7 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
 
 
-def audit_of(package: Package) -> Audit | None:
+def read_audit(package: Package) -> Audit | None:
     """Read a package's audit; None if there is none, or it is of other tables.
 
     Raises:
@@ -39,7 +39,7 @@ def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
                 f"is {package.name}@{package.hash[:8]}",
                 path=folder, allowed="the benchmark of the score files", code="wrong-benchmark"
             )  # fmt: skip
-    audit = audit_of(package)
+    audit = read_audit(package)
     if audit is None:
         raise InputError(
             "has no audit of these tables", path=folder / AUDIT,

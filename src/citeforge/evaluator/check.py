@@ -165,7 +165,7 @@ class _Checker:
     def _check_answer(self, line: int, answer: SubmissionLine) -> None:
         """Check one answer, and add what is wrong with it to the findings."""
         try:
-            name = self._context_of(answer)
+            name = self._find_context(answer)
             row = self.places.row(line, answer, name)
         except InputError as error:
             found = Finding(error.code, error.message, line, error.field, answer.query_id)
@@ -179,7 +179,7 @@ class _Checker:
             replace(warning, line=line, query_id=answer.query_id) for warning in warnings
         ]
 
-    def _context_of(self, answer: SubmissionLine) -> str:
+    def _find_context(self, answer: SubmissionLine) -> str:
         """Get the name of the context set that an answer is about.
 
         Raises:

@@ -30,10 +30,10 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.evaluator.statistics.intervals import Z_95
 from citeforge.evaluator.statistics.significance import (
+    count_permutations,
     holm,
     paired_t,
     permutation_tests,
-    permutations_of,
 )
 from citeforge.evaluator.statistics.variance import half_of_difference
 from citeforge.evaluator.withhold import require_values
@@ -279,7 +279,7 @@ def compare_pairs(
             on_error(error)
             by_pair.append([])
     rows = list(itertools.chain.from_iterable(by_pair))
-    patterns = permutations_of(sum(not r.is_control for r in rows))
+    patterns = count_permutations(sum(not r.is_control for r in rows))
     p_values = permutation_tests([r.change for r in rows], patterns)
     holm_values = holm(
         [math.nan if r.is_control else p for r, p in zip(rows, p_values, strict=True)]
@@ -302,10 +302,10 @@ def _pairs(
         return
     for file in files:
         if file.system != against:
-            yield baseline_of(file, files, against), file
+            yield find_baseline(file, files, against), file
 
 
-def baseline_of(file: ScoreFile, files: Sequence[ScoreFile], against: str) -> ScoreFile:
+def find_baseline(file: ScoreFile, files: Sequence[ScoreFile], against: str) -> ScoreFile:
     """Find the baseline's score file for a system: in its context set, else the first one.
 
     Raises:

@@ -18,7 +18,7 @@ from citeforge.evaluator.human_labels import (
 )
 from citeforge.evaluator.label_files import Label
 from citeforge.evaluator.measures.declared import Measure, PassageMeasure
-from citeforge.evaluator.measures.reading import Reading, compute
+from citeforge.evaluator.measures.reading import ScoredSubmission, compute
 from citeforge.evaluator.statistics.error_rates import Rates, rogan_gladen, why_not_corrected
 from citeforge.evaluator.statistics.estimates import Floats, Sample
 from citeforge.evaluator.statistics.ppi import (
@@ -75,14 +75,14 @@ class LabelCorrection:
             )
 
     def correct(
-        self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
+        self, submission: Submission, scored: ScoredSubmission, entries: Sequence[MeasureScore],
         signatures: Sequence[Signature],
     ) -> list[str]:  # fmt: skip
         """Add values corrected by people's labels to the entries of every judged measure.
 
         Args:
             submission: submission that is scored.
-            reading: its answers, and its measures with their samples.
+            scored: its answers, and its measures with their samples.
             entries: entries of these measures, to which corrected values are added.
             signatures: signatures of the entries.
 
@@ -93,13 +93,13 @@ class LabelCorrection:
             InputError: labels are of unknown answers, or contradict each other.
             UsageError: the answers do not cite passages.
         """
-        judged = _judged_entries(reading, entries, signatures)
+        judged = _judged_entries(scored, entries, signatures)
         if not judged:
             return ["--labels correct nothing: no measure asks a judge"]
         mine = select_labels(self.labels, submission.system, submission.path.name)
         if not mine:
             return [f"not corrected: there is no label of {submission.system}"]
-        benchmark, inputs = submission.benchmark, reading.inputs
+        benchmark, inputs = submission.benchmark, scored.inputs
         if inputs is None:
             raise UsageError(
                 "--labels is for statements that cite passages; "
@@ -160,14 +160,14 @@ class RateCorrection:
     source: str
 
     def correct(
-        self, submission: Submission, reading: Reading, entries: Sequence[MeasureScore],
+        self, submission: Submission, scored: ScoredSubmission, entries: Sequence[MeasureScore],
         signatures: Sequence[Signature],
     ) -> list[str]:  # fmt: skip
         """Add values corrected by the judge's error rates to the entries; return warnings."""
-        judged = _judged_entries(reading, entries, signatures)
-        if not judged or reading.inputs is None:
+        judged = _judged_entries(scored, entries, signatures)
+        if not judged or scored.inputs is None:
             return []
-        unjudged = _compute_by_labels(reading.inputs, judged, HumanLabels())
+        unjudged = _compute_by_labels(scored.inputs, judged, HumanLabels())
         warnings = []
         for name, (measure, sample, entry, signature) in judged.items():
             if name not in unjudged:
@@ -236,13 +236,13 @@ Judged = Mapping[str, tuple[Measure, Sample, MeasureScore, Signature]]
 
 
 def _judged_entries(
-    reading: Reading, entries: Sequence[MeasureScore], signatures: Sequence[Signature]
+    scored: ScoredSubmission, entries: Sequence[MeasureScore], signatures: Sequence[Signature]
 ) -> Judged:
     """Select the judged measures that have intervals, with samples, entries and signatures."""
     return {
         m.name: (m, sample, entry, signature)
         for (m, sample), entry, signature in zip(
-            reading.results[0], entries, signatures, strict=True
+            scored.results[0], entries, signatures, strict=True
         )
         if "judge" in m.uses and sample.place is None and sample.has_interval
     }

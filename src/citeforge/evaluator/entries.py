@@ -17,7 +17,7 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.evaluator.statistics.intervals import LEVEL, NONE
 from citeforge.evaluator.statistics.significance import holm
-from citeforge.evaluator.statistics.variance import shares_of
+from citeforge.evaluator.statistics.variance import compute_shares
 from citeforge.schemas.scores import MeasureScore, Variance
 from citeforge.schemas.signature import Signature
 
@@ -73,7 +73,7 @@ def _variance(estimate: Estimate, measure: Measure) -> Variance | None:
     if spread is None or values is None:
         return None
     components = {k: round(v * measure.scale**2, 10) for k, v in spread.components.items()}
-    shares = shares_of(components, spread.levels)
+    shares = compute_shares(components, spread.levels)
     return Variance(
         levels=spread.levels,
         components=components,

@@ -99,7 +99,7 @@ def comparable_entries(
     return [2 * count > len(present) and r == recipe for r in recipes]
 
 
-def ranks_of(
+def rank_systems(
     files: Sequence[ScoreFile], entries: Sequence[MeasureScore | None]
 ) -> list[RankInterval | None]:
     """Compute the rank intervals of systems by one measure.
@@ -133,10 +133,10 @@ def towards_better(entry: MeasureScore) -> Floats:
 
 
 def ranks_by_measure(files: Sequence[ScoreFile]) -> dict[str, list[RankInterval | None]]:
-    """Compute the rank intervals of all systems (:func:`ranks_of`), by measure."""
+    """Compute the rank intervals of all systems (:func:`rank_systems`), by measure."""
     by_file = [{m.name: m for m in f.measures} for f in files]
     names = dict.fromkeys(m.name for f in files for m in f.measures)
-    return {name: ranks_of(files, [entries.get(name) for entries in by_file]) for name in names}
+    return {name: rank_systems(files, [entries.get(name) for entries in by_file]) for name in names}
 
 
 def _paired(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[Floats, Floats]:

@@ -38,7 +38,7 @@ ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv"
 """Ending of a file name to the format of the report."""
 
 
-def format_of(out: str | Path | None) -> str:
+def find_report_format(out: str | Path | None) -> str:
     """Look up the format of a report by its file name's ending; ``md`` without a file.
 
     Raises:
@@ -253,7 +253,7 @@ def compare_files(
     """
     if len(files) < 2:
         raise UsageError("compare needs the scores of at least two systems", code="too-few")
-    if (form := format_of(out)) not in COMPARISONS:
+    if (form := find_report_format(out)) not in COMPARISONS:
         raise UsageError(
             f"{out}: a comparison is written as {', '.join(COMPARISONS)}", code="bad-option"
         )

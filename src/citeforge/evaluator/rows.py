@@ -5,7 +5,7 @@ from pathlib import PurePath
 
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.judges import over_judges, values_by_layer
-from citeforge.evaluator.statistics.variance import shares_of
+from citeforge.evaluator.statistics.variance import compute_shares
 from citeforge.schemas.scores import MeasureScore, ScoreFile, Source
 from citeforge.schemas.signature import differing_parts, without_parts
 
@@ -59,7 +59,7 @@ def references_last(files: Sequence[ScoreFile]) -> list[ScoreFile]:
     return sorted(files, key=lambda file: file.is_control)
 
 
-def counts_of(files: Sequence[ScoreFile]) -> tuple[int, int]:
+def count_systems(files: Sequence[ScoreFile]) -> tuple[int, int]:
     """Count the systems and the references."""
     systems = {f.system for f in files if not f.is_control}
     return len(systems), len({f.system for f in files} - systems)
@@ -245,7 +245,7 @@ def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
             if len({v.shape[2] for v in values}) > 1 or values[0].shape[2] < 2:
                 continue  # values by judges on different queries have no common mean
             value, low, high, levels, components = over_judges(name, values)
-            if shares := shares_of(components, levels):
+            if shares := compute_shares(components, levels):
                 ends = f"[{scale * low:.2f}, {scale * high:.2f}]"
                 parts.append(f"{name} {scale * value:.2f} {ends} {_listed(shares)}")
         if parts:

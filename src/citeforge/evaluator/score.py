@@ -11,7 +11,7 @@ from citeforge.evaluator.entries import make_entries
 from citeforge.evaluator.kinds import ScoredKind
 from citeforge.evaluator.label_files import read_labels
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.reading import Reading
+from citeforge.evaluator.measures.reading import ScoredSubmission
 from citeforge.evaluator.measures.registry import measures as known_measures
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.slices import make_slices, query_labels
@@ -53,7 +53,7 @@ class ScoringSetup:
         return self.tools.judge is not None and _ask_judge(self.measures)
 
 
-def setup_of(
+def prepare_scoring(
     benchmark: Benchmark, options: ScoreOptions, judge: JudgeSession | None = None,
     run: RunOptions | None = None,
 ) -> ScoringSetup:  # fmt: skip
@@ -76,7 +76,7 @@ def setup_of(
         UsageError: KaLMA's reference measures, which have a splitter of their own.
     """
     measures = select(options.measures or benchmark.kind.default_measures)
-    tools = ScoringTools(judge, options=options) if run is None else _tools_of(options, run)
+    tools = ScoringTools(judge, options=options) if run is None else _make_tools(options, run)
     is_of_graphs = all(m.reads == "triples" for m in measures)
     if is_of_graphs and options.protocol == "reference":
         tools = _with_kalma_splitter(tools)
@@ -106,7 +106,7 @@ def _hint_of_judged(benchmark: Benchmark, judge: JudgeSession) -> str:
     return f"no measure here asks the judge {judge.judge.signature}{hint}"
 
 
-def _tools_of(options: ScoreOptions, run: RunOptions) -> ScoringTools:
+def _make_tools(options: ScoreOptions, run: RunOptions) -> ScoringTools:
     """Make the judge and the LLM that options name."""
     judge, llm = judge_session(options, run, repeats=options.judge_repeats), None
     if options.llm is not None:
@@ -220,22 +220,22 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     kind = require_base(benchmark.kind, ScoredKind)  # type: ignore[type-abstract]
     if setup.tools.judge is not None:
         setup.tools.judge.begin()
-    reading = kind.reading(_reader_name(setup))(submission, setup.measures, setup.tools)
-    samples, missing = reading.results
-    judge, counts, clusters = reading.tools.judge, reading.counts, benchmark.clusters
-    counts.n_judge_failed = reading.n_failed
+    scored = kind.reading(_reader_name(setup))(submission, setup.measures, setup.tools)
+    samples, missing = scored.results
+    judge, counts, clusters = scored.tools.judge, scored.counts, benchmark.clusters
+    counts.n_judge_failed = scored.n_failed
     if judge is not None:
         counts.n_judge_failed += judge.failures()
         counts.n_premises_cut = judge.cuts()
-    signatures = [_signature(m, s, submission, reading) for m, s in samples]
+    signatures = [_signature(m, s, submission, scored) for m, s in samples]
     entries = make_entries(samples, signatures, clusters)
     asks = _ask_judge(measure for measure, _ in samples)
-    findings = [*reading.warnings, *submission.spoken_warnings()]
-    if reading.design is None:  # else a missing cell is not computed
+    findings = [*scored.warnings, *submission.spoken_warnings()]
+    if scored.design is None:  # else a missing cell is not computed
         findings += submission.missing_warnings(counts.n_missing)
     warnings = [str(finding) for finding in findings]
     if setup.correction is not None:
-        warnings += setup.correction.correct(submission, reading, entries, signatures)
+        warnings += setup.correction.correct(submission, scored, entries, signatures)
     return ScoreFile(
         system=submission.system,
         submission=submission.path.name,
@@ -244,17 +244,17 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
         benchmark=benchmark.manifest.name,
         benchmark_hash=benchmark.manifest.benchmark_hash,
         protocol=options.protocol,
-        context=reading.context,
+        context=scored.context,
         counts=counts,
         query_ids=benchmark.query_ids,
         clusters=[] if clusters is None else clusters.tolist(),
         measures=entries,
-        slices=_slices(submission, reading, signatures),
+        slices=_slices(submission, scored, signatures),
         not_computed=missing,
-        design=reading.design,
-        answers=reading.details,
+        design=scored.design,
+        answers=scored.details,
         about=submission.about,
-        same_family=judge.family_of(submission.families) if judge is not None and asks else None,
+        same_family=judge.match_family(submission.families) if judge is not None and asks else None,
         unpublished_judge=(
             judge.judge.signature
             if judge is not None and asks and not judge.judge.comparable
@@ -267,39 +267,39 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
 
 
 def _slices(
-    submission: Submission, reading: Reading, signatures: Sequence[Signature]
+    submission: Submission, scored: ScoredSubmission, signatures: Sequence[Signature]
 ) -> list[Slice]:
     """Compute the scores of slices, by the query fields that ``--by`` names."""
-    fields, benchmark = reading.tools.options.by, submission.benchmark
+    fields, benchmark = scored.tools.options.by, submission.benchmark
     if not fields:
         return []
-    if reading.design is not None:
+    if scored.design is not None:
         raise UsageError("--by is for measures of one context set", code="wrong-kind")
-    labels = query_labels(benchmark, reading.context, fields)
-    return make_slices(reading.results[0], signatures, labels, benchmark.clusters)
+    labels = query_labels(benchmark, scored.context, fields)
+    return make_slices(scored.results[0], signatures, labels, benchmark.clusters)
 
 
 def _signature(
-    measure: Measure, sample: Sample, submission: Submission, reading: Reading
+    measure: Measure, sample: Sample, submission: Submission, scored: ScoredSubmission
 ) -> Signature:
     """Make the signature of one measure from the choices that the measure depends on."""
-    tools, protocol = reading.tools, reading.tools.options.protocol
+    tools, protocol = scored.tools, scored.tools.options.protocol
     segmenter = tools.segmenter.signature if tools.segmenter is not None else None
     judge = tools.judge.judge.signature if tools.judge is not None else None
     signed_protocol: str = protocol
     if "segmenter" not in measure.uses:
         segmenter = None
-    elif segmenter and protocol == "reference" and not segmenter.startswith(reading.splitter):
+    elif segmenter and protocol == "reference" and not segmenter.startswith(scored.splitter):
         signed_protocol = f"reference~seg:{segmenter.partition('-')[0]}"
     options = None if measure.options is None else measure.options(tools, protocol)
-    choices = [reading.options_of(measure, options)]
+    choices = [scored.options_of(measure, options)]
     if sample.repeats > 1:
         choices.append(f"judge-repeats {sample.repeats}")
     return Signature(
         measure.name,
         signed_protocol,
-        reading.grammar_of(measure),
-        reading.context if sample.place is None else sample.place,
+        scored.grammar_of(measure),
+        scored.context if sample.place is None else sample.place,
         submission.benchmark.label,
         segmenter=segmenter,
         judge=judge if "judge" in measure.uses else None,

@@ -13,7 +13,7 @@ from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.rows import main_measure, marked_name
 from citeforge.evaluator.statistics.estimates import Sample
-from citeforge.evaluator.statistics.intervals import LEVEL, sidak
+from citeforge.evaluator.statistics.intervals import LEVEL, sidak_level
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
@@ -107,7 +107,7 @@ def make_slices(
         ends = np.cumsum(np.bincount(numbers, minlength=len(values)))
         parts = dict(zip(values.tolist(), np.split(order, ends[:-1]), strict=True))
         places += [(name, value, parts[value]) for value in sorted(parts, key=_by_number)]
-    level = sidak(LEVEL, sum(len(at) >= FEWEST_QUERIES for _, _, at in places))
+    level = sidak_level(LEVEL, sum(len(at) >= FEWEST_QUERIES for _, _, at in places))
     return [
         Slice(
             field=name, value=value, rows=at.tolist(),
@@ -180,7 +180,7 @@ def with_slices(files: Sequence[ScoreFile], fields: Sequence[str]) -> list[Score
     return [f.model_copy(update={"slices": p}) for f, p in zip(files, parts, strict=True)]
 
 
-def sliced(file: ScoreFile, name: str, value: str) -> ScoreFile | None:
+def make_slice_file(file: ScoreFile, name: str, value: str) -> ScoreFile | None:
     """Make the score file of one slice; None if it does not exist or is too small."""
     part = next((p for p in file.slices if (p.field, p.value) == (name, value)), None)
     if part is None or not part.measures:
@@ -201,7 +201,7 @@ def sliced(file: ScoreFile, name: str, value: str) -> ScoreFile | None:
     )  # fmt: skip
 
 
-def slices_of(files: Sequence[ScoreFile], name: str) -> list[tuple[str, int]]:
+def list_slices(files: Sequence[ScoreFile], name: str) -> list[tuple[str, int]]:
     """List the values of a field with their numbers of queries, in the order of the files."""
     sizes: dict[str, int] = {}
     for file in files:
@@ -222,8 +222,8 @@ def slice_pairs(
     found, small = [], dict[str, None]()
     for first, second in pairs if by else ():
         for name in slice_fields([first, second], by):
-            for value, n in slices_of([first, second], name):
-                a, b = sliced(first, name, value), sliced(second, name, value)
+            for value, n in list_slices([first, second], name):
+                a, b = make_slice_file(first, name, value), make_slice_file(second, name, value)
                 if a is None or b is None:
                     small[f"{name}={value}: {n:,} queries are too few to be compared"] = None
                 else:
@@ -249,7 +249,7 @@ def slice_tables(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> It
         for measure in measures or [main_measure(files)]:
             rows = [
                 (value, f"{n:,}", *(_cell(file, name, value, measure) for file in files))
-                for value, n in slices_of(files, name)
+                for value, n in list_slices(files, name)
             ]
             title = f"{marked_name(files, measure)} by {name}"
             yield Table([name, "queries", *(f.system for f in files)], rows, title=title)
@@ -257,7 +257,7 @@ def slice_tables(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> It
 
 def _cell(file: ScoreFile, name: str, value: str, measure: str) -> str:
     """Format the value of a slice with its interval; ``too few`` or a dash without one."""
-    part = sliced(file, name, value)
+    part = make_slice_file(file, name, value)
     if part is None:
         return TOO_FEW
     entry = next((m for m in part.measures if m.name == measure), None)

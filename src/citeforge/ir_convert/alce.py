@@ -159,7 +159,7 @@ def _find_items(content: Any, path: Path, name: str) -> list[Any]:
     )
 
 
-def task_of(items: list[AlceItem], path: Path) -> Task:
+def detect_task(items: list[AlceItem], path: Path) -> Task:
     """Detect the data set of a file (ASQA, QAMPARI or ELI5) from the gold of its items.
 
     Raises:
@@ -210,7 +210,7 @@ def load_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSo
     where, _, name = (argument, "", "") if Path(argument).exists() else argument.partition("#")
     path = Path(where)
     items = read_items(path, options.skip_empty, name)
-    task = next((task for task in _GOLD if task == name), None) or task_of(items, path)
+    task = next((task for task in _GOLD if task == name), None) or detect_task(items, path)
     info = SourceInfo(spec=f"alce:{argument}", kind="alce", split=split or "eval")
     return AlceSource(path, items, task, info, options)
 

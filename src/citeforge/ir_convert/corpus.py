@@ -103,14 +103,14 @@ class CorpusFiles(PassagesAlone):
     def passages(self) -> Iterator[pa.RecordBatch]:
         """Yield the passages of all files in batches, each id once."""
         return checked_passages(
-            self._read, self._place_of, self.source.counts, self.options.skip_empty
+            self._read, self._find_place, self.source.counts, self.options.skip_empty
         )
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         """Yield the unchecked rows of all files in batches."""
         return chain.from_iterable(map(self._batches, self.files.values()))
 
-    def _place_of(self, number: int) -> Place:
+    def _find_place(self, number: int) -> Place:
         """Find the file and line of a row by its number, from 0 over all files."""
         rows = (
             Place(path, line)

@@ -281,7 +281,7 @@ class Domain(FrozenRecord):
         labels += [r for r, others in self.inverse.items() if own in map(relation_key, others)]
         return tuple(dict.fromkeys(labels))
 
-    def relation_of(self, words: str) -> str:
+    def find_relation(self, words: str) -> str:
         """Get the label of the relation that an input file names; unknown names are returned."""
         own = relation_key(words)
         labels = (label for w, label in self.relation_words.items() if relation_key(w) == own)

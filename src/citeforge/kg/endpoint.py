@@ -15,7 +15,7 @@ import msgspec
 from citeforge.engines.http import retry_after
 from citeforge.engines.sqlite import Store
 from citeforge.kg.transport import HttpReply, ReplySizeError, require_address, send_request
-from citeforge.kg.values import Row, variables_of
+from citeforge.kg.values import Row, list_variables
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import printable
 from citeforge.schemas.version import __version__
@@ -218,7 +218,7 @@ class EndpointEngine:
         if self.store is None or body is None:
             return self._ask(query)
         try:
-            return parse_rows(body, variables_of(query))
+            return parse_rows(body, list_variables(query))
         except TruncatedError as error:
             raise InputError(
                 f"contains a damaged reply ({error})",
@@ -236,7 +236,7 @@ class EndpointEngine:
             try:
                 reply = self._send(query, min(self.options.timeout, allowed))
                 if reply.is_success:
-                    rows = parse_rows(reply.body, variables_of(query))
+                    rows = parse_rows(reply.body, list_variables(query))
                     if self.store is not None:
                         self.store.put(self.url, query, reply.body)
                     return rows

@@ -129,7 +129,7 @@ def query(name: str, **parts: str) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda m: parts[m[1]], _template(name))
 
 
-def variables_of(text: str) -> list[str]:
+def list_variables(text: str) -> list[str]:
     """List the names of the variables that a SELECT query returns."""
     head = re.search(r"\bSELECT\s+(.*?)\bWHERE\b", text, re.DOTALL)
     names = _AGGREGATE.sub(r" \1 ", head[1]) if head else ""

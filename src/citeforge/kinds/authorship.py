@@ -59,9 +59,9 @@ class AuthorshipKind(TwinsKind):
 
     def labelling(self, package: Package, context: str) -> Labelling:
         """Read the labels that the prompts of a cell put on passages."""
-        from citeforge.builders.authorship.labels import labelling_of
+        from citeforge.builders.authorship.labels import read_labelling
 
-        return labelling_of(package, context)
+        return read_labelling(package, context)
 
 
 AUTHORSHIP = AuthorshipKind()

@@ -10,7 +10,7 @@ from citeforge.engines.tables import rows_of
 from citeforge.evaluator.kinds import ScoredKind
 from citeforge.kinds.rage import NO_CELLS, OTHER_TASKS
 from citeforge.package.items import Item, by_query
-from citeforge.schemas.kg import GENERAL, from_row, graphs_of
+from citeforge.schemas.kg import GENERAL, from_row, group_into_graphs
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.kalma import KalmaRecipe
@@ -81,7 +81,7 @@ class KalmaKind(ScoredKind):
             if query_id not in (None, query):
                 continue
             facts = gold.get(query, [])
-            graphs = tuple(graphs_of([from_row(t) for t in triples]))
+            graphs = tuple(group_into_graphs([from_row(t) for t in triples]))
             # A triple that counts in several rounds is one piece of knowledge.
             knowledge = tuple(dict.fromkeys(map(from_row, facts)))
             same = {from_row(t): from_row(g) for g in facts for t in g["equivalents"]}

@@ -13,7 +13,7 @@ from citeforge.library.benchmarks import load
 from citeforge.package.kinds import kind_of_recipe
 from citeforge.package.package import Package
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.base import Recipe, RunOptions, checked
+from citeforge.schemas.recipes.base import Recipe, RunOptions, make_record
 
 
 def build(
@@ -97,4 +97,4 @@ def _run(
         )
     values = dict(run or RunOptions())
     values |= {"out": Path(out), "overwrite": overwrite, "resume": resume}
-    return checked(RunOptions, **values)
+    return make_record(RunOptions, **values)

@@ -10,9 +10,9 @@ from typing import Any
 from citeforge.evaluator.gate import Decision, decide
 from citeforge.evaluator.gate_outputs import check_outputs, write_outputs
 from citeforge.evaluator.gate_policy import PolicySource, checked_policy, read_policy
-from citeforge.library.scores import Scored, Scores, listed, score_file_of
+from citeforge.library.scores import Scored, Scores, get_score_file, listed
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.base import make_record
 from citeforge.schemas.recipes.command_options import CompareOptions
 from citeforge.schemas.recipes.gate import GatePolicy
 
@@ -44,13 +44,14 @@ def gate(
     check_outputs(paths)
     if isinstance(policy, str | Path):
         source = read_policy(Path(policy))
+    elif isinstance(policy, GatePolicy):
+        source = checked_policy(PolicySource(policy))
     else:
-        given = policy if isinstance(policy, GatePolicy) else checked(GatePolicy, **(policy or {}))
-        source = checked_policy(PolicySource(given))
-    fields = checked(CompareOptions, by=by).by
+        source = checked_policy(PolicySource(make_record(GatePolicy, **(policy or {}))))
+    fields = make_record(CompareOptions, by=by).by
     ours, theirs = listed(new), listed(baseline)
     _require_different(ours, theirs)
-    decision = decide([*map(score_file_of, ours)], [*map(score_file_of, theirs)], source, fields)
+    decision = decide([*map(get_score_file, ours)], [*map(get_score_file, theirs)], source, fields)
     write_outputs(decision, paths)
     return decision
 

@@ -12,7 +12,7 @@ from typing import Any
 from citeforge.builders.prompts import contexts_for, prompt_lines, write_stub
 from citeforge.engines.files import atomic_file
 from citeforge.library.benchmarks import package_folder, writable_folder
-from citeforge.library.scores import Scored, Scores, listed, score_file_of
+from citeforge.library.scores import Scored, Scores, get_score_file, listed
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
 from citeforge.publishing.card import write_card
@@ -82,7 +82,7 @@ def card(
     if version is not None and not re.fullmatch(r"\d+\.\d+\.\d+", version):
         raise UsageError(f"--version {version!r}: expected X.Y.Z", code="bad-option")
     several = listed(scores)
-    files = [*map(score_file_of, several)]
+    files = [*map(get_score_file, several)]
     expected = load_manifest(folder).benchmark_hash
     for given, file in zip(several, files, strict=True):
         if file.benchmark_hash != expected:

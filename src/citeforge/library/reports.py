@@ -9,14 +9,14 @@ from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.compare import Difference
 from citeforge.evaluator.pages.report import make_report
 from citeforge.evaluator.ranks import LEVEL
-from citeforge.evaluator.report import compare_files, format_of
+from citeforge.evaluator.report import compare_files, find_report_format
 from citeforge.evaluator.rows import named_rows, references_last
 from citeforge.evaluator.table import difference_tables, scores_table, signature_notes
 from citeforge.library.benchmarks import package_folder
-from citeforge.library.scores import Scored, listed, score_file_of
+from citeforge.library.scores import Scored, get_score_file, listed
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError, UsageError, extras_named
-from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.base import make_record
 from citeforge.schemas.recipes.command_options import CompareOptions, ReportOptions
 from citeforge.schemas.scores import ScoreFile
 
@@ -66,9 +66,9 @@ def compare(
         UsageError: fewer than two, no such system, measure or part, or another kind of file.
         InputError: their signatures differ in more than the system; the parts are named.
     """
-    options = checked(CompareOptions, measures=measures, against=against, across=across, by=by)
+    options = make_record(CompareOptions, measures=measures, against=against, across=across, by=by)
     path = None if out is None else Path(out)
-    comparison = compare_files([score_file_of(s) for s in scores], options, path)
+    comparison = compare_files([get_score_file(s) for s in scores], options, path)
     if comparison.left_out:
         raise InputError(
             comparison.left_out[0], allowed="across=[…] with what may differ", code="not-comparable"
@@ -111,7 +111,7 @@ class Report(Displayed):
         Raises:
             UsageError: the ending says no format, or an option is for another one.
         """
-        make_report(self.files, format_of(path), Path(path), self.options)
+        make_report(self.files, find_report_format(path), Path(path), self.options)
 
     def _headline(self) -> str:
         """Summarise the report in one line: systems, format and size."""
@@ -164,11 +164,11 @@ def report(
         UsageError: the ending of ``out`` says no format, or an option is for another one.
         MissingExtraError: a plot without the extra ``report``.
     """
-    files = [score_file_of(one) for one in listed(scores)]
+    files = [get_score_file(one) for one in listed(scores)]
     if not files:
         raise UsageError("report needs the scores of at least one system", code="missing-option")
-    form = kind or format_of(out)
-    options = checked(
+    form = kind or find_report_format(out)
+    options = make_record(
         ReportOptions, title=title, one_file=one_file, plot=plot, measure=measure, best=best,
         benchmark=None if benchmark is None else package_folder(benchmark), measures=measures,
         against=against, significance=significance, per_context=per_context, across=across,

@@ -16,7 +16,7 @@ from citeforge.evaluator.corrections import LabelCorrection
 from citeforge.evaluator.max_row import max_row
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.rows import caution_lines, missing_lines
-from citeforge.evaluator.score import ScoringSetup, score_contexts, setup_of
+from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score_contexts
 from citeforge.evaluator.score import score as score_file
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.index import Submission
@@ -33,7 +33,7 @@ from citeforge.schemas.errors import (
     UsageError,
     extras_named,
 )
-from citeforge.schemas.recipes.base import RunOptions, checked
+from citeforge.schemas.recipes.base import RunOptions, make_record
 from citeforge.schemas.recipes.command_options import Protocol, ScoreOptions
 from citeforge.schemas.recipes.systems import find_lookalike
 from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
@@ -187,14 +187,14 @@ def score(
         UsageError: a measure, context or judge that does not exist or fit.
     """
     opened = load(benchmark)
-    options = checked(
+    options = make_record(
         ScoreOptions, measures=measures, context=context, protocol=protocol,
         file_format=file_format, segmenter=segmenter, details=details, only_asked=only_asked,
         only_answered=only_answered, by=by, labels=tuple(map(Path, labels)),
         assessments=tuple(map(Path, assessments)),
         judge="given" if labels and judge is not None else None,
     )  # fmt: skip
-    setup = setup_of(opened, options, judge_of(judge, judge_repeats))
+    setup = prepare_scoring(opened, options, open_judge(judge, judge_repeats))
     with submission_file(answers, system) as path:
         return Scores(score_file(path, setup, system))
 
@@ -263,7 +263,7 @@ def score_files(
             "hidden gold",
             code="hidden-gold",
         )
-    setup = setup_of(opened, options, run=run or RunOptions())
+    setup = prepare_scoring(opened, options, run=run or RunOptions())
     _require_distinct(paths, systems, setup)
     targets = score_targets(target, paths, systems)
     results: list[tuple[Path | None, ScoreFile]] = []
@@ -308,7 +308,7 @@ def plan_scores(
         UsageError: there is no judge; else as :func:`score_files`.
     """
     opened, run = load(benchmark, gold), run or RunOptions()
-    setup = setup_of(opened, options, run=run)
+    setup = prepare_scoring(opened, options, run=run)
     judge = setup.tools.judge
     if judge is None:
         raise UsageError("--dry-run requires --judge", code="missing-option")
@@ -380,7 +380,7 @@ def _require_any(files: Sequence[ScoreFile]) -> None:
         )
 
 
-def judge_of(judge: str | Judge | JudgeSession | None, repeats: int = 1) -> JudgeSession | None:
+def open_judge(judge: str | Judge | JudgeSession | None, repeats: int = 1) -> JudgeSession | None:
     """Make the session of a judge from its name or object; None without one."""
     if judge is None or isinstance(judge, JudgeSession):
         return judge
@@ -417,7 +417,7 @@ def listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
     return several
 
 
-def score_file_of(scores: Scored) -> ScoreFile:
+def get_score_file(scores: Scored) -> ScoreFile:
     """Return the score file behind scores, read from disk where a path is given.
 
     Raises:

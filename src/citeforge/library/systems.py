@@ -8,7 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from citeforge.engines.folders import beside
+from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
@@ -19,11 +19,11 @@ from citeforge.engines.running.setup import is_expensive
 from citeforge.evaluator.compare import compare_pairs
 from citeforge.evaluator.notes import limit_lines
 from citeforge.evaluator.rows import named_rows
-from citeforge.evaluator.score import score_contexts, setup_of
+from citeforge.evaluator.score import prepare_scoring, score_contexts
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.reports import Comparisons, report
-from citeforge.library.scores import Scores, judge_of
+from citeforge.library.scores import Scores, open_judge
 from citeforge.schemas.errors import UsageError, extras_named, require
 from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
@@ -71,8 +71,8 @@ def run(
     out, declared = Path(out), _declared(system)
     return run_system(
         declared, load(benchmark),
-        list(contexts), runs, seed, out, llm=_llm(llm, beside(out, ".replay.db"), endpoint),
-        judge=judge_of(judge), options=_options(declared, options), limit=limit, title=title,
+        list(contexts), runs, seed, out, llm=_llm(llm, path_beside(out, ".replay.db"), endpoint),
+        judge=open_judge(judge), options=_options(declared, options), limit=limit, title=title,
     )  # fmt: skip
 
 
@@ -176,9 +176,9 @@ def bench(
         require_fit(system, opened, llm)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    model, session = _llm(llm, folder / "replay.db", endpoint), judge_of(judge)
+    model, session = _llm(llm, folder / "replay.db", endpoint), open_judge(judge)
     scoring = ScoreOptions(measures=tuple(measures), details=True, only_asked=limit is not None)
-    setup = setup_of(opened, scoring, session)
+    setup = prepare_scoring(opened, scoring, session)
     result = Bench([], [])
     for system in declared:
         name = system.name

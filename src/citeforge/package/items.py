@@ -61,7 +61,7 @@ class Gold:
     answer_type: str | None = None
 
     @staticmethod
-    def of(row: dict[str, Any]) -> "Gold":
+    def from_row(row: dict[str, Any]) -> "Gold":
         """Make a record from a row of the gold table (schema GOLD)."""
         return Gold(
             kind=row["kind"],
@@ -210,7 +210,7 @@ class Labelling:
     labels: Mapping[str, Sequence[str]] = field(default_factory=dict)
     own: re.Pattern[str] | None = None
 
-    def of(self, query: str, position: int) -> str:
+    def get_label(self, query: str, position: int) -> str:
         """Get the label of a passage, or an empty string."""
         return self.labels[query][position] if self.labels else ""
 

@@ -156,7 +156,7 @@ def resolve_package_file(folder: Path, name: str) -> Path:
     return path
 
 
-def splits_of(manifest: Manifest) -> dict[str, list[str]]:
+def list_splits(manifest: Manifest) -> dict[str, list[str]]:
     """Map configs to the splits that have rows, in the order of their files."""
     splits: dict[str, list[str]] = {}
     for name in manifest.files:

@@ -18,7 +18,7 @@ from citeforge.engines.retrieval.records import Rankings, Retrieved
 from citeforge.engines.tables import iter_batches, read_table, rows_of, rows_with
 from citeforge.package.items import Gold, GoldRows, Item, Labelling, by_query, replace_texts
 from citeforge.package.kinds import Kind, kind_of, require_base
-from citeforge.package.manifest import damaged, load_intact, splits_of
+from citeforge.package.manifest import damaged, list_splits, load_intact
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import UnknownValueError, extras_named
 from citeforge.schemas.manifest import Manifest
@@ -126,7 +126,7 @@ class Package(Displayed):
     @cached_property
     def splits(self) -> dict[str, list[str]]:
         """Splits that have rows, by config such as ``contexts``, in the order of their files."""
-        return splits_of(self.manifest)
+        return list_splits(self.manifest)
 
     @property
     def grammar(self) -> Grammar:
@@ -278,7 +278,7 @@ class Package(Displayed):
     def gold_rows(self) -> list[GoldRows]:
         """Gold rows of each query, in the order of the benchmark."""
         rows = by_query(self.gold.to_pylist())
-        return [GoldRows(map(Gold.of, rows.get(query, []))) for query in self.query_ids]
+        return [GoldRows(map(Gold.from_row, rows.get(query, []))) for query in self.query_ids]
 
     @cached_property
     def twins(self) -> pa.Table:
@@ -358,7 +358,7 @@ class Package(Displayed):
         Args:
             ids: of passages; those that the corpus lacks are absent from the result.
         """
-        return texts_of(self.corpus, ids)
+        return read_texts(self.corpus, ids)
 
     def shown_texts(self, ids: Iterable[str], context: str = "") -> dict[str, tuple[str, str]]:
         """Read (title, text) of passages that contexts show, by id; each must be in the corpus.
@@ -429,7 +429,7 @@ def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Tabl
     return rows_with(table, column, queries)
 
 
-def texts_of(corpus: list[Path], names: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
+def read_texts(corpus: list[Path], names: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
     """Read (title, text) of passages by id, streaming the corpus.
 
     Args:

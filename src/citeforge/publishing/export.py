@@ -13,7 +13,7 @@ from citeforge.engines.folders import atomic_directory
 from citeforge.engines.registry import Registry
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.recipes.base import Part, checked
+from citeforge.schemas.recipes.base import Part, make_record
 
 DroppedFields = list[str]
 """Fields that a layout cannot contain, one line each."""
@@ -73,7 +73,7 @@ def export(
         InputError: the folder exists, or the kind of benchmark is not exported so.
     """
     target, path = EXPORTS.get(name), source.folder if isinstance(source, Package) else Path(source)
-    return write_export(target, path, Path(out), checked(target.options, **options))
+    return write_export(target, path, Path(out), make_record(target.options, **options))
 
 
 def write_export(target: Export, source: Path, out: Path, options: Part) -> DroppedFields:

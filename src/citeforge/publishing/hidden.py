@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.changes import command_of
+from citeforge.builders.changes import make_build_command
 from citeforge.builders.hiding import read_secret, write_secret
 from citeforge.builders.package import (
     WORDS,
@@ -109,7 +109,7 @@ def _only_public_context(package: Package) -> str:
     if reason := kind.refusal("hide-gold"):
         raise UsageError(f"--hide-gold: {reason}", code="wrong-kind")
     if SECRET not in manifest.files:
-        command = command_of(manifest) or f"citeforge build {manifest.kind} …"
+        command = make_build_command(manifest) or f"citeforge build {manifest.kind} …"
         raise UsageError(
             f"--hide-gold: {manifest.name} was built without --hidden, so that orders and draws "
             f"follow from its seed, and the labels from them; build it again: {command} --hidden",

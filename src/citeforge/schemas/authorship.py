@@ -157,6 +157,6 @@ def make_cells(
     return cells
 
 
-def design_of(config: Mapping[str, Any]) -> Design:
+def parse_design(config: Mapping[str, Any]) -> Design:
     """Read the design of an authorship benchmark from the ``config`` of its manifest."""
     return Design.model_validate(config["design"])

@@ -169,7 +169,7 @@ def from_row(row: dict[str, str]) -> Triple:
     return Triple(**{f.name: row[f.name] or "" for f in TRIPLE})
 
 
-def graphs_of(triples: list[Triple]) -> Iterator[Graph]:
+def group_into_graphs(triples: list[Triple]) -> Iterator[Graph]:
     """Group the triples of a context into sub-graphs, in the order of their centres."""
     by_entity: dict[str, list[Triple]] = {}
     for triple in triples:

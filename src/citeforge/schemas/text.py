@@ -65,7 +65,7 @@ class _Dropped(dict[int, int | None]):
 _ALL_PUNCTUATION = _Dropped()
 
 
-def compatible(text: str) -> str:
+def normalise_typography(text: str) -> str:
     """Replace typographic variants in a text: NFKC, and no thin spaces within numbers."""
     return unicodedata.normalize("NFKC", _THIN_SPACE.sub("", text))
 
@@ -76,7 +76,7 @@ def answer_form(text: str) -> str:
     Typographic variants (``’``, U+2011, NFD, full-width digits) are the same, ``ß`` is ``ss``;
     punctuation of every script is dropped.
     """
-    folded = compatible(text).casefold().translate(_ALL_PUNCTUATION)
+    folded = normalise_typography(text).casefold().translate(_ALL_PUNCTUATION)
     return " ".join(_ARTICLES.sub(" ", folded).split())
 
 

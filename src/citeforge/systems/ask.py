@@ -18,8 +18,8 @@ from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.systems import System
 from citeforge.systems.editing import (
-    best_of,
     cites_candidates,
+    keep_best,
     post_cite,
     require_editing,
 )
@@ -105,7 +105,7 @@ def ask(
     what = f"{len(tasks):,} answers of {system.name} (context sets: {', '.join(contexts)})"
     replies = answer_all(jobs, llm, what, own.later_calls)
     if edited.rerank is not None and judge is not None:
-        tasks, replies = best_of(edited.rerank, tasks, replies, benchmark, judge)
+        tasks, replies = keep_best(edited.rerank, tasks, replies, benchmark, judge)
     if edited.post_cite:
         over_own = not cites_candidates(edited, benchmark)
         embedder = make_embedder(edited.embedder)

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from citeforge.builders.prompts import PromptDoc
-from citeforge.schemas.kg import Triple, graphs_of
+from citeforge.schemas.kg import Triple, group_into_graphs
 from citeforge.systems.options import LlmOptions
 from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 
@@ -27,9 +27,9 @@ def from_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
                 note=setting.labelling.note,
             )
 
-        text = setting.fitted(task, setting.docs(task.item), prompt)
+        text = setting.fit_items(task, setting.docs(task.item), prompt)
         (answer,) = yield [setting.request(text, task)]
-        return Reply.of(answer)
+        return Reply.from_llm(answer)
 
     return steps
 
@@ -47,11 +47,11 @@ def from_graphs(setting: Setting[LlmOptions]) -> MakeSteps:
 
         def prompt(some: Sequence[Triple]) -> str:
             """Fill in the template with some triples, grouped by entity."""
-            graphs = list(graphs_of(list(some)))
+            graphs = list(group_into_graphs(list(some)))
             return setting.render("kalma", query=task.item.query, graphs=graphs)
 
         setting.counts["asked without facts"] += not facts
-        (answer,) = yield [setting.request(setting.fitted(task, facts, prompt, "facts"), task)]
-        return Reply.of(answer)
+        (answer,) = yield [setting.request(setting.fit_items(task, facts, prompt, "facts"), task)]
+        return Reply.from_llm(answer)
 
     return steps

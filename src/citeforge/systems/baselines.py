@@ -11,7 +11,7 @@ from typing import Any
 from citeforge.engines.draws import generator
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
-from citeforge.schemas.authorship import Cell, design_of
+from citeforge.schemas.authorship import Cell, parse_design
 from citeforge.schemas.errors import InputError
 from citeforge.systems import kalma
 
@@ -113,7 +113,7 @@ def cite_by_label(
 
     The biased control follows the author labels; the other one cites as if there were none.
     """
-    design = design_of(benchmark.manifest.config)
+    design = parse_design(benchmark.manifest.config)
 
     def choose(table: ContextTable, row: int, query: str, run: int) -> Iterator[int]:
         """Draw the positions to cite, by relevance and author label of each passage."""

@@ -47,7 +47,7 @@ def require_editing(options: EditedOptions, judge: JudgeSession | None) -> None:
         )
 
 
-def best_of(
+def keep_best(
     n: int, tasks: Sequence[Task], replies: Replies, benchmark: Benchmark, judge: JudgeSession
 ) -> tuple[list[Task], list[Reply | Failure]]:
     """Keep the answer with the best citation recall of every n; the first of equal ones.

@@ -15,7 +15,7 @@ from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Failure, Llm
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import FailuresError, InputError, UnknownValueError, UsageError
-from citeforge.schemas.recipes.base import Part, checked
+from citeforge.schemas.recipes.base import Part, make_record
 from citeforge.schemas.recipes.command_options import AmountOptions
 from citeforge.schemas.recipes.systems import System, name_problem
 from citeforge.schemas.submission import CONTROL, SubmissionLine, make_header
@@ -132,7 +132,7 @@ def _checked_sets(
     limit: int | None, llm: Llm | None,
 ) -> list[str]:  # fmt: skip
     """Find the context sets that a system answers; refuse one that cannot answer the benchmark."""
-    checked(AmountOptions, runs=runs, seed=seed, limit=limit)
+    make_record(AmountOptions, runs=runs, seed=seed, limit=limit)
     require_fit(system, benchmark, llm)
     return _choose_contexts(system, benchmark, contexts)
 

@@ -6,9 +6,9 @@ together, so that every round is one concurrent call of the LLM::
 
     def make(setting):
         def steps(task):
-            prompt = setting.fitted("mine", task.item.passages, render)
+            prompt = setting.fit_items("mine", task.item.passages, render)
             (answer,) = yield [setting.request(prompt, task)]
-            return Reply.of(answer)
+            return Reply.from_llm(answer)
         return steps
 """
 
@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from citeforge.builders.prompts import PromptDoc, docs_of
+from citeforge.builders.prompts import PromptDoc, make_prompt_docs
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Token
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Labelling, Passage
@@ -68,7 +68,7 @@ class Reply:
     thoughts: tuple[str, ...] = ()
 
     @staticmethod
-    def of(answer: LlmReply) -> "Reply":
+    def from_llm(answer: LlmReply) -> "Reply":
         """Convert an LLM's answer to a reply, unchanged."""
         return Reply(answer.text, answer.finish_reason, answer.logprobs, thoughts=answer.thoughts)
 
@@ -121,7 +121,7 @@ class Setting(Generic[O]):
             item: the query.
             passages: passages in place of those of the context set; None for the latter.
         """
-        return docs_of(item, self.base, self.labelling, passages)
+        return make_prompt_docs(item, self.base, self.labelling, passages)
 
     def render(self, template: str, **values: Any) -> str:
         """Fill in a template of the system; ``--template`` replaces the main one.
@@ -131,7 +131,7 @@ class Setting(Generic[O]):
         """
         return self.prompts.render(template, **values)
 
-    def fitted(
+    def fit_items(
         self, task: Task, items: Sequence[T], render: Callable[[Sequence[T]], str],
         what: str = "passages",
     ) -> str:  # fmt: skip

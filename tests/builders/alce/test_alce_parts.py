@@ -136,7 +136,7 @@ def test_short_answers_are_found_as_alce_normalises() -> None:
         {"x": rows, "empty": GoldRows()}, {"x": list(texts), "empty": []}, texts
     )
     assert result.sizes == {"x": 3}
-    assert result.of("x", ["p", "q", "r"]) == [frozenset({0}), frozenset({1}), frozenset()]
+    assert result.get_units("x", ["p", "q", "r"]) == [frozenset({0}), frozenset({1}), frozenset()]
     assert result.recall("x", ["p", "q"]) == 2 / 3
 
 
@@ -178,7 +178,7 @@ def test_pieces_of_a_judged_passage_hold_it() -> None:
     assert result.sizes == {"x": 2}
     assert result.recall("x", ["e#0"]) == 0
     assert result.recall("x", ["d#1", "d#0"]) == 1 / 2
-    assert Coverage(SHORT).of("nobody", ["d"]) == [frozenset()]
+    assert Coverage(SHORT).get_units("nobody", ["d"]) == [frozenset()]
 
 
 REPLIES = [

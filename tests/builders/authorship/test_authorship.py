@@ -29,7 +29,7 @@ from citeforge.engines.files import sha256_file
 from citeforge.engines.tables import read_table, shard_paths, write_table
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
-from citeforge.schemas.authorship import Cell, LabelSet, design_of, make_cells
+from citeforge.schemas.authorship import Cell, LabelSet, make_cells, parse_design
 from citeforge.schemas.manifest import benchmark_hash
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.tables import AUTHORS, CONTEXTS, IRRELEVANT, RELEVANT
@@ -69,7 +69,7 @@ def test_every_cell_shows_the_same_passages_in_the_same_order(authorship_package
     assert verify(authorship_package) == []
     base = Base(authorship_package)
     human_of = {r["twin_id"]: r["_id"] for r in base.twins.to_pylist()}
-    design = design_of(base.manifest.config)
+    design = parse_design(base.manifest.config)
     assert len(design.cells) == 4 + 2 * (4 + 2 + 2 + 4)
     expected: Any = None
     for cell in design.cells:
@@ -94,7 +94,7 @@ def test_every_cell_shows_the_same_passages_in_the_same_order(authorship_package
 
 def test_labels_differ_between_cells_in_nothing_but_the_side(authorship_package: Path) -> None:
     base = Base(authorship_package)
-    for cell in design_of(base.manifest.config).cells:
+    for cell in parse_design(base.manifest.config).cells:
         paths = shard_paths(authorship_package / "authors", cell.context)
         assert bool(paths) == (cell.labels is not None)
         if cell.labels is None:
@@ -158,7 +158,7 @@ def test_there_are_at_least_100_names_of_two_parts() -> None:
 def test_a_label_only_benchmark_needs_no_twins(package: Path, tmp_path: Path) -> None:
     manifest = build(package, tmp_path / "a").manifest
     assert verify(tmp_path / "a") == []
-    assert {c.origins for c in design_of(manifest.config).cells} == {"hh"}
+    assert {c.origins for c in parse_design(manifest.config).cells} == {"hh"}
     with refused("missing-option", cf.UsageError):
         build(package, tmp_path / "b", origins=("hl",))
 
@@ -291,7 +291,7 @@ def test_a_pool_of_names_smaller_than_k_is_refused(package: Path, tmp_path: Path
 def test_prompts_of_each_cell(authorship_package: Path, inline: Inline, tmp_path: Path) -> None:
     inline.ok("export", "prompts", authorship_package, "--out", "p.jsonl")
     rows = [json.loads(line) for line in (tmp_path / "p.jsonl").read_text().splitlines()]
-    cells = {c.context: c for c in design_of(load_intact(authorship_package).config).cells}
+    cells = {c.context: c for c in parse_design(load_intact(authorship_package).config).cells}
     assert Counter(r["context"] for r in rows) == dict.fromkeys(cells, 21)
     for row in rows:
         cell: Cell = cells[row["context"]]

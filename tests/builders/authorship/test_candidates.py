@@ -43,7 +43,7 @@ def test_equals_brute_force_with_many_ties(
     tmp_path_factory: pytest.TempPathFactory, seed: int, n: int, distinct: int, depth: int
 ) -> None:
     rng = np.random.default_rng(seed)
-    # Few distinct directions among many passages: nominations end inside groups of equal scores.
+    # Few distinct directions among many passages: candidates end inside groups of equal scores.
     vectors = rng.normal(size=(distinct, 8)).astype(np.float32)
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     texts = rng.integers(0, distinct, n)

@@ -60,8 +60,8 @@ def test_the_score_by_hand() -> None:
         kg.Graph("Q3", "c", (fact("Q3", "occupation", "x"),)),  # the same graph again
     ]  # fmt: skip
     specificity = Specificity(graphs)
-    assert specificity.of("occupation") == math.log(2 * 3 / 3)
-    assert specificity.of("hobby") == math.log(2 * 3 / 1)
+    assert specificity.compute("occupation") == math.log(2 * 3 / 3)
+    assert specificity.compute("hobby") == math.log(2 * 3 / 1)
     triples = [fact("Q1", "occupation", "x"), fact("Q1", "hobby", "y")]
     result = rank_triples(triples, [2.0, 4.0], specificity, alpha=0.25)
     soft = {

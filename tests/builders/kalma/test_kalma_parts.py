@@ -12,7 +12,7 @@ from citeforge.builders.kalma.check import Extension, ExtensionCheck
 from citeforge.builders.kalma.contexts import KalmaQuestion, make_contexts
 from citeforge.builders.kalma.evolve import Specificity
 from citeforge.builders.kalma.mentions import Mentions, annotate, marker
-from citeforge.builders.kalma.package import year_of
+from citeforge.builders.kalma.package import parse_year
 from citeforge.builders.kalma.selection import StatedPair, disambiguate
 from citeforge.builders.kalma.words import RelationWords
 from citeforge.engines.judge.session import JudgeSession
@@ -340,7 +340,7 @@ def test_whom_a_place_speaks_of() -> None:
 )  # fmt: skip
 def test_years(date: str, year: int | None) -> None:
     """Years count without a gap: 0 is 1 BCE, in our words and in XSD 1.1."""
-    assert year_of(date) == year
+    assert parse_year(date) == year
 
 
 def test_case_does_not_distinguish_relations() -> None:

@@ -66,7 +66,7 @@ def test_equals_brute_force_with_many_ties(
     max_score: float | None,
 ) -> None:
     rng = np.random.default_rng(seed)
-    # Few distinct directions among many passages: nominations end inside groups of equal scores.
+    # Few distinct directions among many passages: candidates end inside groups of equal scores.
     base = rng.normal(size=(distinct, 8)).astype(np.float32)
     vectors = base[rng.integers(0, distinct, n)]
     vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)

@@ -11,7 +11,7 @@ from citeforge.builders.rage.build import build_rage
 from citeforge.builders.verify import verify
 from citeforge.engines.tables import read_table, shard_paths
 from citeforge.package.manifest import load_manifest
-from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.base import make_record
 from citeforge.schemas.tables import MAPPING, SEEMINGLY_RELEVANT
 from conftest import Inline, refused, run_options
 from stand_ins import RuleEmbedder
@@ -29,7 +29,9 @@ def mined(out: Path) -> list[Any]:
 @pytest.fixture
 def vectors(tmp_path: Path, small_beir: Path) -> dict[str, Any]:
     """Files of a build with our own shards, whose lists are in `plain`."""
-    recipe = checked(cf.RageRecipe, source=f"beir:{small_beir}", mining={"seemingly_relevant": 4})
+    recipe = make_record(
+        cf.RageRecipe, source=f"beir:{small_beir}", mining={"seemingly_relevant": 4}
+    )
     kept = tmp_path / "kept"
     # Counts of letters and digits: vectors that any tool could have made.
     embedder = RuleEmbedder(lambda text: [1 + text.lower().count(c) for c in LETTERS])
@@ -47,7 +49,7 @@ def vectors(tmp_path: Path, small_beir: Path) -> dict[str, Any]:
 
 
 def build(out: Path, config: dict[str, Any], **run: Any) -> None:
-    cf.build(checked(cf.RageRecipe, **config), out, **run)
+    cf.build(make_record(cf.RageRecipe, **config), out, **run)
 
 
 def test_given_vectors_give_the_lists_of_our_own(tmp_path: Path, vectors: dict[str, Any]) -> None:

@@ -301,15 +301,15 @@ def test_what_an_llm_cannot_tell_is_stored_and_written(options: RunOptions, tmp_
 
 
 def test_a_chunk_that_tells_nothing_leaves_the_decision_to_the_others() -> None:
-    from citeforge.engines.judge.chunks import combined
+    from citeforge.engines.judge.chunks import combine_decisions
 
     no, yes, nothing = Verdict(False), Verdict(True), Verdict(False, undecided=True)
-    assert combined([[nothing, no]]) == no
-    assert combined([[nothing, yes]]) == yes
-    assert combined([[nothing, nothing]]) == nothing
+    assert combine_decisions([[nothing, no]]) == no
+    assert combine_decisions([[nothing, yes]]) == yes
+    assert combine_decisions([[nothing, nothing]]) == nothing
     # Of two sentences the least counts.
-    assert combined([[nothing], [no]]) == no
-    assert combined([[nothing], [yes]]) == nothing
+    assert combine_decisions([[nothing], [no]]) == no
+    assert combine_decisions([[nothing], [yes]]) == nothing
 
 
 def test_the_first_word_of_a_reply(server: Running, options: RunOptions) -> None:

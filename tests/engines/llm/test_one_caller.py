@@ -24,14 +24,14 @@ def test_perplexity_is_paid_for_once(server: Running, tmp_path: Path) -> None:
     options = RunOptions(base_url=server.url, max_retries=2)
     with ReplayStore(tmp_path / "s.db") as store:
         model = make_perplexity("openai:m", [], options=options, store=store)
-        first = model.of([*TEXTS, TEXTS[0]])
+        first = model.compute([*TEXTS, TEXTS[0]])
         assert len(server.requests()) == 40
         again = make_perplexity("openai:m", [], options=options, store=store)
-        assert again.of([*TEXTS, TEXTS[0]]) == first
+        assert again.compute([*TEXTS, TEXTS[0]]) == first
         assert len(server.requests()) == 40
         assert store.tokens() == (3 * 40, 40)  # three words each, and the generated token
         # Another model is another call.
-        make_perplexity("openai:n", [], options=options, store=store).of(TEXTS[:1])
+        make_perplexity("openai:n", [], options=options, store=store).compute(TEXTS[:1])
         assert len(server.requests()) == 41
 
 
@@ -46,7 +46,7 @@ def test_the_budget_stops_perplexity(server: Running, store: ReplayStore) -> Non
     for _ in range(2):  # a second run spends nothing more
         model = make_perplexity("openai:m", [], options=options, store=store)
         with refused("budget", exit_code=3) as caught:
-            model.of(texts)
+            model.compute(texts)
         assert "spent 20.0000 in all runs" in str(caught.value)
         assert len(server.requests()) == 5
     # What chat asks counts to the same total.
@@ -82,7 +82,7 @@ def test_failed_calls_are_counted_and_asked_again(tmp_path: Path) -> None:
         with ReplayStore(tmp_path / "s.db") as store:
             model = make_perplexity("openai:m", [], options=options, store=store)
             with refused("endpoint-failed", path="openai:m") as caught:
-                model.of(TEXTS)
+                model.compute(TEXTS)
             failed = store.stats().failures
             assert 0 < failed < 40
             assert f"({failed} of 40 calls failed)" in str(caught.value)
@@ -92,13 +92,15 @@ def test_failed_calls_are_counted_and_asked_again(tmp_path: Path) -> None:
 def test_a_store_with_numbers_is_exported_and_taken_in(server: Running, tmp_path: Path) -> None:
     options = RunOptions(base_url=server.url, max_retries=2)
     with ReplayStore(tmp_path / "a.db") as store:
-        result = make_perplexity("openai:m", [], options=options, store=store).of(TEXTS)
+        result = make_perplexity("openai:m", [], options=options, store=store).compute(TEXTS)
         vectors = make_embedder("openai:m", options=options, store=store).encode(TEXTS, "query")
         rows = list(store.export())
     before = len(server.requests())
     with ReplayStore(tmp_path / "b.db") as store:
         assert store.import_rows(iter(rows)) == (41, 0)
-        assert make_perplexity("openai:m", [], options=options, store=store).of(TEXTS) == result
+        assert (
+            make_perplexity("openai:m", [], options=options, store=store).compute(TEXTS) == result
+        )
         other = make_embedder("openai:m", options=options, store=store)
         assert np.array_equal(other.encode(TEXTS, "query"), vectors)
     assert len(server.requests()) == before

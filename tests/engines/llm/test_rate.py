@@ -14,7 +14,7 @@ TICK = 0.005
 """Seconds by which the event loop may wake early."""
 
 
-def passages(gate: RateGate, tokens: list[int], closed: float = 0.0) -> list[float]:
+def passages(gate: RateGate, tokens: list[int], pause: float = 0.0) -> list[float]:
     """When each of so many calls, all waiting from the start, passes; seconds from the start."""
 
     async def main() -> list[float]:
@@ -29,8 +29,8 @@ def passages(gate: RateGate, tokens: list[int], closed: float = 0.0) -> list[flo
             for size in tokens:
                 group.create_task(one(size))
             await asyncio.sleep(0)
-            if closed:
-                gate.close(closed)
+            if pause:
+                gate.pause_for(pause)
         return times
 
     return asyncio.run(main())
@@ -51,7 +51,7 @@ def test_the_rate_holds_over_runs_that_follow_each_other() -> None:
 
 def test_a_model_has_one_gate_for_all_runs(server: Running) -> None:
     model = OpenAiLlm("m", None, RunOptions(base_url=server.url))
-    model.gate.close(0.1)
+    model.gate.pause_for(0.1)
     begun = time.monotonic()
     model.complete([Request((("user", "x"),))])
     assert time.monotonic() - begun >= 0.1 - TICK
@@ -64,8 +64,8 @@ def test_a_request_of_many_tokens_makes_the_next_one_wait() -> None:
     assert times[2] - times[1] >= 0.05 - TICK
 
 
-def test_what_waited_for_a_closed_gate_does_not_pass_at_once() -> None:
-    times = passages(RateGate(rpm=1200), [0] * 6, closed=0.2)
+def test_what_waited_for_a_paused_gate_does_not_pass_at_once() -> None:
+    times = passages(RateGate(rpm=1200), [0] * 6, pause=0.2)
     assert times[1] >= 0.2 - TICK  # the first was through already
     assert all(later - earlier >= 0.05 - TICK for earlier, later in pairwise(times))
 

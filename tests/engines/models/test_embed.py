@@ -13,7 +13,7 @@ import pytest
 from citeforge.engines.models import embed
 from citeforge.engines.models.embed import OFFLINE_SHA256, make_embedder
 from citeforge.engines.models.embedder import model_of
-from citeforge.engines.models.prefixes import Prefixes, prefixes_of
+from citeforge.engines.models.prefixes import Prefixes, find_prefixes
 from conftest import refused
 
 _TASK = (
@@ -210,7 +210,7 @@ def test_cut_texts_count_their_prefix() -> None:
     ],
 )
 def test_prefixes_by_the_exact_name(name: str, query: str, passage: str) -> None:
-    found = prefixes_of(name)
+    found = find_prefixes(name)
     assert (found.query, found.passage) == (query, passage)
     assert found.origin == ("table" if query else "none")
 
@@ -231,14 +231,14 @@ def test_a_models_own_prompts_come_first(
 ) -> None:
     content = json.dumps({"prompts": prompts, "default_prompt_name": None})
     (tmp_path / "config_sentence_transformers.json").write_text(content)
-    assert prefixes_of("intfloat/e5-small", tmp_path) == expected
+    assert find_prefixes("intfloat/e5-small", tmp_path) == expected
 
 
 def test_prompts_that_are_no_texts(tmp_path: Path) -> None:
     path = tmp_path / "config_sentence_transformers.json"
     path.write_text('{"prompts": ["query: "]}')
     with refused("wrong-value", path=path, field="prompts"):
-        prefixes_of("e5-small", tmp_path)
+        find_prefixes("e5-small", tmp_path)
 
 
 def test_prefixes_change_the_fingerprint_and_the_vectors(offline: embed.Embedder) -> None:

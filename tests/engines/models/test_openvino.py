@@ -67,8 +67,8 @@ def test_vectors_depend_on_no_threads(model: Path) -> None:
         for threads in (1, 3):
             torch.set_num_threads(threads)
             exact = fast(model)
-            rough = exact.quantized(TEXTS[:8])
-            result.append([e.encode(TEXTS, "passage") for e in (exact, rough)])
+            approximate = exact.quantized(TEXTS[:8])
+            result.append([e.encode(TEXTS, "passage") for e in (exact, approximate)])
     finally:
         torch.set_num_threads(before)
     assert np.array_equal(*result)

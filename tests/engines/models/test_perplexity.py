@@ -39,7 +39,7 @@ def test_a_causal_model_gives_the_loss_of_transformers(tmp_path: Path) -> None:
 
     folder = train_causal(tmp_path, [s.rstrip(".") for s in SEEDS])
     texts = [SEEDS[0].rstrip("."), "son The painter of a was in born Rome", "The son"]
-    result = make_perplexity(f"hf:{folder}", [], device="cpu").of(texts)
+    result = make_perplexity(f"hf:{folder}", [], device="cpu").compute(texts)
     tokenizer = AutoTokenizer.from_pretrained(folder)
     model = AutoModelForCausalLM.from_pretrained(folder).eval()
     assert result == perplexities(tokenizer, model, texts)
@@ -51,7 +51,7 @@ def test_texts_that_begin_alike_have_the_loss_of_the_model() -> None:
     """In one call: texts with a common beginning, some of them equal, empty or without a second."""
     texts = ["Marie Curie was born in Warsaw.", "Marie Curie was born in Rome, it seems.", "A", "",
              "Marie Curie was born in Warsaw."]  # fmt: skip
-    result = make_perplexity("offline", [], device="cpu").of(texts)
+    result = make_perplexity("offline", [], device="cpu").compute(texts)
     assert result == perplexities(*smollm.loaded(), texts)
     assert result[0] == result[-1]
 
@@ -66,7 +66,7 @@ def test_paragraphs_that_begin_alike_have_the_loss_of_transformers() -> None:
         f"{paragraph} was Pierre Curie.", f"{other} Bern.", f"{paragraph} had an award: the Nobel.",
         paragraph, f"{other} Zürich, Prague and Berlin before the war.", "Alone.",
     ]  # fmt: skip
-    result = make_perplexity("offline", [], device="cpu").of(texts)
+    result = make_perplexity("offline", [], device="cpu").compute(texts)
     tokenizer = AutoTokenizer.from_pretrained(smollm.model_folder())
     model = AutoModelForCausalLM.from_pretrained(smollm.model_folder()).eval()
     assert result == perplexities(tokenizer, model, texts)
@@ -80,7 +80,7 @@ def test_an_endpoint_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
         )
         # The server gives each word minus its length; the first word has no log probability, and
         # the generated token (−99) does not count.
-        assert model.of(["one two seven", "a bb"]) == [
+        assert model.compute(["one two seven", "a bb"]) == [
             pytest.approx(math.exp((3 + 5) / 2)),
             pytest.approx(math.exp(2 / 1)),
         ]
@@ -89,4 +89,4 @@ def test_an_endpoint_by_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
             "openai:m", [], options=RunOptions(base_url=server.url, max_retries=1)
         )
         with refused("endpoint-failed"):
-            model.of(["one two"])
+            model.compute(["one two"])

@@ -25,18 +25,18 @@ def test_ngrams_by_hand() -> None:
     peer.fit(grams, words)
     first, second = peer.score("a", ("<s>", "<s>")), peer.score("b", ("<s>", "a"))
     expected = math.exp(-(math.log(first) + math.log(second)) / 2)
-    assert model.of(["a b"]) == [pytest.approx(expected)]
+    assert model.compute(["a b"]) == [pytest.approx(expected)]
 
 
 def test_ngrams_find_the_likelier_text() -> None:
     model = make_perplexity("ngram", SEEDS)
-    likely, odd, strange = model.of(
+    likely, odd, strange = model.compute(
         ["The son of a painter was born in London.", "London in born was painter a of son The.",
          "Zygotes quantise xylophones."]
     )  # fmt: skip
     assert likely < odd < strange
-    assert model.of([""]) == [math.inf]
-    assert model.of(SEEDS) == make_perplexity("ngram", SEEDS).of(SEEDS)
+    assert model.compute([""]) == [math.inf]
+    assert model.compute(SEEDS) == make_perplexity("ngram", SEEDS).compute(SEEDS)
     assert (
         model.identity()["trained_on_sha256"]
         != make_perplexity("ngram", SEEDS[:1]).identity()["trained_on_sha256"]

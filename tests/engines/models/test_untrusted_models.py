@@ -56,7 +56,7 @@ LOADERS: dict[str, Callable[[str], object]] = {
         [("a", "b")], print
     ),
     "reranker": lambda n: make_reranker(n, "cpu").scores([("a", "b")]),
-    "perplexity": lambda n: make_perplexity(f"hf:{n}", [], device="cpu").of(["a b"]),
+    "perplexity": lambda n: make_perplexity(f"hf:{n}", [], device="cpu").compute(["a b"]),
 }
 
 

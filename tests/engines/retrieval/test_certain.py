@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from citeforge.builders.rage import mining
 from citeforge.builders.rage.mining import Exclusions, SeeminglyRelevant
 from citeforge.engines.models.vectors import VectorShard
-from citeforge.engines.retrieval.certain import CertainSearch, best_first, undecided
+from citeforge.engines.retrieval.certain import CertainSearch, best_first, find_undecided
 from citeforge.engines.retrieval.dense import nearest
 from citeforge.engines.tables import shard_paths, write_table
 from citeforge.schemas.recipes.rage import Mining
@@ -28,14 +28,14 @@ def unit(rows: np.ndarray) -> np.ndarray:
 
 
 class World:
-    """Passages ``text i`` whose exact vectors are known, rough ones, and float32 between them."""
+    """Passages ``text i`` with known exact vectors, approximate ones, and float32 between them."""
 
     def __init__(self, folder: Path, exact: np.ndarray, noise: float) -> None:
         rng = np.random.default_rng(1)
         self.folder, self.n = folder, len(exact)
         self.exact = unit(exact)
         self.single = unit(self.exact + 1e-8 * rng.normal(size=exact.shape))
-        self.rough = unit(self.exact + noise * rng.normal(size=exact.shape))
+        self.first = unit(self.exact + noise * rng.normal(size=exact.shape))
         self.queries = unit(rng.normal(size=(QUERIES, DIMENSION)))
         self.embedded = {1: 0, 2: 0}
         self.ids = [f"p{i:04}" for i in rng.permutation(self.n)]
@@ -55,7 +55,7 @@ class World:
         return self.shard(name, {1: self.single, 2: self.exact}[level][rows], FORMATS[level])
 
     def search(self) -> CertainSearch:
-        search = CertainSearch(self.shard("rough", self.rough, "<f2"))
+        search = CertainSearch(self.shard("first", self.first, "<f2"))
         search.refine_by(self.corpus, 3, self.embed)
         return search.set_queries(self.queries.astype(np.float32), lambda rows: self.queries[rows])
 
@@ -149,8 +149,8 @@ def test_bounds_are_measured_on_later_queries_too(tmp_path: Path) -> None:
     exact = spread()
     exact[:, 0] = 0
     world = World(tmp_path, exact, 0.0)
-    # Rough vectors err along the first axis, which the first queries do not see.
-    world.rough[:, 0] = 0.05 * np.random.default_rng(2).choice([-1, 1], world.n)
+    # Approximate vectors err along the first axis, which the first queries do not see.
+    world.first[:, 0] = 0.05 * np.random.default_rng(2).choice([-1, 1], world.n)
     world.queries[:, 0] = 0
     search = world.search()
     assert search.bounds[0] < 0.01
@@ -166,7 +166,7 @@ def test_the_bound_of_one_query_is_no_matter_of_luck(tmp_path: Path) -> None:
     search, one = world.search(), world.queries[:1]
     search.bounds[0] = 0
     search.set_queries(one.astype(np.float32), lambda rows: one[rows])
-    errors = (one @ (world.rough - world.exact).T).ravel()
+    errors = (one @ (world.first - world.exact).T).ravel()
     # The largest of 200 normal errors is some 2.8 deviations, and 1.5 times that 4.2.
     assert search.bounds[0] > 5 * np.sqrt(np.mean(errors**2))
 
@@ -175,16 +175,16 @@ def test_a_list_that_stood_by_too_small_a_bound_is_looked_at_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     world = World(tmp_path, spread(), 0.0)
-    monkeypatch.setattr("citeforge.engines.retrieval.certain._ROUGH_PASSAGES", 2)
-    # Exactly the best of the first query, and roughly its 40th.
+    monkeypatch.setattr("citeforge.engines.retrieval.certain._SAMPLE_PASSAGES", 2)
+    # Exactly the best of the first query, and about its 40th.
     hidden = int(np.argsort(-world.queries[0] @ world.exact.T)[40])
     world.exact[hidden] = world.single[hidden] = world.queries[0]
     # The last query cannot tell two passages apart, one of which is as far off.
     second, telling = np.argsort(-world.queries[-1] @ world.exact.T)[[1, 100]]
-    world.rough[telling] = world.rough[second]
+    world.first[telling] = world.first[second]
     world.exact[telling] = world.single[telling] = world.queries[-1]
     monkeypatch.setattr(mining, "_MATRIX_ENTRIES", 1)  # one query after another
-    monkeypatch.setattr(mining, "_RESERVE_NOMINATIONS", 4)
+    monkeypatch.setattr(mining, "_SPARE_CANDIDATES", 4)
     lists = world.miner(world.search(), seemingly_relevant=2).mine()
     assert positions(lists) == world.expected(seemingly_relevant=2)
     assert hidden in positions(lists)[0]
@@ -224,7 +224,7 @@ def test_undecided_by_every_pair_and_the_middle_between_classes(
     widths = [e for _, e, _ in scores]
     low = np.array(values) - widths
     high = np.array(values) + widths
-    found = undecided(low, high, np.array(classes)).tolist()
+    found = find_undecided(low, high, np.array(classes)).tolist()
     middle = (low + high) / 2
     overlaps = []
     for i, mine in enumerate(classes):

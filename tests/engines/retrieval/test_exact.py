@@ -49,7 +49,7 @@ def decided(
     lists = []
     for row in range(len(queries)):
         pairs = zip(-exact[row], positions[row].tolist(), strict=True)
-        certain = float(floor[row, -1]) + search.NOMINATION_ERROR
+        certain = float(floor[row, -1]) + search.CANDIDATE_ERROR
         lists.append(sorted(p for p in pairs if -p[0] > certain))
     return lists, floor
 
@@ -161,7 +161,7 @@ def test_memory_that_never_suffices_is_told(monkeypatch: pytest.MonkeyPatch) -> 
         blockwise(PRODUCTS(QUERIES), 5)
 
 
-def test_rough_products_are_switched_off_and_on_again() -> None:
+def test_approximate_products_are_switched_off_and_on_again() -> None:
     torch.set_float32_matmul_precision("high")
     try:
         blockwise(PRODUCTS(QUERIES), 5)

@@ -25,7 +25,7 @@ def corpus(folder: Path, passages: dict[str, str]) -> list[Path]:
 
 
 def test_bm25_scores_are_the_formula(tmp_path: Path) -> None:
-    result = Bm25.of(corpus(tmp_path, PASSAGES)).rank({"q": "Gamma!", "none": "omega"})
+    result = Bm25.from_corpus(corpus(tmp_path, PASSAGES)).rank({"q": "Gamma!", "none": "omega"})
     # "gamma" is in 2 of 4 passages; lengths 4, 2, 2, 1 have the mean 9/4.
     idf = math.log(1 + (4 - 2 + 0.5) / (2 + 0.5))
     long = idf / (1 + 1.2 * (1 - 0.75 + 0.75 * 4 / (9 / 4)))

@@ -215,7 +215,9 @@ def random_t5(folder: Path) -> None:
     T5ForConditionalGeneration(config).eval().save_pretrained(folder)
 
 
-def test_workers_nominate_what_is_nominated_here(tmp_path: Path, cluster: RayOptions) -> None:
+def test_workers_find_the_candidates_that_are_found_here(
+    tmp_path: Path, cluster: RayOptions
+) -> None:
     """Seven shards of unequal length; every vector twice, so that there are ties."""
     rng = np.random.default_rng(5)
     half = rng.standard_normal((200, 16)).astype(np.float32)

@@ -16,7 +16,7 @@ from citeforge.evaluator.measures.authorship_answers import measure_reference, m
 from citeforge.evaluator.report import TABLES
 from citeforge.evaluator.rows import named_rows
 from citeforge.evaluator.table import render_scores
-from citeforge.schemas.authorship import design_of, make_cells
+from citeforge.schemas.authorship import make_cells, parse_design
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.recipes.authorship import Selection
 from citeforge.schemas.scores import ScoreFile
@@ -58,7 +58,7 @@ class Case:
     def __init__(self, folder: Path, tmp_path: Path) -> None:
         self.benchmark = cf.load(folder)
         self.path = tmp_path / "s.jsonl"
-        self.cells = [c.context for c in design_of(self.benchmark.manifest.config).cells]
+        self.cells = [c.context for c in parse_design(self.benchmark.manifest.config).cells]
         first = self.benchmark.context(self.cells[0])
         self.relevant = {
             q: next(iter(first.relevant[row])) for row, q in enumerate(self.benchmark.query_ids)
@@ -133,7 +133,7 @@ def test_cab_and_its_sign_in_every_pair_of_origins(
 
 def test_a_system_that_favours_human_labels_has_positive_bias_everywhere(case: Case) -> None:
     """It cites the relevant passage only when that one is labelled human."""
-    design = design_of(case.benchmark.manifest.config)
+    design = parse_design(case.benchmark.manifest.config)
     cited = {
         (c.context, q): (c.side(True) == "first", 0)
         for c in design.cells
@@ -284,7 +284,7 @@ def test_a_missing_cell_is_named_and_missing_answers_score_the_worst(case: Case)
 
 
 def test_significance_is_adjusted_without_the_placebo(case: Case) -> None:
-    design = design_of(case.benchmark.manifest.config)
+    design = parse_design(case.benchmark.manifest.config)
     cited = {(c.context, "q1"): (c.side(True) == "first", 0) for c in design.cells if c.labels}
     file = case.score(cited)
     entries = {m.name: m for m in file.measures}

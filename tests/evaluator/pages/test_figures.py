@@ -17,7 +17,7 @@ from scipy.stats import binomtest
 from citeforge.evaluator.pages import palette
 from citeforge.evaluator.pages import scatter_chart as scatter
 from citeforge.evaluator.pages.choose import PLOTS, page_figures, plot
-from citeforge.evaluator.statistics.intervals import wilson
+from citeforge.evaluator.statistics.intervals import wilson_interval
 from citeforge.schemas.authorship import PLACEBO, Design, LabelSet, make_cells
 from citeforge.schemas.scores import Corrected, ScoreFile, Slice
 from conftest import refused
@@ -138,7 +138,9 @@ def test_a_judge_beside_people() -> None:
 @given(st.integers(0, 50), st.integers(1, 50))
 def test_wilson_is_scipy_s(hits: int, n: int) -> None:
     theirs = binomtest(min(hits, n), n).proportion_ci(method="wilson")
-    assert wilson(min(hits, n) / n, n) == pytest.approx((theirs.low, theirs.high), abs=1e-12)
+    assert wilson_interval(min(hits, n) / n, n) == pytest.approx(
+        (theirs.low, theirs.high), abs=1e-12
+    )
 
 
 def test_what_cannot_be_drawn_is_said() -> None:

@@ -7,7 +7,7 @@ from citeforge.evaluator.compare import compare_many
 from citeforge.evaluator.corrected_ranks import corrected_difference
 from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.ranks import ranks_of
+from citeforge.evaluator.ranks import rank_systems
 from citeforge.evaluator.statistics.estimates import (
     Sample,
     change,
@@ -74,7 +74,7 @@ def test_its_standard_error_is_that_of_resampled_queries() -> None:
     drawn = 100 * (value(*systems[1]) - value(*systems[0]))
     # An interval of Student's t is 2 · 1.99 standard errors wide with 79 degrees of freedom.
     assert (result.high - result.low) / 3.98 == pytest.approx(drawn.std(), rel=0.05)
-    assert ranks_of(files, [f.measures[0] for f in files]) == [(2, 2), (1, 1)]
+    assert rank_systems(files, [f.measures[0] for f in files]) == [(2, 2), (1, 1)]
 
 
 def test_queries_that_do_not_enter_count_only_where_they_enter_the_other() -> None:

@@ -11,8 +11,8 @@ from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.variance import (
     SOURCES,
     _half_width,
-    shares_of,
-    spread_of,
+    compute_shares,
+    estimate_spread,
 )
 
 TABLE = np.array([[1.0, 4.0, 7.0], [3.0, 6.0, 15.0]])
@@ -31,7 +31,7 @@ def design(*levels: int, seed: int = 0) -> Floats:
 
 @pytest.mark.numeric
 def test_components_by_hand() -> None:
-    result = spread_of(TABLE, ("runs", "queries"))
+    result = estimate_spread(TABLE, ("runs", "queries"))
     # Means: runs 4 and 8, queries 2, 5 and 11, all 6.
     of_runs = 3 * ((4 - 6) ** 2 + (8 - 6) ** 2) / 1
     of_queries = 2 * ((2 - 6) ** 2 + (5 - 6) ** 2 + (11 - 6) ** 2) / 2
@@ -45,13 +45,13 @@ def test_components_by_hand() -> None:
     assert result.stderr == pytest.approx(math.sqrt((of_queries + of_runs - rest) / 6))
     added = {"queries": (of_queries - rest) / 2 / 3, "runs": (of_runs - rest) / 3 / 2 + rest / 6}
     total = sum(added.values())
-    assert shares_of(result.components, result.levels) == pytest.approx(
+    assert compute_shares(result.components, result.levels) == pytest.approx(
         {name: value / total for name, value in added.items()}
     )
 
 
 def test_one_run_is_the_usual_standard_error() -> None:
-    result = spread_of(TABLE[1:], ("runs", "queries"))
+    result = estimate_spread(TABLE[1:], ("runs", "queries"))
     assert result.stderr == pytest.approx(np.std([3, 6, 15], ddof=1) / math.sqrt(3))
     assert result.df == 3 - 1
     assert result.components == {"queries": pytest.approx(np.var([3, 6, 15], ddof=1))}
@@ -59,12 +59,12 @@ def test_one_run_is_the_usual_standard_error() -> None:
 
 def test_runs_that_differ_by_less_than_chance_leave_half() -> None:
     # Both runs have the mean 2: MS(runs) = 0, and what they add would be -MS(rest).
-    result = spread_of(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]), ("runs", "queries"))
+    result = estimate_spread(np.array([[1.0, 2.0, 3.0], [3.0, 2.0, 1.0]]), ("runs", "queries"))
     assert result.components["runs"] == pytest.approx(-2 / 3)  # (0 - 2) / 3
     assert result.stderr == 0  # every query has the mean 2
     # Means of queries 2, 3, 5, of both runs 10/3: MS(queries) = 2 · 14/3 / 2, MS(runs) = 0, and
     # what is left, 6.33, says that runs differ by less than chance.
-    result = spread_of(np.array([[1.0, 2.0, 7.0], [3.0, 4.0, 3.0]]), ("runs", "queries"))
+    result = estimate_spread(np.array([[1.0, 2.0, 7.0], [3.0, 4.0, 3.0]]), ("runs", "queries"))
     assert result.df == math.inf
     of_queries = 4.303**2 * (2 * 14 / 3 / 2) / 6  # Student's t of 2 degrees of freedom
     assert 1.96 * result.stderr == pytest.approx(math.sqrt(0.5 * of_queries), rel=1e-3)
@@ -104,7 +104,7 @@ def test_components_are_those_of_statsmodels(levels: tuple[int, ...]) -> None:
         frozenset(names if row == "Residual" else (p[2:-1] for p in row.split(":"))): square
         for row, square in table["mean_sq"].items()
     }
-    result = spread_of(values, SOURCES).components
+    result = estimate_spread(values, SOURCES).components
     assert len(result) == len(squares) == 2 ** len(names) - 1
     for effect, component in result.items():
         inside = frozenset(effect.split(":"))
@@ -123,13 +123,13 @@ def test_components_are_those_of_a_mixed_model() -> None:
     frame = pandas.DataFrame({"y": values.ravel(), "runs": runs, "queries": queries, "all": 1})
     crossed = {s: f"0 + C({s})" for s in ("runs", "queries")}
     fit = mixed.from_formula("y ~ 1", frame, groups="all", vc_formula=crossed).fit()
-    result = spread_of(values, ("runs", "queries")).components
+    result = estimate_spread(values, ("runs", "queries")).components
     by_model = dict(zip(fit.model.exog_vc.names, fit.vcomp, strict=True))
     for source in ("runs", "queries"):
         assert result[source] == pytest.approx(by_model[source], rel=1e-3)
     assert result["runs:queries"] == pytest.approx(fit.scale, rel=1e-3)
     # Its standard error of the mean, too.
-    assert spread_of(values, ("runs", "queries")).stderr == pytest.approx(
+    assert estimate_spread(values, ("runs", "queries")).stderr == pytest.approx(
         float(fit.bse_fe["Intercept"]), rel=1e-3
     )
 

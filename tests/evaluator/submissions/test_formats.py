@@ -12,7 +12,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.evaluator.submissions.benchmark import QueryFinder
-from citeforge.evaluator.submissions.formats import answers_of, detect
+from citeforge.evaluator.submissions.formats import detect, iter_answers
 from citeforge.schemas.submission import SubmissionLine
 from conftest import Inline, refused
 
@@ -21,7 +21,7 @@ Q01 = "Which moon is the most volcanically active body in the Solar System?"
 
 def read(path: Path, benchmark: cf.Benchmark, expected: str) -> list[SubmissionLine]:
     assert detect(path) == expected
-    return [answer for _, answer in answers_of(path, benchmark)]
+    return [answer for _, answer in iter_answers(path, benchmark)]
 
 
 def write_csv(path: Path, rows: list[dict[str, Any]]) -> Path:
@@ -54,7 +54,7 @@ def test_alce_without_outputs(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     path = tmp_path / "result.json"
     path.write_text(json.dumps([{"question": Q01, "docs": []}]))
     with refused("missing-field", path=path, field="item 1"):
-        list(answers_of(path, benchmark))
+        list(iter_answers(path, benchmark))
 
 
 def test_attributed_ir_csv(tmp_path: Path, benchmark: cf.Benchmark) -> None:
@@ -65,7 +65,7 @@ def test_attributed_ir_csv(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     assert answer.passages[0].text == quotes[0]["text"]
     bad = write_csv(tmp_path / "b.csv", [{**row, "quotes": "__import__('os')"}])
     with refused("wrong-value", path=bad, line=2, field="quotes"):
-        list(answers_of(bad, benchmark))
+        list(iter_answers(bad, benchmark))
 
 
 def test_rage_toolkit_csv(tmp_path: Path, benchmark: cf.Benchmark) -> None:
@@ -103,7 +103,7 @@ def test_rage_toolkit_csv_of_other_types(
            "answer_citations": "['1']", "doc_ids": "['moon-io', 'moon-europa']"}  # fmt: skip
     path = write_csv(tmp_path / "r.csv", [row, {**row, field: text}])
     with refused(code, path=path, line=3, field=at):
-        list(answers_of(path, benchmark))
+        list(iter_answers(path, benchmark))
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_attributed_ir_csv_of_other_types(
 ) -> None:
     path = write_csv(tmp_path / "o.csv", [{"query_id": "q01", "quotes": quotes, "output": "x"}])
     with refused("wrong-type", path=path, line=2, field="quotes"):
-        list(answers_of(path, benchmark))
+        list(iter_answers(path, benchmark))
 
 
 def test_attrieval_of_other_types(tmp_path: Path, benchmark: cf.Benchmark) -> None:
@@ -131,7 +131,7 @@ def test_attrieval_of_other_types(tmp_path: Path, benchmark: cf.Benchmark) -> No
     row = {"query": Q01, "passages": {"passage_text": ["a"]}, "rag_raw_answer": None}
     datasets.Dataset.from_list([row]).save_to_disk(str(tmp_path / "saved"))
     with refused("missing-field", path=tmp_path / "saved", field="row 1"):
-        list(answers_of(tmp_path / "saved", benchmark))
+        list(iter_answers(tmp_path / "saved", benchmark))
 
 
 def test_a_damaged_gzip_header(tmp_path: Path, benchmark: cf.Benchmark) -> None:
@@ -148,7 +148,7 @@ def test_a_damaged_gzip_header(tmp_path: Path, benchmark: cf.Benchmark) -> None:
         data[at] ^= 0xFF
         path.write_bytes(data)
         try:
-            list(answers_of(path, benchmark))
+            list(iter_answers(path, benchmark))
         except cf.InputError as error:
             assert error.path == str(path)
             refused += 1
@@ -227,9 +227,9 @@ def test_questions_are_found_by_what_they_ask(tmp_path: Path) -> None:
     )
     queries = QueryFinder(benchmark)
     for text in ("Où est le café?", unicodedata.normalize("NFD", texts[2]), f" {texts[2]} \n"):
-        assert queries.of(None, text) == "q3"
-    assert queries.of("q2", "Do masks help?") == "q2"  # its id decides
+        assert queries.find_id(None, text) == "q3"
+    assert queries.find_id("q2", "Do masks help?") == "q2"  # its id decides
     with refused("ambiguous-query", field="question") as caught:
-        queries.of(None, "Do masks help?")
+        queries.find_id(None, "Do masks help?")
     assert "q1, q2" in str(caught.value)
-    assert queries.of(None, "Who?") == "Who?"  # which check and score refuse
+    assert queries.find_id(None, "Who?") == "Who?"  # which check and score refuse

@@ -22,14 +22,14 @@ def _line(output: str, **more: Any) -> SubmissionLine:
 
 def test_thoughts_are_counted_and_leave_the_answer() -> None:
     counts = SpokenCounts()
-    spoken = counts.spoken(_line(f"<think>{THOUGHT}</think>\n\n{ANSWER}"))
+    spoken = counts.strip_wrapping(_line(f"<think>{THOUGHT}</think>\n\n{ANSWER}"))
     assert spoken.output == ANSWER
     assert (counts.n_thinking, counts.n_words, counts.n_endless) == (1, 4, 0)
 
 
 def test_a_thought_that_never_ends_is_an_empty_truncated_answer() -> None:
     counts = SpokenCounts()
-    spoken = counts.spoken(_line(f"<think>{THOUGHT}"))
+    spoken = counts.strip_wrapping(_line(f"<think>{THOUGHT}"))
     assert spoken.output == ""
     assert spoken.is_truncated
     assert (counts.n_thinking, counts.n_words, counts.n_endless) == (1, 4, 1)
@@ -43,14 +43,14 @@ def test_spans_and_log_probabilities_move_with_the_answer() -> None:
         CitedSpan(7, 10, 1),
     ]  # the second one is in the thought
     logprobs = [TokenLogprob(0, "3", -0.5), TokenLogprob(1, "1", -0.1)]
-    spoken = SpokenCounts().spoken(_line(output, spans=spans, logprobs=logprobs))
+    spoken = SpokenCounts().strip_wrapping(_line(output, spans=spans, logprobs=logprobs))
     assert [spoken.output[s.start : s.end] for s in spoken.spans or ()] == ["1964"]
     assert [(t.index, t.token) for t in spoken.logprobs or ()] == [(0, "1")]
 
 
 def test_an_answer_without_thoughts_stays_the_same_object() -> None:
     line = _line(ANSWER)
-    assert SpokenCounts().spoken(line) is line
+    assert SpokenCounts().strip_wrapping(line) is line
 
 
 def _scores(benchmark: Path, path: Path, inline: Inline, *more: str) -> dict[str, Any]:
@@ -128,5 +128,5 @@ def test_json_fences_and_escaped_line_breaks(
     output: str, said: str, counts: tuple[int, int]
 ) -> None:
     around = SpokenCounts()
-    assert around.spoken(_line(output)).output == said
+    assert around.strip_wrapping(_line(output)).output == said
     assert (around.n_objects, around.n_lists) == counts

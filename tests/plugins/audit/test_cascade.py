@@ -11,7 +11,7 @@ import pytest
 import citeforge as cf
 from citeforge.builders.verify import verify
 from citeforge.package.manifest import load_intact
-from citeforge.package.package import Package, texts_of
+from citeforge.package.package import Package, read_texts
 from citeforge.plugins.audit.cascade import Stratum, pooled_share
 from citeforge.schemas.audit import Audit
 from conftest import Inline, write_jsonl
@@ -68,7 +68,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def judge(package: Path, tmp_path: Path) -> str:
     """A strong judge that finds one of the seven pieces relevant."""
     wanted = {p for pieces in PIECES.values() for p in pieces}
-    texts = texts_of(Package(package).corpus, wanted)
+    texts = read_texts(Package(package).corpus, wanted)
     rows: list[dict[str, object]] = [
         {
             "premise": texts[passage][1],

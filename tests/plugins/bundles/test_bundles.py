@@ -99,14 +99,18 @@ def test_absent_knowledge_likewise(tmp_path: Path) -> None:
     measures = select(["KaLMA.NA.P", "KaLMA.NA.R"])
     tools = ScoringTools(JudgeSession(LexicalJudge()), SentenceSegmenter())
 
-    def of(system: str, seed: int = 0) -> ScoreFile:
+    def score_system(system: str, seed: int = 0) -> ScoreFile:
         path = tmp_path / f"{system}-{seed}.jsonl"
         run_system(
             get_system(system), benchmark, ["absent_1"], 1, seed, path, title=f"{system} {seed}"
         )
         return score(path, benchmark, measures, tools=tools)
 
-    blind, aware, null = of("absent-blind"), of("absent-aware"), of("absent-blind", 1)
+    blind, aware, null = (
+        score_system("absent-blind"),
+        score_system("absent-aware"),
+        score_system("absent-blind", 1),
+    )
     assert len(blind.query_ids) == N
     told, alike = (
         {d.measure: d for d in compare_many([blind, other]).differences} for other in (aware, null)

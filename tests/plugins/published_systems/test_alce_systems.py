@@ -170,7 +170,7 @@ def test_inline_search_brings_its_own_passages(endpoint: Endpoint) -> None:
     for item, row in zip(items, rows, strict=True):
         seen = next(p for p in prompts if item.query in p and p.endswith("Output:"))
         assert f"Document [1] (Title: {row['passages'][0]['title']}): " in seen
-        best = Bm25.of(endpoint.benchmark.corpus).rank({"": item.query}, 1)[""][0].docid
+        best = Bm25.from_corpus(endpoint.benchmark.corpus).rank({"": item.query}, 1)[""][0].docid
         assert row["passages"][0]["docid"] == best
     endpoint.accepted(("Length",), context="own")
 

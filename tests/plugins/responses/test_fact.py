@@ -13,7 +13,7 @@ from citeforge.engines.judge.records import JudgeFailure, Verdict
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import answers_of, detect
+from citeforge.evaluator.submissions.formats import detect, iter_answers
 from citeforge.evaluator.submissions.url_marks import read_markup
 from citeforge.plugins.responses.fact_pairs import as_written, statement_pairs
 from citeforge.schemas.citations.urls import normalise_url
@@ -176,7 +176,7 @@ def test_scraped_files_of_the_benchmark(tmp_path: Path, benchmark: Benchmark) ->
     }  # fmt: skip
     path = write_jsonl(tmp_path / "scraped.jsonl", [row])
     assert detect(path) == "deep-research"
-    ((line, answer),) = answers_of(path, benchmark)
+    ((line, answer),) = iter_answers(path, benchmark)
     assert (line, answer.query_id) == (1, "q01")
     assert [(p.url, p.text) for p in answer.passages or ()] == [
         (A, "Io\n\n\n\nIo is hot."),
@@ -213,7 +213,7 @@ def test_a_wrong_line(
 ) -> None:
     path = write_jsonl(tmp_path / "r.jsonl", [{"id": "q01", "article": "x"}, row])
     with refused(code, path=path, line=2, field=field):
-        list(answers_of(path, benchmark, "deep-research"))
+        list(iter_answers(path, benchmark, "deep-research"))
 
 
 def test_without_pages_it_says_what_is_missing(package: Path, tmp_path: Path) -> None:
@@ -307,10 +307,10 @@ def test_extracted_facts(tmp_path: Path, benchmark: Benchmark) -> None:
     cited = [{"fact": f, "ref_idx": 0, "url": u} for f, u in (("Io", A), ("Io", A), ("Io", B))]
     row = {"id": "q01", "article": "x", "citations": cited}
     path = write_jsonl(tmp_path / "extracted.jsonl", [row])
-    ((_, answer),) = answers_of(path, benchmark, "deep-research-facts")
+    ((_, answer),) = iter_answers(path, benchmark, "deep-research-facts")
     assert isinstance(answer, ReportLine)
     assert answer.facts == (CitedFact("Io", A), CitedFact("Io", B))
-    ((_, answer),) = answers_of(path, benchmark)
+    ((_, answer),) = iter_answers(path, benchmark)
     assert isinstance(answer, ReportLine)
     assert answer.facts is None
 
@@ -320,10 +320,10 @@ def test_no_system_says_what_is_supported(tmp_path: Path, benchmark: Benchmark) 
     fact = {"statement": "Io", "url": A, "verdict": "supported"}
     path = write_jsonl(tmp_path / "s.jsonl", [{"query_id": "q01", "output": "x", "facts": [fact]}])
     with refused("unknown-field", path=path, line=1, field="facts"):
-        list(answers_of(path, benchmark))
+        list(iter_answers(path, benchmark))
     path = write_jsonl(tmp_path / "validated.jsonl", [validated("q01", page("supported"))])
     assert detect(path) == "deep-research"
-    ((_, answer),) = answers_of(path, benchmark)
+    ((_, answer),) = iter_answers(path, benchmark)
     assert isinstance(answer, ReportLine)
     assert answer.facts is None
 
@@ -346,5 +346,5 @@ def test_a_run_without_facts_or_verdicts(
 ) -> None:
     path = write_jsonl(tmp_path / "v.jsonl", [{"id": "q01", "article": "x", **row}])
     with refused(code, path=path, line=1) as caught:
-        list(answers_of(path, benchmark, "deep-research-verdicts"))
+        list(iter_answers(path, benchmark, "deep-research-verdicts"))
     assert words in str(caught.value)

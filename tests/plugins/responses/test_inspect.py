@@ -104,7 +104,7 @@ def test_interim_metrics_and_samples_ask_one_judge(
                 [pairs[i] for i in rest], lambda some: keep([(rest[i], v) for i, v in some])
             )
 
-    monkeypatch.setattr(scoring, "judge_of", lambda name: JudgeSession(Slow()))
+    monkeypatch.setattr(scoring, "open_judge", lambda name: JudgeSession(Slow()))
     queries = len(cf.load(package))
     epochs = -(-100 // queries)
 

@@ -35,7 +35,7 @@ from inspect_ai.model import (
 from citeforge.evaluator.check import check
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import answers_of
+from citeforge.evaluator.submissions.formats import iter_answers
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.responses import inspect_logs
 from citeforge.schemas.scores import ScoreFile
@@ -175,7 +175,7 @@ def cited_sample(query: str, blocks: list[ContentText]) -> EvalSample:
 
 def answer_of(benchmark: Benchmark, path: Path, taken: EvalSample, form: str = "inspect") -> Any:
     write_eval_log(log_of(benchmark, [taken]), str(path))
-    ((_, line),) = answers_of(path, benchmark, form)
+    ((_, line),) = iter_answers(path, benchmark, form)
     return line
 
 
@@ -208,7 +208,7 @@ def test_citations_of_anthropic_are_read_as_from_its_own_responses(
     responses = tmp_path / "responses.jsonl"
     row = {"query_id": "q01", "context": "mix", "response": message.model_dump(mode="json")}
     responses.write_text(json.dumps(row) + "\n")
-    ((_, theirs),) = answers_of(responses, benchmark, "anthropic")
+    ((_, theirs),) = iter_answers(responses, benchmark, "anthropic")
     logged = [
         ContentText(text=b.text, citations=[to_inspect_citation(c) for c in b.citations or ()])
         for b in blocks
@@ -279,10 +279,10 @@ def test_a_log_that_unpacks_to_too_much_is_refused(
 ) -> None:
     path = tmp_path / "a.eval"
     write_eval_log(log_of(benchmark, [sample(benchmark.query_ids[0], "So. " * 300_000)]), str(path))
-    assert [n for n, _ in answers_of(path, benchmark, "inspect")] == [1]
+    assert [n for n, _ in iter_answers(path, benchmark, "inspect")] == [1]
     monkeypatch.setattr(inspect_logs, "_MOST_BYTES", 1 << 20)
     with refused("too-large", path=path) as caught:
-        list(answers_of(path, benchmark, "inspect"))
+        list(iter_answers(path, benchmark, "inspect"))
     assert "larger than 1 MiB, unpacked" in str(caught.value)
 
 
@@ -292,7 +292,7 @@ def test_a_sample_nested_without_end_is_refused(benchmark: Benchmark, tmp_path: 
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("samples/xq02_epoch_1.json", "[" * 10_000 + "]" * 10_000)
     with refused("bad-archive", path=path):
-        list(answers_of(path, benchmark, "inspect"))
+        list(iter_answers(path, benchmark, "inspect"))
 
 
 @pytest.mark.parametrize("contexts", [5, {"full": 1}, "f", True])

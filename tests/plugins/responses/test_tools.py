@@ -10,7 +10,7 @@ import pytest
 import citeforge as cf
 from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import answers_of, detect
+from citeforge.evaluator.submissions.formats import detect, iter_answers
 from citeforge.schemas.submission import SubmissionLine
 from conftest import refused, write_jsonl
 
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 
 def read(path: Path, benchmark: Benchmark, options: str = "") -> list[SubmissionLine]:
-    return [a for _, a in answers_of(path, benchmark, detect(path) + options)]
+    return [a for _, a in iter_answers(path, benchmark, detect(path) + options)]
 
 
 def chat(message: Row | None, **more: Any) -> Row:

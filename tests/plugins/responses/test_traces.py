@@ -9,7 +9,7 @@ import pytest
 
 from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import answers_of, detect
+from citeforge.evaluator.submissions.formats import detect, iter_answers
 from citeforge.plugins.responses.values import nested
 from citeforge.schemas.submission import SubmissionLine
 from conftest import refused, write_jsonl
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 
 
 def read(path: Path, benchmark: Benchmark) -> list[SubmissionLine]:
-    return [a for _, a in answers_of(path, benchmark)]
+    return [a for _, a in iter_answers(path, benchmark)]
 
 
 def phoenix(span: str, parent: str | None, kind: str, **attributes: Any) -> Row:

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import citeforge as cf
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import answers_of, detect
+from citeforge.evaluator.submissions.formats import detect, iter_answers
 from citeforge.package.items import Passage
 from citeforge.plugins.responses.detect import find_layout
 from citeforge.plugins.responses.layout import layouts
@@ -38,7 +38,7 @@ def rows(name: str) -> list[dict[str, Any]]:
 
 
 def read(path: Path, benchmark: Benchmark, form: str = "auto") -> dict[str, SubmissionLine]:
-    return {a.query_id: a for _, a in answers_of(path, benchmark, form)}
+    return {a.query_id: a for _, a in iter_answers(path, benchmark, form)}
 
 
 def shown_to(benchmark: Benchmark, query: str) -> tuple[Passage, ...]:
@@ -239,7 +239,7 @@ def test_ways_to_find_a_source(tmp_path: Path, benchmark: Benchmark) -> None:
     with refused("unknown-name", value="ids"):
         Matching(benchmark, "ids")
     with refused("unsupported", cf.UsageError):
-        list(answers_of(FILES["gemini"], benchmark, "gemini:index"))
+        list(iter_answers(FILES["gemini"], benchmark, "gemini:index"))
     with refused("bad-option", cf.UsageError):
         Matching(benchmark, "id=x")
 
@@ -357,9 +357,9 @@ def test_what_is_wrong_is_named(
 ) -> None:  # fmt: skip
     path = write_jsonl(tmp_path / "a.jsonl", change(name, line, place, value))
     with refused(code, cf.InputError, path=path, line=line + 1, field=field):
-        list(answers_of(path, benchmark, name))
+        list(iter_answers(path, benchmark, name))
     errors: list[cf.InputError] = []
-    left = list(answers_of(path, benchmark, name, errors.append))
+    left = list(iter_answers(path, benchmark, name, errors.append))
     assert (len(left), len(errors)) == (len(rows(name)) - 1, 1)
 
 
@@ -379,7 +379,7 @@ def test_errors_have_the_words_of_the_vendor_and_the_numbers(
 ) -> None:  # fmt: skip
     path = write_jsonl(tmp_path / "a.jsonl", change(name, line, place, value))
     with pytest.raises(cf.InputError) as caught:
-        list(answers_of(path, benchmark, name))
+        list(iter_answers(path, benchmark, name))
     assert words in str(caught.value)
 
 
@@ -427,7 +427,7 @@ def test_a_number_that_is_too_long(tmp_path: Path, benchmark: Benchmark) -> None
     path = tmp_path / "a.jsonl"
     path.write_text('{"query_id": "q01", "candidates": [], "usage": ' + "9" * 5000 + "}\n")
     with refused("wrong-value", path=path, line=1):
-        list(answers_of(path, benchmark, "gemini"))
+        list(iter_answers(path, benchmark, "gemini"))
 
 
 def test_lists_in_lists_are_no_answer(tmp_path: Path, benchmark: Benchmark) -> None:
@@ -435,7 +435,7 @@ def test_lists_in_lists_are_no_answer(tmp_path: Path, benchmark: Benchmark) -> N
     deep = '[{"content": {"parts": ' + "[" * 800 + "]" * 800 + "}}]"
     path.write_text('{"query_id": "q01", "candidates": ' + deep + "}\n")
     with refused("wrong-type", path=path, line=1):
-        list(answers_of(path, benchmark, "gemini"))
+        list(iter_answers(path, benchmark, "gemini"))
     with refused("bad-json", path=path, line=1), errors_at(path, 1):
         raise RecursionError  # as deep as the parser of JSON takes it
 
@@ -446,7 +446,7 @@ def test_answers_of_our_own_with_spans_are_the_same(
 ) -> None:
     out = tmp_path / "ours.jsonl"
     out.write_bytes(b"".join(
-        msgspec.json.encode(answer) + b"\n" for _, answer in answers_of(FILES[name], benchmark, name)
+        msgspec.json.encode(answer) + b"\n" for _, answer in iter_answers(FILES[name], benchmark, name)
     ))  # fmt: skip
     result = read(out, benchmark)
     assert result == read(FILES[name], benchmark)

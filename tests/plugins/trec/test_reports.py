@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import citeforge as cf
 from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import answers_of, detect
+from citeforge.evaluator.submissions.formats import detect, iter_answers
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.plugins.trec.formats import check_report
 from citeforge.plugins.trec.reports import ReportSentence, TrecReport, read_reports
@@ -93,7 +93,7 @@ def test_every_track_is_read(tmp_path: Path, benchmark: Benchmark, track: Track)
     path = save(tmp_path / "run.jsonl", track, good(track))
     # NeuCLIR's layout is RAGTIME's, so that it has to be named.
     assert detect(path) == ("trec-ragtime25" if track.name == "neuclir24" else track.format)
-    ((line, answer),) = answers_of(path, benchmark, track.format)
+    ((line, answer),) = iter_answers(path, benchmark, track.format)
     assert (line, answer.query_id) == (1, "q01")
     # In TREC places count from 0, in this benchmark from 1.
     assert answer.output == "Io it is [1][2].\nIt has volcanoes [2].\nThat is all."
@@ -112,7 +112,7 @@ def test_texts_and_judgements_are_the_benchmarks(
     row = good(track) | {"references": [relevant, "zebra"]}
     row["sentences"] = [{"text": "Io it is.", "citations": [0, 1, 7, -1]}]
     path = save(tmp_path / "run.jsonl", track, row)
-    ((_, answer),) = answers_of(path, benchmark)
+    ((_, answer),) = iter_answers(path, benchmark)
     assert answer.output == "Io it is [1][2][3][4]."  # places 7 and -1 are none
     assert answer.passages is not None
     assert answer.passages[0].text == benchmark.texts([relevant])[relevant][1]
@@ -359,8 +359,8 @@ def test_what_is_written_is_read_again_and_autojudge_verifies_it(
     def holds(rows: list[dict[str, Any]]) -> None:
         path, lost = written(tmp_path, package, track, rows)
         assert lost == [f"{30 - len(rows)} queries without an answer"]
-        there = {a.query_id: a for _, a in answers_of(tmp_path / "answers.jsonl", benchmark)}
-        back = {a.query_id: a for _, a in answers_of(path, benchmark, track.format)}
+        there = {a.query_id: a for _, a in iter_answers(tmp_path / "answers.jsonl", benchmark)}
+        back = {a.query_id: a for _, a in iter_answers(path, benchmark, track.format)}
         assert {q: said(benchmark, a) for q, a in back.items()} == (
             {q: said(benchmark, a) for q, a in there.items()}
         )

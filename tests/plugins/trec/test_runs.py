@@ -14,7 +14,7 @@ from citeforge.engines.judge.records import Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import answers_of
+from citeforge.evaluator.submissions.formats import iter_answers
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.trec.tracks import TRACKS, Track
@@ -45,7 +45,7 @@ def figures(path: Path, benchmark: Benchmark, form: str = "auto") -> list[Any]:
 def said(path: Path, benchmark: Benchmark, form: str = "auto") -> Row:
     """Sentences of each query, with the ids that they cite."""
     result = {}
-    for _, answer in answers_of(path, benchmark, form):
+    for _, answer in iter_answers(path, benchmark, form):
         row = benchmark.row_of[answer.query_id]
         own = answer.passages
         ids = benchmark.context("mix").ids_of(row) if own is None else [p.docid for p in own]
@@ -172,7 +172,7 @@ def test_marks_come_back_before_the_full_stop(
     lines = ["Io is a moon [2].", "Is it hot [1]?", 'He said "yes [1]."', "No end [3]"]
     row = {"query_id": "q01", "context": "mix", "output": "\n".join(lines)}
     path, _ = written(tmp_path, package, track, [row])
-    ((_, answer),) = answers_of(path, benchmark, track.format)
+    ((_, answer),) = iter_answers(path, benchmark, track.format)
     shape = re.sub(r"\[\d+\]", "[n]", answer.output)
     assert shape == re.sub(r"\[\d+\]", "[n]", "\n".join(lines))
     marks = [int(n) - 1 for n in re.findall(r"\[(\d+)\]", answer.output)]

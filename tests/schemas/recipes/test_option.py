@@ -5,7 +5,7 @@ from typing import Annotated
 from pydantic import ConfigDict, Field
 
 from citeforge.schemas.recipes.base import Option, Part, Recipe, docstring
-from citeforge.schemas.recipes.flags import flags_of
+from citeforge.schemas.recipes.flags import list_flags
 
 
 class Inner(Part):
@@ -34,13 +34,13 @@ class Narrower(Outer):
 
 
 def test_help_is_what_stands_below_a_field() -> None:
-    assert {flag.name: flag.help for flag in flags_of(Outer)} == {
+    assert {flag.name: flag.help for flag in list_flags(Outer)} == {
         "--name": "Name in signatures and card (default: the folder's).",
         "--first": "Said in the field.",
         "--depth": "How deep, in metres.",
         "--plain": "",
     }
-    assert {flag.name: flag.help for flag in flags_of(Narrower)}["--first"] == "Said again."
+    assert {flag.name: flag.help for flag in list_flags(Narrower)}["--first"] == "Said again."
 
 
 def test_schemas_describe_fields() -> None:

@@ -58,12 +58,12 @@ def test_a_recipe_goes_through_a_manifest(kind: str) -> None:
     assert config["recipe"] == 1
     assert "name" not in config
     licence = getattr(recipe, "licence", None)
-    assert recipes()[kind].of(manifest(kind, config, licence=licence)) == recipe
+    assert recipes()[kind].from_manifest(manifest(kind, config, licence=licence)) == recipe
 
 
 def test_a_newer_recipe_is_refused() -> None:
     with refused("wrong-version", path="manifest.json", field="config"):
-        RageRecipe.of(manifest("rage", {"recipe": 2}))
+        RageRecipe.from_manifest(manifest("rage", {"recipe": 2}))
 
 
 def parts(record: type[BaseModel]) -> list[type[BaseModel]]:

@@ -41,7 +41,7 @@ from citeforge.builders.package import (
 )
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.files import sha256_file
-from citeforge.engines.folders import beside
+from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm, require_askable
@@ -52,7 +52,7 @@ from citeforge.ir_convert.alce import AlceSource
 from citeforge.ir_convert.registry import info_of, open_corpus, require_strict
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.items import GoldRows
-from citeforge.package.package import texts_of
+from citeforge.package.package import read_texts
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.answers import AlceRecipe
@@ -108,7 +108,7 @@ def build_retrieved(
     if llm is None and name is not None:
         llm = make_llm(name, store=store, options=run)
     if judge is None:
-        judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
+        judge = judge_session(recipe.judging, run, path_beside(run.folder, ".verdicts.db"), store)
     models: Models = {} if llm is None else {"writer": llm.identity()}
     if judge is not None:
         models["entailment judge"] = judge.judge.identity()
@@ -247,7 +247,7 @@ def _find_gold(
         query: list(dict.fromkeys(i for ids in ranked.values() for i in ids[query]))
         for query in questions.texts
     }
-    texts = texts_of(corpus, {name for ids in ids_of.values() for name in ids})
+    texts = read_texts(corpus, {name for ids in ids_of.values() for name in ids})
     rows = questions.grouped(gold)
     relevant: dict[str, list[str]] = {query: [] for query in questions.texts}
     if recipe.corpus is not None:

@@ -105,7 +105,7 @@ class ContextWriter:
             k: passages per context.
         """
         best = {
-            query: [row[i] for i in choose_oracle(coverage.of(query, row), k)]
+            query: [row[i] for i in choose_oracle(coverage.get_units(query, row), k)]
             for query, row in candidates.items()
         }
         text = f"{k} candidates with most of the {coverage.unit}, chosen greedily"

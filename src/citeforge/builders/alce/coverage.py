@@ -41,14 +41,14 @@ class Coverage:
     held: dict[str, dict[str, frozenset[int]]] = field(default_factory=dict)
     failures: int = 0
 
-    def of(self, query: str, passages: Iterable[str]) -> list[frozenset[int]]:
+    def get_units(self, query: str, passages: Iterable[str]) -> list[frozenset[int]]:
         """Get the gold units of a query that each of some passages contains."""
         covers = self.held.get(query, {})
         return [covers.get(name, frozenset()) for name in passages]
 
     def hits(self, query: str, passages: Iterable[str]) -> int:
         """Count the gold units of a query that at least one of some passages contains."""
-        return len(frozenset().union(*self.of(query, passages)))
+        return len(frozenset().union(*self.get_units(query, passages)))
 
     def recall(self, query: str, passages: Iterable[str]) -> float:
         """Compute the share of a query's gold units that at least one of some passages contains."""

@@ -47,7 +47,7 @@ class QuestionSet:
     def grouped(self, gold: pa.Table) -> dict[str, GoldRows]:
         """Group gold rows by question, in the order of the questions."""
         rows = by_query(gold.to_pylist())
-        return {query: GoldRows(map(Gold.of, rows.get(query, []))) for query in self.texts}
+        return {query: GoldRows(map(Gold.from_row, rows.get(query, []))) for query in self.texts}
 
 
 def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:

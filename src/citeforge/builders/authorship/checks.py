@@ -15,7 +15,7 @@ from rapidfuzz.distance import Levenshtein
 from citeforge.builders.authorship.facts import (
     Entities,
     bare_words,
-    language_of,
+    detect_language,
     missing_quotations,
     months_in_text,
     numbers_from_years,
@@ -160,7 +160,7 @@ class Checker:
         yield from _find_changes("quotations", missing_quotations(human, twin))
         yield from _find_changes("entities", *self.entities.find_changes(human, twin))
         yield from _find_answer_change(passage, twin)
-        language, new_language = language_of(human), language_of(twin)
+        language, new_language = detect_language(human), detect_language(twin)
         if language is not None and new_language not in (None, language):
             yield "language", f"{new_language} instead of {language}"
         if language in WORDED:

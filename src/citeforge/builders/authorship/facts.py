@@ -175,7 +175,7 @@ def _load_identifier() -> Any:
     return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
 
 
-def language_of(text: str) -> str | None:
+def detect_language(text: str) -> str | None:
     """Detect a text's language (ISO 639-1 code); None if the text is too short or mixed."""
     if len(text) < _LEAST_CHARACTERS:
         return None

@@ -11,7 +11,7 @@ from citeforge.engines.tables import rows_of
 from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.package.items import Labelling
 from citeforge.package.package import Package
-from citeforge.schemas.authorship import PLACEBO, Cell, LabelSet, design_of
+from citeforge.schemas.authorship import PLACEBO, Cell, LabelSet, parse_design
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.tables import RELEVANT
 
@@ -137,14 +137,14 @@ def cell_labels(
     return rows
 
 
-def labelling_of(package: Package, context: str) -> Labelling:
+def read_labelling(package: Package, context: str) -> Labelling:
     """Read how a context set names authors: the label of each passage, and the note on labels.
 
     Args:
         package: an authorship benchmark.
         context: cell of its design.
     """
-    design = design_of(package.manifest.config)
+    design = parse_design(package.manifest.config)
     words = {w for s in design.label_sets for w in (*s.first, *s.second)}
     # A passage that says "[LLM]" of itself must not pass for labelled.
     own = re.compile(r"\[(" + "|".join(map(re.escape, sorted(words))) + r")\]")

@@ -20,13 +20,13 @@ from citeforge.builders.authorship.checks import (
     TwinWriter,
     twin_request,
 )
-from citeforge.builders.authorship.facts import Entities, language_of
+from citeforge.builders.authorship.facts import Entities, detect_language
 from citeforge.builders.authorship.wording import count_denials
 from citeforge.builders.build import Stats, open_build
 from citeforge.builders.derive import Base, Docs
 from citeforge.builders.package import PackageWriter, corpus_stats, mapping_stats
 from citeforge.builders.writer_prompts import writer_prompt
-from citeforge.engines.folders import beside
+from citeforge.engines.folders import path_beside
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm, Request
 from citeforge.engines.llm.replay import replayed_note
@@ -63,7 +63,7 @@ def build_twins(recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None) ->
     """
     _refuse_lexical(recipe)
     store = replay_store(run, recipe.llm) if llm is None else None
-    judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
+    judge = judge_session(recipe.judging, run, path_beside(run.folder, ".verdicts.db"), store)
     llm = llm or make_llm(recipe.llm, store=store, options=run)
     base = Base(recipe.benchmark)
     if recipe.hidden and SECRET not in base.manifest.files:
@@ -334,7 +334,7 @@ def _count_outcomes(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
     counts[f"{without}, {'kept' if keep_failed else 'dropped'}"] = len(rewriting.dropped)
     if not any(base.answers.values()):
         counts["answer checks made (the benchmark has no gold short answers)"] = 0
-    human = [(t.passage.text, t.text, language_of(t.passage.text)) for t in twins if t.text]
+    human = [(t.passage.text, t.text, detect_language(t.passage.text)) for t in twins if t.text]
     if n := sum(language not in WORDED for *_, language in human):
         counts["twins whose negations, opposites and units were not checked (not English)"] = n
         counts["of these, German, French or Spanish twins with more or fewer negations"] = sum(

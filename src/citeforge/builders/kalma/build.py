@@ -29,7 +29,7 @@ from citeforge.builders.kalma.question_check import (
 )
 from citeforge.builders.kalma.selection import SelectedPairs, disambiguate, from_graph, read_stated
 from citeforge.engines.files import sha256_file
-from citeforge.engines.folders import beside
+from citeforge.engines.folders import path_beside
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import make_llm, require_askable
@@ -75,7 +75,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         )
     named = (recipe.writer, recipe.perplexity, recipe.checker)
     store = replay_store(run, *named) if llm is None else None
-    judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
+    judge = judge_session(recipe.judging, run, path_beside(run.folder, ".verdicts.db"), store)
     templates = embedded_templates(kg.domain)
     writer = llm or make_llm(recipe.writer, store=store, options=run, templates=templates)
     perplexity = partial(

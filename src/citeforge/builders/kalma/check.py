@@ -58,7 +58,7 @@ def find_misplaced_mark(
 
     Values in other words, and sentences with a pronoun for a subject, are not looked at.
     """
-    mentions = Mentions.of(without_citations(reply, pool), pool)
+    mentions = Mentions.from_triples(without_citations(reply, pool), pool)
     by_key = {t.key: t for t in reversed(pool)}
     for triple in (by_key[k] for k in cited_triples(reply, pool) if k in by_key and k != link.key):
         shapes = renderings(triple)
@@ -218,7 +218,7 @@ class ExtensionCheck:
         if begin >= 0 and _contains_any(added, shapes):
             sentence = slice(begin, begin + len(added))
             reason = _explain_wrong_places(
-                Mentions.of(text, pool), triple, shapes, self.words, sentence
+                Mentions.from_triples(text, pool), triple, shapes, self.words, sentence
             )
         reason = reason or self._find_contradiction(added, pool)
         return reason or self._find_unsupported_claim(added, extension), added

@@ -64,7 +64,7 @@ class Specificity:
             for name in {relation_key(t.relation) for t in g.triples}
         )
 
-    def of(self, relation: str) -> float:
+    def compute(self, relation: str) -> float:
         """Compute log(2 · graphs / graphs with the relation); at least 1 graph counts."""
         return math.log(2 * self.n_graphs / max(self.counts[relation_key(relation)], 1))
 
@@ -79,7 +79,7 @@ def rank_triples(
     total = math.fsum(powers)
     scored = []
     for triple, perplexity, power in zip(triples, perplexities, powers, strict=True):
-        rare, coherent = specificity.of(triple.relation), power / total
+        rare, coherent = specificity.compute(triple.relation), power / total
         score = alpha * rare + (1 - alpha) * coherent
         # Rounded where the last bits of a perplexity may depend on the machine's libraries.
         scored.append(
@@ -260,7 +260,8 @@ class Evolver:
             for name, e in active.items():
                 triples = e.remaining_facts
                 before = check.without_citations(e.paragraph, e.pair.pool)
-                values = perplexity.of([f"{before} {self.kg.domain.verbalise(t)}" for t in triples])
+                texts = [f"{before} {self.kg.domain.verbalise(t)}" for t in triples]
+                values = perplexity.compute(texts)
                 ranked[name] = rank_triples(triples, values, specificity, self.choices.alpha)
                 advance(1)
         notes: dict[str, list[str]] = {name: [] for name in active}

@@ -91,7 +91,7 @@ class Mentions:
         self._qids = [qid for _, qid in rows]
 
     @classmethod
-    def of(cls, text: str, pool: Iterable[Triple]) -> "Mentions":
+    def from_triples(cls, text: str, pool: Iterable[Triple]) -> "Mentions":
         """Find the mentions of the entities of triples; their values count as longer names."""
         triples = list(pool)
         return cls(text, {t.qid: t.name for t in triples}, (t.value for t in triples))
@@ -167,7 +167,7 @@ def renderings(triple: Triple) -> list[str]:
 
 def annotate(text: str, pool: Sequence[Triple], link: Triple) -> str:
     """Insert the citation of a linking triple where the text first mentions the triple's value."""
-    for _, end in Mentions.of(text, pool).places(renderings(link)):
+    for _, end in Mentions.from_triples(text, pool).places(renderings(link)):
         return f"{text[:end]} {marker(link)}{text[end:]}"
     return text
 

@@ -97,7 +97,7 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object
         year
         for t in triples
         if relation_key(t.relation) in ("date of birth", "inception") and t.precision
-        if (year := year_of(t.value)) is not None
+        if (year := parse_year(t.value)) is not None
     ]
     relations = Counter(t.relation for q in questions for t, _ in q.gold)
     texts = Counter(q.specific for q in questions)
@@ -121,7 +121,7 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object
     return stats
 
 
-def year_of(date: str) -> int | None:
+def parse_year(date: str) -> int | None:
     """Get the year of a date in a triple, with 0 for 1 BCE; None for centuries and the like.
 
     ``1815-12-10``, ``1810s``, ``44-03-15 BCE``, and as published files have it ``-0043-03-15``
@@ -136,7 +136,7 @@ def year_of(date: str) -> int | None:
 
 
 def _year(number: int) -> str:
-    """Write a year as counted by :func:`year_of`: ``44 BCE`` for -43."""
+    """Write a year as counted by :func:`parse_year`: ``44 BCE`` for -43."""
     return f"{1 - number} BCE" if number < 1 else str(number)
 
 

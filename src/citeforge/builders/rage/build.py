@@ -135,7 +135,7 @@ def freeze_contexts(
         drop = partial(drop_negatives, material)
         mappings, shown, info = freeze_hidden(material, mappings, mixture, seed, drop)
         return FrozenContexts(mappings, {mixture.name: shown}, {mixture.name: info}, {})
-    pools = Pools.of(material.ids, mappings)
+    pools = Pools.from_mappings(material.ids, mappings)
     docs, sets = {}, {}
     for mixture in recipe.mixtures:
         size = None if choose_size is None else choose_size(pools, mixture)

@@ -18,7 +18,7 @@ from citeforge.builders.rage.sources import Material
 from citeforge.engines.draws import generator
 from citeforge.engines.tables import find_rows, rows_of, table_of
 from citeforge.engines.textfiles import count_text
-from citeforge.package.package import texts_of
+from citeforge.package.package import read_texts
 from citeforge.schemas.manifest import ContextSet
 from citeforge.schemas.recipes.rage import Mixture
 from citeforge.schemas.tables import IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
@@ -48,7 +48,7 @@ def freeze_hidden(
     Raises:
         InputError: a query has fewer passages than the mixture names.
     """
-    pools = Pools.of(material.ids, mappings)
+    pools = Pools.from_mappings(material.ids, mappings)
     candidates = _collect_candidates(material, pools, mixture, seed)
     n_near = mixture.relevant + mixture.seemingly_relevant
     refused = _Refusals(material, mappings, drop)
@@ -90,7 +90,7 @@ def _collect_candidates(
     """Collect each query's candidates: relevant, seemingly relevant (near), irrelevant (far)."""
     by_label = pools.by_label
     near = by_label[SEEMINGLY_RELEVANT]
-    passages = texts_of(material.corpus, {p for ids in near.values() for p in ids})
+    passages = read_texts(material.corpus, {p for ids in near.values() for p in ids})
     texts = {name: f"{title} {text}" for name, (title, text) in passages.items()}
     weights = word_weights(texts.values())
     result = []

@@ -10,7 +10,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.retrieval.certain import TIE, CertainSearch, best_first, undecided
+from citeforge.engines.retrieval.certain import TIE, CertainSearch, best_first, find_undecided
 from citeforge.engines.tables import find_rows, read_ids_and_ranks, take_rows
 from citeforge.engines.text.overlap import Shingles, shared, shingles
 from citeforge.schemas.recipes.rage import Mining
@@ -20,10 +20,10 @@ FINE, ANSWER, PIECE = 0, 1, 2
 """Verdicts of the text rules on a candidate."""
 WORDS = {ANSWER: "contain an answer", PIECE: "share text with a relevant passage"}
 """Descriptions of the verdicts, for counts."""
-_RESERVE_NOMINATIONS = 32
-"""Nominations beyond what is asked, so that most queries are settled in one pass."""
+_SPARE_CANDIDATES = 32
+"""Candidates beyond the number asked for, so that most queries need one pass."""
 _MATRIX_ENTRIES = 1 << 23
-"""Entries of a nomination matrix (queries times k) that are held at once."""
+"""Entries of a candidate matrix (queries times k) that are held at once."""
 _SKIPPED, _CHOSEN, _OTHER = range(3)
 """Classes of candidates: nearer than the chosen ones, chosen, and farther."""
 
@@ -267,7 +267,7 @@ class SeeminglyRelevant:
         results: dict[int, _MinedQuery] = {}
         open_rows = np.flatnonzero(self._n_wanted)
         extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)
-        k = self.mining.skip_top + self.mining.seemingly_relevant + _RESERVE_NOMINATIONS + extra
+        k = self.mining.skip_top + self.mining.seemingly_relevant + _SPARE_CANDIDATES + extra
         while len(open_rows):
             k, bounds = min(k, self.search.size), self.search.bounds.copy()
             step = max(1, _MATRIX_ENTRIES // k)
@@ -288,9 +288,9 @@ class SeeminglyRelevant:
     def _mine_queries(
         self, rows: npt.NDArray[np.int64], k: int, results: dict[int, _MinedQuery]
     ) -> list[int]:
-        """Select negatives among k nominations per query; return queries that need more."""
-        others, nominated = self.search.nominate(rows, k)
-        pairs = self._pair_up(rows, nominated)
+        """Select negatives among k candidates per query; return queries that need more."""
+        others, candidates = self.search.find_candidates(rows, k)
+        pairs = self._pair_up(rows, candidates)
         todo = rows
         while True:
             still_open, unclear = [], []
@@ -324,13 +324,13 @@ class SeeminglyRelevant:
             if others[i] > -np.inf and results[row].least <= others[i] + margin
         ]
 
-    def _pair_up(self, rows: npt.NDArray[np.int64], nominated: npt.NDArray[np.int64]) -> _Pairs:
-        """Pair queries with their nominated passages, except excluded ones."""
+    def _pair_up(self, rows: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]) -> _Pairs:
+        """Pair queries with their candidates, except excluded passages."""
         forbidden = self.exclusions.forbidden
         pairs = [
             (row, position)
-            for row, candidates in zip(rows.tolist(), nominated.tolist(), strict=True)
-            for position in candidates
+            for row, found in zip(rows.tolist(), candidates.tolist(), strict=True)
+            for position in found
             if position not in forbidden[row]
         ]
         pair_rows, positions = np.array(pairs, np.int64).reshape(-1, 2).T
@@ -404,9 +404,9 @@ class SeeminglyRelevant:
         least = float(low[chosen].min()) if whole else -np.inf
         compared = np.array(fitting, np.int64)
         is_open = np.zeros(len(mine), np.bool_)
-        is_open[compared] = undecided(low[compared], high[compared], classes[compared])
+        is_open[compared] = find_undecided(low[compared], high[compared], classes[compared])
         if self.mining.skip_top:
-            is_open |= undecided(low, high, np.minimum(classes, _CHOSEN))
+            is_open |= find_undecided(low, high, np.minimum(classes, _CHOSEN))
         near_limit &= high >= least  # what is farther than all chosen ones does not matter
         is_open |= near_limit & (bounds > 0)
         wide = max((m - e for e, m in limits.values()), default=0) / 2 if near_limit.any() else 0

@@ -31,7 +31,7 @@ class Pools:
     by_label: dict[str, dict[str, list[str]]]
 
     @classmethod
-    def of(cls, query_ids: list[str], mappings: Mappings) -> Self:
+    def from_mappings(cls, query_ids: list[str], mappings: Mappings) -> Self:
         """Collect the passages of each query by label; empty lists for labels without rows."""
         by_label: dict[str, dict[str, list[str]]] = {}
         for label in LABELS:

@@ -16,7 +16,7 @@ from citeforge.builders.package import write_corpus
 from citeforge.builders.rage.mining import Exclusions, find_exclusions
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.files import sha256_file
-from citeforge.engines.folders import beside
+from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.models.embedder import Embedder, model_of
 from citeforge.engines.models.precomputed import PrecomputedVectors, open_both
@@ -186,7 +186,7 @@ def _relevance_judge(recipe: RageRecipe, run: RunOptions) -> JudgeSession | None
             code="option-without-effect",
         )
     store = replay_store(run, judging.judge)
-    return judge_session(judging, run, beside(run.folder, ".verdicts.db"), store)
+    return judge_session(judging, run, path_beside(run.folder, ".verdicts.db"), store)
 
 
 @dataclass

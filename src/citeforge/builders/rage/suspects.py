@@ -15,7 +15,7 @@ from citeforge.engines.files import read_json
 from citeforge.engines.tables import rows_of
 from citeforge.engines.text.overlap import shared, shingles
 from citeforge.engines.textfiles import validated
-from citeforge.package.package import short_answers, texts_of
+from citeforge.package.package import read_texts, short_answers
 from citeforge.schemas.audit import Audit, Flaw
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import RELEVANT
@@ -90,7 +90,7 @@ def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
         relevant[query].append(passage)
     gold = short_answers(material.queries, mappings[RELEVANT], material.gold)
     passages = {i for t in mappings.values() for i in t["corpus-id"].to_pylist()}
-    texts = {i: text for i, (_, text) in texts_of(material.corpus, passages).items()}
+    texts = {i: text for i, (_, text) in read_texts(material.corpus, passages).items()}
     answers = dict(zip(ids, gold, strict=True))
     least = material.recipe.mining.contained
     suspects = list(find_suspects(_negatives(mappings), relevant, answers, texts, least))

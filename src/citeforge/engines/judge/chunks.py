@@ -56,10 +56,10 @@ class PairParts:
         self._missing.subtract(self._owners[part])
         complete = [i for i in self._owners[part] if not self._missing[i]]
         rows = [[[self._decided[p] for p in row] for row in self._wholes[i]] for i in complete]
-        return [(i, combined(r, self._mean)) for i, r in zip(complete, rows, strict=True)]
+        return [(i, combine_decisions(r, self._mean)) for i, r in zip(complete, rows, strict=True)]
 
 
-def combined(rows: Sequence[Sequence[Decision]], mean: bool = False) -> Decision:
+def combine_decisions(rows: Sequence[Sequence[Decision]], mean: bool = False) -> Decision:
     """Combine the decisions on a pair's parts: best chunk per sentence, then the worst sentence.
 
     The best chunk counts for each sentence; one that tells nothing leaves the decision to others.

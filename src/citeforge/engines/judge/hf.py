@@ -25,7 +25,7 @@ from citeforge.engines.judge.records import (
     Verdict,
 )
 from citeforge.engines.model_files import Located, find_model, loading_errors, model_title
-from citeforge.engines.models.compute import device_of
+from citeforge.engines.models.compute import resolve_device
 from citeforge.engines.parallel import one_thread_each
 from citeforge.engines.plugins import warn
 from citeforge.schemas.errors import InputError
@@ -119,7 +119,7 @@ class HfJudge:
         """Load the model when it is first needed."""
         own, foundation = self.judging, self._foundation
         return load_model(NliSettings(
-            self._located.folder, device_of(self.run.device), self.profile,
+            self._located.folder, resolve_device(self.run.device), self.profile,
             self.profile.threshold if own.threshold is None else own.threshold, own.max_tokens,
             None if foundation is None else foundation.folder, self.dtype, own.runtime,
         ))  # fmt: skip

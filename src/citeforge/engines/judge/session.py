@@ -166,7 +166,7 @@ class JudgeSession:
         other.begin()
         return other
 
-    def family_of(self, names: Iterable[str]) -> str | None:
+    def match_family(self, names: Iterable[str]) -> str | None:
         """Find the first of some model names and families that is the judge's own; None if none."""
         profile = getattr(self.judge, "profile", None)
         own = {

@@ -6,7 +6,7 @@ import time
 
 
 class RateGate:
-    """Lets requests through one after another at a rate; a 429 closes it for a while.
+    """Lets requests through one after another at a rate; a 429 pauses it.
 
     In no span of time more pass than its length times the rate, and one. It belongs to no event
     loop, so that the rate holds over runs that follow each other.
@@ -24,6 +24,6 @@ class RateGate:
         pause = max(self._request_seconds, tokens * self._token_seconds)
         self._open_from = time.monotonic() + pause
 
-    def close(self, seconds: float) -> None:
+    def pause_for(self, seconds: float) -> None:
         """Let no request through for so many seconds."""
         self._open_from = max(self._open_from, time.monotonic() + seconds)

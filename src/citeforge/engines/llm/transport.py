@@ -111,7 +111,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
             elif status == 429 and seconds:
                 headers["retry-after"] = str(seconds)
                 if seconds <= _LONGEST_PAUSE:
-                    self._gate.close(seconds)
+                    self._gate.pause_for(seconds)
         return httpx2.Response(status, headers=headers, content=body, request=request)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from citeforge.engines.llm import smollm
 from citeforge.engines.model_files import Located, find_model, loading_errors
-from citeforge.engines.models.compute import device_of
+from citeforge.engines.models.compute import resolve_device
 from citeforge.engines.parallel import batched, one_thread_each
 
 _BATCH_TOKENS = 512
@@ -45,9 +45,9 @@ class CausalModel:
     def _loaded(self) -> tuple[Any, Any]:
         """Load tokenizer and model, on first use."""
         with loading_errors("is not a causal language model", self.name):
-            return smollm.load_causal(self._located.folder, device_of(self._device))
+            return smollm.load_causal(self._located.folder, resolve_device(self._device))
 
-    def of(self, texts: Sequence[str]) -> list[float]:
+    def compute(self, texts: Sequence[str]) -> list[float]:
         """Compute the perplexity of each text, given its first token, which is not counted.
 
         The perplexity of a text with fewer than two tokens is infinite.

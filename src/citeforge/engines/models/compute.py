@@ -32,7 +32,7 @@ def choose_compute(compute: Compute, device: str) -> Chosen:
         UsageError: the device cannot do what is wanted.
         MissingExtraError: int8 without the extra ``fast``.
     """
-    device = device_of(device)
+    device = resolve_device(device)
     on_cpu = device == "cpu"
     if compute == "int8":
         require_openvino(device, "--compute int8")
@@ -62,7 +62,7 @@ def require_openvino(device: str, option: str) -> None:
         UsageError: the device is no CPU.
         MissingExtraError: the extra ``fast`` is not there.
     """
-    if device_of(device) != "cpu":
+    if resolve_device(device) != "cpu":
         raise UsageError(
             f"{option} runs on a CPU, not on {device}; add --device cpu, or drop {option}",
             code="conflicting-options",
@@ -76,7 +76,7 @@ def _has_openvino() -> bool:
     return all(find_spec(module) is not None for module in _LIBRARIES)
 
 
-def device_of(device: str) -> str:
+def resolve_device(device: str) -> str:
     """Resolve the device ``auto``: ``cuda`` if there is a GPU, else ``cpu``."""
     if device != "auto":
         return device

@@ -16,7 +16,7 @@ from citeforge.engines.model_files import Located, find_model
 from citeforge.engines.models.compute import require_openvino
 from citeforge.engines.models.embedder import Embedder, Kind, Vectors
 from citeforge.engines.models.openvino import OpenVinoEmbedder
-from citeforge.engines.models.prefixes import Prefixes, prefixes_of
+from citeforge.engines.models.prefixes import Prefixes, find_prefixes
 from citeforge.engines.models.served import ServedEmbedder
 from citeforge.engines.models.transformer import Load, TransformerEmbedder, load_minilm
 from citeforge.engines.parallel import batched
@@ -155,7 +155,7 @@ class LocalEmbedder:
         tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
         tokenizer.no_truncation()
         tokenizer.no_padding()
-        prefix = (self.settings.prefixes or prefixes_of(self.name, folder)).of(kind)
+        prefix = (self.settings.prefixes or find_prefixes(self.name, folder)).get(kind)
         n_cut = 0
         for piece in pieces:
             # A token is a byte at least.

@@ -25,7 +25,7 @@ _TOKEN = re.compile(r"\w+|[^\w\s]")
 ORDER = 3
 
 
-def tokens_of(text: str) -> list[str]:
+def tokenise(text: str) -> list[str]:
     """Split a text into words and punctuation marks, in lower case."""
     return _TOKEN.findall(text.lower())
 
@@ -43,7 +43,7 @@ class NgramModel:
         from nltk.lm.preprocessing import padded_everygram_pipeline
 
         texts = list(training)
-        tokens = [tokens_of(t) for t in texts if t.strip()]
+        tokens = [tokenise(t) for t in texts if t.strip()]
         if not tokens:
             raise InputError(
                 "has no text to train on", path="--perplexity ngram", code="empty-text"
@@ -71,9 +71,9 @@ class NgramModel:
         # A word that was never seen keeps a uniform share of what is left.
         return math.log(max(probability, 1.0 / (len(self._model.vocab) + 1) ** 2))
 
-    def of(self, texts: Sequence[str]) -> list[float]:
+    def compute(self, texts: Sequence[str]) -> list[float]:
         """Compute the perplexity of each text; infinite for a text without words."""
-        return [self._perplexity(tokens_of(t)) for t in texts]
+        return [self._perplexity(tokenise(t)) for t in texts]
 
     def _perplexity(self, tokens: list[str]) -> float:
         """Compute the perplexity of the tokens of a text."""
@@ -95,7 +95,7 @@ class Perplexity(Protocol):
         """Describe the model for manifests: name and settings."""
         ...
 
-    def of(self, texts: Sequence[str]) -> list[float]:
+    def compute(self, texts: Sequence[str]) -> list[float]:
         """Compute the perplexity of each text, above 0."""
         ...
 

@@ -50,7 +50,7 @@ class Prefixes:
     passage: str = ""
     origin: Literal["given", "model", "table", "none"] = "none"
 
-    def of(self, kind: Kind) -> str:
+    def get(self, kind: Kind) -> str:
         """Get the prefix of queries or of passages."""
         return {"query": self.query, "passage": self.passage}[kind]
 
@@ -61,7 +61,7 @@ class Prefixes:
         }  # fmt: skip
 
 
-def prefixes_of(name: str, folder: Path | None = None) -> Prefixes:
+def find_prefixes(name: str, folder: Path | None = None) -> Prefixes:
     """Find a model's prefixes: those of its own file, else those of a table of known models.
 
     Args:

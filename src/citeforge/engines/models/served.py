@@ -16,7 +16,7 @@ from citeforge.engines.llm.reading import Usage
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.embedder import Kind, Vectors
-from citeforge.engines.models.prefixes import Prefixes, prefixes_of
+from citeforge.engines.models.prefixes import Prefixes, find_prefixes
 from citeforge.engines.parallel import batched
 from citeforge.schemas.recipes.base import RunOptions
 
@@ -89,7 +89,7 @@ class ServedPerplexity:
         """Identity of the model for manifests."""
         return {"name": f"openai:{self.model}", "by": "completions, echo"}
 
-    def of(self, texts: Sequence[str]) -> list[float]:
+    def compute(self, texts: Sequence[str]) -> list[float]:
         """Compute the perplexity of each text.
 
         Raises:
@@ -157,7 +157,7 @@ class ServedEmbedder:
     ) -> None:
         """Make the client of the endpoint."""
         self.model = model
-        self.prefixes = prefixes or prefixes_of(model)
+        self.prefixes = prefixes or find_prefixes(model)
         self._endpoint = Endpoint(model, store, options)
         self._size = _BATCH_SIZE
 
@@ -177,7 +177,7 @@ class ServedEmbedder:
             InputError: no key, or a call failed for good.
             BudgetError: the next call could exceed the cost limit.
         """
-        prefix = self.prefixes.of(kind)
+        prefix = self.prefixes.get(kind)
         if not texts:
             return np.empty((0, 0), np.float32)
         prefixed = [prefix + text for text in texts]

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from citeforge.engines.model_files import Located, loading_errors, model_title, quiet_transformers
-from citeforge.engines.models.compute import choose_compute, device_of
+from citeforge.engines.models.compute import choose_compute, resolve_device
 from citeforge.engines.models.embedder import Kind, Vectors
-from citeforge.engines.models.prefixes import Prefixes, prefixes_of
+from citeforge.engines.models.prefixes import Prefixes, find_prefixes
 from citeforge.engines.parallel import batched, in_halves, one_thread_each
 from citeforge.engines.progress import Advance
 from citeforge.schemas.errors import InputError
@@ -66,12 +66,12 @@ class TransformerEmbedder:
     @cached_property
     def prefixes(self) -> Prefixes:
         """Prefixes that the user gave, or those of the model."""
-        return self._prefixes or prefixes_of(self.name, self._located.folder)
+        return self._prefixes or find_prefixes(self.name, self._located.folder)
 
     @cached_property
     def device(self) -> str:
         """Device that computes; float64 of Apple's GPUs falls back to the CPU."""
-        device = device_of(self._device)
+        device = resolve_device(self._device)
         return "cpu" if device == "mps" and self._compute == "fp64" else device
 
     @cached_property
@@ -123,7 +123,7 @@ class TransformerEmbedder:
 
     def encode_watched(self, texts: Sequence[str], kind: Kind, advance: Advance) -> Vectors:
         """Embed texts as ``encode`` does; call ``advance`` after every batch."""
-        prefix = self.prefixes.of(kind)
+        prefix = self.prefixes.get(kind)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         order = np.argsort(-lengths, kind="stable")
         batches = batched(order.tolist(), self._texts_at_once)

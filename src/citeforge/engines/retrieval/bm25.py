@@ -44,7 +44,7 @@ class Bm25:
             self._index.index(tokens, show_progress=False)
 
     @staticmethod
-    def of(corpus: list[Path]) -> "Bm25":
+    def from_corpus(corpus: list[Path]) -> "Bm25":
         """Index the passages of Parquet shards (schema CORPUS)."""
         ids = [i for b in iter_batches(corpus, ["_id"]) for i in b["_id"].to_pylist()]
         texts = (t for chunk in embedding_texts(corpus, SHARD_ROWS) for t in chunk.to_pylist())

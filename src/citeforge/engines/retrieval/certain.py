@@ -35,7 +35,7 @@ from citeforge.engines.models.vectors import (
 )
 from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.exact import (
-    NOMINATION_ERROR,
+    CANDIDATE_ERROR,
     FirstStage,
     rescore,
     retrieve_candidates,
@@ -47,14 +47,14 @@ from citeforge.schemas.recipes.base import Compute
 TIE = 1e-12
 """Cosines in float64 that are no further apart are equal: float64 errs by some 1e-15 here, and
 different texts differ by far more."""
-_ROUGH_MARGIN, _FLOAT32_MARGIN = 1.5, 4.0
+_APPROXIMATE_MARGIN, _FLOAT32_MARGIN = 1.5, 4.0
 """Factors on the largest measured error, which give the bounds. Few pairs are measured in float64,
 and a wide bound of float32 costs little."""
 _DEVIATIONS = 6
 """Factor on the root mean square of the errors; the bound for small samples (one query: 200)."""
 _LEAST_BOUND = 1e-6
 """Smallest bound, for small samples or small errors."""
-_ROUGH_PASSAGES, _ROUGH_QUERIES = 200, 1000
+_SAMPLE_PASSAGES, _SAMPLE_QUERIES = 200, 1000
 _FLOAT32_SAMPLE = 16
 """Number of passages, and of queries, whose pairs float32 is measured on."""
 
@@ -242,7 +242,7 @@ class CertainSearch:
         Args:
             corpus: Parquet files of the passages.
             levels: 1 if all vectors are in float64; 2 if they are in float32, with float64 as the
-                finer format; 3 if they are rougher, with float32 and float64 as finer formats.
+                finer format; 3 if they are coarser, with float32 and float64 as finer formats.
             embed: makes finer vectors.
         """
         self._corpus, self._embed_passages = corpus, embed
@@ -271,9 +271,9 @@ class CertainSearch:
                 self._make_exact(np.arange(len(queries)))
                 return self
             if len(self.bounds) > 2:
-                rows, positions = self._sample_pairs(_ROUGH_PASSAGES, _ROUGH_QUERIES)
+                rows, positions = self._sample_pairs(_SAMPLE_PASSAGES, _SAMPLE_QUERIES)
                 self.refine(rows, positions, to=1)
-                errors = self._rough_errors(rows, positions)
+                errors = self._first_errors(rows, positions)
                 mean = float((errors**2).sum() / max(len(errors), 1))
                 self._widen(0, _DEVIATIONS * mean**0.5 + self.bounds[1])
             self.refine(*self._sample_pairs(_FLOAT32_SAMPLE, _FLOAT32_SAMPLE))
@@ -284,22 +284,24 @@ class CertainSearch:
         """Number of passages embedded at each level or a finer one."""
         return [int((self._level >= level).sum()) for level in range(len(self.bounds))]
 
-    def nominate(self, rows: Rows, k: int) -> tuple[Scores, Rows]:
-        """Find the k passages with the highest rough cosines for each query (level 0 of precision).
+    def find_candidates(self, rows: Rows, k: int) -> tuple[Scores, Rows]:
+        """Find the k passages with the highest approximate cosines for each query.
+
+        The cosines are of the first vectors, which all passages have.
 
         Args:
             rows: the queries.
             k: passages each; at most all.
 
         Returns:
-            (most that any other passage scores at level 0, shape (n rows,), -inf where there is
-            no other; positions, shape (n rows, k)).
+            (most that the approximate cosine of any other passage can be, shape (n rows,), -inf
+            where there is no other; positions, shape (n rows, k)).
         """
         with progress("searching", self.size, "passages") as advance:
             scores, positions = self._first_stage(self._queries[rows], self._shards, k, advance)
         if k >= self.size:
             return np.full(len(rows), -np.inf), positions
-        return scores[:, -1].astype(np.float64) + NOMINATION_ERROR, positions
+        return scores[:, -1].astype(np.float64) + CANDIDATE_ERROR, positions
 
     def scores(self, rows: Rows, positions: Rows) -> tuple[Scores, Scores]:
         """Compute the best known cosines of (query, passage) pairs, and bounds of their errors."""
@@ -337,21 +339,21 @@ class CertainSearch:
                 self._embed_finer(fresh, level + 1)
         self._make_exact(np.unique(rows[self._level[positions] == finest]))
         # Passages that rose for earlier queries are measured on these, too.
-        rough = self._rough_errors(rows, positions).max(initial=0)
+        first = self._first_errors(rows, positions).max(initial=0)
         change = np.abs(self.scores(rows, positions)[0] - before)
         last = change[levels >= finest - 1].max(initial=0)
-        self._widen(finest - 1, _FLOAT32_MARGIN * (last if finest > 1 else max(rough, last)))
+        self._widen(finest - 1, _FLOAT32_MARGIN * (last if finest > 1 else max(first, last)))
         if finest > 1:
-            self._widen(0, _ROUGH_MARGIN * rough + self.bounds[1])
+            self._widen(0, _APPROXIMATE_MARGIN * first + self.bounds[1])
 
     def _widen(self, level: int, bound: float) -> None:
         """Raise the error bound of a level to at least ``bound``."""
         self.bounds[level] = max(self.bounds[level], bound)
 
-    def _rough_errors(self, rows: Rows, positions: Rows) -> Scores:
-        """Compute the errors of the level-0 cosines of pairs against the best known ones."""
-        rough = self._rescore(self._shards, rows, positions)
-        return np.abs(self.scores(rows, positions)[0] - rough)
+    def _first_errors(self, rows: Rows, positions: Rows) -> Scores:
+        """Compute the errors of pairs' first cosines against the best known ones."""
+        first = self._rescore(self._shards, rows, positions)
+        return np.abs(self.scores(rows, positions)[0] - first)
 
     def _embed_finer(self, positions: Rows, level: int) -> None:
         """Embed passages again in the numeric format of a level, and keep the vectors."""
@@ -397,7 +399,7 @@ def best_first(scores: Scores, places: Rows) -> Rows:
     return order[np.lexsort((places[order], groups))]
 
 
-def undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]:
+def find_undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]:
     """Select the scores to compute more precisely, as their order by rank is uncertain.
 
     Where bounds of two classes overlap, some contain the middle between both classes. Of these the

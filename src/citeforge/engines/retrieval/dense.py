@@ -13,10 +13,10 @@ from citeforge.engines.retrieval.certain import TIE, CertainSearch, CorpusModel
 from citeforge.engines.retrieval.records import DEPTH, Rankings, ranked
 from citeforge.engines.tables import read_ids_and_ranks
 
-_RESERVE_NOMINATIONS = 6
-"""Nominations beyond what is asked, so that most queries are settled in one pass."""
+_SPARE_CANDIDATES = 6
+"""Candidates beyond the number asked for, so that most queries need one pass."""
 _MATRIX_ENTRIES = 1 << 21
-"""Entries of a nomination matrix (queries times nominations) that are held at once."""
+"""Entries of a candidate matrix (queries times candidates) that are held at once."""
 DECIMALS = 3
 """Decimals of a cosine in rankings; each digit is that of exact arithmetic."""
 
@@ -65,14 +65,14 @@ def nearest(
     number = min(depth, search.size)
     where = np.empty((n_queries, number), np.int64)
     cosines = np.empty((n_queries, number), np.float64)
-    rows, k = np.arange(n_queries), number + _RESERVE_NOMINATIONS
+    rows, k = np.arange(n_queries), number + _SPARE_CANDIDATES
     while len(rows) and number:
         k, bounds_before = min(k, search.size), search.bounds.copy()
         step = max(1, _MATRIX_ENTRIES // k)
         settled = np.zeros(len(rows), np.bool_)
         for start in range(0, len(rows), step):
             part = rows[start : start + step]
-            others, positions = search.nominate(part, k)
+            others, positions = search.find_candidates(part, k)
             where[part], cosines[part], low = _order(search, corpus, part, positions, number)
             settled[start : start + step] = low > others + search.bounds[0]
         # Lists stand by the bounds: where these have grown, all are looked at again.
@@ -88,7 +88,7 @@ def _order(
     positions: npt.NDArray[np.int64],
     number: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Order nominated passages by exact cosine; refine those that the bounds leave open."""
+    """Order candidates by exact cosine; refine those that the bounds leave open."""
     shape = positions.shape
     rows, flat = np.repeat(np.arange(shape[0]), shape[1]), positions.ravel()
     _, places = read_ids_and_ranks(corpus, flat)

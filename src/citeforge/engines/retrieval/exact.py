@@ -74,18 +74,18 @@ class TorchSearch:
         """
         right = self._torch.from_numpy(block).to(self.device).T
 
-        def best_of(rows: slice) -> tuple[Any, Any]:
+        def search_rows(rows: slice) -> tuple[Any, Any]:
             """Compute scores and rows of the k best vectors for some queries."""
             values, places = (self._left[rows] @ right).topk(k, dim=1)
             return values.cpu(), places.cpu()
 
         n, at_once = len(self.queries), _ON_CPU if self.device == "cpu" else _ON_GPU
         parts = [slice(start, min(start + at_once, n)) for start in range(0, n, at_once)]
-        # Products of TensorFloat-32 would be too rough for the bound of candidates.
+        # Products of TensorFloat-32 would err by more than the bound of candidates.
         before = self._torch.get_float32_matmul_precision()
         self._torch.set_float32_matmul_precision("highest")
         try:
-            tops = [top for rows in parts for top in in_halves(best_of, rows, self.device)]
+            tops = [top for rows in parts for top in in_halves(search_rows, rows, self.device)]
         finally:
             self._torch.set_float32_matmul_precision(before)
         fitting = [top for top in tops if top is not None]
@@ -101,8 +101,8 @@ class TorchSearch:
 
 
 BLOCK_ROWS = 1 << 14
-NOMINATION_ERROR = 1e-5
-"""Bound on the difference between a nominating float32 score and its float64 rescore."""
+CANDIDATE_ERROR = 1e-5
+"""Bound on the difference between a candidate's float32 score and its float64 rescore."""
 
 _PAIRS = 1 << 9
 _OPERATIONS_FOR_TORCH = 4e11

@@ -51,7 +51,7 @@ def _make_dense(_: str, s: RetrieverSettings) -> Retriever:
 
 
 RETRIEVERS: dict[str, Callable[[str, RetrieverSettings], Retriever]] = {
-    "bm25": lambda _, settings: Bm25.of(settings.corpus),
+    "bm25": lambda _, settings: Bm25.from_corpus(settings.corpus),
     "dense": _make_dense,
     "run": lambda file, settings: TrecRun(Path(file), settings.corpus),
 }

@@ -14,7 +14,7 @@ from citeforge.engines.model_files import (
     quiet_transformers,
 )
 from citeforge.engines.models import openvino
-from citeforge.engines.models.compute import device_of, require_openvino
+from citeforge.engines.models.compute import require_openvino, resolve_device
 from citeforge.engines.parallel import batched, one_thread_each
 from citeforge.schemas.errors import InputError, require
 from citeforge.schemas.recipes.base import Runtime
@@ -78,7 +78,7 @@ class _LocalReranker(ABC):
     @cached_property
     def device(self) -> str:
         """Device that the model computes on."""
-        return device_of(self._device)
+        return resolve_device(self._device)
 
     def identity(self) -> dict[str, Any]:
         """Describe the model: its name, kind, and the hash or revision of its files."""

@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from citeforge.engines.folders import beside
+from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.embedder import Embedder
@@ -18,7 +18,7 @@ from citeforge.engines.running.ray_runner import RayRunner
 from citeforge.engines.running.runner import Runner
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Judging, RunOptions
-from citeforge.schemas.recipes.flags import Flag, flags_of
+from citeforge.schemas.recipes.flags import Flag, list_flags
 
 RUNNERS: dict[str, type[Runner]] = {runner.name: runner for runner in (Runner, RayRunner)}
 """Runners by the names that ``--engine`` takes."""
@@ -31,7 +31,7 @@ def runner_flags(place: str) -> Iterator[Flag]:
         place: field of the run options that has them.
     """
     for runner in RUNNERS.values():
-        for flag in flags_of(runner.options, (place, runner.name)):
+        for flag in list_flags(runner.options, (place, runner.name)):
             yield replace(flag, name=_flag(runner.name, flag.place[-1]))
 
 
@@ -83,7 +83,7 @@ def replay_path(run: RunOptions, *models: str) -> Path | None:
     None where neither applies.
     """
     if run.store is None and run.out is not None and any(map(is_expensive, models)):
-        return beside(run.out, ".replay.db")
+        return path_beside(run.out, ".replay.db")
     return run.store
 
 

@@ -24,7 +24,7 @@ def lines_of(text: str) -> list[Span]:
     return list(pairwise(accumulate(map(len, text.splitlines(keepends=True)), initial=0)))
 
 
-def trimmed(text: str, start: int, end: int) -> Span | None:
+def trim_span(text: str, start: int, end: int) -> Span | None:
     """Trim white space from the span [start, end) of a text; None if nothing is left."""
     piece = text[start:end]
     stripped = piece.strip()

@@ -13,7 +13,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.text.segment import Span, lines_of, trimmed
+from citeforge.engines.text.segment import Span, lines_of, trim_span
 
 RULES_VERSION = 2
 """Part of signatures, so that scores by other rules are told apart."""
@@ -110,7 +110,7 @@ class SentenceSegmenter:
             ):
                 cuts.append(cut)
                 start = cut
-        spans = (trimmed(line, a, b) for a, b in pairwise([0, *cuts, len(line)]))
+        spans = (trim_span(line, a, b) for a, b in pairwise([0, *cuts, len(line)]))
         return [(offset + s[0], offset + s[1]) for s in spans if s is not None]
 
     def _possible_ends(self, line: str) -> set[int]:

@@ -21,12 +21,12 @@ from citeforge.evaluator.measures.alce_citations import (
 from citeforge.evaluator.measures.columns import (
     Key,
     Value,
-    bounded,
-    decided,
-    judge_of,
+    average,
+    get_judge,
+    get_segmenter,
+    judge_pair,
     mean_of,
     mean_of_defined,
-    segmenter_of,
     values_by_answer,
 )
 from citeforge.evaluator.measures.declared import CannotError, PassageMeasure, count
@@ -42,7 +42,7 @@ _LONG = "long answers (ASQA) or answers (ELI5)"
 _PAIRS = "qa_pairs (ASQA)"
 
 
-def length_of(item: AnswerItem, inputs: Inputs) -> float:
+def count_words(item: AnswerItem, inputs: Inputs) -> float:
     """Count the words of an answer without citations."""
     return float(len(alce_text(item, inputs).split()))
 
@@ -55,7 +55,7 @@ class AnsweredPairs:
     are_all: bool
 
 
-def str_em_of(item: AnswerItem, inputs: Inputs) -> AnsweredPairs | None:
+def compute_str_em(item: AnswerItem, inputs: Inputs) -> AnsweredPairs | None:
     """Compute which qa_pairs one answer answers; None without qa_pairs.
 
     A pair is answered if one of its normalised short answers is in the normalised text.
@@ -86,7 +86,7 @@ class ListScores:
     n_items: int
 
 
-def qampari_of(item: AnswerItem, inputs: Inputs) -> ListScores | None:
+def compute_qampari(item: AnswerItem, inputs: Inputs) -> ListScores | None:
     """Compare the items of a list answer with the gold answers; None without gold lists."""
     gold = item.gold.answer_lists
     if not gold:
@@ -117,13 +117,13 @@ def _f1(p: float, r: float) -> float:
     return 2 * p * r / (p + r) if p + r else 0.0
 
 
-def rouge_of(inputs: Inputs) -> Sample:
+def compute_rouge(inputs: Inputs) -> Sample:
     """Compute ALCE's ROUGE-Lsum against the better ASQA long answer, or the answer of ELI5.
 
     With a stemmer, in lower case, one sentence per line.
     """
     scorer = rouge_scorer(stemmer=True)
-    segmenter = segmenter_of(inputs.tools)
+    segmenter = get_segmenter(inputs.tools)
 
     def sentence_lines(text: str) -> str:
         """Put each sentence of a text on a line, in lower case."""
@@ -230,7 +230,7 @@ def qa(inputs: Inputs) -> dict[Key, QaScores]:
 
 def claim_recall(inputs: Inputs) -> Sample:
     """Compute the share of a query's gold claims that its answer entails."""
-    judge = judge_of(inputs.tools)
+    judge = get_judge(inputs.tools)
     pairs = {
         (run, item.row): [Pair(alce_text(item, inputs), g.text or "") for g in claims]
         for run, item in inputs.items()
@@ -239,12 +239,12 @@ def claim_recall(inputs: Inputs) -> Sample:
     if not pairs:
         raise CannotError("needs claims (ELI5)", code="no-gold")
     judge.ask(p for group in pairs.values() for p in group)
-    values = {k: Value.mean([decided(judge, p) for p in group]) for k, group in pairs.items()}
-    return bounded(inputs, values)
+    values = {k: Value.mean([judge_pair(judge, p) for p in group]) for k, group in pairs.items()}
+    return average(inputs, values)
 
 
-_LISTED = values_by_answer(qampari_of, _LISTS)
-_STRINGS = values_by_answer(str_em_of, _PAIRS)
+_LISTED = values_by_answer(compute_qampari, _LISTS)
+_STRINGS = values_by_answer(compute_str_em, _PAIRS)
 _str = partial(PassageMeasure, family="alce", needs=_PAIRS, source=ALCE)
 _listed = partial(PassageMeasure, family="alce", needs=_LISTS, source=ALCE, options=options)
 _qa = partial(
@@ -257,7 +257,7 @@ MEASURES = (
     count(
         "ALCE.Length", "alce", "words of the output without markers", source=ALCE,
         formula="words of the text", edge_cases="missing answer: 0",
-        compute=mean_of(values_by_answer(length_of), float),
+        compute=mean_of(values_by_answer(count_words), float),
     ),
     count(
         "QAMPARI.NumPreds", "alce", "list items of the output", needs=_LISTS, source=ALCE,
@@ -290,7 +290,7 @@ MEASURES = (
         formula="the best ROUGE-Lsum F over the long answers (ASQA) or the answers (ELI5): lower "
         "case, Porter stemmer, one sentence per line",
         edge_cases="`reference`: the first two long answers",
-        needs=f"{_LONG}, rouge-score", source=APPENDIX, uses=("segmenter",), compute=rouge_of,
+        needs=f"{_LONG}, rouge-score", source=APPENDIX, uses=("segmenter",), compute=compute_rouge,
     ),
     PassageMeasure(
         "MAUVE", "alce", "closeness of question and answer texts to human ones",

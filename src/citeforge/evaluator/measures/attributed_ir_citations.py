@@ -27,8 +27,8 @@ from citeforge.evaluator.measures.columns import (
     Key,
     Value,
     bounded_mean_of,
-    decided,
-    judge_of,
+    get_judge,
+    judge_pair,
     mean_of,
     values_by_answer,
 )
@@ -64,7 +64,7 @@ def mark_numbers(text: str) -> list[int]:
     return [read_number(n) for mark in _MARK.findall(text) for n in _NUMBER.findall(mark)]
 
 
-def claims_of(item: AnswerItem, inputs: Inputs) -> list[Claim]:
+def split_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
     """Split an answer into statements with citations, as the protocol reads them."""
     read = strict_claims if inputs.protocol == "strict" else _reference_claims
     return read(item, inputs)
@@ -174,8 +174,8 @@ def auto_ais(inputs: Inputs, of_shown: bool) -> dict[Key, BestCitations]:
 
     All shown passages take many more questions to the judge.
     """
-    rows = read_claims(inputs.once(with_passages), claims_of)
-    judge = judge_of(inputs.tools)
+    rows = read_claims(inputs.once(with_passages), split_claims)
+    judge = get_judge(inputs.tools)
 
     def pairs(item: AnswerItem, claim: Claim) -> Iterable[Pair]:
         """Pair a claim with each passage that it is held against."""
@@ -185,7 +185,7 @@ def auto_ais(inputs: Inputs, of_shown: bool) -> dict[Key, BestCitations]:
     judge.ask(pair for _, item, claims in rows for claim in claims for pair in pairs(item, claim))
     values: dict[Key, BestCitations] = {}
     for key, item, claims in rows:
-        best = [Value.best(decided(judge, pair) for pair in pairs(item, c)) for c in claims]
+        best = [Value.best(judge_pair(judge, pair) for pair in pairs(item, c)) for c in claims]
         # Where a citation out of range skips a statement, wrong ones alone leave it uncited.
         cited = [
             value
@@ -201,7 +201,7 @@ _OF_CITED, _OF_SHOWN = (partial(auto_ais, of_shown=of_shown) for of_shown in (Fa
 
 def judged_citations(inputs: Inputs) -> JudgedAnswers:
     """Judge the citations of every answer as Attributed-IR does, in one round of questions."""
-    return judge_citations(inputs.once(with_passages), claims_of, with_title=False)
+    return judge_citations(inputs.once(with_passages), split_claims, with_title=False)
 
 
 _judged = partial(
@@ -228,7 +228,7 @@ class Overlap:
     recall: float
 
 
-def overlap_of(item: AnswerItem, inputs: Inputs) -> Overlap | None:
+def compute_overlap(item: AnswerItem, inputs: Inputs) -> Overlap | None:
     """Compare the passages that an answer cites with those that the gold answer cites.
 
     Without gold or generated citations it is 0; ``reference``: None, which leaves the query out,
@@ -266,7 +266,7 @@ def overlaps(inputs: Inputs) -> dict[Key, Overlap]:
     inputs = inputs.once(with_passages)
     if not any(g.citations for gold in inputs.benchmark.gold_rows for g in gold.answers):
         raise CannotError("needs gold answers with citations", code="no-gold")
-    return values_by_answer(overlap_of)(inputs)
+    return values_by_answer(compute_overlap)(inputs)
 
 
 _overlap = partial(

@@ -20,7 +20,7 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import (
     AnswerCounts,
     NumberColumns,
-    Reading,
+    ScoredSubmission,
     answers_by_cell,
     require_cells_alone,
 )
@@ -29,7 +29,7 @@ from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.package import short_answers
-from citeforge.schemas.authorship import design_of
+from citeforge.schemas.authorship import parse_design
 from citeforge.schemas.citations.grammar import (
     Grammar,
     Marker,
@@ -41,7 +41,7 @@ from citeforge.schemas.citations.grammar import (
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 from citeforge.schemas.tables import RELEVANT
-from citeforge.schemas.text import compatible, holds_form, match_form
+from citeforge.schemas.text import holds_form, match_form, normalise_typography
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
 _DIGITS = re.compile(r"\d+")
@@ -103,8 +103,8 @@ def measure_strict(
     markers = grammar.parse(answer.output, n_docs).markers
     em = math.nan
     if gold:
-        text = match_form(compatible(without_markers(answer.output, markers)))
-        forms = (match_form(compatible(g)) for g in gold)
+        text = match_form(normalise_typography(without_markers(answer.output, markers)))
+        forms = (match_form(normalise_typography(g)) for g in gold)
         em = float(any(n and holds_form(text, n) for n in forms))
     read = {m.start: m for m in markers if not m.is_na}
     positions = _strict_positions(answer.output, answer.logprobs or (), read, grammar.base)
@@ -259,7 +259,7 @@ CONTEXT = "design"
 
 def read_design(
     submission: Submission, measures: Sequence[Measure], tools: ScoringTools
-) -> Reading:
+) -> ScoredSubmission:
     """Compute the measures of a submission to an authorship benchmark, for each experimental cell.
 
     Raises:
@@ -280,7 +280,7 @@ def read_design(
             f"AttriEval's prompts count passages from 0; those of {name} count from {base}",
             code="wrong-benchmark",
         )
-    design, grammar = design_of(benchmark.manifest.config), benchmark.grammar
+    design, grammar = parse_design(benchmark.manifest.config), benchmark.grammar
     # Cells differ in who is said to have written a passage, not in passages.
     table = benchmark.context(design.cells[0].context)
     gold = short_answers(benchmark.queries, benchmark.mappings[RELEVANT], benchmark.gold)
@@ -296,7 +296,7 @@ def read_design(
         scores.fill()  # missing answers of cells that were run
     answered = {cell: scores.columns for cell, scores in cells.items() if scores.runs}
     are_paired = len({tuple(cells[cell].runs) for cell in answered}) == 1
-    return Reading(
+    return ScoredSubmission(
         CONTEXT,
         design_results(Cells(design, answered, are_paired, any(gold)), of_cells),
         tally.counts(

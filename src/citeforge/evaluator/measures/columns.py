@@ -58,7 +58,7 @@ class Value:
 NOTHING = Value(0.0, 0.0)
 
 
-def judge_of(tools: ScoringTools) -> JudgeSession:
+def get_judge(tools: ScoringTools) -> JudgeSession:
     """Get the judge; raise CannotError without one.
 
     Raises:
@@ -69,7 +69,7 @@ def judge_of(tools: ScoringTools) -> JudgeSession:
     return tools.judge
 
 
-def segmenter_of(tools: ScoringTools) -> Segmenter:
+def get_segmenter(tools: ScoringTools) -> Segmenter:
     """Get the sentence segmenter; raise CannotError without one.
 
     Raises:
@@ -80,7 +80,7 @@ def segmenter_of(tools: ScoringTools) -> Segmenter:
     return tools.segmenter
 
 
-def decided(judge: JudgeSession, pair: Pair) -> Value:
+def judge_pair(judge: JudgeSession, pair: Pair) -> Value:
     """Ask a judge about one pair: 1 if entailed, else 0; bounds 0 and 1 where it failed."""
     decision = judge.ask([pair])[pair]
     if isinstance(decision, JudgeFailure):
@@ -103,7 +103,7 @@ def mean_of_defined(inputs: Inputs, rows: Rows) -> Sample:
     return mean_sample(inputs.column(rows))
 
 
-def bounded(inputs: Inputs, values: Mapping[Key, Value]) -> Sample:
+def average(inputs: Inputs, values: Mapping[Key, Value]) -> Sample:
     """Average values between bounds over the queries that have one, with the mean's upper bound."""
     low = inputs.column({k: v.low for k, v in values.items()})
     high = inputs.column({k: v.high for k, v in values.items()})
@@ -162,7 +162,7 @@ def bounded_mean_of(
 
     def compute(inputs: Inputs) -> Sample:
         """Take this measure's value of every answer, and average over queries."""
-        return bounded(inputs, {key: value(one) for key, one in inputs.once(values).items()})
+        return average(inputs, {key: value(one) for key, one in inputs.once(values).items()})
 
     return compute
 

@@ -7,7 +7,7 @@ from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.alce_citations import make_claim, reference_claims
-from citeforge.evaluator.measures.attributed_ir_citations import claims_of
+from citeforge.evaluator.measures.attributed_ir_citations import split_claims
 from citeforge.evaluator.measures.judging import Claim, premise
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.split import Statement, strict_statements
@@ -101,7 +101,7 @@ def answer_details(inputs: Inputs) -> list[AnswerDetail]:
     where neither was computed, the answer is split as in ``strict``.
     """
     segmenter = inputs.tools.segmenter or SentenceSegmenter()
-    is_air = _scored_claims(inputs, claims_of) and not _scored_claims(inputs, reference_claims)
+    is_air = _scored_claims(inputs, split_claims) and not _scored_claims(inputs, reference_claims)
     items = sorted(inputs.runs[0], key=lambda item: item.row)
     rows = [(item, *_split_answer(item, inputs, segmenter)) for item in items]
 
@@ -152,7 +152,7 @@ def answer_details(inputs: Inputs) -> list[AnswerDetail]:
 
 def _split_answer(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _Statements:
     """Split an answer into statements with citations, stray citations, and cited words."""
-    scored = _scored_claims(inputs, reference_claims) or _scored_claims(inputs, claims_of)
+    scored = _scored_claims(inputs, reference_claims) or _scored_claims(inputs, split_claims)
     if inputs.protocol == "reference" and scored:
         return scored.get(item.row, []), Claim("", ()), []
     split = strict_statements(item.output, inputs.grammar, segmenter, len(item.passages))

@@ -10,10 +10,10 @@ from citeforge.evaluator.measures.columns import (
     Compute,
     Key,
     Value,
-    bounded,
-    decided,
-    judge_of,
-    segmenter_of,
+    average,
+    get_judge,
+    get_segmenter,
+    judge_pair,
 )
 from citeforge.evaluator.measures.declared import CannotError
 from citeforge.evaluator.statistics.estimates import Sample, harmonic_sample
@@ -61,11 +61,11 @@ def read_claims(
     Raises:
         CannotError: there is no judge, nothing that splits sentences, or (``strict``) no passage.
     """
-    judge_of(inputs.tools)
+    get_judge(inputs.tools)
     if inputs.protocol == "strict":
         require_passages(inputs)
     if inputs.task != "qampari":
-        segmenter_of(inputs.tools)
+        get_segmenter(inputs.tools)
     rows = []
     for run, item in inputs.items():
         # In `strict` all families read the same statements; they are cut once.
@@ -166,7 +166,7 @@ class CitationJudging:
 
     def _ask(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Value:
         """Ask the judge whether the given passages together support a claim."""
-        return decided(self.judge, self._pair(item, cited, claim))
+        return judge_pair(self.judge, self._pair(item, cited, claim))
 
     def _is_supported(self, item: AnswerItem, claim: Claim) -> Value:
         """Whether all citations of a claim together support it."""
@@ -264,7 +264,7 @@ def judge_citations(
         CannotError: as :func:`read_claims`.
     """
     rows, levels = read_claims(inputs, read), inputs.tools.levels
-    judge, is_strict = judge_of(inputs.tools), inputs.protocol == "strict"
+    judge, is_strict = get_judge(inputs.tools), inputs.protocol == "strict"
     judging = CitationJudging(judge, is_strict, with_title, levels)
     scores = judging.score([(item, claims) for _, item, claims in rows])
     return [(k, len(c), s) for (k, _, c), s in zip(rows, scores, strict=True)]
@@ -272,14 +272,14 @@ def judge_citations(
 
 def citation_recall(judged: Callable[[Inputs], JudgedAnswers]) -> Compute:
     """Make the function that averages citation recall over queries, from judged answers."""
-    return lambda inputs: bounded(
+    return lambda inputs: average(
         inputs, {key: s.recall for key, _, s in inputs.once(judged) if s.recall}
     )
 
 
 def citation_precision(judged: Callable[[Inputs], JudgedAnswers]) -> Compute:
     """Make the function that averages citation precision over queries, from judged answers."""
-    return lambda inputs: bounded(
+    return lambda inputs: average(
         inputs, {key: s.precision for key, _, s in inputs.once(judged) if s.precision}
     )
 

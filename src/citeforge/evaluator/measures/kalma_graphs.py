@@ -14,7 +14,7 @@ from citeforge.evaluator.measures.kalma_reference import (
     read_brackets,
     without_brackets,
 )
-from citeforge.evaluator.measures.reading import AnswerCounts, Reading, answers_to, compute
+from citeforge.evaluator.measures.reading import AnswerCounts, ScoredSubmission, answers_to, compute
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
@@ -285,7 +285,7 @@ def read_reference(
 
 def read_triples(
     submission: Submission, measures: Sequence[Measure], tools: ScoringTools
-) -> Reading:
+) -> ScoredSubmission:
     """Read a submission that cites triples and compute its measures."""
     benchmark, is_strict = submission.benchmark, tools.is_strict
     context = submission.choose_context(tools.options.context)
@@ -321,7 +321,7 @@ def read_triples(
     of_graphs = [m for m in measures if isinstance(m, GraphMeasure)]
     results = compute(inputs, of_graphs, tools.judge)
     details = _answer_details(inputs) if keeps_details and inputs.can_split else []
-    return Reading(
+    return ScoredSubmission(
         context,
         results,
         tally.counts(benchmark, len(runs), len(benchmark.query_ids) * len(runs)),
@@ -404,14 +404,14 @@ def _answer_details(inputs: KalmaInputs) -> list[AnswerDetail]:
     return details
 
 
-def entailment_of(text: str, triple: Triple | Key) -> Pair:
+def pair_triple(text: str, triple: Triple | Key) -> Pair:
     """Make the judge's pair for a triple: premise is the statement, hypothesis the triple."""
     return Pair(text, f"{triple.relation}: {triple.value}")
 
 
 def _pairs(claim: TripleClaim) -> list[Pair]:
     """Make the judge's pairs for a statement and each triple that it cites."""
-    return [entailment_of(claim.text, c) for c in claim.citations]
+    return [pair_triple(claim.text, c) for c in claim.citations]
 
 
 def _supported(claim: TripleClaim, decisions: Mapping[Pair, Decision]) -> bool | None:

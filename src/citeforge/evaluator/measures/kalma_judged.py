@@ -20,9 +20,9 @@ from citeforge.engines.text.quoting import Quotes
 from citeforge.engines.text.short_replies import read_mark, read_words
 from citeforge.evaluator.measures.columns import (
     Value,
-    decided,
-    judge_of,
-    segmenter_of,
+    get_judge,
+    get_segmenter,
+    judge_pair,
 )
 from citeforge.evaluator.measures.declared import (
     CannotError,
@@ -39,7 +39,7 @@ from citeforge.evaluator.measures.kalma_graphs import (
     KalmaInputs,
     ParsedAnswer,
     TripleClaim,
-    entailment_of,
+    pair_triple,
 )
 from citeforge.evaluator.measures.kalma_reference import is_unreadable, without_brackets
 from citeforge.evaluator.statistics.estimates import Sample, mean_sample, sample_between
@@ -212,13 +212,13 @@ def aligned_citations(inputs: KalmaInputs) -> dict[tuple[int, int], AlignedCitat
                 continue  # it still counts as one of the first answers
             claims = inputs.claims(reading)
             rows.append(((run, reading.row), [(c.text, t) for c in claims for t in c.citations]))
-    judge.ask(entailment_of(*p) for _, pairs in rows for p in pairs if _is_asked(*p, strict))
+    judge.ask(pair_triple(*p) for _, pairs in rows for p in pairs if _is_asked(*p, strict))
     # In reference a value that is in the text counts as entailed.
     unasked = Value.exact(float(not strict))
     aligned = {}
     for place, pairs in rows:
         each = [
-            decided(judge, entailment_of(*p)) if _is_asked(*p, strict) else unasked for p in pairs
+            judge_pair(judge, pair_triple(*p)) if _is_asked(*p, strict) else unasked for p in pairs
         ]
         hits = Value(sum(b.low for b in each), sum(b.high for b in each))
         aligned[place] = AlignedCitations(hits, Value.mean(each), len(pairs))
@@ -281,13 +281,13 @@ def na_statements(inputs: KalmaInputs) -> dict[tuple[int, int], NaStatements]:
             absent = list(reading.shown.absent) if strict else _uncited_gold(reading)
             rows.append((run, reading, claims, absent))
     judge.ask(
-        entailment_of(c.text, t) for _, _, claims, absent in rows for c in claims for t in absent
+        pair_triple(c.text, t) for _, _, claims, absent in rows for c in claims for t in absent
     )
     idle = _find_idle_statements(inputs, rows, judge) if strict else frozenset()
     statements = {}
     for run, reading, claims, absent in rows:
         idles = [(reading.shown.question, c.text) in idle for c in claims]
-        decisions = [[decided(judge, entailment_of(c.text, t)) for t in absent] for c in claims]
+        decisions = [[judge_pair(judge, pair_triple(c.text, t)) for t in absent] for c in claims]
         ends = [
             _count_na([[end(value) for value in row] for row in decisions], idles, strict)
             for end in (attrgetter("low"), attrgetter("high"))
@@ -371,7 +371,7 @@ def _find_idle_statements(
         for _, reading, claims, absent in rows
         for c in claims
         if normalise_em(c.text)
-        and not any(decided(judge, entailment_of(c.text, t)).low for t in absent)
+        and not any(judge_pair(judge, pair_triple(c.text, t)).low for t in absent)
     )
     prompts = (answers_prompt(q, s) for q, s in pairs)
     idle = set[tuple[str, str]]()
@@ -390,9 +390,9 @@ def _judge(inputs: KalmaInputs) -> JudgeSession:
     Raises:
         CannotError: there is none, or nothing that splits answers.
     """
-    judge = judge_of(inputs.tools)
+    judge = get_judge(inputs.tools)
     if not inputs.can_split:
-        segmenter_of(inputs.tools)
+        get_segmenter(inputs.tools)
     return judge
 
 

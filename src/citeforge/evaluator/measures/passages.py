@@ -9,8 +9,8 @@ from citeforge.evaluator.measures.judging import NO_PASSAGES
 from citeforge.evaluator.measures.rage_citations import RageMeasure, RageScores
 from citeforge.evaluator.measures.reading import (
     AnswerCounts,
-    Reading,
     Results,
+    ScoredSubmission,
     answers_to,
     compute,
     not_computed,
@@ -30,7 +30,7 @@ from citeforge.schemas.errors import InputError
 
 def read_passages(
     submission: Submission, measures: Sequence[Measure], tools: ScoringTools
-) -> Reading:
+) -> ScoredSubmission:
     """Read a submission that cites passages and compute its measures."""
     benchmark, is_strict = submission.benchmark, tools.is_strict
     context, grammar = submission.choose_context(tools.options.context), benchmark.grammar
@@ -71,7 +71,7 @@ def read_passages(
 
     n_runs = len(scores.runs) if scores is not None else 0 if items is None else len(items.runs)
     relevance = _relevance(benchmark, table, scores is not None)
-    return Reading(
+    return ScoredSubmission(
         context,
         _compute_results(scores, inputs, measures),
         tally.counts(benchmark, n_runs, len(benchmark.query_ids) * n_runs, **relevance),

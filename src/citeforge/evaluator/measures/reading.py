@@ -32,8 +32,8 @@ OneOf = TypeVar("OneOf", bound=Measure)
 
 
 @dataclass(frozen=True)
-class Reading:
-    """A submission as it was read, with its computed measures.
+class ScoredSubmission:
+    """A submission with its computed measures, from which its score file is made.
 
     Attributes:
         context: what is scored, as score files say it.
@@ -64,7 +64,7 @@ class Reading:
     splitter: str = "punkt"
 
 
-Read = Callable[[Submission, Sequence[Measure], ScoringTools], Reading]
+Read = Callable[[Submission, Sequence[Measure], ScoringTools], ScoredSubmission]
 """A way to read a submission.
 
 Raises UsageError: the measures do not fit each other, the context set is not clear, or there is
@@ -107,7 +107,7 @@ def answers_to(context: str, submission: Submission) -> Iterator[tuple[int, Subm
     """
     places, is_any = LineIndex(submission.path, submission.benchmark), False
     for line, answer in submission.answers():
-        if places.is_of(line, answer, context):
+        if places.is_about(line, answer, context):
             is_any = True
             yield places.row(line, answer, context), answer
     if not is_any:

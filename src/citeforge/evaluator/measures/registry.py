@@ -81,7 +81,7 @@ def _parse_with_cutoff(name: str) -> Measure | None:
 
 def measures() -> ByName:
     """Get all measures by name, in declared order; with the usual cutoffs."""
-    return dict(_collect_measures(plugins.entries_of("measures")))
+    return dict(_collect_measures(plugins.list_entries("measures")))
 
 
 def _measures_for(names: Collection[str]) -> ByName:
@@ -89,7 +89,7 @@ def _measures_for(names: Collection[str]) -> ByName:
 
     Measures of other packages may be of any family, so that these are always loaded.
     """
-    entries, own = plugins.entries_of("measures"), _collect_measures(())
+    entries, own = plugins.list_entries("measures"), _collect_measures(())
     known = {*own, *(m.family for m in own.values())}
     if any(e.origin for e in entries) or not all(n in known or _is_form(n) for n in names):
         return _collect_measures(entries)

@@ -101,7 +101,7 @@ def domain(lows: Sequence[float], highs: Sequence[float], most: float | None) ->
     return [first, last if most is None or high > most else min(most * 1.03, last)]
 
 
-def width_of(text: str) -> float:
+def estimate_width(text: str) -> float:
     """Estimate the width of a text in pixels; no sans-serif font needs more."""
     return 0.66 * FONT_SIZE * cell_len(text)
 

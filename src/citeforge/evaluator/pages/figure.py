@@ -175,7 +175,7 @@ def values(rows: Rows) -> Any:
     return altair().Data(values=list(rows))
 
 
-def figure_of(
+def make_figure(
     name: str, title: str, words: str, note: str, columns: Mapping[str, str], rows: Rows, chart: Any
 ) -> Figure:
     """Make a figure from an Altair chart, its texts and its data.

@@ -11,15 +11,15 @@ from citeforge.evaluator.pages.charts import (
     domain,
     entries,
     entry,
+    estimate_width,
     lookup,
     measure_and_unit,
     name_lines,
-    width_of,
     with_ends,
 )
-from citeforge.evaluator.pages.figure import NARROW_WIDTH, Figure, Rows, altair, figure_of, values
-from citeforge.evaluator.ranks import rank_text, ranks_of
-from citeforge.evaluator.slices import slice_fields, sliced, slices_of
+from citeforge.evaluator.pages.figure import NARROW_WIDTH, Figure, Rows, altair, make_figure, values
+from citeforge.evaluator.ranks import rank_systems, rank_text
+from citeforge.evaluator.slices import list_slices, make_slice_file, slice_fields
 from citeforge.schemas.authorship import AUTHORS, PLACEBO
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import ScoreFile
@@ -84,7 +84,7 @@ def forest(
     """
     alt = altair()
     lines = name_lines([str(r[field]) for r in rows])
-    room = max(width_of(line) for cut in lines.values() for line in cut)
+    room = max(estimate_width(line) for cut in lines.values() for line in cut)
     up = f"-{_LINE_PIXELS // 2} * (length({lookup(lines)}) - 1)"  # the middle line at the row
     axis = alt.Axis(grid=False, minExtent=min(room, _NAME_PIXELS) + 8, labelLineHeight=_LINE_PIXELS,
                     labelOffset={"condition": {"test": "true", "expr": up}, "value": 0},
@@ -113,7 +113,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     if not pairs_of_all:
         return None
     pairs = pairs_of_all[:MOST_ROWS]
-    ranks = ranks_of([f for f, _ in pairs_of_all], [e for _, e in pairs_of_all])[:MOST_ROWS]
+    ranks = rank_systems([f for f, _ in pairs_of_all], [e for _, e in pairs_of_all])[:MOST_ROWS]
     scale = pairs[0][1].scale
     rows: list[dict[str, Any]] = []
     for (file, e), rank in zip(pairs, ranks, strict=True):
@@ -155,7 +155,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     words = "; ".join(
         f"{r['system']} {r['value']:.1f} ({r['low']:.1f} to {r['high']:.1f})" for r in rows[:12]
     )
-    return figure_of(
+    return make_figure(
         f"intervals-{measure}", title, f"{words}{'; …' if len(rows) > 12 else ''}.", note,
         {"system": "system", measure_and_unit(measure, scale): "value", "low": "low",
          "high": "high", "ranks, 95 %": "ranks", "queries": "n"},
@@ -224,7 +224,7 @@ def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
             f", {row['labels']}" if several else ""
         )
     words = "; ".join(f"{r['name']}: {r['value']:+.1f}" for r in rows[:12])
-    return figure_of(
+    return make_figure(
         f"bias-{letter}", title, f"{words}{'; …' if len(rows) > 12 else ''}.",
         "Named by the authors of the relevant passages and of the others. To the right: towards "
         "human authorship (the first label of other sets). Grey: the interval of the placebo, "
@@ -294,10 +294,10 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     rows: list[dict[str, Any]] = []
     n_small = 0
     for name in slice_fields(files):
-        for value, n in slices_of(files, name):
+        for value, n in list_slices(files, name):
             n_small += n < FEWEST_QUERIES
             for file in files:
-                part = sliced(file, name, value)
+                part = make_slice_file(file, name, value)
                 e = None if part is None else entry(part, measure)
                 if e is None or e.n < FEWEST_QUERIES:
                     continue
@@ -328,7 +328,7 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     words = "; ".join(
         f"{r['slice']} {r['value']:.1f} ({r['low']:.1f} to {r['high']:.1f})" for r in rows[:12]
     )
-    return figure_of(
+    return make_figure(
         f"slices-{measure}", title, f"{words}{'; …' if len(rows) > 12 else ''}.", note,
         {"slice": "slice", measure_and_unit(measure, scale): "value", "low": "low",
          "high": "high", "queries": "n"},

@@ -19,7 +19,7 @@ from citeforge.evaluator.pages.markup import plots_part, read_assets, render_mar
 from citeforge.evaluator.ranks import rank_text, ranks_by_measure
 from citeforge.evaluator.rows import (
     compared_across,
-    counts_of,
+    count_systems,
     marked_name,
     missing_lines,
     named_rows,
@@ -55,7 +55,7 @@ def page_report(
     Raises:
         InputError: the folder of the chunks contains other files.
     """
-    sizes = systems_text(*counts_of(files))
+    sizes = systems_text(*count_systems(files))
     files = named_rows(references_last(files))
     alike = compared_across(files, across)
     names = sorted({f.benchmark for f in files})

@@ -7,8 +7,8 @@ from itertools import compress
 
 from citeforge.engines.report_table import MarkedCell, Table, comment
 from citeforge.evaluator.compare import (
-    baseline_of,
     compare_pairs,
+    find_baseline,
     parts_across,
     wanted_measures,
 )
@@ -168,7 +168,7 @@ def _p_values(
     if options.against is None or not directed:
         return p_values, 0
     require_values(files, "compare")
-    bases = [(baseline_of(file, files, options.against), file) for file in files]
+    bases = [(find_baseline(file, files, options.against), file) for file in files]
     pairs = [(b, f) for b, f in bases if f is not b and _may_compare(b, f, options)]
     rows = compare_pairs(pairs, directed, parts_across(options.across))
     for (_, file), differences in zip(pairs, rows, strict=True):
@@ -205,7 +205,7 @@ def _left_out(
         "scores in that context set."
         for file in files
         if file.system != options.against
-        and not _may_compare(baseline_of(file, files, options.against), file, options)
+        and not _may_compare(find_baseline(file, files, options.against), file, options)
     ]
 
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from citeforge.evaluator.pages import palette
 from citeforge.evaluator.pages.charts import entry, lookup, name_lines
-from citeforge.evaluator.pages.figure import WIDTH, Figure, Rows, altair, figure_of, values
-from citeforge.evaluator.statistics.intervals import wilson
+from citeforge.evaluator.pages.figure import WIDTH, Figure, Rows, altair, make_figure, values
+from citeforge.evaluator.statistics.intervals import wilson_interval
 from citeforge.schemas.scores import ScoreFile
 
 MOST_SYSTEMS = 6
@@ -60,7 +60,7 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     if len(every) > MOST_SYSTEMS:
         note += f" The first {MOST_SYSTEMS} of {len(every)} systems with labels."
     words = "; ".join(f"{n}: judge {means[n][0]:.1f}, people {means[n][1]:.1f}" for n in names)
-    return figure_of(
+    return make_figure(
         f"calibration-{measure}", title, f"{words}.", note,
         {"system": "system", "judge from": "from", "judge to": "to", "judge, mean (%)": "judge",
          "people, mean (%)": "people", "low": "low", "high": "high", "answers": "n"},
@@ -98,7 +98,7 @@ def _make_bins(file: ScoreFile, measure: str) -> list[dict[str, Any]]:
         share = float(np.mean(people))
         # Answers to two forms of one question may be as dependent as one observation.
         n = len({file.clusters[i] for i in places}) if file.clusters else len(here)
-        low, high = wilson(share, n)
+        low, high = wilson_interval(share, n)
         rows.append({
             "system": file.system, "from": 100 * number / _BINS, "to": 100 * (number + 1) / _BINS,
             "judge": 100 * float(np.mean(judge)), "people": 100 * share,

@@ -20,7 +20,7 @@ from citeforge.evaluator.pages.charts import (
     per_query,
     system_encodings,
 )
-from citeforge.evaluator.pages.figure import WIDTH, Figure, altair, figure_of, values
+from citeforge.evaluator.pages.figure import WIDTH, Figure, altair, make_figure, values
 from citeforge.evaluator.statistics.estimates import estimate_value, mean_sample
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
 from citeforge.schemas.tables import RELEVANT
@@ -128,7 +128,7 @@ def _draw_histograms(
     if len(all_rows) > MOST_SYSTEMS:
         note += f" The first {MOST_SYSTEMS} of {len(all_rows)} systems."
     words = "; ".join(f"{n}: median {middles[n]:.1f}" for n in names)
-    return figure_of(
+    return make_figure(
         f"distribution-{name}", title, f"{words}.", note,
         {"system": "system", "from": "from", "to": "to", several: "count",
          f"share of {several} (%)": "share"},
@@ -188,7 +188,7 @@ def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figu
     )
     note = "One bar a query." if n <= _BARS else f"{_BARS} of {n:,} queries, evenly by rank."
     gap = f"{second.system} − {first.system}, {measure_and_unit(measure, a.scale)}"
-    return figure_of(
+    return make_figure(
         f"differences-{measure}", title,
         f"The largest differences are {gaps[0][0]:+.1f} and {gaps[-1][0]:+.1f}.", note,
         {"query": "query", gap: "gap"}, [{"query": q, "gap": d} for d, q in gaps], chart,
@@ -275,7 +275,7 @@ def by_property(prop: AnswerProperty, files: Sequence[ScoreFile], measure: str) 
     note = "Mean over the queries of each column, with 95 % intervals (columns of one query: none)."
     if len(answering) > len(drawn):
         note += f" The best {len(drawn)} of {len(answering)} systems with answers."
-    return figure_of(
+    return make_figure(
         f"{prop.name}-{measure}", title,
         "; ".join(f"{r['system']} at {r['at']}: {r['value']:.1f}" for r in rows[:20]) + ".", note,
         {"system": "system", prop.axis: "at", measure_and_unit(measure, measured.scale): "value",

@@ -10,7 +10,7 @@ from typing import Any
 from citeforge.engines.report_table import MarkedCell, Table, comment
 from citeforge.evaluator.markup import script_json
 from citeforge.evaluator.pages.charts import overlap_size, system_encodings
-from citeforge.evaluator.pages.figure import Figure, altair, figure_of
+from citeforge.evaluator.pages.figure import Figure, altair, make_figure
 from citeforge.evaluator.pages.forest_chart import forest
 from citeforge.evaluator.pages.markup import plots_part, read_assets, render_markup
 from citeforge.evaluator.pages.robustness import (
@@ -53,7 +53,7 @@ def ranks_figure(result: Robustness) -> Figure:
         f"{one.name}: {', '.join(system for _, system in order)}"
         for one, order in zip(result.definitions, orders, strict=False)
     )
-    return figure_of(
+    return make_figure(
         "robustness", title, f"From the best: {words}.",
         "One line per system, one row per definition. Lines cross where definitions disagree. "
         "Equal values share the mean of their places.",

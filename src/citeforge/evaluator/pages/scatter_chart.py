@@ -13,13 +13,13 @@ from citeforge.evaluator.pages.charts import (
     domain,
     entries,
     entry,
+    estimate_width,
     measure_and_unit,
     overlap_size,
     system_encodings,
-    width_of,
     with_ends,
 )
-from citeforge.evaluator.pages.figure import WIDTH, Figure, Rows, altair, figure_of, values
+from citeforge.evaluator.pages.figure import WIDTH, Figure, Rows, altair, make_figure, values
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 PAIRS = (("CiteP", "CiteR"), ("ALCE.CitPrec", "ALCE.CitRec"), ("NLI.prec", "NLI.rec"),
@@ -103,7 +103,7 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
     y = _Axis(f"{precision} (%), 95 % interval", _axis_ends(rows, "y", 100))
     summary = "; ".join(f"{r['system']}: {precision} {r['y']:.1f}, {recall} {r['x']:.1f}"
                      for r in rows[:12])  # fmt: skip
-    return figure_of(
+    return make_figure(
         f"precision-recall-{precision}", title, f"{summary}{'; …' if len(rows) > 12 else ''}.",
         "Lines are 95 % intervals of both measures.",
         {"system": "system", f"{recall} (%)": "x", f"{recall} low": "x_low",
@@ -139,7 +139,7 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         _axis_ends(rows, "y", scale if scale == 100 else None),
     )
     left_out = len(files) - len(rows)
-    return figure_of(
+    return make_figure(
         f"cost-{measure}", title,
         "; ".join(f"{r['system']} {r['y']:.1f} at ${r['x']:.2f}" for r in rows[:12]),
         f"Lines are 95 % intervals of {measure}."
@@ -266,7 +266,7 @@ def place_labels(
 
 def _places(x: float, y: float, text: str) -> Iterator[Box]:
     """Yield places for the label of a dot, best first: above right, then below right, and so on."""
-    width, height = width_of(text), FONT_SIZE + 3.0
+    width, height = estimate_width(text), FONT_SIZE + 3.0
     for gap in (_RADIUS, 2 * _RADIUS, 3 * _RADIUS, 4 * _RADIUS):
         for across, down in ((1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0)):
             left = x + gap if across > 0 else x - gap - width if across < 0 else x - width / 2

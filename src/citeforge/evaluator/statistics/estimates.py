@@ -16,11 +16,11 @@ from citeforge.evaluator.statistics.intervals import (
     WILSON,
     Range,
     effective_wilson,
-    skewed,
-    skewness_of,
-    student,
+    estimate_skewness,
+    skewed_interval,
+    student_interval,
 )
-from citeforge.evaluator.statistics.variance import SOURCES, Spread, spread_of
+from citeforge.evaluator.statistics.variance import SOURCES, Spread, estimate_spread
 from citeforge.schemas.scores import MeasureScore
 
 
@@ -266,7 +266,7 @@ def estimate_value(
         return _without_interval(runs, sample)
     # Values of queries whose mean is the value of their run: the jackknife's, to first order.
     values = runs[:, None] + (n - 1) * (without_one.mean(axis=1, keepdims=True) - without_one)
-    spread = spread_of(values.reshape(sample.judges, -1, sample.repeats, n), SOURCES)
+    spread = estimate_spread(values.reshape(sample.judges, -1, sample.repeats, n), SOURCES)
     stderr, df, interval = spread.stderr, spread.df, sample.within.interval
     # Papers' own code can give 140 %: an interval of shares would not hold such a value.
     if not sample.within.low <= value <= sample.within.high:
@@ -275,10 +275,10 @@ def estimate_value(
         df = math.inf if _is_binary(sums) else df
         low, high = effective_wilson(value, stderr, n, df, sample.within, level)
     elif interval == SKEW:
-        skewness = skewness_of(values.mean(axis=0) - values.mean())
-        low, high = skewed(value, stderr, df, skewness, level)
+        skewness = estimate_skewness(values.mean(axis=0) - values.mean())
+        low, high = skewed_interval(value, stderr, df, skewness, level)
     else:
-        low, high = student(value, stderr, df, level)
+        low, high = student_interval(value, stderr, df, level)
         if stderr == 0 and math.isfinite(span := sample.within.high - sample.within.low):
             # 0 of n queries differ from the rest: their share is below this (Clopper-Pearson).
             share = 1 - (1 - level) ** (1 / n)

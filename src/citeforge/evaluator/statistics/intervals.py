@@ -42,13 +42,13 @@ ANYTHING = Range()
 Interval = tuple[float, float]
 
 
-def student(value: float, stderr: float, df: float, level: float = LEVEL) -> Interval:
+def student_interval(value: float, stderr: float, df: float, level: float = LEVEL) -> Interval:
     """Compute Student's t interval; NaN below one degree of freedom."""
     half = quantile(df, level) * stderr
     return value - half, value + half
 
 
-def wilson(share: float, n: float, q: float = Z_95) -> Interval:
+def wilson_interval(share: float, n: float, q: float = Z_95) -> Interval:
     """Compute the score interval of a share (Wilson 1927, JASA 22).
 
     Args:
@@ -89,14 +89,14 @@ def effective_wilson(
     if error == 0 and spread > 0:
         return value, value
     if spread < 0:  # an estimate that left the range
-        return student(value, stderr, df, level)
+        return student_interval(value, stderr, df, level)
     effective = n if error == 0 or spread == 0 else spread / error**2 * n / (n - 1)
     q = quantile(math.inf if error == 0 else df, level)
-    low, high = wilson(share, effective, q)
+    low, high = wilson_interval(share, effective, q)
     return within.low + span * low, within.low + span * high
 
 
-def skewed(
+def skewed_interval(
     value: float, stderr: float, df: float, skewness: float, level: float = LEVEL
 ) -> Interval:
     """Compute Student's t interval, corrected for skewness by Hall's transformation.
@@ -122,13 +122,13 @@ def skewed(
     return value - stderr * inverse(q), value - stderr * inverse(-q)
 
 
-def skewness_of(influence: npt.NDArray[np.float64]) -> float:
-    """Estimate the skewness κ of :func:`skewed`; 0 where nothing varies."""
+def estimate_skewness(influence: npt.NDArray[np.float64]) -> float:
+    """Estimate the skewness κ of :func:`skewed_interval`; 0 where nothing varies."""
     squares = float(influence @ influence)
     return float((influence**3).sum()) / squares**1.5 if squares > 0 else 0.0
 
 
-def sidak(level: float, intervals: int) -> float:
+def sidak_level(level: float, intervals: int) -> float:
     """Compute the level of one interval so that several cover at once (Šidák 1967, JASA 62).
 
     Args:

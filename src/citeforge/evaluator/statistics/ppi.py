@@ -19,7 +19,7 @@ from citeforge.evaluator.statistics.intervals import (
     Interval,
     Range,
     effective_wilson,
-    student,
+    student_interval,
 )
 
 LEAST_LABELS = 10
@@ -171,7 +171,7 @@ def compute_interval(
     """
     if within.interval == WILSON and n > 1:
         return effective_wilson(value, stderr, n, df, within, level)
-    return student(value, stderr, df, level)
+    return student_interval(value, stderr, df, level)
 
 
 class _Parts:

@@ -47,7 +47,7 @@ def paired_t(d: Floats) -> float:
     return float(stats.ttest_1samp(d, 0.0).pvalue)
 
 
-def permutations_of(family: int) -> int:
+def count_permutations(family: int) -> int:
     """Count the sign patterns to draw so that a family's smallest possible p passes Holm at .01."""
     return min(MOST_PERMUTATIONS, max(PERMUTATIONS, math.ceil(family / _HOLM_LEVEL)))
 

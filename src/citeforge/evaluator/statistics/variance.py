@@ -52,7 +52,7 @@ class Spread:
     levels: dict[str, int]
 
 
-def spread_of(values: npt.NDArray[np.float64], sources: Sequence[str]) -> Spread:
+def estimate_spread(values: npt.NDArray[np.float64], sources: Sequence[str]) -> Spread:
     """Estimate the standard error of the mean of all values, by sources of variance.
 
     Args:
@@ -219,7 +219,7 @@ def _alternating_sum(squares: Mapping[Effect, float], effect: Effect) -> float:
     )
 
 
-def shares_of(components: Components, levels: Mapping[str, int]) -> dict[str, float]:
+def compute_shares(components: Components, levels: Mapping[str, int]) -> dict[str, float]:
     """Compute the share of each source in the squared standard error; empty if nothing varies."""
     shares = {s: 0.0 for s in _NESTED if levels.get(s, 1) > 1}
     for effect, value in components.items():

@@ -8,7 +8,7 @@ import msgspec
 
 from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
 from citeforge.ir_convert.attrieval import read_saved
-from citeforge.schemas.authorship import PLACEBO, Cell, Design, design_of
+from citeforge.schemas.authorship import PLACEBO, Cell, Design, parse_design
 from citeforge.schemas.citations.grammar import citation_marks, is_plain
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
@@ -76,7 +76,7 @@ class _Reader:
     def __init__(self, benchmark: Benchmark) -> None:
         """Read the passages that each cell of the benchmark shows."""
         self.benchmark = benchmark
-        self.design: Design = design_of(benchmark.manifest.config)
+        self.design: Design = parse_design(benchmark.manifest.config)
         self.queries = QueryFinder(benchmark)
         self.tables = {c.context: benchmark.context(c.context) for c in self.design.cells}
         ids = {i for t in self.tables.values() for i in t.passage_ids.unique().to_pylist()}
@@ -109,7 +109,7 @@ class _Reader:
 
     def _query_id(self, row: _Row) -> str:
         """Find the id of the query that a row answers."""
-        return self.queries.of(row.query_id, row.query)
+        return self.queries.find_id(row.query_id, row.query)
 
     def _find_cell(self, folder: Path, rows: Sequence[_Row]) -> str:
         """Find the context set of a folder by its name, else by AttriEval's mode and origins."""

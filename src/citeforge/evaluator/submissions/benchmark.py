@@ -241,7 +241,7 @@ class QueryFinder:
         """Whether the benchmark has a query of this id, which may be a number."""
         return type(name) in (str, int) and str(name) in self._known
 
-    def of(self, name: str | int | None, text: str) -> str:
+    def find_id(self, name: str | int | None, text: str) -> str:
         """Find the id of a query by its own id, else by the text of its question.
 
         White space and Unicode's normal form do not tell questions apart. An unknown question is

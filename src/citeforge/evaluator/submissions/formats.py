@@ -93,7 +93,7 @@ def format_of_file(path: Path, name: str) -> Format:
     return find_format(OURS if is_ours else name)
 
 
-def answers_of(
+def iter_answers(
     path: Path, benchmark: Benchmark, name: str = "auto", on_error: OnError = None
 ) -> Lines:
     """Yield (line, answer) of a prediction file in any known format.
@@ -121,7 +121,7 @@ def read_alce(path: Path, benchmark: Benchmark) -> Lines:
                 "has no output", path=path, field=f"item {number}", code="missing-field"
             )
         passages = [OwnPassage(d.text, passage_id(d), d.title) for d in item.docs]
-        query = queries.of(item.query_id, item.question)
+        query = queries.find_id(item.query_id, item.question)
         yield number, SubmissionLine(query, item.output, passages=passages)
 
 
@@ -220,7 +220,7 @@ def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
     queries = QueryFinder(benchmark)
     for number, row in read_saved(path, _SavedAnswer):
         passages = [OwnPassage(text) for text in row.passages.passage_text]
-        query = queries.of(row.query_id, row.query)
+        query = queries.find_id(row.query_id, row.query)
         yield number, SubmissionLine(query, row.rag_raw_answer, passages=passages)
 
 

@@ -13,7 +13,7 @@ from citeforge.engines.textfiles import count_text, validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import UNVERIFIED, Finding
 from citeforge.evaluator.submissions.format import Lines, OnError, Origin
-from citeforge.evaluator.submissions.formats import OURS, answers_of, detect, format_of_file
+from citeforge.evaluator.submissions.formats import OURS, detect, format_of_file, iter_answers
 from citeforge.evaluator.submissions.reader import (
     CLOSED_BOOK,
     FULL,
@@ -331,7 +331,7 @@ class Submission:
         """Read answers with their lines; remove thoughts and wrappers unless raw text is wanted."""
         self.around = SpokenCounts()
         self._n_lines = self._n_lines_with_hash = 0
-        for line, answer in answers_of(self.path, self.benchmark, self.form, self._on_error):
+        for line, answer in iter_answers(self.path, self.benchmark, self.form, self._on_error):
             self._n_lines += 1
             self._n_lines_with_hash += answer.benchmark_hash is not None
             try:
@@ -341,7 +341,7 @@ class Submission:
                     raise
                 self._on_error(error)
                 continue
-            spoken = self.around.spoken(answer)
+            spoken = self.around.strip_wrapping(answer)
             yield line, answer if self._is_raw else spoken
 
     def _place_by_header(self, line: int, answer: SubmissionLine) -> None:

@@ -123,7 +123,7 @@ class LineIndex:
         lines[row] = line + 1  # 0 stands for none
         return row
 
-    def is_of(self, line: int, answer: SubmissionLine, context: str) -> bool:
+    def is_about(self, line: int, answer: SubmissionLine, context: str) -> bool:
         """Whether a line is about a context set; a line about another one is checked, too.
 
         So ``check`` and ``score`` have one verdict on a file.

@@ -43,7 +43,7 @@ class SpokenCounts:
     n_objects: int = 0
     n_lists: int = 0
 
-    def spoken(self, answer: SubmissionLine) -> SubmissionLine:
+    def strip_wrapping(self, answer: SubmissionLine) -> SubmissionLine:
         """Remove thoughts, fences and JSON around an answer, and count them.
 
         Spans and log probabilities move with their words and marks; those of the thought go. A

@@ -18,7 +18,7 @@ from citeforge.builders.derive import Base, mapped_negatives
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.tables import rows_of
-from citeforge.evaluator.statistics.intervals import wilson
+from citeforge.evaluator.statistics.intervals import wilson_interval
 from citeforge.plugins.audit.flaws import gold_texts, judge_negatives
 from citeforge.schemas.audit import SUSPECT, Cascade, Decided, EstimatedShare, Flaw
 from citeforge.schemas.errors import InputError
@@ -231,7 +231,7 @@ class Stratum:
             return 0.0, 1.0
         if self.labelled == self.size:
             return self.share, self.share
-        return wilson(self.share, self.labelled)
+        return wilson_interval(self.share, self.labelled)
 
 
 def pooled_share(strata: Sequence[Stratum]) -> tuple[float, float, float]:

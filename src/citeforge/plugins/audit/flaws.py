@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.authorship.facts import language_of
+from citeforge.builders.authorship.facts import detect_language
 from citeforge.builders.derive import Base, mapped_negatives
 from citeforge.builders.package import WordLengths
 from citeforge.engines.judge.records import Pair, Verdict
@@ -84,7 +84,7 @@ def survey_corpus(package: Package, passages: Iterable[str]) -> CorpusSurvey:
         for what, pattern in _PERSONAL.items():
             personal[what] += pc.sum(pc.match_substring_regex(batch["text"], pattern)).as_py() or 0
         for text in batch["text"][: _SAMPLE - languages.total()].to_pylist():
-            languages[language_of(text) or "not clear"] += 1
+            languages[detect_language(text) or "not clear"] += 1
     has_corpus = bool(package.corpus)
     return CorpusSurvey(
         flaws,

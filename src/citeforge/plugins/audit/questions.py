@@ -15,7 +15,7 @@ from citeforge.engines.tables import rows_of
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
 from citeforge.schemas.audit import SKIPPED_CHECK, Flaw
-from citeforge.schemas.kg import Triple, from_row, graphs_of
+from citeforge.schemas.kg import Triple, from_row, group_into_graphs
 
 CHECK = "questions ask for their gold"
 
@@ -58,7 +58,7 @@ def _read_questions(
         triples = [from_row(t) for row in full[query] for t in row["triples"]]
         facts = [from_row(row) for row in gold.get(query, ())]
         link = _find_link([*facts, *triples], names, about.get("relation"))
-        graphs = {g.qid: g for g in graphs_of(triples)}
+        graphs = {g.qid: g for g in group_into_graphs(triples)}
         ends = [graphs[q] for q in names if q in graphs]
         pair = EntityPair(ends[0], ends[1], link) if link and len(ends) == 2 else None
         asked = tuple(t for t in facts if not t.connects(names))

@@ -238,7 +238,7 @@ def _replace_passages(slots: Docs, gone: Docs, spare: Docs) -> Docs:
 def find_problems(package: Package) -> Problems:
     """Yield (file, problem) for cells that are missing or break the design of the bundle."""
     try:
-        bundle = design.bundle_of(package.manifest)
+        bundle = design.parse_bundle(package.manifest)
     except (KeyError, ValidationError) as error:
         yield "manifest.json", f"config.bundle cannot be read ({str(error).splitlines()[0]})"
         return

@@ -89,7 +89,7 @@ class Bundle(FrozenRecord):
     refusals: str | None = None
 
 
-def bundle_of(manifest: Manifest) -> Bundle:
+def parse_bundle(manifest: Manifest) -> Bundle:
     """Read the design of the bundle from a package's manifest.
 
     Raises:

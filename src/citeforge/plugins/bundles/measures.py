@@ -38,7 +38,7 @@ import numpy as np
 
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.text.refusals import is_refusal
-from citeforge.evaluator.measures.columns import Key, judge_of
+from citeforge.evaluator.measures.columns import Key, get_judge
 from citeforge.evaluator.measures.declared import CannotError, MeasureOf
 from citeforge.evaluator.statistics.estimates import (
     Floats,
@@ -192,7 +192,7 @@ def _refusal_detector(cells: CellAnswers) -> Callable[[str, int, int, bool], flo
 
 def _judge_refusals(cells: CellAnswers) -> dict[str, bool]:
     """Ask the judge which answers are refusals: text of each answer to the verdict."""
-    judge = judge_of(cells.tools)
+    judge = get_judge(cells.tools)
     texts = dict.fromkeys(a.text for cell in cells.by_cell.values() for a in cell.values())
     decisions = judge.ask(Pair(text, HYPOTHESIS) for text in texts)
     verdicts = {p.premise: d.entailed for p, d in decisions.items() if isinstance(d, Verdict)}

@@ -6,7 +6,7 @@ from dataclasses import replace
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import (
     AnswerCounts,
-    Reading,
+    ScoredSubmission,
     answers_by_cell,
     compute,
     not_computed,
@@ -14,7 +14,7 @@ from citeforge.evaluator.measures.reading import (
 )
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
-from citeforge.plugins.bundles.design import bundle_of
+from citeforge.plugins.bundles.design import parse_bundle
 from citeforge.plugins.bundles.measures import BundleMeasure, CellAnswer, CellAnswers
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import UsageError
@@ -26,7 +26,7 @@ CONTEXT = "bundle"
 
 def read_bundle(
     submission: Submission, measures: Sequence[Measure], tools: ScoringTools
-) -> Reading:
+) -> ScoredSubmission:
     """Read a submission's answers to all cells of a bundle, and compute its measures.
 
     Raises:
@@ -41,7 +41,7 @@ def read_bundle(
             f"{own[0]}; score it with --measures {own[0]}",
             code="wrong-kind",
         )
-    bundle, grammar, tally = bundle_of(benchmark.manifest), benchmark.grammar, AnswerCounts()
+    bundle, grammar, tally = parse_bundle(benchmark.manifest), benchmark.grammar, AnswerCounts()
     if bundle.refusals != JUDGE:  # no judge decides, so none is in signatures
         tools = replace(tools, judge=None)
     tables = {c: benchmark.context(c) for c in bundle.cells}
@@ -60,7 +60,7 @@ def read_bundle(
         results = [], not_computed(measures, why)
     n_runs = len(answers.runs)
     n_keys = len(benchmark.query_ids) * max(n_runs, 1) * len(tables)
-    return Reading(
+    return ScoredSubmission(
         CONTEXT,
         results,
         tally.counts(benchmark, n_runs, n_keys),

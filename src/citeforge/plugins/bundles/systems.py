@@ -42,7 +42,7 @@ def _answer_cells(
         raise UsageError(
             f"{name} answers bundles: citeforge build {family} --benchmark DIR", code="wrong-kind"
         )
-    cells = {c: benchmark.context(c) for c in design.bundle_of(benchmark.manifest).cells}
+    cells = {c: benchmark.context(c) for c in design.parse_bundle(benchmark.manifest).cells}
     base = benchmark.grammar.base
     for context in contexts:
         for run in range(runs):

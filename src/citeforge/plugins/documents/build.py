@@ -16,7 +16,7 @@ from citeforge.builders.rage.mixture import OneSize, Pools
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import Material, RageSources, recipe_embedder
 from citeforge.engines.files import sha256_file, write_text
-from citeforge.engines.folders import beside
+from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm
@@ -38,7 +38,7 @@ from citeforge.plugins.documents.rounds import QuestionMaker, count_questions
 from citeforge.plugins.documents.tables import QUESTIONS
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import GrammarInfo, Manifest
-from citeforge.schemas.recipes.base import RunOptions, checked, model_name
+from citeforge.schemas.recipes.base import RunOptions, make_record, model_name
 from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 from citeforge.schemas.tables import (
     GOLD,
@@ -106,7 +106,7 @@ def build_documents(
         )  # fmt: skip
         search = DenseCorpus(model)
         questions = QuestionMaker(recipe, models.asker, models.judge, passages, search).make()
-        _require_accepted(questions, beside(run.folder, ".questions.jsonl"), models.asker.llm)
+        _require_accepted(questions, path_beside(run.folder, ".questions.jsonl"), models.asker.llm)
         counts = count_questions(recipe, questions) | apply_labels(questions, recipe.labels)
         counts["passages too short to be asked about"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, lambda: models.embedder, None)
@@ -188,10 +188,10 @@ def _open_models(
     """Open the LLM, the judge and the embedder of a build."""
     store = replay_store(run, recipe.llm) if llm is None else None
     if judge is None:
-        judge = judge_session(recipe.judging, run, beside(run.folder, ".verdicts.db"), store)
+        judge = judge_session(recipe.judging, run, path_beside(run.folder, ".verdicts.db"), store)
     llm = llm or make_llm(recipe.llm, store=store, options=run)
     fields = "seed embedder embedder_revision mining mixtures decided licence name source"
-    rage = checked(RageRecipe, **{name: getattr(recipe, name) for name in fields.split()})
+    rage = make_record(RageRecipe, **{name: getattr(recipe, name) for name in fields.split()})
     return Models(PromptedLlm(llm), judge, rage, recipe_embedder(rage, run))
 
 

@@ -6,7 +6,7 @@ from difflib import SequenceMatcher
 
 from rapidfuzz.fuzz import token_sort_ratio
 
-from citeforge.builders.authorship.facts import bare_words, language_of
+from citeforge.builders.authorship.facts import bare_words, detect_language
 from citeforge.plugins.documents.questions import Question, holds_answer
 from citeforge.plugins.documents.recipe import PAIR
 from citeforge.schemas.text import normalise_answer
@@ -114,10 +114,10 @@ def _find_pointer(question: Question) -> str | None:
 
 def _language_mismatch(question: Question) -> str | None:
     """Describe the languages of a question and its evidence if they differ; else None."""
-    of_question, written = language_of(question.text), language_of(question.evidence[0].text)
-    if of_question is None or written is None or of_question == written:
+    asked, written = map(detect_language, [question.text, question.evidence[0].text])
+    if asked is None or written is None or asked == written:
         return None
-    return f"is {of_question}; the passage is {written}"
+    return f"is {asked}; the passage is {written}"
 
 
 def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -> None:

@@ -17,7 +17,7 @@ from citeforge.engines.draws import generator
 from citeforge.engines.tables import iter_batches, read_table, rows_of, shard_paths, write_table
 from citeforge.ir_convert.registry import info_of, open_corpus
 from citeforge.ir_convert.source import ReadOptions, Source
-from citeforge.package.package import texts_of
+from citeforge.package.package import read_texts
 from citeforge.plugins.documents.questions import Evidence
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.source import DocumentFolder
@@ -107,7 +107,7 @@ class PassagePool:
 
     def texts(self, ids: Sequence[str]) -> dict[str, Evidence]:
         """Read passages by their ids, in one pass over the corpus."""
-        texts = texts_of(self.corpus, ids) if ids else {}
+        texts = read_texts(self.corpus, ids) if ids else {}
         return {name: Evidence(name, title, text) for name, (title, text) in texts.items()}
 
     def are_together(self, one: str, other: str) -> bool:

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.measures.declared import CannotError, Measure, PassageMeasure
 from citeforge.evaluator.measures.passages import read_passages
-from citeforge.evaluator.measures.reading import Reading
+from citeforge.evaluator.measures.reading import ScoredSubmission
 from citeforge.evaluator.statistics.estimates import Floats, Sample, mean_sample, ratio_sample
 from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
@@ -107,15 +107,15 @@ def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
 
 def read_document_answers(
     submission: Submission, measures: Sequence[Measure], tools: ScoringTools
-) -> Reading:
+) -> ScoredSubmission:
     """Read and score answers; questions without an answer count for abstention alone.
 
     They have no right answer or citation: other measures would count every answer as wrong.
     """
-    reading = read_passages(submission, measures, tools)
-    absent, (samples, missing) = absent_rows(submission.benchmark), reading.results
+    scored = read_passages(submission, measures, tools)
+    absent, (samples, missing) = absent_rows(submission.benchmark), scored.results
     samples = [(m, s if m.family == FAMILY else _exclude(s, absent)) for m, s in samples]
-    return replace(reading, results=(samples, missing))
+    return replace(scored, results=(samples, missing))
 
 
 def _exclude(sample: Sample, queries: npt.NDArray[np.bool_]) -> Sample:

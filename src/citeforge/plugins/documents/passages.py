@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterator
 
-from citeforge.engines.text.segment import Segmenter, Span, trimmed
+from citeforge.engines.text.segment import Segmenter, Span, trim_span
 from citeforge.plugins.documents.formats import DocumentPage
 from citeforge.plugins.documents.outline import sections
 
@@ -58,8 +58,8 @@ def _cut_sentence(text: str, span: Span, size: int) -> Iterator[Span]:
     while end - start > size:
         at = text.rfind(" ", start + size // 2, start + size)
         at = start + size if at < 0 else at
-        if piece := trimmed(text, start, at):
+        if piece := trim_span(text, start, at):
             yield piece
         start = at
-    if piece := trimmed(text, start, end):
+    if piece := trim_span(text, start, end):
         yield piece

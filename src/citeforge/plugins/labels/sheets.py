@@ -15,7 +15,7 @@ from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.files import digest, read_json, write_text
 from citeforge.engines.report_table import Table
 from citeforge.engines.tables import rows_of
-from citeforge.evaluator.audited import audit_of
+from citeforge.evaluator.audited import read_audit
 from citeforge.evaluator.compare import load_scores
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
@@ -193,7 +193,7 @@ def sample_negatives(
 
 def _read_strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
     """Read the stratum of each negative from the package's audit; None without strata."""
-    audit = audit_of(package)
+    audit = read_audit(package)
     if audit is None or audit.cascade is None:
         return None
     decided = {(d.query, d.passage): d.stratum for d in audit.decisions}

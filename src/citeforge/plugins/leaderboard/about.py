@@ -12,7 +12,7 @@ from markdown_it.token import Token
 from pydantic import Field, field_validator
 
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.rows import counts_of
+from citeforge.evaluator.rows import count_systems
 from citeforge.package.manifest import BY_HAND, CARD, read_stats
 from citeforge.package.package import Package
 from citeforge.publishing.hub import parse_hub
@@ -146,7 +146,7 @@ def introduction(package: Package, about: Presentation, files: Sequence[ScoreFil
     manifest = package.manifest
     stats = read_stats(package.folder)
     contexts = tuple((name, info.description) for name, info in manifest.contexts.items())
-    systems, references = counts_of(files)
+    systems, references = count_systems(files)
     facts = [
         ("Queries", _number(stats.get("queries"))),
         ("Context sets", f"{len(contexts):,}"),

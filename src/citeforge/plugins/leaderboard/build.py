@@ -10,7 +10,7 @@ from citeforge.engines.files import sha256_file, write_text
 from citeforge.engines.folders import atomic_directory, files_below, is_temporary
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.markup import script_json
-from citeforge.evaluator.rows import counts_of
+from citeforge.evaluator.rows import count_systems
 from citeforge.evaluator.statistics.values import value_fault
 from citeforge.evaluator.submissions.reader import bare_name
 from citeforge.evaluator.withhold import require_publishable
@@ -115,7 +115,7 @@ def _write_matrix(
     others: Sequence[tuple[str, str]], root: Path,
 ) -> Site:  # fmt: skip
     """Write the page with the table of all benchmarks; return the numbers of the site."""
-    counts = counts_of([f for c in columns for f in c.files])
+    counts = count_systems([f for c in columns for f in c.files])
     n_queries = sum(s.queries for s in sites)
     text = environment().get_template("matrix.html.j2").render(
         site={"title": boards.title or "Leaderboard", "others": others}, root="",

@@ -9,13 +9,13 @@ from typing import Any
 from jinja2 import Environment
 
 from citeforge.engines.files import write_text
-from citeforge.evaluator.audited import audit_of, describe_negatives
+from citeforge.evaluator.audited import describe_negatives, read_audit
 from citeforge.evaluator.markup import page_templates, script_json
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.pages.explorer import make_explorer
 from citeforge.evaluator.rows import (
     caution_lines,
-    counts_of,
+    count_systems,
     missing_lines,
     named_rows,
     references_last,
@@ -106,7 +106,7 @@ def write_pages(
     slugs: set[str] = set()
     names = {p.id: slug(p.id, slugs) for p in pages}
     site["texts"] = {p.id: p.text for p in pages}
-    audit = audit_of(package)
+    audit = read_audit(package)
     index = templates.get_template("index.html.j2").render(
         site=site, data=script_json({"views": [compact(v) for v in views]}), n_queries=len(pages),
         intro=introduction(package, about or Presentation(), files),
@@ -133,7 +133,7 @@ def write_pages(
             after=order[at + 1] if at + 1 < len(order) else None,
         )  # fmt: skip
         write_text(out / "queries" / f"{names[page.id]}.html", text)
-    return Site(*counts_of(files), len(pages), len(index.encode())), views
+    return Site(*count_systems(files), len(pages), len(index.encode())), views
 
 
 def _write_answers_page(

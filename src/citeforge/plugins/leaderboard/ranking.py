@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from citeforge.evaluator.measures.registry import declared_place, direction, find_measure
-from citeforge.evaluator.ranks import RankInterval, ranks_of
-from citeforge.evaluator.rows import PREFERRED, counts_of, marked_name
+from citeforge.evaluator.ranks import RankInterval, rank_systems
+from citeforge.evaluator.rows import PREFERRED, count_systems, marked_name
 from citeforge.plugins.leaderboard.about import definition_link
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
@@ -66,7 +66,7 @@ def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list
         names.sort(key=lambda n: declared_place(n.split("[")[0]))
         signatures = {m.name: m.signature for f in reversed(mine) for m in f.measures}
         entries = {n: [_comparable(f, n, signatures[n]) for f in mine] for n in names}
-        ranks = {n: ranks_of(mine, row) for n, row in entries.items()}
+        ranks = {n: rank_systems(mine, row) for n, row in entries.items()}
         directed = [n for n in names if direction(n) is not None]
         main = next((n for n in (*PREFERRED, *directed, *names) if n in names), "")
         views.append(
@@ -76,7 +76,7 @@ def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list
             )
         )  # fmt: skip
     order = [*contexts, *(f.context for f in files)]
-    views.sort(key=lambda v: (-counts_of(v.files)[0], order.index(v.files[0].context)))
+    views.sort(key=lambda v: (-count_systems(v.files)[0], order.index(v.files[0].context)))
     return views
 
 

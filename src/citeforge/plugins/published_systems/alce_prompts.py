@@ -65,7 +65,7 @@ def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
         """Ask the LLM for the answer in one request."""
         docs = setting.docs(task.item)[: setting.options.k]
         (answer,) = yield [setting.request(prompt(task, docs), task)]
-        return Reply.of(answer)
+        return Reply.from_llm(answer)
 
     return steps
 
@@ -82,7 +82,7 @@ def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
         """Condense the passages of a query, then ask the LLM for the answer."""
         docs = yield from condensed(task)
         (answer,) = yield [setting.request(prompt(task, docs), task)]
-        return Reply.of(answer)
+        return Reply.from_llm(answer)
 
     return steps
 
@@ -113,7 +113,7 @@ def _make_prompt_writer(
     def prompt(task: Task, docs: Sequence[PromptDoc]) -> str:
         """Write the prompt of a query about some passages, as many as fit into the window."""
         demos = examples(task.run)
-        return setting.fitted(task, docs, lambda some: fill(task.item.query, some, demos, ""))
+        return setting.fit_items(task, docs, lambda some: fill(task.item.query, some, demos, ""))
 
     return prompt
 
@@ -136,9 +136,9 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
     def steps(task: Task) -> Steps:
         """Ask the LLM for the answer in one request."""
         demos = examples(task.run)
-        text = setting.fitted(task, (), lambda _: fill(task.item.query, demos, ""))
+        text = setting.fit_items(task, (), lambda _: fill(task.item.query, demos, ""))
         (answer,) = yield [setting.request(text, task)]
-        return replace(Reply.of(answer), passages=own)
+        return replace(Reply.from_llm(answer), passages=own)
 
     return steps
 

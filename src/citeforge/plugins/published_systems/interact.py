@@ -77,7 +77,7 @@ def make_candidate_searches(setting: Setting[SearchOptions]) -> Callable[[Item],
         ranked = benchmark.candidates()
     else:
         texts_of = zip(benchmark.query_ids, benchmark.questions(setting.context), strict=True)
-        ranked = Bm25.of(benchmark.corpus).rank(dict(texts_of), o.depth)
+        ranked = Bm25.from_corpus(benchmark.corpus).rank(dict(texts_of), o.depth)
     ids_of = {query: [r.docid for r in rows[: o.depth]] for query, rows in ranked.items()}
     texts = benchmark.texts({name for ids in ids_of.values() for name in ids})
     embedder = make_embedder(o.embedder) if o.retriever == "dense" else None
@@ -285,7 +285,7 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
             """
             more = {"demos": examples(task.run), "steps": done, "open": seen, "forced": forced}
             query = task.item.query
-            return setting.fitted(task, short, lambda some: fill(query=query, docs=some, **more))
+            return setting.fit_items(task, short, lambda some: fill(query=query, docs=some, **more))
 
         answer = yield from ask_steps(setting, task, "check", show, prompt)
         return answer.reply()
@@ -325,7 +325,7 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
             """
             more = {"demos": examples(task.run), "steps": done, "forced": forced}
             query = task.item.query
-            return setting.fitted(task, seen, lambda some: fill(query=query, open=some, **more))
+            return setting.fit_items(task, seen, lambda some: fill(query=query, open=some, **more))
 
         answer = yield from ask_steps(setting, task, "search", show, prompt)
         return answer.reply(passages=tuple(candidates.shown))

@@ -32,7 +32,7 @@ _ENDS = ".!?。！？"
 def _closed_book_request(setting: Setting[Any], task: Task) -> Request:
     """Make the LLM request for an answer without passages and citations."""
     query = task.item.query
-    text = setting.fitted(task, [], lambda _: setting.render("air-closed", query=query))
+    text = setting.fit_items(task, [], lambda _: setting.render("air-closed", query=query))
     return setting.request(text, task)
 
 
@@ -42,7 +42,7 @@ def generate(setting: Setting[LlmOptions]) -> MakeSteps:
     def steps(task: Task) -> Steps:
         """Ask the LLM for the answer in one request."""
         (answer,) = yield [_closed_book_request(setting, task)]
-        return replace(Reply.of(answer), passages=())
+        return replace(Reply.from_llm(answer), passages=())
 
     return steps
 
@@ -55,14 +55,14 @@ def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Pass
     if not passages:
         setting.counts["answered without passages"] += 1
         (answer,) = yield [_closed_book_request(setting, task)]
-        return replace(Reply.of(answer), passages=())
+        return replace(Reply.from_llm(answer), passages=())
     item, docs = task.item, setting.docs(task.item, passages)
     text, kept = setting.window.fit(
         item.query_id, docs, lambda some: setting.render("air-cited", query=item.query, docs=some)
     )
     setting.counts["passages dropped"] += len(docs) - kept
     (answer,) = yield [setting.request(text, task)]
-    return replace(Reply.of(answer), passages=tuple(passages[:kept]))
+    return replace(Reply.from_llm(answer), passages=tuple(passages[:kept]))
 
 
 def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
@@ -149,7 +149,7 @@ def query_gen(setting: Setting[QueryGenOptions]) -> MakeSteps:
         """Ask the LLM for sub-queries, search, fuse the rankings, and ask for the answer."""
         words = {"query": task.item.query, "queries": options.queries}
         demos = read_examples()[: options.shots]
-        text = setting.fitted(
+        text = setting.fit_items(
             task, (), lambda _: setting.render("air-queries", **words, shots=demos)
         )
         (reply,) = yield [setting.request(text, task, logprobs=False)]

@@ -18,7 +18,7 @@ from citeforge.library.scores import score
 from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values, only_file
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.answers import HagridRecipe
-from citeforge.schemas.recipes.base import Part, RunOptions, checked
+from citeforge.schemas.recipes.base import Part, RunOptions, make_record
 from citeforge.schemas.recipes.command_options import Protocol
 
 
@@ -35,7 +35,7 @@ def read_air_answers(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
     """Score a file of answers against the gold answers in it: measure to value, or why none."""
-    choices = checked(AirOptions, **options)
+    choices = make_record(AirOptions, **options)
     paths = only_file(files, "attributed-ir")
     scores = score(
         paths[0],
@@ -55,7 +55,7 @@ def read_air_questions(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
     """Compute statistics of the questions and gold answers in a file, by name."""
-    checked(Part, **options)
+    make_record(Part, **options)
     paths = only_file(files, "hagrid")
     path, _ = _write_questions(paths, tools)
     source = open_hagrid(str(path), None, ReadOptions())

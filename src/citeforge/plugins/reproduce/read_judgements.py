@@ -12,7 +12,7 @@ import numpy as np
 from citeforge.plugins.reproduce.read_lists import ListOptions, read_fields
 from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.base import Part, checked
+from citeforge.schemas.recipes.base import Part, make_record
 
 
 class JudgementOptions(Part):
@@ -37,7 +37,7 @@ def read_judgements(
     Raises:
         UsageError: nothing is judged by both sides, or a field is missing or not a number.
     """
-    choices = checked(JudgementOptions, **options)
+    choices = make_record(JudgementOptions, **options)
     people = _values(files[0], *choices.people)
     if choices.judge is None:
         pairs = [(values[0], values[1]) for values in people.values() if len(values) > 1]
@@ -147,7 +147,7 @@ def read_comparisons(
         read_preferences,
     )
 
-    choices = checked(ComparisonOptions, **options)
+    choices = make_record(ComparisonOptions, **options)
     annotators = [
         [
             one

@@ -12,7 +12,7 @@ from citeforge.engines.textfiles import read_csv, text_lines
 from citeforge.ir_convert.kalma import read_entries
 from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values, only_file
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
-from citeforge.schemas.recipes.base import Part, checked
+from citeforge.schemas.recipes.base import Part, make_record
 
 _FIELDS: Any = dict[str, Any]
 """Type of a line of JSON Lines, with any fields."""
@@ -52,7 +52,7 @@ def read_list(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
     """Compute the wanted statistics of all rows that count; see :func:`compute_statistic`."""
-    choices = checked(ListOptions, **options)
+    choices = make_record(ListOptions, **options)
     rows = [
         row
         for group in files
@@ -137,7 +137,7 @@ def read_graphs(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
     """Count BioKaLMA's ``entries``, distinct ``people``, or distinct ``values of RELATION``."""
-    checked(Part, **options)
+    make_record(Part, **options)
     paths = only_file(files, "kalma")
     entries = read_entries(paths[0])
     graphs = {graph.qid: graph for entry in entries for graph in entry.graphs}

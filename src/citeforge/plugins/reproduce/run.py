@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.library.scores import judge_of
+from citeforge.library.scores import open_judge
 from citeforge.plugins.reproduce.declared import (
     PublishedRow,
     PublishedTable,
@@ -70,7 +70,7 @@ def reproduce_tables(
     checkouts = None if data is None else Path(data)
     compared = []
     with TemporaryDirectory(prefix="citeforge-reproduce-") as folder:
-        tools = ReaderTools(Path(folder), judge_of(judge), models)
+        tools = ReaderTools(Path(folder), open_judge(judge), models)
         for table in declared:
             cells = [c for row in table.rows for c in _compute_row(table, row, checkouts, tools)]
             compared.append(ComparedTable(table, cells))

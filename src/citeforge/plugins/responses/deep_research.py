@@ -93,7 +93,7 @@ def _read(
     """
     queries = QueryFinder(benchmark)
     for line, row in read_rows(path, _Report):
-        query = queries.of(row.id, row.prompt)
+        query = queries.find_id(row.id, row.prompt)
         pages, own = _passages(row), None if facts is None else facts(path, row, line)
         yield line, ReportLine(query, row.article, run=row.run, passages=pages, facts=own)
 

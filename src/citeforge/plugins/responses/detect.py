@@ -23,7 +23,7 @@ def find_layout(row: Node, among: tuple[Layout, ...]) -> tuple[Layout, Node] | N
     return next(((lay, body) for lay in among for body in bodies if lay.matches(body)), None)
 
 
-def body_of(row: Node) -> Node:
+def find_body(row: Node) -> Node:
     """Find the response in a line of an unknown layout."""
     return _possible_bodies(row)[0]
 

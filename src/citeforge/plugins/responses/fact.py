@@ -26,10 +26,10 @@ from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.evaluator.measures.columns import (
     Key,
     Value,
-    bounded,
+    average,
     bounded_mean_of,
+    get_segmenter,
     mean_of,
-    segmenter_of,
 )
 from citeforge.evaluator.measures.declared import (
     CannotError,
@@ -101,7 +101,7 @@ def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | st
     }
     facts = item.facts
     if facts is None:
-        segmenter = segmenter_of(inputs.tools)
+        segmenter = get_segmenter(inputs.tools)
         urls = [p.url for p in item.passages]
         facts = statement_pairs(item.output, segmenter, KEYS[inputs.protocol], urls)
     questions: list[Pair | str] = []
@@ -136,7 +136,7 @@ def accuracy(inputs: Inputs) -> Sample:
     """Average each report's share of supported pairs; ``reference``: share of all judged pairs."""
     reports = inputs.once(report_counts)
     if inputs.protocol == "strict":
-        return bounded(inputs, {k: r.supported / (r.n_pairs or 1) for k, r in reports.items()})
+        return average(inputs, {k: r.supported / (r.n_pairs or 1) for k, r in reports.items()})
     columns = (
         {key: report.supported.low for key, report in reports.items()},
         {key: float(report.n_pairs) for key, report in reports.items()},

@@ -16,7 +16,7 @@ from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
 from citeforge.evaluator.submissions.format import Fault, Format, Lines, OnError
 from citeforge.evaluator.submissions.reader import HEADER
-from citeforge.plugins.responses.detect import body_of, find_layout, looks_like, read_row
+from citeforge.plugins.responses.detect import find_body, find_layout, looks_like, read_row
 from citeforge.plugins.responses.layout import Layout, declarations, layouts
 from citeforge.plugins.responses.marks import marks_beside
 from citeforge.plugins.responses.placer import CitationPlacer, LineFields
@@ -194,7 +194,7 @@ class _File:
                 f"is no response of {self._form}", code="wrong-value",
                 allowed=f"a line of {tools}; --format names another format"
             )  # fmt: skip
-        layout, body = found or (self._layouts[0], body_of(row))
+        layout, body = found or (self._layouts[0], find_body(row))
         responses, query = read_responses(layout, body), self._query(row, layout, body)
         unread = None if responses[0].has_list else _unread_documents(row, responses[0])
         return _Line(number, _fields(query, row, layout, body), responses, unread)
@@ -217,7 +217,7 @@ class _File:
                 code="missing-field",
             )
         # A wrong id is reported, also where the question is known.
-        return self._queries.of(name, str(question or "") if name is None else "")
+        return self._queries.find_id(name, str(question or "") if name is None else "")
 
 
 def _fields(query: str, row: Node, layout: Layout, body: Node) -> LineFields:

@@ -86,7 +86,7 @@ def measured(
 
     async def score(state: TaskState, target: Target) -> Score:
         """Score a sample's answer: measures to values, with the reasons of missing ones."""
-        answer = _answer_of(state, scoring)
+        answer = _convert_answer(state, scoring)
         async with lock:
             values, reasons = await anyio.to_thread.run_sync(scoring.one, answer)
         lines = (f"{name} was not computed: {why}" for name, why in reasons.items())
@@ -106,7 +106,7 @@ def measured(
     return score
 
 
-def _answer_of(state: TaskState, scoring: Scoring) -> SubmissionLine:
+def _convert_answer(state: TaskState, scoring: Scoring) -> SubmissionLine:
     """Convert a sample's output to a submission line, with citations as marks.
 
     Raises:

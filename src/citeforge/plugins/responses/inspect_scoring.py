@@ -11,16 +11,16 @@ import msgspec
 import pyarrow as pa
 
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import ScoringSetup, score, setup_of
+from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import OURS
 from citeforge.library.answers import submission_file
 from citeforge.library.benchmarks import load
-from citeforge.library.scores import judge_of
+from citeforge.library.scores import open_judge
 from citeforge.package.package import rows_about
 from citeforge.plugins.responses.placer import CitationPlacer
 from citeforge.schemas.errors import CiteforgeError, UsageError, extras_named
-from citeforge.schemas.recipes.base import checked
+from citeforge.schemas.recipes.base import make_record
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.submission import SubmissionLine
@@ -106,12 +106,12 @@ class Scoring:
         self.benchmark: Benchmark = load(_absolute(settings.benchmark), gold)
         self.placer = CitationPlacer("inspect", self.benchmark, "shown")
         self._in_memory = InMemoryBenchmark(self.benchmark)
-        options = checked(
+        options = make_record(
             ScoreOptions, measures=tuple(settings.measures), protocol=settings.protocol,
             file_format=OURS, details=False,
         )  # fmt: skip
         with extras_named():
-            setup = setup_of(self.benchmark, options, judge_of(settings.judge))
+            setup = prepare_scoring(self.benchmark, options, open_judge(settings.judge))
         self._measures, self._tools = setup.measures, setup.tools
         # Measures of an experiment compare its cells; of one answer there is what it cites.
         self._is_of_cells = any(m.reads not in _ONE_ANSWER for m in self._measures)

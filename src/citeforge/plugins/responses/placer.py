@@ -256,7 +256,7 @@ def _own(fields: LineFields, response: Response) -> tuple[list[OwnPassage], list
     passages = [_passage(d) for d in documents]
     positions: list[int | None] = []
     for source in response.sources:
-        at = _document_of(source, documents)
+        at = _find_document(source, documents)
         if at is None and not source.is_absent:
             at = len(passages)
             page = pages.get(normalise_url(source.url)) if source.url else None
@@ -272,7 +272,7 @@ def _passage(source: CitedSource) -> OwnPassage:
     return OwnPassage(source.text, next(iter(source.ids), None), source.title, source.url)
 
 
-def _document_of(source: CitedSource, documents: Sequence[CitedSource]) -> int | None:
+def _find_document(source: CitedSource, documents: Sequence[CitedSource]) -> int | None:
     """Find the position of the request's document that a source is, by number, id or title."""
     if source.index is not None and documents:
         return source.index if 0 <= source.index < len(documents) else None

@@ -247,7 +247,7 @@ def _select_good_answers(
     places = LineIndex(submission.path, benchmark)
     good: dict[int, list[TrainingAnswer]] = {}
     for line, answer in submission.answers():
-        if not places.is_of(line, answer, context):
+        if not places.is_about(line, answer, context):
             own = answer.passages is not None
             what = "passages that the system brought itself" if own else "other context sets"
             counts[f"answers to {what}"] += 1

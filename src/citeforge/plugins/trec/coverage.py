@@ -41,7 +41,7 @@ from functools import partial
 from typing import Any
 
 from citeforge.engines.judge.records import Pair, Verdict
-from citeforge.evaluator.measures.columns import NOTHING, Compute, Key, Value, bounded
+from citeforge.evaluator.measures.columns import NOTHING, Compute, Key, Value, average
 from citeforge.evaluator.measures.declared import CannotError, PassageMeasure
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
@@ -187,7 +187,7 @@ def _average_of(family: _Family, formula: Formula, of_contradictions: bool = Fal
             if value is not None:
                 worst = value.high if of_contradictions else value.low
                 values[key] = Value.exact(worst) if item.is_missing else value
-        return bounded(inputs, values)
+        return average(inputs, values)
 
     return compute
 

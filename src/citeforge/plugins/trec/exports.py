@@ -177,7 +177,7 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
     places = LineIndex(options.submission, benchmark)
     answers: dict[int, SubmissionLine] = {}
     for line, answer in opened.answers():
-        if table is not None and not places.is_of(line, answer, context):
+        if table is not None and not places.is_about(line, answer, context):
             writer.dropped[_OTHER] += 1
             continue
         row = places.row(line, answer, context)

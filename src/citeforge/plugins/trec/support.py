@@ -29,7 +29,7 @@ from citeforge.evaluator.measures.columns import (
     Key,
     Value,
     bounded_mean_of,
-    segmenter_of,
+    get_segmenter,
 )
 from citeforge.evaluator.measures.declared import (
     CannotError,
@@ -207,7 +207,7 @@ def _split_sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence
     """Get the system's own sentences, else its statements, with their citations."""
     if item.sentences is not None:
         return item.sentences
-    n, base, segmenter = len(item.passages), inputs.grammar.base, segmenter_of(inputs.tools)
+    n, base, segmenter = len(item.passages), inputs.grammar.base, get_segmenter(inputs.tools)
     reading = strict_statements(item.output, inputs.grammar, segmenter, n)
     return [CitedSentence(s.text, [c - base for c in s.numbers]) for s in reading.statements]
 

@@ -48,7 +48,7 @@ INNER = re.compile(r"\[([^\[\]]*)\]")
 _INSIDE = r"[^\[\]【】［］〔〕〖〗⟦⟧{}()（）]{1,200}"
 
 
-def items_of(body: str, *, is_named: bool = False) -> str | None:
+def read_mark_items(body: str, *, is_named: bool = False) -> str | None:
     """Read the numbers in a mark's brackets, without title or page; None if it is no mark.
 
     Args:

@@ -28,7 +28,7 @@ from citeforge.schemas.citations.forms import (
     SUSPECT,
     all_forms,
     is_introduction,
-    items_of,
+    read_mark_items,
     without_last_space,
 )
 from citeforge.schemas.citations.mentions import find_loose_marks, find_mentions
@@ -243,7 +243,7 @@ class _Scan:
         elif form == "link":
             return self._add_link(match)
         elif form == "link_name":
-            is_passage = items_of(match["link_name"], is_named=True) is not None
+            is_passage = read_mark_items(match["link_name"], is_named=True) is not None
             if is_passage and _ENDS_CLAUSE.match(self.output, end):
                 self._remove(start, end)
                 return end
@@ -266,7 +266,7 @@ class _Scan:
     def _add_link(self, match: re.Match[str]) -> int:
         """Cite the passage that a link names, ``[Bridges](doc:5)``; keep the link's own words."""
         (start, end), (words, behind) = match.span(), match.span("words")
-        items = items_of(match["link"], is_named=True)
+        items = read_mark_items(match["link"], is_named=True)
         if items is None and not match["link"].isdecimal():
             self.hidden.append((start, end))
             return end
@@ -290,13 +290,13 @@ class _Scan:
         if form not in _WITH_BODY:
             return body
         if form == "double" or form == "wrapped":
-            inner = [items_of(part) for part in INNER.findall(body)]
+            inner = [read_mark_items(part) for part in INNER.findall(body)]
             is_mark = form == "double" or is_introduction(match["before"])
             return ",".join(filter(None, inner)) if is_mark and all(inner) else None
         if form == "square":
             body = body.translate(RAISED).partition("†")[0]
         is_named = form == "brace" or (form == "named" and not self.grammar.has_round)
-        return items_of(body, is_named=is_named)
+        return read_mark_items(body, is_named=is_named)
 
     def _cite(self, start: int, end: int, body: str, form: str) -> int:
         """Add a mark with its numbers to markers or unparsed; return its end."""

@@ -18,7 +18,7 @@ from citeforge.schemas.recipes.base import (
     Part,
     Sourced,
     Words,
-    distinct_of,
+    allow_only,
 )
 from citeforge.schemas.tables import CONDENSED_FORMS
 
@@ -70,7 +70,7 @@ class Writing(Part):
     """Claims of each long answer (the paper: 3); those that it entails by --judge become gold."""
     condense: Annotated[
         Words,
-        distinct_of("form", CONDENSED_FORMS),
+        allow_only("form", CONDENSED_FORMS),
         Option(metavar="summary,snippet", joined=True),
     ] = ()
     """Summaries or snippets of candidates for each question; each also a context set."""

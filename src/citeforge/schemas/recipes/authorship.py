@@ -13,7 +13,7 @@ from citeforge.schemas.recipes.base import (
     Part,
     Recipe,
     Words,
-    distinct_of,
+    allow_only,
 )
 
 ORIGINS: dict[str, tuple[Origin, Origin]] = {
@@ -56,7 +56,7 @@ class AuthorshipRecipe(Recipe):
     """Package whose human passages get labels (without --twins)."""
     twins: Annotated[Path | None, Option(input=True)] = None
     """Package of `build twins`."""
-    origins: Annotated[Words, distinct_of("pair of origins", ORIGINS), Option(joined=True)] = ()
+    origins: Annotated[Words, allow_only("pair of origins", ORIGINS), Option(joined=True)] = ()
     """Who wrote relevant and other passages: hh, hl, lh, ll (default: all; without twins hh)."""
     label_sets: Annotated[tuple[LabelSet | str, ...], Option("--label-set")] = ()
     """human_llm, person_machine, names, placebo; repeatable (default: human_llm and placebo)."""

@@ -112,7 +112,7 @@ def _pair(expected: str) -> BeforeValidator:
     return BeforeValidator(read)
 
 
-def distinct_of(what: str, names: Collection[str]) -> AfterValidator:
+def allow_only(what: str, names: Collection[str]) -> AfterValidator:
     """Make a validator that refuses words not in a list of names, and drops repeats.
 
     Args:
@@ -181,7 +181,7 @@ class Recipe(Part):
     """Name in signatures and card (default: the folder's)."""
 
     @classmethod
-    def of(cls, manifest: Manifest) -> Self:
+    def from_manifest(cls, manifest: Manifest) -> Self:
         """Read the recipe of a package from its manifest.
 
         Raises:
@@ -263,7 +263,7 @@ class Judging(Part):
         return own
 
 
-def checked(record: type[M], **values: Any) -> M:
+def make_record(record: type[M], **values: Any) -> M:
     """Make a record of a class from its fields' values; invalid ones raise UsageError.
 
     Raises:

@@ -56,12 +56,12 @@ class Flag:
             if (bound := getattr(limit, name, None)) is not None
         }
 
-    def of(self, record: BaseModel) -> Any:
+    def read_from(self, record: BaseModel) -> Any:
         """Get the option's value from a record."""
         return reduce(getattr, self.place, record)
 
 
-def flags_of(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[Flag]:
+def list_flags(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[Flag]:
     """Yield all options of a record; a field that is a record is replaced by its options.
 
     A field that is a dictionary holds options of runners, which are not the record's.
@@ -71,7 +71,7 @@ def flags_of(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[F
         if get_origin(kind) is dict:
             continue
         if isinstance(kind, type) and issubclass(kind, Part):
-            yield from flags_of(kind, (*place, name))
+            yield from list_flags(kind, (*place, name))
             continue
         option = next((m for m in field.metadata if isinstance(m, Option)), Option())
         repeats = get_origin(kind) is tuple and not option.joined
@@ -110,8 +110,8 @@ def nest_values(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
 def command_words(record: BaseModel) -> list[str]:
     """Write the command line of a record, without options at their default values."""
     words: list[str] = []
-    for flag in flags_of(type(record)):
-        value = flag.of(record)
+    for flag in list_flags(type(record)):
+        value = flag.read_from(record)
         if value is None or value == flag.field.default:
             continue
         if isinstance(value, bool):

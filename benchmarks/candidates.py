@@ -14,7 +14,7 @@ import numpy as np
 
 from benchmarks.measure import machine
 
-ROWS, DIMENSION, NOMINATIONS, BLOCK = 32_768, 384, 22, 1 << 14
+ROWS, DIMENSION, CANDIDATES, BLOCK = 32_768, 384, 22, 1 << 14
 QUERIES = (1, 4, 16, 64, 256, 400, 512, 1500)
 ROUNDS = 4
 
@@ -27,9 +27,9 @@ def seconds(way: Any, queries: Any, corpus: Any) -> float:
     """Processor time of a whole search."""
     from citeforge.engines.retrieval.exact import TopScores
 
-    best, begun = TopScores(len(queries), NOMINATIONS), time.process_time()
+    best, begun = TopScores(len(queries), CANDIDATES), time.process_time()
     for start in range(0, len(corpus), BLOCK):
-        scores, rows = way(corpus[start : start + BLOCK], NOMINATIONS)
+        scores, rows = way(corpus[start : start + BLOCK], CANDIDATES)
         best.add(scores, rows + start)
     return time.process_time() - begun
 
