@@ -121,7 +121,7 @@ def test_what_would_be_right_is_said(tmp_path: Path) -> None:
     with refused("wrong-value") as caught:
         read_policy(written(tmp_path, "relative: 20\n"))
     assert str(caught.value).startswith(
-        f"{path}:1 relative: is '20': expected a percentage from 0% to 100%, such as 20%; largest "
+        f"{path}:1 relative: is '20': expected a percentage from 0% to 100%, such as 20%; maximum "
     )
 
 

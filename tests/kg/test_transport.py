@@ -198,7 +198,7 @@ def test_a_wait_without_end_is_short_to_read(after: str) -> None:
         refused("endpoint-refused", path=server.url) as caught,
     ):
         select(server.url, PATIENT)
-    assert "wait 31,622,400 s" in str(caught.value)  # 366 days of 86,400 s
+    assert "a wait of 31,622,400 s" in str(caught.value)  # 366 days of 86,400 s
     assert len(str(caught.value)) < 300
 
 
