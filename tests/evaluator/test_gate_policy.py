@@ -123,6 +123,7 @@ def test_what_would_be_right_is_said(tmp_path: Path) -> None:
     assert str(caught.value).startswith(
         f"{path}:1 relative: is '20': expected a percentage from 0% to 100%, such as 20%; maximum "
     )
+    assert "\n" not in str(caught.value)
 
 
 def test_a_policy_in_python() -> None:

@@ -201,7 +201,7 @@ def record_error(
     message, code = field_message(reason, first["msg"]), field_code(reason)
     name = str(place[-1]) if place else ""
     has_field = owner is not None and name in owner.model_fields
-    allowed = docstring(owner, name) if owner is not None and has_field else ""
+    allowed = " ".join(docstring(owner, name).split()) if owner is not None and has_field else ""
     if allowed[1:2].islower():
         allowed = allowed[0].lower() + allowed[1:]
     if reason == "extra_forbidden":
