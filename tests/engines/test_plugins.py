@@ -82,6 +82,13 @@ def test_a_judge_of_a_package_says_where_it_comes_from(site: Path) -> None:
     assert verdict_key(judge.identity(), Pair(*pair)) != verdict_key(other, Pair(*pair))
 
 
+def test_a_group_that_nothing_reads_is_told(site: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    install(site, "cf-plots", JUDGE, "[citeforge.plots]\nviolin = cf_plots:VERBATIM\n")
+    assert "plots" not in {entry.group for entry in plugins.list_entries("judges")}
+    told = capsys.readouterr().err
+    assert told.count("the plugin cf-plots 1.5 declares citeforge.plots; known: sources, ") == 1
+
+
 def test_broken_plugins_are_named_and_stop_nobody_else(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -160,6 +160,8 @@ def _package_entries() -> tuple[PluginEntry, ...]:
         namespace, _, group = full_name.partition(".")
         for entry in found.select(group=full_name) if namespace == _NAMESPACE else ():
             origin = "" if entry.dist is None else _package_name(entry.dist)
+            if group not in GROUPS:
+                warn(f"the plugin {origin} declares {full_name}; known: {', '.join(GROUPS)}")
             entries.append(PluginEntry(group, entry.name, origin, entry.module, entry.load))
     return tuple(sorted(entries, key=lambda e: (e.group, e.name)))
 
