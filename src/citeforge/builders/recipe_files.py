@@ -74,7 +74,7 @@ def _parse(path: Path) -> tuple[Any, yaml.Node | None]:
 
 
 def _field_line(node: yaml.Node | None, place: Sequence[str | int]) -> int | None:
-    """Find the line of a field, or of the innermost part of its place in the file."""
+    """Find the line of a field; if it is not in the file, that of its deepest existing parent."""
     return None if node is None else line_of_place(node, place) or node.start_mark.line + 1
 
 

@@ -89,7 +89,7 @@ def _show_predicates(listing: "PlainProfile") -> None:
 
 
 def _show_relations(about: "ClassProfile", model: str) -> None:
-    """Print the classes of a graph, and the relations of the profiled class as a table."""
+    """Print the classes of a graph, and a table of the relations of the class asked about."""
     from citeforge.engines.report_table import Table
 
     click.echo(f"model: {model}")

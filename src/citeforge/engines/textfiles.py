@@ -74,7 +74,7 @@ def _check_header(path: Path, header: list[str], needed: tuple[str, ...]) -> Non
 
 
 def read_yaml(path: Path) -> Any:
-    """Parse a YAML file; references to lists and mappings, and repeated keys, are refused.
+    """Parse a YAML file; refuse aliases (``*name``) of lists and mappings, and repeated keys.
 
     Raises:
         InputError: it cannot be read, or is not YAML; with the line at fault.
@@ -82,10 +82,10 @@ def read_yaml(path: Path) -> Any:
     import yaml
 
     class Tree(yaml.SafeLoader):
-        """YAML loader that refuses references to lists and mappings, and repeated keys."""
+        """YAML loader that refuses aliases of lists and mappings, and repeated keys."""
 
         def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-            """Refuse a reference (``*anchor``) to a list or mapping."""
+            """Refuse an alias (``*name``) of a list or mapping."""
             event = self.peek_event()  # type: ignore[no-untyped-call]
             node = super().compose_node(parent, index)
             if isinstance(event, yaml.AliasEvent) and not isinstance(node, yaml.ScalarNode):

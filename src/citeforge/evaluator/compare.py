@@ -233,7 +233,7 @@ def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
 
 
 def parts_across(across: Sequence[str]) -> tuple[str, ...]:
-    """Convert values of ``--across`` to the prefixes of the signature parts that may differ.
+    """List the signature parts (by prefix) in which ``--across`` lets scores differ.
 
     Raises:
         UnknownValueError: a name is not in :data:`ACROSS`.

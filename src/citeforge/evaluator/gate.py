@@ -256,7 +256,7 @@ def _make_test(
 def _slice_tests(
     pair: Pair, policy: GatePolicy, by: Sequence[str]
 ) -> tuple[list[_Test], list[str]]:
-    """Compare critical and supporting measures in slices; note the slices without a test.
+    """Test each critical and supporting measure in each slice; note slices that are too small.
 
     A slice is too small to be shown to be no worse; it must not be shown to be worse.
     """

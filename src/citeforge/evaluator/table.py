@@ -222,7 +222,7 @@ _CORRECTED = ("corrected", "95 % interval", "p", "Holm", "labels")
 
 
 def _corrected_cells(d: Difference) -> tuple[str, ...]:
-    """Format a corrected difference as cells of a row; dashes without one."""
+    """Format a difference corrected with labels as cells of a row; dashes without one."""
     corrected = d.corrected
     if corrected is None:
         return ("–",) * len(_CORRECTED)

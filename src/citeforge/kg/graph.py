@@ -101,11 +101,11 @@ class KnowledgeGraph:
         return found
 
     def _rows_about(self, template: str, ids: Sequence[str], variable: str) -> Iterator[Row]:
-        """Ask a query about ids in batches; yield rows with an id and the value of a variable."""
+        """Run a query for ids in batches; yield a row per id and value of the variable."""
         direct = self.domain.direct_iri
 
         def ask(part: Sequence[str]) -> list[Row]:
-            """Ask about one batch of ids."""
+            """Run the query for one batch of ids."""
             asked = [self.domain.entity_iri + q for q in part]
             entities = self._entities(part)
             text = query(template, entities=entities, languages=self._languages, direct=direct)
@@ -188,7 +188,7 @@ class KnowledgeGraph:
         ids_of: dict[str, set[str]] = {n: set() for n in names}
 
         def ask(part: Sequence[str]) -> list[Row]:
-            """Query the ids of one batch of names."""
+            """Look up the ids of the entities with some names, one batch."""
             values = " ".join(
                 literal(n, lang or None) for n in part for lang in self.reader.languages
             )

@@ -90,7 +90,7 @@ class KalmaKind(ScoredKind):
             )
 
     def reading(self, reads: str) -> Read:
-        """Find the function that reads answers; all measures read triples."""
+        """Return the reader of answers that cite triples, which all measures of KaLMA use."""
         from citeforge.evaluator.measures.kalma_graphs import read_triples
 
         return read_triples

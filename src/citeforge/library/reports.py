@@ -40,7 +40,7 @@ class Comparisons(Displayed, list[Difference]):
         return f"{count}, {n_clear:,} of them with p < {LEVEL:g} after Holm"
 
     def _tables(self) -> Iterator[Table]:
-        """Make tables of the differences, with cautions below the last one."""
+        """Yield the tables of the differences, with cautions below the last one."""
         tables = [table for _, table in difference_tables(self, has_bold=True)]
         yield from tables[:-1]
         for last in tables[-1:]:
@@ -120,7 +120,7 @@ class Report(Displayed):
         return f"report on {systems}: {self.form}, {-(-len(self.content) // 1000):,} kB{place}"
 
     def _tables(self) -> Iterator[Table]:
-        """Make a table of the scores that the report is of."""
+        """Yield the table of the report's scores."""
         table = scores_table(named_rows(references_last(self.files)), "system", has_sd=False)
         yield replace(table.transposed(), notes=signature_notes(self.files))
 

@@ -77,7 +77,7 @@ class PublishPlan:
     changes: list[Change]
 
     def moving(self) -> list[Change]:
-        """Files that a commit would touch."""
+        """Files that a commit would upload or delete."""
         return [c for c in self.changes if c.state != "same"]
 
 

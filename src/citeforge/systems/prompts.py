@@ -31,7 +31,7 @@ class Prompts:
     def __init__(
         self, instead: Mapping[str, Path] | None = None, folder: Path | None = None
     ) -> None:
-        """Set the folder of templates, and the files that replace some of them.
+        """Set the folder of templates, and the files to use instead of some of them.
 
         Args:
             instead: name of a template to the file that replaces it.

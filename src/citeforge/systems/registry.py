@@ -32,7 +32,7 @@ _kalma = partial(System, argument="", family="KaLMA", shows="triples")
 
 
 def _absent(name: str, what: str, marks: Marks) -> System:
-    """Declare a control of absent knowledge."""
+    """Declare a control system that states the gold facts, and marks absent ones in its way."""
     return _kalma(
         name, what=what, factory=partial(state_gold, name=name, marks=marks), is_control=True
     )

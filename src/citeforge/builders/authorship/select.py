@@ -150,7 +150,7 @@ class _Selector:
         self._forms = dict(zip(self._texts, forms.to_pylist(), strict=True))
 
     def list_relevant(self, query: str) -> list[str]:
-        """List the relevant passages; none if the query does not qualify, which is counted."""
+        """List a query's relevant passages; one that does not qualify is counted and has none."""
         base, rule, counts = self._base, self._selection.rule, self.counts
         judged = list(dict.fromkeys(base.relevant[query]))
         if rule == "one-in-list":

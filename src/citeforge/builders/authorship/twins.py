@@ -347,7 +347,7 @@ def _count_outcomes(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
 
 
 def twin_stats(table: pa.Table, judged: bool) -> dict[str, object]:
-    """Compute statistics of the twins table: shares accepted, by check; means of its figures.
+    """Compute the shares of twins that each check accepts, and the means of the table's numbers.
 
     Args:
         table: schema TWINS, with the best attempt at each passage.

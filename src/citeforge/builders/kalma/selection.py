@@ -191,7 +191,7 @@ def disambiguate(kg: KnowledgeGraph, stated: Sequence[StatedPair]) -> SelectedPa
 def _connections(
     kg: KnowledgeGraph, relation: str, first: list[Graph], second: list[Graph]
 ) -> tuple[bool, list[tuple[Graph, Graph, Triple]]]:
-    """Find (whether any entities are connected, those connected by the stated relation)."""
+    """Return (whether any entities are connected, those connected by the stated relation)."""
     label = kg.domain.find_relation(relation)
     stated = relation_key(label)
     inverse = {relation_key(r) for r in kg.domain.inverses(label)}

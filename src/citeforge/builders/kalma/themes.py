@@ -68,7 +68,7 @@ class Planner:
         self._n_links = 0
 
     def plan(self, pair: EntityPair, stated: Collection[Key] = ()) -> Plan | None:
-        """Choose the facts that a question on a pair asks for; None if no themes have enough facts.
+        """Choose the facts that a question on two entities asks for; None if there are too few.
 
         The choice goes by: clauses of the domain, facts that the seed states, facts of both
         entities, the drawn number of facts, and themes that few questions have had.

@@ -180,7 +180,7 @@ class _Plan:
 
     @property
     def n_short(self) -> int:
-        """Number of seemingly relevant (near) negatives that are missing, over all queries."""
+        """Number of near negatives that all queries still need."""
         return sum(map(self._n_missing, range(len(self.queries))))
 
     def _n_missing(self, row: int) -> int:

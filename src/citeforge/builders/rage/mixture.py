@@ -68,7 +68,7 @@ class OneSize:
 def freeze(
     pools: Pools, mixture: Mixture, seed: int, one_size: OneSize | None = None
 ) -> tuple[Contexts, ContextSet]:
-    """Draw the passages of each query's context for one mixture, and describe the set.
+    """Draw the passages of each query's context by a mixture; describe the context set.
 
     Passages are drawn uniformly without replacement and shuffled, both keyed by (seed, mixture,
     query id). Too few of a label is recorded, and filled from another label for ``one_size`` alone;

@@ -349,7 +349,7 @@ def _write_or_reuse_corpus(sources: RageSources, place: Workspace) -> tuple[list
 
 
 def _join_corpora(source: Source, extra: Source, folder: Path, prefix: str) -> dict[str, str]:
-    """Write the passages of two sources as one corpus.
+    """Write the passages of two sources as one corpus, each passage once.
 
     A passage that both have (same id, equal normalised text) is written once, with whichever title
     is not empty; the first source's text and order stand.

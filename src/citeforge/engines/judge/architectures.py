@@ -220,7 +220,7 @@ class ThreeHeadsModel(ClassifierModel):
             """RoBERTa and a linear layer over its pooled output."""
 
             def __init__(self) -> None:
-                """Make the layers."""
+                """Make the encoder and its layer of three classes."""
                 super().__init__()
                 self.base_model = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
                 self.tri_layer = torch.nn.Linear(config.hidden_size, 3)

@@ -140,7 +140,7 @@ class TableJudge:
 
     @property
     def signature(self) -> str:
-        """Name of the file of verdicts with its digest, for signatures of scores."""
+        """Name and digest of the file of verdicts, by which score signatures name this judge."""
         return f"table:{self.path.name}@{self._sha256[:8]}"
 
     def identity(self) -> dict[str, Any]:

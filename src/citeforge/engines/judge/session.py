@@ -61,7 +61,7 @@ class VerdictStore(ReplayStore):
         return seconds / pairs if pairs else None
 
     def _speed(self, identity: dict[str, Any]) -> tuple[int, float]:
-        """Read the totals of a judge: (pairs, seconds) of all runs."""
+        """Read how much a judge has judged in all runs: (pairs, seconds)."""
         select = "SELECT content FROM kept WHERE kind = ? AND asked = ?"
         rows = self.rows(select, _SPEED_KIND, digest(identity))
         return self._decode("speed", rows[0][0], _decode_speed) if rows else (0, 0.0)

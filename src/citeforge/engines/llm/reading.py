@@ -148,8 +148,10 @@ Reply = bytes | Failure
 
 
 def read_error(status: int, body: bytes, sent_as: str = "") -> Failure:
-    """Read an error: ``{"error": {…}}``, ``{"error": "…"}``, ``{"message": …}``, FastAPI's
-    ``{"detail": …}``, Gemini's list of one, or any text.
+    """Make a failure from an HTTP error reply, in any of the forms that servers use.
+
+    The forms are ``{"error": {…}}``, ``{"error": "…"}``, ``{"message": …}``, FastAPI's
+    ``{"detail": …}``, Gemini's list of one, and any text.
 
     Args:
         status: HTTP status that the error means.

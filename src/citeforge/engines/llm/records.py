@@ -63,7 +63,7 @@ class Request:
 
     @property
     def limited_by(self) -> str:
-        """Option that limits the reply."""
+        """Name of the command-line option that limits the length of the reply."""
         return "--thinking-tokens" if self.gets_room else "--max-answer"
 
     def key(self, model: str) -> str:
@@ -71,7 +71,7 @@ class Request:
         return request_key(self.payload(model), self.sample)
 
     def settle(self, reply: "LlmReply") -> "Result":
-        """Split thoughts from a reply; a cut or empty answer is a failure if text is needed.
+        """Split thoughts from a reply; where text is needed, a cut or empty answer is a failure.
 
         Some servers (transformers serve) leave the text that ended a reply in it.
         """

@@ -100,7 +100,7 @@ class TransformerEmbedder:
 
     @property
     def _texts_at_once(self) -> int:
-        """Number of texts per batch; on a CPU all formats take about equal memory."""
+        """Number of texts per batch; on a CPU fewer in wider formats, for equal memory."""
         return max(1, self.batch_size // (_WIDER[self.compute] if self.device == "cpu" else 1))
 
     @cached_property

@@ -210,7 +210,7 @@ class MonoT5(_LocalReranker):
 
     @cached_property
     def _score(self) -> Callable[[Any], Any]:
-        """Load the model; return a function from a tokenised batch to log-probabilities."""
+        """Load the model; return a function from a batch to log-probabilities of relevance."""
         import torch
 
         transformers = quiet_transformers()

@@ -180,7 +180,7 @@ class AttemptCounter(Counter[int]):
     """Ray actor that counts how many workers began each block; it outlives them."""
 
     def add(self, number: int) -> int:
-        """Count one more worker that begins a block; return how many have begun it."""
+        """Count another worker that begins block ``number``; return how many have begun it."""
         self[number] += 1
         return self[number]
 

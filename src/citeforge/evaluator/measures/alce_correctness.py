@@ -199,7 +199,7 @@ class QaScores:
 
 
 def qa(inputs: Inputs) -> dict[Key, QaScores]:
-    """Score each output by what a QA model answers from it to the sub-questions of ASQA."""
+    """Score each output by how well a QA model answers ASQA's sub-questions from it."""
     from citeforge.engines.models.extractive_qa import ExtractiveQa
 
     texts = {

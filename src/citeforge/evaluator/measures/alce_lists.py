@@ -67,7 +67,7 @@ def list_items(output: str, markers: Sequence[Marker]) -> list[ListItem]:
 
 
 def _split_lines(text: str) -> Iterator[str]:
-    """Yield raw items of a list answer, line by line; each mark is in exactly one of them."""
+    """Split a list answer into raw items, by line; each citation mark is in exactly one item."""
     lines = text.splitlines()
     layout = Layout(lines)
     n_full = sum(any(c.isalnum() for c in line) for line in lines)

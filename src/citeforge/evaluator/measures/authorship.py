@@ -253,7 +253,7 @@ def _sums(cells: Cells, cell: str, tokens: Tokens) -> Floats:
 
 
 def sensitivity(cells: Cells, pair: OriginComparison, column: Column) -> Sample:
-    """Compute CAS: how much labels change a value, whatever the direction.
+    """Compute the attribution sensitivity (CAS): by how much labels change values, up or down.
 
     It is no difference of two systems, and has no p: without labels it is above 0, too.
     """
@@ -272,7 +272,7 @@ def sensitivity_over_placebo(cells: Cells, pair: OriginComparison, column: Colum
 
 
 def bias(cells: Cells, pair: OriginComparison, column: Column) -> Sample:
-    """Compute CAB: how much a value is higher where labels favour human authors."""
+    """Compute the attribution bias (CAB): how much higher values are if labels favour humans."""
     first, second = _values_in(cells, column, pair.first, pair.second)
     return _tested_mean(pair.omega * (first - second), _table_of("CAB", pair))
 

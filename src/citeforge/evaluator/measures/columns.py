@@ -143,7 +143,7 @@ def mean_of(values: Callable[[Inputs], Mapping[Key, T]], number: Callable[[T], f
     """
 
     def compute(inputs: Inputs) -> Sample:
-        """Take this measure's number of every answer, and average over queries."""
+        """Get this measure's number for every answer, and average over queries."""
         shared = inputs.once(values)
         return mean_of_defined(inputs, {key: float(number(one)) for key, one in shared.items()})
 
@@ -161,7 +161,7 @@ def bounded_mean_of(
     """
 
     def compute(inputs: Inputs) -> Sample:
-        """Take this measure's value of every answer, and average over queries."""
+        """Get this measure's value for every answer, and average over queries."""
         return average(inputs, {key: value(one) for key, one in inputs.once(values).items()})
 
     return compute

@@ -255,7 +255,7 @@ def _micro_f1(precision: Floats, recall: Floats) -> Sample:
 
 
 def _average_runs_first(sample: Sample) -> Sample:
-    """Make an F1 sample average P and R over runs before F1, as KaLMA's code does.
+    """Change an F1 sample so that P and R are averaged over runs before F1, as in KaLMA's code.
 
     Args:
         sample: sums (above P, below P, above R, below R) of each run.

@@ -330,7 +330,7 @@ def na_recall(inputs: KalmaInputs) -> Sample:
 def _micro_between(
     inputs: KalmaInputs, share: Callable[[NaStatements], tuple[Value, int]], nothing: str
 ) -> Sample:
-    """Make the sample of a micro average between bounds, from (hits, total) of each answer.
+    """Compute hits ÷ total over all answers, with bounds where judgements failed.
 
     Raises:
         CannotError: nothing is divided; says ``nothing``.

@@ -94,7 +94,7 @@ def explain_differing(result: Robustness) -> list[str]:
 
 
 def ranks_table(result: Robustness) -> Table:
-    """Make the table of ranks and values of all systems under each definition."""
+    """Make the table of all systems' ranks and values, one row per definition of the measure."""
     rows = [
         [
             f"D{i + 1} {one.name}", one.aspect or "–",

@@ -71,7 +71,7 @@ def _is_plain_mean(entry: MeasureScore) -> bool:
 
 
 def _influence(entry: MeasureScore) -> "Floats | None":
-    """Get the influence of each query on the value; NaN where it has none, None if unknown."""
+    """Get how much each query adds to an estimate: NaN where it adds nothing; None if unknown."""
     if entry.influence is not None:
         return column(entry.influence)
     values = column(entry.per_query)
@@ -333,7 +333,7 @@ def _has_influence(sample: Sample) -> npt.NDArray[np.bool_]:
 
 
 def _is_binary(sums: Floats) -> bool:
-    """Whether a value is the share of queries with some property; ``sums`` as in a sample."""
+    """Whether an estimate is a share of queries, each 0 or 1; ``sums`` are those of a sample."""
     return sums.shape[0] == 1 and sums.shape[2] == 2 and bool(np.isin(sums, (0.0, 1.0)).all())
 
 

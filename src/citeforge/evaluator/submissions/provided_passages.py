@@ -49,7 +49,7 @@ class ProvidedPassages:
     """
 
     def __init__(self, benchmark: Benchmark, is_strict: bool = True) -> None:
-        """Start with no passages counted.
+        """Prepare the count of passages that a submission provides itself.
 
         Args:
             benchmark: whose corpus knows ids, and whose judgements say what is relevant.

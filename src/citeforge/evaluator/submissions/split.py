@@ -259,7 +259,7 @@ class _Reader:
         return bool(underlined) and not _STOPPED.search(line.rstrip())
 
     def _read_text(self, number: int) -> None:
-        """Add the sentences of a line, each with the marks that belong to it."""
+        """Split line ``number`` into sentences with their citation marks, and add them."""
         start, end = self.lines[number]
         line = self.cut.text[start:end]
         marks = self.of_line[number]

@@ -160,7 +160,7 @@ Classified = list[tuple[Key, frozenset[int]]]
 
 
 def classified_citations(inputs: Inputs) -> Classified:
-    """Classify every citation of all answers.
+    """Sort every citation of all answers into the classes of right and wrong citations.
 
     Raises:
         CannotError: the protocol is ``reference``, there is no judge, or no corpus to search.
@@ -187,7 +187,7 @@ def _share_of(*classes: int) -> Compute:
     wanted = frozenset(classes)
 
     def compute(inputs: Inputs) -> Sample:
-        """Compute the share of citations that are, or may be, in these classes."""
+        """Compute the share of citations in some classes, with bounds where judgements failed."""
         shape = (*inputs.shape, 2)
         low, high = np.zeros(shape), np.zeros(shape)
         for key, possible in inputs.once(classified_citations):

@@ -364,7 +364,7 @@ def _queries_needed(effect: Floats) -> Sample:
     sums = np.stack([values, values**2, defined.astype(np.float64)], axis=-1)
 
     def needed_queries(sums: Floats) -> Floats:
-        """Count the queries for that width, from sum, sum of squares and number of values."""
+        """Compute how many queries the target width of the interval needs, from a sample's sums."""
         total, squares, n = np.moveaxis(sums, -1, 0)
         variance = ratio(squares - ratio(total**2, n), n - 1)
         return np.ceil(np.maximum(variance, 0) * (Z_95 / _HALF_WIDTH) ** 2)

@@ -33,7 +33,7 @@ def _answer_cells(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, name: str, family: str,
     habit: Habit,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Yield a control system's submission lines for a bundle; ``habit`` writes each answer.
+    """Yield the submission lines of a control system, whose function ``habit`` writes answers.
 
     Raises:
         UsageError: the benchmark is no such bundle.

@@ -26,7 +26,7 @@ class RepeatFinder:
     """
 
     def __init__(self) -> None:
-        """Start without passages."""
+        """Make an empty index of passages."""
         from datasketch import MinHash, MinHashLSH
 
         self.n_other_numbers = 0

@@ -78,7 +78,7 @@ class QuestionMaker:
     def _draw_questions(
         self, made: Sequence[Question], written: dict[str, int], order: Iterator[str]
     ) -> list[Question]:
-        """Draw the evidence of the next round's questions, whose texts are still empty."""
+        """Draw evidence for the next round; return its questions, whose texts are still empty."""
         drawn: list[tuple[str, str]] = []
         for form, wanted in self.recipe.wanted.items():
             accepted = sum(q.form == form for q in _accepted(made))
@@ -162,7 +162,7 @@ class QuestionMaker:
         is_wrong: Callable[[str, Question], bool],
         words: str,
     ) -> None:
-        """Let the LLM answer questions, and reject those with a wrong reply.
+        """Have the LLM answer the questions, and reject questions with a wrong reply.
 
         Args:
             check: name of the check.

@@ -37,7 +37,7 @@ labels_options = add_options(field_options(LabelFiles))
 @add_options(field_options(JudgeOptions, ("judge",), required=("judge",)))
 @judging_options
 def calibrate(benchmark: Path, **parameters: Any) -> None:
-    """Measure a judge's errors, and keep them in a package.
+    """Measure a judge's errors by people's labels, and keep them in a package.
 
     `score` with this judge then corrects shares of verdicts by them (Rogan–Gladen), and says so.
     """

@@ -77,7 +77,7 @@ def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
     texts = benchmark.texts({i for ids in relevant.values() for i in ids})
 
     def steps(task: Task) -> Steps:
-        """Yield the request for an answer from the relevant passages, and return the answer."""
+        """Ask the LLM to answer from the relevant passages."""
         ids = relevant[task.item.query_id]
         return ask_with_passages(setting, task, [Passage(i, *texts[i]) for i in ids if i in texts])
 

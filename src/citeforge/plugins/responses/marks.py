@@ -44,7 +44,7 @@ class Shift:
     """
 
     def __init__(self, text: str, edits: Iterable[Edit]) -> None:
-        """Apply the edits to the text."""
+        """Replace spans of a text by the edits, and keep the places before and after."""
         pieces: list[str] = []
         self._old, self._new = [0], [0]
         self.places: dict[Edit, tuple[int, int]] = {}

@@ -72,7 +72,7 @@ def citation_style(sentence: ReportSentence) -> str | None:
 
 
 def ranked_citations(citations: Citations) -> list[int | str]:
-    """List a sentence's citations, sorted by falling confidence if they have confidences."""
+    """List a sentence's citations: most confident first, or as given without confidences."""
     if isinstance(citations, dict):
         return [name for name, _ in sorted(citations.items(), key=lambda pair: -pair[1])]
     return list(citations or ())

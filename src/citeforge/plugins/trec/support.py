@@ -204,7 +204,7 @@ def _read_answers(
 
 
 def _split_sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence]:
-    """Get the system's own sentences, else its statements, with their citations."""
+    """Get an answer's cited sentences as the system split them, else its cited statements."""
     if item.sentences is not None:
         return item.sentences
     n, base, segmenter = len(item.passages), inputs.grammar.base, get_segmenter(inputs.tools)

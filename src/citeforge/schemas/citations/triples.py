@@ -81,7 +81,7 @@ class TripleGrammar:
         self.brackets: list[list[Key]] = []
 
     def parse(self, output: str, n_docs: int = 0) -> Parsed:
-        """Read an output's markers; their numbers are positions in :attr:`brackets`."""
+        """Read an output's citation markers; each is numbered by its place in :attr:`brackets`."""
         self.brackets = []
         markers: list[Marker] = []
         unparsed: list[tuple[int, int]] = []
