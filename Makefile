@@ -110,7 +110,7 @@ lint: $(STAMP)  ## check style
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-logo
 
-format: $(STAMP)  ## mend style
+format: $(STAMP)  ## fix style
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 

@@ -140,7 +140,8 @@ def test_names_that_are_no_texts(judged: Callable[..., Any], plugin: Path) -> No
         ),
         (
             "measures",
-            'PassageMeasure("odd", "style", "", source="", compute=per_answer(lambda _: 7))',
+            'PassageMeasure("odd", "style", "", source="",\n'
+            "               compute=per_answer(lambda _: 7, missing=0))",
             "score {answers} --benchmark {package} --measures odd",
             "is 7, and its range is 0 to 1",
         ),

@@ -100,7 +100,7 @@ def _show_plan(repository: str, plan: "PublishPlan") -> None:
     """Print what publishing would change in a repository."""
     words = {
         True: "exists",
-        False: "would be created",
+        False: "would be created, unless it exists and this token may not see it",
         None: "cannot be read because the Hub does not answer; if it is empty:",
     }
     click.echo(f"{repository} {words[plan.exists]}")

@@ -54,11 +54,10 @@ def declared_sources(
     entries = {"": "", **{entry.partition("{")[2].partition(",")[0]: entry for entry in bib}}
     rows = tomllib.loads((folder / "sources.toml").read_text(encoding="utf-8"))
     cited = {name: row.pop("citation", "") for name, row in rows.items()}
-    if lacking := [*(rows.keys() ^ openers.keys()), *(set(cited.values()) - set(entries))]:
-        raise LookupError(
-            f"{lacking[0]!r} needs a table in {folder}/sources.toml and a function that opens it; "
-            "as a citation, an entry in sources.bib"
-        )
+    for name in sorted(rows.keys() ^ openers.keys()):
+        raise LookupError(f"{name!r} needs a table in {folder}/sources.toml, and a function")
+    for name in sorted(set(cited.values()) - set(entries)):
+        raise LookupError(f"{name!r}, which sources.toml cites, needs an entry in sources.bib")
     return {
         name: Declaration(name=name, factory=openers[name], citation=entries[cited[name]], **row)
         for name, row in rows.items()

@@ -130,13 +130,14 @@ class Publisher:
         """Put a folder that is not a package into a private repository; a dry run compares them.
 
         Raises:
-            InputError: the token may not write, or the connection was lost.
+            InputError: the token may not write, or the connection was lost; neither in a dry run.
         """
         paths = sorted(p for p in folder.rglob("*") if p.is_file())
         files = {p.relative_to(folder).as_posix(): LocalFile(p, sha256_file(p)) for p in paths}
         if dry_run:
             try:
                 with hub_errors(repo_id):
+                    self.api.repo_exists(repo_id, repo_type="dataset")  # asked once, not six times
                     remote = self._remote_files(repo_id, branch)
             except HubConnectionError:
                 return PublishPlan(repo_id, None, list_changes(files, {}))

@@ -125,7 +125,7 @@ class JudgeProfile(FrozenRecord):
     def _refuse_overlapping_verdicts(self) -> None:
         """Refuse verdicts that are equal as words, and flags unless the model replies in JSON."""
         if self.architecture != "json-llm" and any(isinstance(v, bool) for v in self.verdicts):
-            raise ValueError("a verdict is true or false, not text: quote Yes and No in YAML")
+            raise ValueError("a verdict is true or false, which Yes and No without quotes are")
         words = [str(v).strip().lower() for v in self.verdicts]
         twice = [text for text, n in Counter(words).items() if n > 1]
         if twice:

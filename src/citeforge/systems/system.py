@@ -6,7 +6,7 @@ together, so that every round is one concurrent call of the LLM::
 
     def make(setting):
         def steps(task):
-            prompt = setting.fit_items("mine", task.item.passages, render)
+            prompt = setting.fit_items(task, task.item.passages, render)
             (answer,) = yield [setting.request(prompt, task)]
             return Reply.from_llm(answer)
         return steps

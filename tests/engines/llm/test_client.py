@@ -218,6 +218,8 @@ def test_without_a_key_only_a_model_with_stored_replies_may_build(
     with openai_server(tmp_path / "log") as server:
         llm(server, store=store).complete([ask("x")])
     require_askable(None, model)
+    with refused("missing-key"):
+        require_askable(OpenAiLlm("other", store))
 
 
 def test_calls_that_are_throttled_get_there(

@@ -39,7 +39,8 @@ def passages(item):
 
 MEASURES = (
     PassageMeasure(
-        "Digit", "strange", "answers with a digit", source="here", compute=per_answer(has_digit)
+        "Digit", "strange", "answers with a digit", source="here",
+        compute=per_answer(has_digit, missing=0),
     ),
     count("Shown", "strange", "passages shown", source="here",
           compute=per_answer(passages, missing=None)),

@@ -96,7 +96,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         draft = build.draft(config, [source], recipe.licence, models, _GRAMMAR)
         if (finished := build.finished(draft)) is not None:
             return finished
-        require_askable(writer, asks.llm)
+        require_askable(writer, None if evolver.asker.is_template else asks.llm)
         selected = select_pairs(recipe, kg)
         equivalence = read_equivalence(kg, (g for p in selected.pairs for g in p.graphs))
         evolutions = evolver.evolve(selected.pairs, equivalence)

@@ -187,6 +187,11 @@ class ReplayStore(Store):
         with self.transaction() as db:
             return db.execute(update, (FAILURE, failure, PENDING, name)).rowcount
 
+    def has_replies(self, model: str) -> bool:
+        """Whether any reply of a model is stored."""
+        where = "kind = ? AND json_extract(payload, '$.model') = ?"
+        return bool(self.rows(f"SELECT 1 FROM kept WHERE {where} LIMIT 1", REPLY, model))
+
     def stats(self) -> StoreStats:
         """Count the replies, failures and tokens of the whole store."""
         count = "SELECT json_extract({}), count(*) FROM kept WHERE kind = ? GROUP BY 1 ORDER BY 1"

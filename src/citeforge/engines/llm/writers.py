@@ -203,13 +203,13 @@ def make_llm(name: str, **settings: Any) -> Llm:
 def require_askable(*llms: Llm | None) -> None:
     """Refuse models that could not be asked, before a build does other work.
 
-    Models with stored replies are let through: they may need no request.
+    Models of which replies are stored are let through: they may need no request.
 
     Raises:
         InputError: no key, or a wrong key or address.
     """
     for llm in llms:
-        if isinstance(llm, OpenAiLlm) and not (llm.store and llm.store.stats().answers):
+        if isinstance(llm, OpenAiLlm) and not (llm.store and llm.store.has_replies(llm.model)):
             require_access(llm.options)
 
 

@@ -189,7 +189,7 @@ class CorpusModel:
     ) -> list[VectorShard]:
         """Embed texts, or read their vectors from the folder if they are there."""
         folder = self.query_folder or self.folder
-        stage = {"query": "embedding queries", "passage": "rescoring close cosines"}[kind]
+        stage = {"query": "embedding queries", "passage": "embedding close passages again"}[kind]
         pieces = (texts.slice(i, self.shard_rows) for i in range(0, len(texts), self.shard_rows))
         with progress(stage, len(texts), "texts") as advance:
             return ensure_shards(

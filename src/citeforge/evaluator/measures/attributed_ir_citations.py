@@ -178,7 +178,7 @@ def auto_ais(inputs: Inputs, of_shown: bool) -> dict[Key, BestCitations]:
     judge = get_judge(inputs.tools)
 
     def pairs(item: AnswerItem, claim: Claim) -> Iterable[Pair]:
-        """Pair a claim with each passage that it is held against."""
+        """Pair a claim with each passage that it is compared with."""
         looked_at = range(len(item.passages)) if of_shown else claim.cited
         return (Pair(item.passages[at].text, claim.text) for at in looked_at)
 

@@ -197,7 +197,7 @@ def _compared_cells(design: Design) -> Iterator[tuple[OriginComparison, str]]:
         vanilla = next(c for c in group if c.labels is None)
         for labels in design.label_sets:
             pair = comparison([c for c in group if c.labels == labels.name])
-            # Both labelled runs of a mixed cell are held against vanilla, else the informed one.
+            # Both labelled runs of a mixed cell are compared with vanilla, else the informed one.
             for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
                 yield OriginComparison(cell, vanilla, 0), cell.context
             yield pair, f"{vanilla.origins}_{labels.name}"

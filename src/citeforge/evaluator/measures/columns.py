@@ -167,14 +167,14 @@ def bounded_mean_of(
     return compute
 
 
-def per_answer(value: Callable[[AnswerItem], float | None], missing: float | None = 0.0) -> Compute:
+def per_answer(value: Callable[[AnswerItem], float | None], missing: float | None) -> Compute:
     """Make the function that averages one number of each answer over queries.
 
     Args:
         value: an answer with its query, passages and gold to its raw value; None where the measure
             is not defined. A missing answer comes with an empty output and ``is_missing``.
-        missing: value of a missing answer where one is defined, which should be the worst; None for
-            what ``value`` makes of it.
+        missing: value of a missing answer where one is defined: the worst of the measure's range;
+            None for what ``value`` makes of it, where no answer is needed.
     """
 
     def or_missing(item: AnswerItem, inputs: Inputs) -> float | None:

@@ -305,7 +305,7 @@ _quality = partial(
     reference="KaLMA's code drops incomplete citations and answers without any, and does not ask "
     "whether a triple was shown.",
 )
-_SET = "Citations are held against the minimum knowledge set, not against the statement"
+_SET = "Citations are compared with the minimum knowledge set, not with the statement"
 _OF_ANSWER = "citations, and `[NA]` marks, of an answer"
 _counter = partial(
     GraphMeasure, family="kalma", needs=_KG, source=PAPER, high=None, scale=1,

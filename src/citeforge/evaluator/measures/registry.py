@@ -58,7 +58,7 @@ def _collect_measures(entries: tuple[PluginEntry, ...]) -> ByName:
     families = {m.family for m in collected.values()}
     for value, origin in plugins.load_entries("measures") if entries else ():
         for one in getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,):
-            # A base class of measures, not to be used alone, has not both.
+            # A base class of measures, which is not to be used alone, lacks one of these.
             parts = ("reads", "compute")
             if not isinstance(one, Measure) or not all(hasattr(one, part) for part in parts):
                 plugins.warn(f"{origin}: {one!r} is no measure")

@@ -53,7 +53,7 @@ class ProvidedPassages:
 
         Args:
             benchmark: whose corpus knows ids, and whose judgements say what is relevant.
-            is_strict: whether texts are held against the corpus.
+            is_strict: whether texts are compared with the corpus.
         """
         self._benchmark, self._is_strict = benchmark, is_strict
         self._passages: Counter[_Key] = Counter()

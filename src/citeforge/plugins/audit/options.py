@@ -29,7 +29,7 @@ class AuditOptions(Judging):
     )
     """Judge of suspects; its decisions are kept row by row, for --decided of build rage."""
     checker: Annotated[str, Option(input=True)] = RULE
-    """Checker that questions about a graph ask for their gold: `rule` (words of the relations),
+    """Check of whether questions about a graph ask for their gold: `rule` (words of the relations),
     `openai:MODEL` or `replay:FILE`."""
     contained: float = Field(CONTAINED, gt=0, le=1)
     """Minimum share of text in common with a relevant passage for a negative to be a suspect."""

@@ -290,7 +290,8 @@ MEASURES = (
            compute=_contradicted, formula="the passage contradicts the statement; only of "
            "[judges that say so](models.md#judge-profiles), else in `Wrong.Nothing`"),
     _wrong("Wrong.Nothing", definition="of all citations, unsupported ones whose statement no "
-           "passage supports", compute=_share_of(NOTHING), formula="the others"),
+           "passage supports (others than Wrong.Contradicted)", compute=_share_of(NOTHING),
+           formula="the others"),
     _wrong("Wrong.Absent", definition="citations of passages that do not exist, or were not shown",
            compute=_share_of(ABSENT),
            formula="of a passage that does not exist or was not shown"),

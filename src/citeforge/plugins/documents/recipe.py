@@ -51,7 +51,7 @@ class QuestionShares(Part):
 
 
 class Asking(Part):
-    """Limits of writing and checking questions."""
+    """Settings for writing and checking questions."""
 
     tries: int = Field(3, ge=1)
     """Maximum questions written for each one wanted."""
@@ -90,7 +90,7 @@ class DocumentsRecipe(Licensed):
     seed: int = 0
     """Seed of every draw."""
     asking: Asking = Asking()
-    """Limits of writing and checking questions."""
+    """Settings for writing and checking questions."""
     judging: Judging = Judging()
     """Judge that decides whether passages entail answers."""
     embedder: Annotated[str, Option(input=True)] = Field(

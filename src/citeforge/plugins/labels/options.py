@@ -62,7 +62,7 @@ class LabelPlanOptions(JudgeOptions):
     correlation: float | None = Field(None, ge=0, le=1)
     """Correlation of the judge's values with people's, without a pilot (score --labels)."""
     design: Literal["random", "stratified"] = "random"
-    """Design of the draw: at random, or evenly over the judge's values; all equally likely."""
+    """Draw of answers: at random, or evenly over the judge's values; each is equally likely."""
     seed: int = Field(0, description="")
     """Seed of the draw."""
     out: Path | None = None

@@ -93,7 +93,7 @@ class Presentation(Part):
     links: dict[str, str] = Field(default_factory=dict)
     """Names to addresses (https://…), such as those of paper and code."""
     submit: str = ""
-    """Instructions to submit: an address (https://…), or a sentence."""
+    """Instructions for submitters: an address (https://…), or a sentence."""
 
     @field_validator("date", mode="before")
     @classmethod

@@ -92,7 +92,7 @@ class KalmaRecipe(Licensed):
     judging: Judging = Judging()
     """Judge that checks that a sentence says its fact."""
     checker: Annotated[str, Option(input=True)] = RULE
-    """Checker that a model's questions ask for their facts: `rule` (words of the relations),
+    """Check of whether a model's questions ask for their facts: `rule` (words of the relations),
     `openai:MODEL` or `replay:FILE`."""
     choices: Choices = Choices()
     """Settings of the evolution of questions."""

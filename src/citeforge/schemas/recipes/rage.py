@@ -204,7 +204,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
 
     @model_validator(mode="after")
     def _refuse_contradictions(self) -> Self:
-        """Refuse cosine limits with --candidates, half of the vector options, hidden mixtures."""
+        """Refuse options that exclude each other, and half of the vector options."""
         for name in ("max_score", "margin", "relative_margin"):
             if self.candidates is not None and getattr(self.mining, name) is not None:
                 flag = f"--{name.replace('_', '-')}"
