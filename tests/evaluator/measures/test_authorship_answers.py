@@ -69,10 +69,10 @@ def test_a_missing_answer_is_worth_nothing() -> None:
     assert (without.precision, without.distinct) == (0, 0)
     assert math.isnan(without.recall)
     assert math.isnan(without.em)
-    missing = rage.worst(frozenset({1}), {1: ["gold"]})
+    missing = rage.worst_values(frozenset({1}), {1: ["gold"]})
     assert missing == rage.AnswerValues(0, 0, 0, 0, 0, 0, 0)
-    assert math.isnan(rage.worst(frozenset(), {}).recall)
-    assert math.isnan(rage.worst(frozenset(), {}).short_em)
+    assert math.isnan(rage.worst_values(frozenset(), {}).recall)
+    assert math.isnan(rage.worst_values(frozenset(), {}).short_em)
 
 
 def answered(*pieces: tuple[str, float]) -> SubmissionLine:

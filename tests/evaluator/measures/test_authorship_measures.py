@@ -11,7 +11,7 @@ import citeforge as cf
 from citeforge.builders.authorship.labels import choose_label_sets
 from citeforge.builders.authorship.twins import build_twins
 from citeforge.evaluator.measures import authorship_tables as tables
-from citeforge.evaluator.measures.authorship import comparison
+from citeforge.evaluator.measures.authorship import find_bias_cells
 from citeforge.evaluator.measures.authorship_answers import measure_reference, measure_strict
 from citeforge.evaluator.report import TABLES
 from citeforge.evaluator.rows import named_rows
@@ -178,10 +178,10 @@ def test_cas_of_differing_and_of_mixed_cells(case: Case) -> None:
 
 def test_runs_with_equal_labels_are_refused() -> None:
     informed, cf = make_cells((("human", "llm"),), choose_label_sets([], [])[:1])[1:]
-    assert comparison([informed, cf]).omega == 1
+    assert find_bias_cells([informed, cf]).omega == 1
     broken = informed.model_copy(update={"other_told": "cf"})
     with pytest.raises(ValueError, match="relevant and other passages have equal labels"):
-        comparison([broken, cf])
+        find_bias_cells([broken, cf])
 
 
 def test_confidence_by_hand(case: Case) -> None:
@@ -204,7 +204,7 @@ def test_confidence_by_hand(case: Case) -> None:
     file = case.score_rows(rows)
     assert value(file, f"AC.relevant[{cell}]") == pytest.approx((0.9 + 0.6) / 2)
     assert value(file, f"AC.other[{cell}]") == pytest.approx(0.8 / 1)
-    assert tables.confidence([file]).rows[0][5:] == ("0.7500", "0.8000")
+    assert tables.confidence_table([file]).rows[0][5:] == ("0.7500", "0.8000")
 
 
 LINE = SubmissionLine("q", "")

@@ -57,7 +57,7 @@ _SPACED_MARK = re.compile(r" \[\d+")
 
 
 def alce_text(item: AnswerItem, inputs: Inputs) -> str:
-    """Get the text of an answer without citations, as ALCE's word measures read it."""
+    """Get an answer's text without citation marks, for ALCE's measures by words (such as ROUGE)."""
     if inputs.protocol == "reference":
         return reference_clean(reference_output(item.output))
     return without_markers(
@@ -90,8 +90,8 @@ def strict_items(item: AnswerItem, inputs: Inputs) -> list[ListItem]:
     return list_items(text, inputs.grammar.parse(text, len(item.passages)).markers)
 
 
-def options(tools: ScoringTools, protocol: str) -> str | None:
-    """Name the options, for the signature, that change scores of list answers."""
+def list_options(tools: ScoringTools, protocol: str) -> str | None:
+    """Name the option that changes scores of list answers, for score signatures; None if unset."""
     return "cot" if tools.options.cot else None
 
 
@@ -137,22 +137,22 @@ def reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
 
 
 def judged_citations(inputs: Inputs) -> JudgedAnswers:
-    """Judge the citations of every answer as ALCE does, in one round of questions."""
+    """Let the judge score every answer's citations (recall, precision) as ALCE defines them."""
     read = strict_claims if inputs.protocol == "strict" else reference_claims
     return judge_citations(inputs, read, with_title=True)
 
 
 def _several_cited(inputs: Inputs) -> Sample:
     """Compute the share of all statements that have several citations."""
-    sums = _sums(inputs)
+    sums = _zero_sums(inputs)
     for key, n, scores in inputs.once(judged_citations):
         sums[key] = scores.n_multiple, n
     return ratio_sample(sums)
 
 
 def _several_supported(inputs: Inputs) -> Sample:
-    """Compute the share of the statements with several citations that is supported."""
-    low, high = _sums(inputs), _sums(inputs)
+    """Compute which share of the statements with several citations is supported by them."""
+    low, high = _zero_sums(inputs), _zero_sums(inputs)
     for key, _, scores in inputs.once(judged_citations):
         low[key] = sum(holds.low for holds, _ in scores.several), scores.n_multiple
         high[key] = sum(holds.high for holds, _ in scores.several), scores.n_multiple
@@ -161,7 +161,7 @@ def _several_supported(inputs: Inputs) -> Sample:
 
 def _overcited(inputs: Inputs) -> Sample:
     """Compute which share of the statements that several citations support has a needless one."""
-    low, high = _sums(inputs), _sums(inputs)
+    low, high = _zero_sums(inputs), _zero_sums(inputs)
     rows = inputs.once(judged_citations)
     for run in range(len(inputs.runs)):
         several = [(at, *pair) for (r, at), _, s in rows if r == run for pair in s.several]
@@ -170,13 +170,13 @@ def _overcited(inputs: Inputs) -> Sample:
     return sample_between(ratio_sample, low, high)
 
 
-def _sums(inputs: Inputs) -> Floats:
-    """Make an array of zeros for what is above and below the line, (runs, queries, 2)."""
+def _zero_sums(inputs: Inputs) -> Floats:
+    """Make zeros for each answer's numerator and denominator, shape (runs, queries, 2)."""
     return np.zeros((*inputs.shape, 2))
 
 
 def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:
-    """Add statements with a needless citation to ``sums``, for a bound of their share.
+    """Add (needless citations, 1) of each supported statement to ``sums``, for a bound of a share.
 
     A statement that a failed judgement leaves open counts only where that moves the share.
     """
@@ -188,17 +188,17 @@ def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highes
             sums[row] += value, 1
 
 
-def _options(tools: ScoringTools, protocol: str) -> str | None:
-    """Name the options that change citation scores, for signatures; None if none does."""
+def _citation_options(tools: ScoringTools, protocol: str) -> str | None:
+    """Name the options that change citation scores, for score signatures; None if none is set."""
     if protocol == "strict":
-        return options(tools, protocol)
+        return list_options(tools, protocol)
     most = tools.options.at_most_citations
     return None if most == MOST_CITATIONS else f"at-most-{most}"
 
 
 _cited = partial(
     PassageMeasure, family="alce", needs="a judge", source=ALCE, uses=("judge", "segmenter"),
-    options=_options,
+    options=_citation_options,
 )  # fmt: skip
 _quality = partial(
     CitationQuality,

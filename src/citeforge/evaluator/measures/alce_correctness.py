@@ -15,7 +15,7 @@ from citeforge.evaluator.measures.alce_citations import (
     APPENDIX,
     alce_text,
     answer_part,
-    options,
+    list_options,
     strict_items,
 )
 from citeforge.evaluator.measures.columns import (
@@ -56,7 +56,7 @@ class AnsweredPairs:
 
 
 def compute_str_em(item: AnswerItem, inputs: Inputs) -> AnsweredPairs | None:
-    """Compute which qa_pairs one answer answers; None without qa_pairs.
+    """Compute which share of a query's sub-questions (qa_pairs) an answer answers, if it has any.
 
     A pair is answered if one of its normalised short answers is in the normalised text.
 
@@ -118,7 +118,7 @@ def _f1(p: float, r: float) -> float:
 
 
 def compute_rouge(inputs: Inputs) -> Sample:
-    """Compute ALCE's ROUGE-Lsum against the better ASQA long answer, or the answer of ELI5.
+    """Average ALCE's ROUGE-Lsum F against the best gold long answer (ASQA) or gold answer (ELI5).
 
     With a stemmer, in lower case, one sentence per line.
     """
@@ -150,7 +150,7 @@ def mauve_text(question: str, answer: str) -> str:
     return " ".join(words).rstrip(string.punctuation)
 
 
-def mauve(inputs: Inputs) -> Sample:
+def compute_mauve(inputs: Inputs) -> Sample:
     """Compute MAUVE against human answers: one number per run, without an interval.
 
     The human answer is ALCE's ``answer``, which ASQA has beside its long answers; else the first of
@@ -181,7 +181,7 @@ def mauve(inputs: Inputs) -> Sample:
 
 
 def token_f1(prediction: str, answer: str) -> float:
-    """Compute F1 of normalised tokens (SQuAD's); 1 if neither text has any."""
+    """Compute SQuAD's F1 of the normalised tokens of two texts; 1 if neither text has any."""
     a, b = normalise_answer(prediction).split(), normalise_answer(answer).split()
     if not a or not b:
         return float(a == b)
@@ -198,7 +198,7 @@ class QaScores:
     hit: bool
 
 
-def qa(inputs: Inputs) -> dict[Key, QaScores]:
+def qa_scores(inputs: Inputs) -> dict[Key, QaScores]:
     """Score each output by how well a QA model answers ASQA's sub-questions from it."""
     from citeforge.engines.models.extractive_qa import ExtractiveQa
 
@@ -228,7 +228,7 @@ def qa(inputs: Inputs) -> dict[Key, QaScores]:
     return rows
 
 
-def claim_recall(inputs: Inputs) -> Sample:
+def compute_claim_recall(inputs: Inputs) -> Sample:
     """Compute the share of a query's gold claims that its answer entails."""
     judge = get_judge(inputs.tools)
     pairs = {
@@ -246,7 +246,7 @@ def claim_recall(inputs: Inputs) -> Sample:
 _LISTED = values_by_answer(compute_qampari, _LISTS)
 _STRINGS = values_by_answer(compute_str_em, _PAIRS)
 _str = partial(PassageMeasure, family="alce", needs=_PAIRS, source=ALCE)
-_listed = partial(PassageMeasure, family="alce", needs=_LISTS, source=ALCE, options=options)
+_listed = partial(PassageMeasure, family="alce", needs=_LISTS, source=ALCE, options=list_options)
 _qa = partial(
     PassageMeasure, family="alce", needs="qa_pairs (ASQA), a QA model", source=APPENDIX,
     uses=("qa",), options=lambda tools, protocol: Path(tools.options.qa_model).name,
@@ -261,7 +261,7 @@ MEASURES = (
     ),
     count(
         "QAMPARI.NumPreds", "alce", "list items of the output", needs=_LISTS, source=ALCE,
-        compute=mean_of(_LISTED, lambda s: s.n_items), options=options, formula="list items",
+        compute=mean_of(_LISTED, lambda s: s.n_items), options=list_options, formula="list items",
     ),
     _str("ALCE.StrEM", definition="qa_pairs with a short answer in the output",
          compute=mean_of(_STRINGS, lambda s: s.share),
@@ -297,21 +297,21 @@ MEASURES = (
         formula='MAUVE of "question answer" texts against gold ones: 100 words, trailing '
         "punctuation cut, GPT-2-large", edge_cases="one number per run, no interval",
         needs="answers or long answers, mauve-text, gpt2-large", source=ALCE, uses=("mauve",),
-        compute=mauve, options=lambda tools, protocol: Path(tools.options.mauve_model).name,
+        compute=compute_mauve, options=lambda tools, protocol: Path(tools.options.mauve_model).name,
     ),
     _qa("QA-EM", definition="qa_pairs that a QA model answers exactly from the output",
-        compute=mean_of(qa, lambda s: s.exact),
+        compute=mean_of(qa_scores, lambda s: s.exact),
         formula="an extractive QA model reads the text: share of `qa_pairs` answered exactly "
         "(normalised)", edge_cases=_EXACT),
-    _qa("QA-F1", definition="token F1 of those answers", compute=mean_of(qa, lambda s: s.f1),
+    _qa("QA-F1", definition="token F1 of those answers", compute=mean_of(qa_scores, lambda s: s.f1),
         formula="mean best token F1 of its answers", edge_cases=_EXACT),
     _qa("QA-Hit", definition="outputs from which all qa_pairs are answered exactly",
-        compute=mean_of(qa, lambda s: s.hit),
+        compute=mean_of(qa_scores, lambda s: s.hit),
         formula="1 if all `qa_pairs` are answered exactly, else 0"),
     PassageMeasure(
         "ALCE.ClaimRec", "alce", "gold claims that the output entails",
         formula="share of the gold claims that the text entails",
-        needs="claims (ELI5), a judge", source=ALCE, uses=("judge",), compute=claim_recall,
+        needs="claims (ELI5), a judge", source=ALCE, uses=("judge",), compute=compute_claim_recall,
         unlabelled="it asks whether gold claims follow from the answer, and labels are of what the "
         "answer states",
     ),

@@ -78,7 +78,7 @@ def _split_lines(text: str) -> Iterator[str]:
         elif number in layout.headers or (_is_introduction(line) and n_full > 1):
             yield _MARK * line.count(_MARK)
         else:
-            yield from _split_line(line, layout.answer_label(number))
+            yield from _split_line(line, layout.label_length(number))
 
 
 def _is_introduction(line: str) -> bool:

@@ -65,7 +65,7 @@ def mark_numbers(text: str) -> list[int]:
 
 
 def split_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
-    """Split an answer into statements with citations, as the protocol reads them."""
+    """Split an answer into statements with citations, by the rules of the scoring protocol."""
     read = strict_claims if inputs.protocol == "strict" else _reference_claims
     return read(item, inputs)
 
@@ -95,7 +95,7 @@ def _reference_statements(item: AnswerItem, inputs: Inputs) -> list[tuple[str, l
 
 
 def _reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
-    """Make claims of up to twenty statements with up to seven distinct citations each.
+    """Make claims of an answer's first 20 statements, with up to 7 distinct citations each.
 
     Citations are cut before the range check; ``[0]`` is the last passage. A statement with a
     citation out of range is marked as skipped: NLI skips it, AutoAIS looks at its other citations.
@@ -142,7 +142,7 @@ def air_output(output: str) -> str:
 
 
 def air_text(item: AnswerItem, inputs: Inputs) -> str:
-    """Get an answer without citations, as Attributed-IR's correctness measures read it.
+    """Get an answer's text without citation marks, for Attributed-IR's measures of correctness.
 
     Closed-book outputs (no passages) keep their brackets.
     """
@@ -169,8 +169,8 @@ class BestCitations:
     over_cited: Value
 
 
-def auto_ais(inputs: Inputs, of_shown: bool) -> dict[Key, BestCitations]:
-    """Ask the judge whether a cited passage, or any one shown, entails each statement.
+def judge_passages(inputs: Inputs, of_shown: bool) -> dict[Key, BestCitations]:
+    """Compute each answer's share of statements that a cited, or any shown, passage entails.
 
     All shown passages take many more questions to the judge.
     """
@@ -178,7 +178,7 @@ def auto_ais(inputs: Inputs, of_shown: bool) -> dict[Key, BestCitations]:
     judge = get_judge(inputs.tools)
 
     def pairs(item: AnswerItem, claim: Claim) -> Iterable[Pair]:
-        """Pair a claim with each passage that it is compared with."""
+        """Pair a claim with each passage that it cites, or that was shown, for the judge."""
         looked_at = range(len(item.passages)) if of_shown else claim.cited
         return (Pair(item.passages[at].text, claim.text) for at in looked_at)
 
@@ -196,11 +196,11 @@ def auto_ais(inputs: Inputs, of_shown: bool) -> dict[Key, BestCitations]:
     return values
 
 
-_OF_CITED, _OF_SHOWN = (partial(auto_ais, of_shown=of_shown) for of_shown in (False, True))
+_OF_CITED, _OF_SHOWN = (partial(judge_passages, of_shown=of_shown) for of_shown in (False, True))
 
 
 def judged_citations(inputs: Inputs) -> JudgedAnswers:
-    """Judge the citations of every answer as Attributed-IR does, in one round of questions."""
+    """Let the judge score every answer's citations (recall, precision) as Attributed-IR does."""
     return judge_citations(inputs.once(with_passages), split_claims, with_title=False)
 
 
@@ -229,7 +229,7 @@ class Overlap:
 
 
 def compute_overlap(item: AnswerItem, inputs: Inputs) -> Overlap | None:
-    """Compare the passages that an answer cites with those that the gold answer cites.
+    """Compute precision and recall of an answer's cited passages against the gold answer's.
 
     Without gold or generated citations it is 0; ``reference``: None, which leaves the query out,
     where the gold answer is the empty string.
@@ -253,7 +253,7 @@ def compute_overlap(item: AnswerItem, inputs: Inputs) -> Overlap | None:
 
 
 def _reference_ids(item: AnswerItem) -> set[str]:
-    """Get the ids that the published code counts as cited: first passage for [1], last for [0].
+    """Get the ids of passages that Attributed-IR's code counts as cited: by [1] and [0] alone.
 
     It compares a marker with 1 instead of the number of passages.
     """
@@ -261,8 +261,8 @@ def _reference_ids(item: AnswerItem) -> set[str]:
     return {item.passages[n - 1].id for n in numbers} if item.passages else set()
 
 
-def overlaps(inputs: Inputs) -> dict[Key, Overlap]:
-    """Compare the passages that every answer cites with those of the gold answers."""
+def compute_overlaps(inputs: Inputs) -> dict[Key, Overlap]:
+    """Compute precision and recall of every answer's cited passages against the gold answer's."""
     inputs = inputs.once(with_passages)
     if not any(g.citations for gold in inputs.benchmark.gold_rows for g in gold.answers):
         raise CannotError("needs gold answers with citations", code="no-gold")
@@ -319,13 +319,13 @@ MEASURES = (
          compute=citation_f1(judged_citations),
          citation_quality=_quality("both", _TEXTS)),
     _overlap("Overlap.P", definition="cited passages that the gold answer cites",
-             compute=mean_of(overlaps, lambda both: both.precision),
+             compute=mean_of(compute_overlaps, lambda both: both.precision),
              formula="passages cited by answer and gold answer ÷ passages cited by the answer",
              edge_cases="no citation on either side: 0. `strict`: out-of-range citations are in "
              "the denominator",
              citation_quality=_overlap_quality("precision")),
     _overlap("Overlap.R", definition="passages of the gold answer that are cited",
-             compute=mean_of(overlaps, lambda both: both.recall),
+             compute=mean_of(compute_overlaps, lambda both: both.recall),
              formula="the same ÷ passages cited by the gold answer",
              edge_cases="as above. `reference`: queries with empty gold answers are left out",
              citation_quality=_overlap_quality("recall")),

@@ -29,7 +29,7 @@ _PARTS = {"P": "precision", "R": "recall", "F": "F"}
 
 
 def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem, list[str]]]:
-    """Yield (run, item, gold texts) of answers whose query has gold answers, markers removed.
+    """Yield (run, answer, gold texts without citation marks) of queries that have gold answers.
 
     Args:
         inputs: the answers.
@@ -39,8 +39,8 @@ def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem
         CannotError: no query has any.
     """
 
-    def plain(text: str) -> str:
-        """Remove the citation marks from a gold answer, as the protocol reads them."""
+    def remove_marks(text: str) -> str:
+        """Remove the citation marks from a gold answer, by the rules of the scoring protocol."""
         if inputs.protocol == "reference":
             return without_reference_marks(text)
         return without_markers(text, inputs.grammar.parse(text, 1 << 30).markers)
@@ -51,13 +51,13 @@ def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem
         answers = gold.answers if not single else [] if gold.single is None else [gold.single]
         if answers:
             has_gold = True
-            yield run, item, [plain(g.text or "") for g in answers]
+            yield run, item, [remove_marks(g.text or "") for g in answers]
     if not has_gold:
         raise CannotError("needs gold answers", code="no-gold")
 
 
 def bleu_statistics(output: str, references: Sequence[str], bleu: Any) -> list[int]:
-    """Compute sacreBLEU's sufficient statistics of one answer.
+    """Count the lengths and n-grams from which sacreBLEU computes BLEU, of one answer.
 
     These are hypothesis and reference length, then correct and total n-grams for n = 1 to 4. The
     reference length is that of the **shortest** reference (docs/definitions.md#attributed_ir).
@@ -67,8 +67,8 @@ def bleu_statistics(output: str, references: Sequence[str], bleu: Any) -> list[i
     return [stats[0], shortest, *stats[2:]]
 
 
-def bleu(inputs: Inputs, single: bool) -> Sample:
-    """Compute corpus BLEU against all gold answers, or the single one."""
+def compute_bleu(inputs: Inputs, single: bool) -> Sample:
+    """Compute corpus BLEU of the answers against all gold answers of a query, or a single one."""
     try:
         from sacrebleu.metrics.bleu import BLEU
     except ImportError as error:
@@ -96,8 +96,8 @@ def _corpus_bleu(sums: Floats) -> Floats:
     return values
 
 
-def rouge(inputs: Inputs, single: bool) -> dict[Key, PartScores]:
-    """Compute ROUGE-Lsum P, R and F against the best gold answer, or the single one."""
+def compute_rouge(inputs: Inputs, single: bool) -> dict[Key, PartScores]:
+    """Compute each answer's ROUGE-Lsum P, R and F against its best, or a single, gold answer."""
     scorer = rouge_scorer(stemmer=False)
     return {
         (run, item.row): rouge_lsum(air_text(item, inputs), texts, scorer)
@@ -105,8 +105,8 @@ def rouge(inputs: Inputs, single: bool) -> dict[Key, PartScores]:
     }
 
 
-def bertscore(inputs: Inputs, single: bool) -> dict[Key, PartScores]:
-    """Compute BERTScore P, R and F against the gold answer with the best F, or the single one.
+def compute_bertscore(inputs: Inputs, single: bool) -> dict[Key, PartScores]:
+    """Compute each answer's BERTScore P, R and F against its best (by F), or a single, gold answer.
 
     See docs/definitions.md#attributed_ir.
     """
@@ -125,7 +125,7 @@ def bertscore(inputs: Inputs, single: bool) -> dict[Key, PartScores]:
 
 
 def _bert_model(tools: ScoringTools, protocol: str) -> str:
-    """Name the model and layer of BERTScore, for the signature."""
+    """Name the model and layer of BERTScore, for score signatures."""
     model, layer = tools.options.bertscore
     return f"{Path(model).name}/layer{layer}"
 
@@ -146,7 +146,7 @@ def _declare_parts(
     one: _Words,
     **more: Any,
 ) -> Iterator[Measure]:
-    """Declare P, R and F against the best gold answer and, with ``@1gold``, the single one.
+    """Declare measures of P, R and F against the best gold answer and (``@1gold``) a single one.
 
     Args:
         base: what their names begin with.
@@ -183,15 +183,15 @@ MEASURES = (
         "*shortest* gold answer",
         edge_cases="no four-gram in common: 0. Values by query are BLEU of that answer alone, so "
         "their mean is another number",
-        compute=partial(bleu, single=False), parameters={"references": "all"},
+        compute=partial(compute_bleu, single=False), parameters={"references": "all"},
     ),
     _bleu(
         "BLEU@1gold", definition="the same against one gold answer",
         formula="the same against one gold answer",
-        compute=partial(bleu, single=True), parameters={"references": "1gold"},
+        compute=partial(compute_bleu, single=True), parameters={"references": "1gold"},
     ),
     *_declare_parts(
-        "ROUGE-Lsum", rouge,
+        "ROUGE-Lsum", compute_rouge,
         _Words("ROUGE-Lsum {} of the best gold answer",
                "ROUGE-Lsum without stemmer, of the gold answer with the best F", "no overlap: 0"),
         _Words("ROUGE-Lsum {} of the one gold answer, plain mean",
@@ -200,7 +200,7 @@ MEASURES = (
         needs="gold answers, rouge-score",
     ),
     *_declare_parts(
-        "BERTScore", bertscore,
+        "BERTScore", compute_bertscore,
         _Words("BERTScore {}, gold answer with the best F",
                "BERTScore of the gold answer with the best F: roberta-large, layer 17, no idf, no "
                "rescaling", "an empty text: 0, never sent to the model"),

@@ -90,7 +90,7 @@ class Cells:
     has_gold: bool
 
     def column(self, cell: str, column: Column) -> Floats:
-        """Get a value of all answers in a cell, (runs, queries); one mean run where runs differ."""
+        """Get one column of a cell, (runs, queries); averaged to one run if cells' runs differ."""
         values = column(self.columns[cell])
         # Only where all cells were run alike can runs be paired.
         return values if self.are_paired else mean_of_runs(values)[None]
@@ -112,8 +112,8 @@ class OriginComparison:
     omega: int
 
 
-def comparison(cells: list[Cell]) -> OriginComparison:
-    """Find the two cells whose difference is the bias CAB, for one label set and origins.
+def find_bias_cells(cells: list[Cell]) -> OriginComparison:
+    """Choose the two experimental conditions (cells) whose difference is the attribution bias CAB.
 
     Informed minus counterfactual (equation 2); in mixed mode, informed/cf minus cf/informed
     (equation 5).
@@ -191,12 +191,12 @@ def design_results(cells: Cells, measures: Sequence[CellMeasure]) -> Results:
 
 
 def _compared_cells(design: Design) -> Iterator[tuple[OriginComparison, str]]:
-    """Yield two cells of equal origins and the place of their difference, for all label sets."""
+    """Yield (pair of cells to compare, name of their difference) for all origins and label sets."""
     for origins in dict.fromkeys(c.origins for c in design.cells):
         group = [c for c in design.cells if c.origins == origins]
         vanilla = next(c for c in group if c.labels is None)
         for labels in design.label_sets:
-            pair = comparison([c for c in group if c.labels == labels.name])
+            pair = find_bias_cells([c for c in group if c.labels == labels.name])
             # Both labelled runs of a mixed cell are compared with vanilla, else the informed one.
             for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
                 yield OriginComparison(cell, vanilla, 0), cell.context
@@ -204,11 +204,11 @@ def _compared_cells(design: Design) -> Iterator[tuple[OriginComparison, str]]:
 
 
 def mean_in_cell(column: Column) -> Callable[[Cells, str], Sample]:
-    """Make the function that averages a value over the queries of one cell."""
+    """Return a function that averages one column of values over the queries of one cell."""
     return lambda cells, cell: mean_sample(cells.column(cell, column))
 
 
-def _em(cells: Cells, cell: str) -> Sample:
+def _mean_em(cells: Cells, cell: str) -> Sample:
     """Average exact match over the queries of one cell."""
     if not cells.has_gold:
         raise CannotError("no gold short answers", code="no-gold")
@@ -216,16 +216,16 @@ def _em(cells: Cells, cell: str) -> Sample:
 
 
 def _confidence_in_relevant(cells: Cells, cell: str) -> Sample:
-    """Average the probability of citation tokens of relevant passages, tested against others."""
+    """Average the probability of tokens that cite relevant passages; t-test it against others."""
     relevant = _confidence(cells, cell, _RELEVANT_TOKENS)
-    totals = [_sums(cells, cell, of).sum(axis=0) for of in (_RELEVANT_TOKENS, _OTHER_TOKENS)]
+    totals = [_sum_tokens(cells, cell, of).sum(axis=0) for of in (_RELEVANT_TOKENS, _OTHER_TOKENS)]
     first, second = (ratio(t[..., 0], t[..., 1]) for t in totals)
     difference = first - second
     return replace(relevant, p_t=paired_t(difference[~np.isnan(difference)]))
 
 
 def _confidence_in_others(cells: Cells, cell: str) -> Sample:
-    """Average the probability of citation tokens of passages that are not relevant."""
+    """Average the probability of tokens that cite passages which are not relevant."""
     return _confidence(cells, cell, _OTHER_TOKENS)
 
 
@@ -241,18 +241,18 @@ def _confidence(cells: Cells, cell: str, tokens: Tokens) -> Sample:
     Raises:
         CannotError: there are no such tokens.
     """
-    sums = _sums(cells, cell, tokens)
+    sums = _sum_tokens(cells, cell, tokens)
     if not sums[..., 1].any():
         raise CannotError("no logprobs of such citations", code="missing-field")
     return ratio_sample(sums)
 
 
-def _sums(cells: Cells, cell: str, tokens: Tokens) -> Floats:
+def _sum_tokens(cells: Cells, cell: str, tokens: Tokens) -> Floats:
     """Sum and count the probabilities of citation tokens, shape (runs, queries, 2)."""
     return np.nan_to_num(np.stack([cells.column(cell, one) for one in tokens], axis=-1))
 
 
-def sensitivity(cells: Cells, pair: OriginComparison, column: Column) -> Sample:
+def compute_sensitivity(cells: Cells, pair: OriginComparison, column: Column) -> Sample:
     """Compute the attribution sensitivity (CAS): by how much labels change values, up or down.
 
     It is no difference of two systems, and has no p: without labels it is above 0, too.
@@ -262,7 +262,7 @@ def sensitivity(cells: Cells, pair: OriginComparison, column: Column) -> Sample:
 
 
 def sensitivity_over_placebo(cells: Cells, pair: OriginComparison, column: Column) -> Sample | None:
-    """Compute how much more labels change a value than the placebo's; None without a placebo."""
+    """Compute how much more labels change a value than placebo labels do; None without placebo."""
     placebo = _placebo_cell(cells.design, pair.first)
     if placebo is None:
         return None
@@ -271,14 +271,14 @@ def sensitivity_over_placebo(cells: Cells, pair: OriginComparison, column: Colum
     return _tested_mean(change, _table_of("CAS over the placebo's", pair))
 
 
-def bias(cells: Cells, pair: OriginComparison, column: Column) -> Sample:
-    """Compute the attribution bias (CAB): how much higher values are if labels favour humans."""
+def compute_bias(cells: Cells, pair: OriginComparison, column: Column) -> Sample:
+    """Compute attribution bias (CAB): gain of a value if relevant passages are labelled human."""
     first, second = _values_in(cells, column, pair.first, pair.second)
     return _tested_mean(pair.omega * (first - second), _table_of("CAB", pair))
 
 
 def _values_in(cells: Cells, column: Column, *used: Cell) -> list[Floats]:
-    """Get a value of all answers in some cells.
+    """Get one column of values of all answers in each of the given cells (conditions).
 
     Raises:
         CannotError: one of them has no answers.
@@ -289,18 +289,18 @@ def _values_in(cells: Cells, column: Column, *used: Cell) -> list[Floats]:
 
 
 def _tested_mean(change: Floats, table: str) -> Sample:
-    """Average changes over queries, with a paired t-test of their being 0."""
+    """Average differences over queries, with the p-value of a paired t-test against 0."""
     p = paired_t(change[:, ~np.isnan(change).any(axis=0)].mean(axis=0))
     return replace(mean_sample(change), p_t=p, table=table)
 
 
 def _table_of(table: str, pair: OriginComparison) -> str:
-    """Name the table whose p are adjusted together; cells of the placebo, a control, have one."""
+    """Name the table whose p-values are adjusted together; placebo labels have their own tables."""
     return f"{table} of the placebo" if pair.first.labels == PLACEBO else table
 
 
 def _placebo_cell(design: Design, cell: Cell) -> Cell | None:
-    """Find the placebo cell of the same origins and mode; None for a placebo, or without one."""
+    """Find the cell that differs from a cell only by its placebo labels; None if there is none."""
     place = PLACEBO, cell.origins, cell.mode
     alike = (c for c in design.cells if (c.labels, c.origins, c.mode) == place)
     return None if cell.labels == PLACEBO else next(alike, None)
@@ -320,7 +320,7 @@ MEASURES = (
     _of_cell("Auth.R", definition="cited among the relevant passages, per cell",
              compute=mean_in_cell(_SHARES["R"]), formula=_AS_RAGE),
     _of_cell(
-        "Auth.EM", definition="some gold answer is part of the output, per cell", compute=_em,
+        "Auth.EM", definition="some gold answer is part of the output, per cell", compute=_mean_em,
         formula="1 if a gold answer is part of the text, else 0. Both in lower case, without what "
         "is neither word character nor white space; articles stay",
         scale=1, needs="gold short answers",
@@ -346,7 +346,7 @@ MEASURES = (
         _of_difference(
             f"CAS.{m}", definition=f"mean |{m} with labels − {m} of vanilla|: sensitivity",
             formula="`mean |M with labels − M of vanilla|` for M = Auth.P, Auth.R",
-            source=f"{_PAPER}, equation 1", compute=partial(sensitivity, column=column),
+            source=f"{_PAPER}, equation 1", compute=partial(compute_sensitivity, column=column),
             higher_is_better=None,
         )
         for m, column in _SHARES.items()
@@ -371,7 +371,7 @@ MEASURES = (
             formula="`ω · mean (M of the first cell − M of the second)`; above 0: towards human "
             "authorship",
             low=-1, source=f"{_PAPER}, equations 2, 3 and 5", higher_is_better=None,
-            compute=partial(bias, column=column), is_bias=True,
+            compute=partial(compute_bias, column=column), is_bias=True,
         )
         for m, column in _SHARES.items()
     ),

@@ -90,7 +90,7 @@ def measure_strict(
     relevant: frozenset[int],
     gold: Sequence[str],
 ) -> Values:
-    """Measure an answer by our definitions: citations out of range are wrong, markers are no text.
+    """Score an answer by the protocol ``strict``: citations of passages not shown are wrong.
 
     Args:
         answer: line of the submission.
@@ -192,7 +192,7 @@ def _strict_positions(
 
 
 def _match_numbers(tokens: Sequence[str], numbers: Sequence[str]) -> list[int | None]:
-    """Find, by its digits, the written number that each token of a mark is a part of."""
+    """Find the citation number in a mark that each of its tokens is a part of; None if unclear."""
     if "".join(tokens) == "".join(numbers):
         # Digit by digit: which number each one stands in.
         owners = [read_number(number) for number in numbers for _ in number]
@@ -231,7 +231,7 @@ class CellScores:
         self._kept = NumberColumns(len(gold), len(fields(CellColumns)))
 
     def add(self, row: int, answer: SubmissionLine) -> Values:
-        """Compute, keep and return the values of an answer to the query in a row."""
+        """Score an answer to the query in row ``row`` of the benchmark; store and return scores."""
         values = self._measure(
             answer, self._grammar, self._sizes[row], self._relevant[row], self._gold[row]
         )
@@ -244,12 +244,12 @@ class CellScores:
 
     @property
     def runs(self) -> list[int]:
-        """Numbers of the runs, in order."""
+        """Numbers of the runs with answers, in ascending order."""
         return self._kept.runs
 
     @cached_property
     def columns(self) -> CellColumns:
-        """Get the scores of all answers to a cell as arrays, one array for each score."""
+        """Scores of all answers in this cell, one array (runs, queries) for each score."""
         return CellColumns(*self._kept.arrays())
 
 

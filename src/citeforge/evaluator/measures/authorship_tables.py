@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from citeforge.engines.report_table import Table
-from citeforge.evaluator.measures.authorship import comparison
+from citeforge.evaluator.measures.authorship import find_bias_cells
 from citeforge.evaluator.statistics.estimates import column
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.schemas.authorship import AUTHORS, PLACEBO, Cell, Design
@@ -22,7 +22,7 @@ _Texts = Callable[[ScoreFile, Cell, _Entries], Sequence[str]]
 _MODE_NAMES = {"informed": "Informed", "cf": "CF-informed", None: "Vanilla"}
 
 
-def _scores(file: ScoreFile) -> dict[str, MeasureScore]:
+def _scores_by_name(file: ScoreFile) -> dict[str, MeasureScore]:
     """Map measure names of a score file to their scores."""
     return {m.name: m for m in file.measures}
 
@@ -39,7 +39,7 @@ def tables(files: Sequence[ScoreFile]) -> list[Table]:
         sensitivity,
         lambda f: quality_table(f, mixed=False),
         lambda f: quality_table(f, mixed=True),
-        confidence,
+        confidence_table,
         cited_table,
     )
     return [t for t in (make(files) for make in makers) if t.rows]
@@ -52,7 +52,7 @@ def _design(file: ScoreFile) -> Design:
 
 
 def _places(design: Design) -> Iterator[tuple[Cell, str, list[Cell]]]:
-    """Yield (vanilla cell, label set, labelled cells) for each pair of origins and label set."""
+    """Yield (cell without labels, label set, its cells) for each pair of origins and label set."""
     for vanilla in (c for c in design.cells if c.labels is None):
         for labels in design.label_sets:
             here = [
@@ -75,7 +75,7 @@ def _estimate(score: MeasureScore | None, signed: bool = False) -> str:
 
 
 def _p(score: MeasureScore | None) -> str:
-    """Format the adjusted p-value of a score."""
+    """Format the p-value of a score, adjusted where that was done; a dash if it has none."""
     if score is None or score.p_t is None:
         return "–"
     p = score.p_t if score.p_holm is None else score.p_holm
@@ -94,7 +94,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
     """Make the table of attribution bias (CAB) per origins and label set (tables 3, 6, 8)."""
 
     def places(design: Design) -> Iterator[_Place]:
-        """List the rows of the table with the names of their measures."""
+        """Yield (cell, label set, names of the measures) for each row of the CAB table."""
         for vanilla, labels, _ in _places(design):
             if labels != PLACEBO:
                 sets = (labels, PLACEBO)
@@ -124,11 +124,11 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
     """Make the table of sensitivity to author labels (CAS), a row per cell (tables 2, 5, 7)."""
 
     def places(design: Design) -> Iterator[_Place]:
-        """List the rows of the table with the names of their measures."""
+        """Yield (cell, label set, names of the measures) for each row of the CAS table."""
         for vanilla, labels, cells in _places(design):
             if labels == PLACEBO and len(design.label_sets) > 1:
                 continue  # it is beside the others
-            pair = comparison(cells)
+            pair = find_bias_cells(cells)
             for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
                 own, other = (f"{cell.origins}_{s}_{cell.mode}" for s in (labels, PLACEBO))
                 yield cell, labels, [
@@ -159,7 +159,7 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
 
 
 def by_system(table: Table) -> Iterator[Table]:
-    """Split a table of cells into one per system and label set, titled by both."""
+    """Split a table into one table per system and label set, each titled by both."""
     for system, labels in dict.fromkeys((row[0], row[1]) for row in table.rows):
         rows = [row[2:] for row in table.rows if (row[0], row[1]) == (system, labels)]
         yield replace(table, head=table.head[2:], rows=rows, left=table.left - 2,
@@ -197,7 +197,7 @@ def _table_rows(
     """
 
     def places(design: Design) -> Iterator[_Place]:
-        """List the rows of the table with the names of their measures."""
+        """Yield (cell, label set, names of the measures) for each row, ordered by origins."""
         origins = [c.origins for c in design.cells]
         for cell in sorted(filter(keep, design.cells), key=lambda c: origins.index(c.origins)):
             yield cell, cell.labels, [f"{m}[{cell.context}]" for m in measures]
@@ -211,12 +211,12 @@ def _rows(
     texts: _Texts,
     n_own: int | None = None,
 ) -> list[tuple[str, ...]]:
-    """Make a row per file and cell with a score among its first ``n_own`` names, or among all."""
+    """Make a row for each file and cell that has a score of the first ``n_own`` (or all) names."""
     return [
         (file.system, labels or "–", AUTHORS[cell.relevant_origin], AUTHORS[cell.other_origin],
          *texts(file, cell, entries))
         for file in files
-        for scores in [_scores(file)]
+        for scores in [_scores_by_name(file)]
         for cell, labels, names in places(_design(file))
         if any((entries := [scores.get(n) for n in names])[:n_own])
     ]  # fmt: skip
@@ -258,7 +258,7 @@ def _beats_rivals(file: ScoreFile, cell: Cell, measure: str) -> bool:
     Rivals are both others of its origins and label set; in mixed mode, where relevant and other
     passages carry unlike labels, the mode with these labels exchanged (the paper's table 4).
     """
-    design, scores = _design(file), _scores(file)
+    design, scores = _design(file), _scores_by_name(file)
     if cell.mixed:
         if cell.labels is None or cell.side(True) == cell.side(False):
             return False
@@ -291,7 +291,7 @@ def _is_better(mine: MeasureScore, other: MeasureScore) -> bool:
     return bool(len(change) and change.mean() > 0 and paired_t(change) < 0.05)
 
 
-def confidence(files: Sequence[ScoreFile]) -> Table:
+def confidence_table(files: Sequence[ScoreFile]) -> Table:
     """Make the table of attribution confidence of relevant and other passages (table 10)."""
 
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
@@ -310,7 +310,7 @@ def confidence(files: Sequence[ScoreFile]) -> Table:
 
 
 def cited_table(files: Sequence[ScoreFile]) -> Table:
-    """Make the table of numbers of cited passages (tables 12 and 13)."""
+    """Make the table of how many passages answers cite (the paper's tables 12 and 13)."""
     return _table(
         "Cited passages",
         "Distinct passages cited, mean over queries.",
@@ -322,7 +322,7 @@ def cited_table(files: Sequence[ScoreFile]) -> Table:
 
 
 def signature_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """List the signatures of score files, in one line where only measure or cell differ."""
+    """List the score signatures of files; those that differ only in measure or cell are joined."""
     signatures = (entry.signature for file in files for entry in file.measures)
     return joined_signatures(re.sub(r"\|ctx:[^|]*", "|ctx:CELL", s) for s in signatures)
 

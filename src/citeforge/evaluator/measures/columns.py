@@ -36,13 +36,13 @@ class Value:
 
     @staticmethod
     def mean(values: "Sequence[Value]") -> "Value":
-        """Average values (of decisions: the share that hold); 0 without any."""
+        """Average values, bound by bound (decisions: the share that hold); 0 if there are none."""
         n = len(values) or 1
         return Value(sum(v.low for v in values) / n, sum(v.high for v in values) / n)
 
     @staticmethod
     def best(values: "Iterable[Value]") -> "Value":
-        """Get the highest of some values; 0 without any."""
+        """Take the highest lower and the highest upper bound of the values; 0 if there are none."""
         pairs = [(v.low, v.high) for v in values] or [(0.0, 0.0)]
         return Value(*map(max, zip(*pairs, strict=True)))
 
@@ -99,12 +99,12 @@ def extreme_mean(sure: Sequence[float], maybe: Sequence[float], highest: bool) -
 
 
 def mean_of_defined(inputs: Inputs, rows: Rows) -> Sample:
-    """Average values over the queries that have one."""
+    """Average values, given by (run, query row), over the queries that have one."""
     return mean_sample(inputs.column(rows))
 
 
 def average(inputs: Inputs, values: Mapping[Key, Value]) -> Sample:
-    """Average values between bounds over the queries that have one, with the mean's upper bound."""
+    """Average values between bounds over the queries that have one; give the mean's bounds."""
     low = inputs.column({k: v.low for k, v in values.items()})
     high = inputs.column({k: v.high for k, v in values.items()})
     return sample_between(mean_sample, low, high)
@@ -113,7 +113,7 @@ def average(inputs: Inputs, values: Mapping[Key, Value]) -> Sample:
 def values_by_answer(
     value: Callable[[AnswerItem, Inputs], T | None], needs: str = ""
 ) -> Callable[[Inputs], dict[Key, T]]:
-    """Make the function that computes the value of every answer that has one.
+    """Return a function that computes ``value`` for every answer for which it is defined.
 
     Args:
         value: an answer to its value, or several; None where they are not defined.
@@ -121,7 +121,7 @@ def values_by_answer(
     """
 
     def compute(inputs: Inputs) -> dict[Key, T]:
-        """Compute the value of every answer, by run and row of the query."""
+        """Map (run, query row) to the value of each answer that has one."""
         values = {
             (run, item.row): one
             for run, item in inputs.items()
@@ -135,7 +135,7 @@ def values_by_answer(
 
 
 def mean_of(values: Callable[[Inputs], Mapping[Key, T]], number: Callable[[T], float]) -> Compute:
-    """Make the function that averages over queries one number of what measures share by answer.
+    """Return a measure's function, which averages one number of each answer's shared result.
 
     Args:
         values: answers to what the measures share, by run and row of the query.
@@ -143,7 +143,7 @@ def mean_of(values: Callable[[Inputs], Mapping[Key, T]], number: Callable[[T], f
     """
 
     def compute(inputs: Inputs) -> Sample:
-        """Get this measure's number for every answer, and average over queries."""
+        """Take one number from each answer's shared result, and average over queries."""
         shared = inputs.once(values)
         return mean_of_defined(inputs, {key: float(number(one)) for key, one in shared.items()})
 
@@ -153,7 +153,7 @@ def mean_of(values: Callable[[Inputs], Mapping[Key, T]], number: Callable[[T], f
 def bounded_mean_of(
     values: Callable[[Inputs], Mapping[Key, T]], value: Callable[[T], Value]
 ) -> Compute:
-    """Make the function of :func:`mean_of` for values between bounds.
+    """Return a measure's function as :func:`mean_of` does, for values between bounds.
 
     Args:
         values: answers to what the measures share, by run and row of the query.
@@ -161,14 +161,14 @@ def bounded_mean_of(
     """
 
     def compute(inputs: Inputs) -> Sample:
-        """Get this measure's value for every answer, and average over queries."""
+        """Take one bounded value from each answer's shared result, and average over queries."""
         return average(inputs, {key: value(one) for key, one in inputs.once(values).items()})
 
     return compute
 
 
 def per_answer(value: Callable[[AnswerItem], float | None], missing: float | None) -> Compute:
-    """Make the function that averages one number of each answer over queries.
+    """Return a measure's function, which averages a number computed from each answer.
 
     Args:
         value: an answer with its query, passages and gold to its raw value; None where the measure
@@ -178,7 +178,7 @@ def per_answer(value: Callable[[AnswerItem], float | None], missing: float | Non
     """
 
     def or_missing(item: AnswerItem, inputs: Inputs) -> float | None:
-        """Compute the value of an answer; the fixed one if the answer is missing."""
+        """Compute the value of an answer; return ``missing`` instead if the answer is missing."""
         number = value(item)
         return number if number is None or missing is None or not item.is_missing else missing
 

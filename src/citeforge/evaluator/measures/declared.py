@@ -40,7 +40,7 @@ class CitationQuality:
     reference: str = ""
 
     def why(self, protocol: str) -> str:
-        """Explain what sets this definition apart under a protocol."""
+        """Explain how this definition of citation quality differs from others, under a protocol."""
         return f"{self.apart} {self.reference if protocol == 'reference' else ''}".strip()
 
 
@@ -145,11 +145,11 @@ class CutoffForm:
     listed: tuple[int, ...]
 
     def measures(self) -> list[Measure]:
-        """Declare the measures with the cutoffs that are listed."""
+        """Make the measures with the usual cutoffs, such as ``nDCG@5`` and ``nDCG@10``."""
         return list(map(self.make, self.listed))
 
     def parse(self, name: str) -> Measure | None:
-        """Declare the measure of a name such as ``nDCG@7``; None for names of another form.
+        """Make the measure that a name such as ``nDCG@7`` asks for; None if its base is another.
 
         Raises:
             UsageError: no such number is possible.

@@ -76,7 +76,7 @@ def quotations(text: str, span: CitedSpan) -> Iterator[tuple[int, int]]:
 
 
 def _offsets_in_output(output: str, statement: Statement) -> list[int]:
-    """Map each character of a statement to its offset in the output; empty if unclear."""
+    """Map each character of a statement to its offset in the output; empty if they do not match."""
     places: list[int] = []
     text = statement.text
     for i in (i for start, end in statement.spans for i in range(start, end)):

@@ -44,7 +44,7 @@ class Claim:
 
 
 def require_passages(inputs: Inputs) -> None:
-    """Refuse to measure the citations of systems that were shown no passage at all.
+    """Raise an error if no answer was shown any passage, so that citations cannot be judged.
 
     Raises:
         CannotError: no answer has a passage.
@@ -138,7 +138,7 @@ class CitationJudging:
         self._as_air = not strict and not with_title
 
     def score(self, answers: list[tuple[AnswerItem, list[Claim]]]) -> list[CitationScores]:
-        """Judge the claims of every answer; return their scores in order."""
+        """Judge the citations of all answers; return the citation scores of each, in order."""
         self.judge.ask(
             self._pair(item, claim.cited, claim)
             for item, claims in answers
@@ -175,14 +175,14 @@ class CitationJudging:
         return self._ask(item, claim.cited, claim)
 
     def _without(self, claim: Claim, place: int) -> tuple[int, ...]:
-        """List the citations of a claim without the one at a place."""
+        """List the cited passages of a claim without the one at index ``place``."""
         if self._as_alce:
             # Of a repeated citation the first occurrence goes, as a list's `remove` does.
             place = claim.cited.index(claim.cited[place])
         return claim.cited[:place] + claim.cited[place + 1 :]
 
     def _score_answer(self, item: AnswerItem, claims: list[Claim]) -> CitationScores:
-        """Judge the claims of one answer: citation recall and precision."""
+        """Compute citation recall and precision of one answer from the judge's verdicts."""
         if not claims:
             nothing = None if self._as_alce else NOTHING
             return CitationScores(nothing, nothing)
@@ -202,10 +202,10 @@ class CitationJudging:
             if len(claim.cited) == 1:
                 right += holds
             elif len(claim.cited) > 1:
-                needed = self._needed(item, claim) if holds.high else NOTHING
+                needed = self._count_needed(item, claim) if holds.high else NOTHING
                 right += Value(holds.low * needed.low, needed.high)
                 scores.n_multiple += 1
-                scores.several.append((holds, self._unneeded(claim, needed)))
+                scores.several.append((holds, self._count_needless(claim, needed)))
         scores.precision = right / n_citations if n_citations else NOTHING
         return scores
 
@@ -216,14 +216,14 @@ class CitationJudging:
             return False
         return not item.passages[claim.cited[0]].text
 
-    def _unneeded(self, claim: Claim, needed: Value) -> Value:
+    def _count_needless(self, claim: Claim, needed: Value) -> Value:
         """Count a claim's needless citations: all, as ALCE's code does, or else one at most."""
         n = len(claim.cited)
         low, high = n - needed.high, n - needed.low
         return Value(low, high) if self._as_alce else Value(min(low, 1.0), min(high, 1.0))
 
-    def _needed(self, item: AnswerItem, claim: Claim) -> Value:
-        """Count the citations of a supported claim that are not irrelevant.
+    def _count_needed(self, item: AnswerItem, claim: Claim) -> Value:
+        """Count the needed (in ALCE's words: not irrelevant) citations of a supported claim.
 
         People are asked of every citation whether it supports the statement at least in part
         (ALCE's human evaluation, section 6); a judge is asked whether the others do without it.
@@ -253,7 +253,7 @@ JudgedAnswers = list[tuple[Key, int, CitationScores]]
 def judge_citations(
     inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]], with_title: bool
 ) -> JudgedAnswers:
-    """Judge the citations of every answer.
+    """Split every answer into statements, and let the judge score their citations.
 
     Args:
         inputs: the answers.
@@ -288,7 +288,7 @@ def citation_f1(judged: Callable[[Inputs], JudgedAnswers]) -> Compute:
     """Make the function that takes the harmonic mean of mean citation precision and recall."""
 
     def compute(inputs: Inputs) -> Sample:
-        """Combine the means of precision and recall, between their bounds."""
+        """Compute F1 from mean precision and mean recall, with bounds where the judge failed."""
         both = citation_precision(judged)(inputs), citation_recall(judged)(inputs)
         f1 = harmonic_sample(*(s.per_query for s in both))
         if any(s.upper for s in both):

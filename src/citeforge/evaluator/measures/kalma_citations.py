@@ -91,7 +91,7 @@ class CitedTriples:
 
 
 def strict_counts(reading: ParsedAnswer) -> CitedTriples:
-    """Count the citations of one answer by citeforge's own definitions.
+    """Count an answer's correct and precise citations and the gold facts they state (``strict``).
 
     A citation is correct when it is complete and its triple was shown; precise when it also states
     a fact of the minimum knowledge set, which any equivalent triple does. What the question itself
@@ -116,7 +116,7 @@ def is_later(number: int) -> bool:
 
 
 def reference_counts(reading: ParsedAnswer) -> CitedTriples:
-    """Count the citations of one answer as KaLMA's own code does.
+    """Count an answer's correct and precise citations and cited gold triples as KaLMA's code does.
 
     Precision is knowledge hit ÷ citations on the gold of all rounds, recall looks at the gold of
     rounds ≥ 2, and neither asks whether the triple was shown.
@@ -131,7 +131,7 @@ def reference_counts(reading: ParsedAnswer) -> CitedTriples:
     )
 
 
-def counted_answers(inputs: KalmaInputs) -> list[tuple[int, ParsedAnswer]]:
+def scored_answers(inputs: KalmaInputs) -> list[tuple[int, ParsedAnswer]]:
     """List (run, answer) of scored answers; ``reference`` leaves out unreadable ones."""
     return [
         (run, reading)
@@ -143,9 +143,9 @@ def counted_answers(inputs: KalmaInputs) -> list[tuple[int, ParsedAnswer]]:
 
 
 def cited_triples(inputs: KalmaInputs) -> dict[tuple[int, int], CitedTriples]:
-    """Count the citations of every answer, by run and row of the query."""
+    """Map (run, query row) to the citation counts of each answer."""
     count = strict_counts if inputs.protocol == "strict" else reference_counts
-    return {(run, reading.row): count(reading) for run, reading in inputs.once(counted_answers)}
+    return {(run, reading.row): count(reading) for run, reading in inputs.once(scored_answers)}
 
 
 @dataclass(frozen=True)
@@ -163,7 +163,7 @@ class Quotient:
     of_gold: bool = False
 
     def sums(self, inputs: KalmaInputs) -> Floats:
-        """List the two parts of each answer's share, hits and total: shape (runs, queries, 2).
+        """Compute each answer's hits and total (numerator, denominator), shape (runs, queries, 2).
 
         Raises:
             CannotError: the benchmark has no minimum knowledge sets, and it needs them.
@@ -216,12 +216,12 @@ def macro_f1(inputs: KalmaInputs) -> Sample:
 
 
 def mean_per_answer(number: Callable[[ParsedAnswer], int]) -> Callable[[KalmaInputs], Sample]:
-    """Make the function that averages a number of each answer that counts."""
+    """Return a function that averages a number computed from each scored answer over queries."""
 
     def compute(inputs: KalmaInputs) -> Sample:
-        """Average the number over queries."""
+        """Compute the number for every scored answer, and average over queries."""
         values = np.full(inputs.shape, np.nan)
-        for run, reading in inputs.once(counted_answers):
+        for run, reading in inputs.once(scored_answers):
             values[run, reading.row] = number(reading)
         return mean_sample(values)
 
@@ -296,7 +296,7 @@ def micro_and_macro(
 
 
 def _rounds(reference: str) -> dict[str, str]:
-    """Map each protocol to the rounds of gold that a measure uses: all, or ``reference``."""
+    """Map each protocol to the rounds of gold triples that it uses; ``strict`` uses all of them."""
     return {"strict": "all", "reference": reference}
 
 

@@ -55,7 +55,7 @@ class ShownGraphs:
 
     @cached_property
     def facts(self) -> tuple[frozenset[Key], ...]:
-        """Gold facts, each as the keys of all triples that state it, in compared form."""
+        """Gold facts, each as the keys of all triples that state it, normalised for comparison."""
         facts: list[frozenset[Key]] = []
         for keys in (*self.equivalents, *(frozenset([key]) for key, _ in self.gold)):
             fact = frozenset(key.compared for key in keys)
@@ -66,7 +66,7 @@ class ShownGraphs:
 
     @cached_property
     def premises(self) -> frozenset[Key]:
-        """Shown non-gold triples that the question itself states, in compared form.
+        """Shown non-gold triples that the question itself states, normalised for comparison.
 
         They connect two of its entities ("his father Alois Hitler").
         """
@@ -75,7 +75,7 @@ class ShownGraphs:
 
     @cached_property
     def citable(self) -> frozenset[Key]:
-        """Keys that may be cited, in compared form: shown triples, and names of their centres."""
+        """Keys that citations may name (shown triples, entity names), normalised for comparison."""
         names = {Key(t.qid, NAME, t.name) for t in self.triples}
         return frozenset(k.compared for k in {*names, *(t.key for t in self.triples)})
 
@@ -160,10 +160,10 @@ class KalmaInputs(SharedResults):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of runs and queries."""
+        """Number of runs, and number of queries."""
         return len(self.runs), len(self.benchmark.query_ids)
 
-    def fail(self, why: str) -> None:
+    def count_failure(self, why: str) -> None:
         """Count a request to the LLM that failed, and keep the first reason."""
         self.n_failed += 1
         self.first_failure = self.first_failure or why
@@ -178,7 +178,7 @@ class KalmaInputs(SharedResults):
 
     @property
     def can_split(self) -> bool:
-        """Whether answers can be cut into statements."""
+        """Whether answers can be split into statements: a segmenter is there, or none is needed."""
         return self.protocol == "reference" or self.tools.segmenter is not None
 
 
@@ -227,7 +227,7 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], f
     gold = by_query(benchmark.gold.to_pylist())
     absent = by_query(benchmark.absent(context).to_pylist())
     metadata = [json.loads(m or "{}") for m in queries["metadata"].to_pylist()]
-    blank = [_blank(m) for m in metadata]
+    blank = [_read_blanks(m) for m in metadata]
     anywhere = {qid: keys for mine in blank for qid, keys in mine.items()}
     table = benchmark.context_table(context)
     graphs = []
@@ -256,8 +256,8 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], f
     return graphs, frozenset(t.relation for s in graphs for t in s.triples)
 
 
-def _blank(metadata: Mapping[str, Any]) -> dict[str, tuple[Key, ...]]:
-    """Read the relations without a value that the graphs of a query show, by their QID."""
+def _read_blanks(metadata: Mapping[str, Any]) -> dict[str, tuple[Key, ...]]:
+    """Map each entity (QID) of a query to the relations that its graph shows without a value."""
     empty = metadata.get(EMPTY) or {}
     return {
         qid: tuple(Key(qid, relation, value) for relation, value in empty.get(qid, {}).items())
@@ -268,7 +268,7 @@ def _blank(metadata: Mapping[str, Any]) -> dict[str, tuple[Key, ...]]:
 def read_answer(
     row: int, graphs: ShownGraphs, output: str, relations: Iterable[str]
 ) -> ParsedAnswer:
-    """Parse the citations and marks of one answer by citeforge's grammar."""
+    """Parse the cited triples and [NA] marks of one answer by citeforge's grammar."""
     grammar = TripleGrammar(graphs.triples, relations)
     parsed = grammar.parse(output)
     cited = tuple(c for bracket in grammar.brackets for c in bracket)
@@ -279,7 +279,7 @@ def read_answer(
 def read_reference(
     row: int, graphs: ShownGraphs, output: str, relations: Iterable[str] = ()
 ) -> ParsedAnswer:
-    """Parse the citations and marks of one answer as KaLMA's own code does."""
+    """Parse the cited triples and [NA] marks of one answer as KaLMA's own code does."""
     return ParsedAnswer(row, graphs, output, *read_brackets(output), 0)
 
 
@@ -379,7 +379,7 @@ def _answer_details(inputs: KalmaInputs) -> list[AnswerDetail]:
                         text=claim.text,
                         cited=[place[k] for c in claim.citations if (k := c.compared) in place],
                         wrong=sum(not graphs.is_complete_and_shown(c) for c in claim.citations),
-                        supported=_supported(claim, decisions),
+                        supported=_is_supported(claim, decisions),
                     )
                     for claim in claims
                 ],
@@ -414,8 +414,8 @@ def _pairs(claim: TripleClaim) -> list[Pair]:
     return [pair_triple(claim.text, c) for c in claim.citations]
 
 
-def _supported(claim: TripleClaim, decisions: Mapping[Pair, Decision]) -> bool | None:
-    """Whether a statement entails all that it cites; None without verdicts or a citation."""
+def _is_supported(claim: TripleClaim, decisions: Mapping[Pair, Decision]) -> bool | None:
+    """Whether a statement entails all triples that it cites; None without verdicts or citations."""
     verdicts = [decisions.get(pair) for pair in _pairs(claim)]
     defined = [v.entailed for v in verdicts if isinstance(v, Verdict)]
     return all(defined) if defined and len(defined) == len(verdicts) else None

@@ -102,7 +102,7 @@ def ask_llm(inputs: KalmaInputs, llm: Llm, texts: Iterable[str]) -> list[str | N
     results = llm.complete(requests)
     for result in results:
         if isinstance(result, Failure):
-            inputs.fail(result.message)
+            inputs.count_failure(result.message)
     return [None if isinstance(r, Failure) else r.text for r in results]
 
 
@@ -129,7 +129,7 @@ def mean_mark(inputs: KalmaInputs, aspect: str) -> Sample:
     for (run, r), reply in zip(questions, replies, strict=True):
         mark = None if reply is None else (read_mark if strict else reference_mark)(reply)
         if mark is None and reply is not None:
-            inputs.fail(f"the reply {reply[:60]!r} has no mark from 1 to 5")
+            inputs.count_failure(f"the reply {reply[:60]!r} has no mark from 1 to 5")
         n_marks += mark is not None
         values[run, r.row] = np.nan if mark is None else mark
     if questions and not n_marks:
@@ -141,7 +141,7 @@ def mean_mark(inputs: KalmaInputs, aspect: str) -> Sample:
 
 
 def _mark_prompt_for(aspect: str, answer: ParsedAnswer, strict: bool) -> str:
-    """Write the prompt by which the judge grades an answer."""
+    """Write the prompt that asks the LLM for one mark of a parsed answer."""
     lines = "".join(f"- {t.name}, {t.relation}: {t.value}\n" for t in answer.shown.triples)
     text = answer.output if strict else without_brackets(answer.output)
     return mark_prompt(aspect, lines, answer.shown.question, text)
@@ -175,8 +175,8 @@ def answers_prompt(question: str, sentence: str) -> str:
     )
 
 
-def _model(tools: ScoringTools, protocol: str) -> str | None:
-    """Name the LLM and the prompts, for signatures; None without an LLM."""
+def _name_llm(tools: ScoringTools, protocol: str) -> str | None:
+    """Name the LLM and a hash of the prompts, for score signatures; None without an LLM."""
     if tools.llm is None:
         return None
     prompts = digest([_PROMPT, _ANSWERS, ASPECTS])[:8]
@@ -202,8 +202,8 @@ class AlignedCitations:
 
 
 def aligned_citations(inputs: KalmaInputs) -> dict[tuple[int, int], AlignedCitations]:
-    """Ask the judge about all (statement, citation) pairs, by run and row of the query."""
-    judge = _judge(inputs)
+    """Ask the judge which cited triples their statements entail; count them by (run, query row)."""
+    judge = _get_judge(inputs)
     strict = inputs.protocol == "strict"
     rows: list[tuple[tuple[int, int], list[tuple[str, Key]]]] = []
     for run, readings in enumerate(inputs.runs):
@@ -235,7 +235,7 @@ def align_micro(inputs: KalmaInputs) -> Sample:
 
 
 def align_macro(inputs: KalmaInputs) -> Sample:
-    """Average each answer's share of entailed citations; without any it is 0, or undefined."""
+    """Average the answers' shares of entailed citations; without citations 0, or undefined."""
     low, high = np.full(inputs.shape, np.nan), np.full(inputs.shape, np.nan)
     for place, one in inputs.once(aligned_citations).items():
         if one.total or inputs.protocol == "strict":
@@ -269,8 +269,8 @@ class NaStatements:
 
 
 def na_statements(inputs: KalmaInputs) -> dict[tuple[int, int], NaStatements]:
-    """Ask the judge about all [NA] statements and absent triples, by run and row of the query."""
-    judge = _judge(inputs)
+    """Ask the judge which [NA] statements entail absent triples; count them by (run, query row)."""
+    judge = _get_judge(inputs)
     strict = inputs.protocol == "strict"
     rows: list[tuple[int, ParsedAnswer, list[TripleClaim], list[Triple]]] = []
     for run, readings in enumerate(inputs.runs):
@@ -330,7 +330,7 @@ def na_recall(inputs: KalmaInputs) -> Sample:
 def _micro_between(
     inputs: KalmaInputs, share: Callable[[NaStatements], tuple[Value, int]], nothing: str
 ) -> Sample:
-    """Compute hits ÷ total over all answers, with bounds where judgements failed.
+    """Compute hits ÷ total of [NA] counts over all answers, with bounds where the judge failed.
 
     Raises:
         CannotError: nothing is divided; says ``nothing``.
@@ -345,7 +345,7 @@ def _micro_between(
 
 
 def _uncited_gold(reading: ParsedAnswer) -> list[Triple]:
-    """List gold triples of rounds ≥ 2 that the answer did not cite: "absent" in reference."""
+    """List gold triples of rounds ≥ 2 that an answer does not cite, which KaLMA calls absent."""
     cited = set(reading.citations)
     return [
         Triple(k.qid, "", "", k.relation, k.value)
@@ -378,13 +378,13 @@ def _find_idle_statements(
     for pair, reply in zip(pairs, ask_llm(inputs, inputs.tools.llm, prompts), strict=True):
         said = None if reply is None else read_words(reply, ("yes", "no"))
         if said is None and reply is not None:
-            inputs.fail(f"the reply {reply[:60]!r} says neither yes nor no")
+            inputs.count_failure(f"the reply {reply[:60]!r} says neither yes nor no")
         if said == "no":
             idle.add(pair)
     return frozenset(idle)
 
 
-def _judge(inputs: KalmaInputs) -> JudgeSession:
+def _get_judge(inputs: KalmaInputs) -> JudgeSession:
     """Get the judge; raise CannotError without one, or if answers cannot be split.
 
     Raises:
@@ -397,7 +397,7 @@ def _judge(inputs: KalmaInputs) -> JudgeSession:
 
 
 def _clause_option(tools: ScoringTools, protocol: str) -> str:
-    """Name the LLM that decides whether [NA] statements answer at all; "off" without one."""
+    """Name the LLM that decides whether [NA] statements answer at all, for signatures, or "off"."""
     name = "off" if tools.llm is None else signature_name(tools.llm)
     return f"answers-nothing clause {name}"
 
@@ -434,7 +434,7 @@ MEASURES = (
         GraphMeasure(
             f"GEval.{aspect}", "kalma", f"an LLM's 1 to 5 for {aspect}", 1, 5, 1, "--llm",
             source=PAPER, uses=("llm",), compute=partial(mean_mark, aspect=aspect),
-            parameters={"aspect": aspect}, options=_model,
+            parameters={"aspect": aspect}, options=_name_llm,
             formula="an LLM's whole number, 1–5, at temperature 0",
         )
         for aspect in ASPECTS

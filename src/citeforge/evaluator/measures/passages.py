@@ -65,7 +65,7 @@ def read_passages(
     verdicts = find_format(submission.form).verdicts
 
     def options_of(measure: Measure, options: str | None) -> str | None:
-        """Get a measure's options for its signature, or verdicts that the file brings."""
+        """Get what stands in a measure's signature: the file's own verdicts, else its options."""
         theirs = (v for start, v in verdicts.items() if measure.name.startswith(start))
         return next(theirs, options)
 
@@ -104,7 +104,7 @@ def _closed_book_hint(tally: AnswerCounts, context: str) -> Iterator[Finding]:
 def _compute_results(
     scores: RageScores | None, inputs: Inputs | None, measures: Sequence[Measure]
 ) -> Results:
-    """Compute measures from kept numbers or kept answers; return them in the given order.
+    """Compute measures from stored RAGE scores or answers; return results in the given order.
 
     Raises:
         InputError: a plugin's measure has a value outside its range.
@@ -126,7 +126,7 @@ def _compute_results(
 
 
 def _require_range(measure: Measure, sample: Sample, query_ids: Sequence[str]) -> None:
-    """Refuse values of queries that are outside the range that a plugin's measure declares.
+    """Raise an error if a plugin's measure has a value of a query outside its declared range.
 
     Raises:
         InputError: there is such a value.
@@ -144,7 +144,7 @@ def _require_range(measure: Measure, sample: Sample, query_ids: Sequence[str]) -
 
 
 def _relevance(benchmark: Benchmark, table: ContextTable | None, is_read: bool) -> dict[str, int]:
-    """Count queries without a relevant passage, and queries that show relevant ones alone."""
+    """Count queries without a relevant passage, and queries that are shown only relevant ones."""
     if table is not None and not table.is_judged:
         return {}  # unlabelled, or hidden: which are relevant is not known
     if table is None or not is_read:

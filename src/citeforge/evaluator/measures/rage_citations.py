@@ -65,7 +65,7 @@ Scorer = Callable[[str, int, frozenset[int], dict[int, list[str]]], AnswerValues
 """(output, passages shown, positions of relevant ones, their short answers) to measures."""
 
 
-def worst(relevant: frozenset[int], answers: dict[int, list[str]]) -> AnswerValues:
+def worst_values(relevant: frozenset[int], answers: dict[int, list[str]]) -> AnswerValues:
     """Get the scores of a missing answer: 0 where the query defines them, else NaN."""
     recall = 0.0 if relevant else math.nan
     return AnswerValues(0.0, recall, 0, 0, 0.0 if answers else math.nan, 0, 0)
@@ -90,7 +90,7 @@ def strict_scorer(grammar: Grammar) -> Scorer:
 
 
 def _shares(inside: set[int], distinct: int, relevant: frozenset[int]) -> tuple[float, float, int]:
-    """Compute precision, recall and number of distinct citations; ``inside`` are those shown."""
+    """Return (precision, recall, ``distinct``) of citations; ``inside`` are the cited positions."""
     hits = len(inside & relevant)
     recall = hits / len(relevant) if relevant else math.nan
     return hits / distinct if distinct else 0.0, recall, distinct
@@ -155,7 +155,7 @@ class RageScores:
         self, benchmark: Benchmark, grammar: Grammar, protocol: str, table: ContextTable | None,
         provided: ProvidedPassages | None,
     ) -> None:  # fmt: skip
-        """Prepare to measure answers to frozen passages, or to passages that they bring.
+        """Prepare to score answers about frozen passages, or about passages that they bring.
 
         Args:
             benchmark: its judgements say which passages are relevant.
@@ -172,9 +172,9 @@ class RageScores:
         )
 
     def add(self, row: int, answer: SubmissionLine) -> AnswerValues:
-        """Compute, keep and return the values of an answer to the query in a row."""
+        """Score an answer to the query in row ``row`` of the benchmark; store and return scores."""
         ids = () if self._provided is None else self._provided.docids(answer)
-        values = self._score(answer.output, *self._passages(row, ids))
+        values = self._score(answer.output, *self._shown_passages(row, ids))
         self._kept.add(answer.run, row, _numbers(values))
         return values
 
@@ -183,13 +183,13 @@ class RageScores:
         self._kept.fill(lambda row: _numbers(self._worst(row)))
 
     def _worst(self, row: int) -> AnswerValues:
-        """Get the values of a missing answer to the query in a row."""
+        """Get the scores that count for a missing answer to the query in this row."""
         ids = sorted(self._relevant[row]) if self._table is None else ()
-        return worst(*self._passages(row, ids)[1:])
+        return worst_values(*self._shown_passages(row, ids)[1:])
 
     @property
     def runs(self) -> list[int]:
-        """Numbers of the runs, in order."""
+        """Numbers of the runs with answers, in ascending order."""
         return self._kept.runs
 
     @cached_property
@@ -212,14 +212,14 @@ class RageScores:
     def _why_unjudged(self) -> str:
         """Reason why it is unknown which passages are relevant; empty if it is known."""
         if self._provided is not None:
-            return self._provided.unjudged()
+            return self._provided.why_unjudged()
         is_judged = self._table is not None and self._table.is_judged
         return "" if is_judged else self._benchmark.why_no_labels
 
-    def _passages(
+    def _shown_passages(
         self, row: int, ids: Sequence[str | None]
     ) -> tuple[int, frozenset[int], dict[int, list[str]]]:
-        """Count the passages shown; find positions of relevant ones, and their short answers."""
+        """Return number of passages shown, positions of relevant ones, and their short answers."""
         answers, query = self._benchmark.short_answers, self._benchmark.query_ids[row]
         if self._table is None:
             size, mine = len(ids), self._relevant[row]
@@ -237,7 +237,7 @@ _numbers = attrgetter(*(column.name for column in fields(RageColumns)))
 """Takes the values of an answer that are kept."""
 
 
-def _short_em(scores: RageScores) -> Sample:
+def _mean_short_em(scores: RageScores) -> Sample:
     """Average ShortEM over the queries that have short answers."""
     short_em = scores.judged.short_em
     if np.isnan(short_em).all():
@@ -287,7 +287,7 @@ MEASURES = (
     _share(
         "ShortEM",
         definition="a short answer of a relevant passage stands in the output",
-        compute=_short_em,
+        compute=_mean_short_em,
         needs=_SHORT,
         formula="1 if a short answer of a relevant passage shown stands in the text, both "
         "normalised, else 0",

@@ -78,7 +78,7 @@ class AnswerCounts(Counter[str]):
     def add(
         self, answer: SubmissionLine, n_cited: float, n_beyond: float, n_unparsed: float
     ) -> None:
-        """Count one answer, and its anomalies.
+        """Count one answer, and whether it is empty, uncited, truncated or has faulty citations.
 
         Args:
             answer: what the system wrote.
@@ -122,7 +122,7 @@ def answers_to(context: str, submission: Submission) -> Iterator[tuple[int, Subm
 def answers_by_cell(
     cells: Collection[str], submission: Submission
 ) -> Iterator[tuple[str, int, SubmissionLine]]:
-    """Yield (cell, row of its query, answer) for every line; all cells are read together.
+    """Yield (experimental cell, query row, answer) for every line of a submission.
 
     Raises:
         InputError: a line names no cell, an unknown or duplicate key, or there is no line.
@@ -150,7 +150,7 @@ def require_cells_alone(
     measures: Sequence[Measure],
     tools: ScoringTools,
 ) -> list[OneOf]:
-    """Check that all measures are of one class and read all cells; return them.
+    """Return the measures if all are of one class and no single cell is asked for; else raise.
 
     Raises:
         UsageError: names what does not fit.
@@ -194,7 +194,7 @@ class NumberColumns:
 
     @property
     def runs(self) -> list[int]:
-        """Numbers of the runs, in order."""
+        """Numbers of the runs with answers, in ascending order."""
         return sorted(self._runs)
 
     def arrays(self) -> list[Floats]:
@@ -209,7 +209,7 @@ def compute(
     answers: Answers, measures: Sequence[MeasureOf[Answers]], judge: JudgeSession | None,
     keeps_undefined: bool = False,
 ) -> Results:  # fmt: skip
-    """Compute the samples of measures; judged ones once for each repeat of the judge.
+    """Compute all given measures of a submission; judged ones once for each repeat of the judge.
 
     Args:
         answers: what their functions read.
@@ -237,7 +237,7 @@ def compute(
 def _compute_repeats(
     answers: Answers, measure: MeasureOf[Answers], judge: JudgeSession | None
 ) -> list[Sequence[Sample]]:
-    """Compute one measure by each repeat of the judge: lists of samples, one for each place.
+    """Compute one measure for each repeat of the judge; a list of samples for each repeat.
 
     Raises:
         CannotError: something is missing.
@@ -256,7 +256,7 @@ def _compute_repeats(
 
 
 def _is_defined(sample: Sample) -> bool:
-    """Whether a sample has a value: some query defines it, or none needs to."""
+    """Whether a sample has a value: at least one query defines it, or it needs no query to."""
     if not sample.has_interval or sample.always:
         return True
     return not np.isnan(sample.per_query).all()

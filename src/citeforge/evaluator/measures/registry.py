@@ -48,7 +48,7 @@ def _place_of_family(measure: Measure) -> int:
 
 @cache
 def _collect_measures(entries: tuple[PluginEntry, ...]) -> ByName:
-    """Collect the measures of citeforge and of these plugins, by name.
+    """Collect the measures of citeforge and of the given plugins, by name.
 
     A plugin's measure whose name is taken is skipped with a warning.
     """
@@ -85,7 +85,7 @@ def measures() -> ByName:
 
 
 def _measures_for(names: Collection[str]) -> ByName:
-    """Get the measures among which names are looked up; built-in plugins load only if needed.
+    """Get the measures in which to look up names; load built-in plugins only if a name needs them.
 
     Measures of other packages may be of any family, so that these are always loaded.
     """
@@ -103,7 +103,7 @@ def _is_form(name: str) -> bool:
 
 
 def families() -> tuple[str, ...]:
-    """List the names of the families, in declared order."""
+    """List the names of the families of measures, in declared order."""
     return tuple(dict.fromkeys(m.family for m in measures().values()))
 
 

@@ -57,7 +57,7 @@ def ranking(inputs: Inputs, base: str, cutoff: int) -> Sample:
 
 
 def _require_judgements(inputs: Inputs) -> None:
-    """Refuse answers whose passages cannot be looked up in relevance judgements.
+    """Raise an error if there are no relevance judgements, or no shown passage has an id.
 
     Raises:
         CannotError: there are no judgements, or passages have no ids.
@@ -69,12 +69,12 @@ def _require_judgements(inputs: Inputs) -> None:
 
 
 def _listed_values(inputs: Inputs) -> dict[Form, Rows]:
-    """Compute all measures at the cutoffs of ``LISTED``, in one call of the scoring library."""
+    """Compute P, R and nDCG at all cutoffs of ``LISTED``, in one call of ir-measures."""
     return _rank_values(inputs, [(base, cutoff) for base in BASES for cutoff in LISTED])
 
 
 def _rank_values(inputs: Inputs, forms: Iterable[Form]) -> dict[Form, Rows]:
-    """Compute measures of the rankings of all answers by ir-measures.
+    """Compute ranking measures of the passages shown for all answers, by ir-measures.
 
     Raises:
         CannotError: it is not installed.
@@ -111,8 +111,8 @@ def distinct_ids(item: AnswerItem) -> list[str]:
     return list(dict.fromkeys(p.id for p in item.passages if p.id))
 
 
-def _measure(cutoff: int, base: str, words: str, formula: str, edge_cases: str) -> RankingMeasure:
-    """Declare a ranking measure with a cutoff."""
+def _declare(cutoff: int, base: str, words: str, formula: str, edge_cases: str) -> RankingMeasure:
+    """Declare a measure of the first ``cutoff`` passages shown, such as ``P@5``."""
     return RankingMeasure(
         f"{base}@{cutoff}",
         "retrieval",
@@ -129,7 +129,7 @@ def _measure(cutoff: int, base: str, words: str, formula: str, edge_cases: str) 
 MEASURES = tuple(
     CutoffForm(
         base,
-        partial(_measure, base=base, words=words, formula=formula, edge_cases=edge_cases),
+        partial(_declare, base=base, words=words, formula=formula, edge_cases=edge_cases),
         LISTED,
     )
     for base, words, formula, edge_cases in (

@@ -22,7 +22,7 @@ def rouge_scorer(stemmer: bool) -> Any:
 
 
 def rouge_lsum(output: str, references: Sequence[str], scorer: Any) -> tuple[float, float, float]:
-    """Compute ROUGE-Lsum P, R and F against the reference with the best F; 0 without one."""
+    """Compute ROUGE-Lsum P, R and F against the reference with the best F; 0 if there is none."""
     scores = (scorer.score(reference, output)["rougeLsum"] for reference in references)
     best = max(scores, key=lambda s: s.fmeasure, default=None)
     return (best.precision, best.recall, best.fmeasure) if best and best.fmeasure else (0.0,) * 3

@@ -83,7 +83,7 @@ def rogan_gladen(
     rates: Rates,
     within: Range = ANYTHING,
 ) -> PpiEstimate:
-    """Correct a share by sensitivity and specificity (Rogan & Gladen 1978).
+    """Correct a share by the judge's sensitivity and specificity (Rogan & Gladen 1978).
 
     Args:
         verdicts: sums of each answer under the judge's verdicts, shape (queries, k).

@@ -39,7 +39,7 @@ def jackknife_pseudovalues(entry: MeasureScore) -> "Floats":
 
 
 def change(a: MeasureScore, b: MeasureScore) -> "Floats":
-    """Compute the change of each query from one system to another; NaN where undefined.
+    """Compute how each query's value changes from system ``a`` to ``b``; NaN where undefined.
 
     Of means, where both are defined. Else the mean is the difference of the two values that are
     displayed, over the queries that enter either.
@@ -71,7 +71,7 @@ def _is_plain_mean(entry: MeasureScore) -> bool:
 
 
 def _influence(entry: MeasureScore) -> "Floats | None":
-    """Get how much each query adds to an estimate: NaN where it adds nothing; None if unknown."""
+    """Get each query's influence on a measure's value, NaN where it has none; None if unknown."""
     if entry.influence is not None:
         return column(entry.influence)
     values = column(entry.per_query)
@@ -119,7 +119,7 @@ class Sample:
 
 
 def join_repeats(samples: Sequence[Sample]) -> Sample:
-    """Join a measure's samples by all verdicts of a judge that was asked several times."""
+    """Join one measure's samples, one for each repeat of the judge, into one sample."""
     has_bounds = any(s.upper is not None for s in samples)
     upper = join_repeats([s.upper or s for s in samples]) if has_bounds else None
     sums = np.concatenate([s.sums[:, None] for s in samples], axis=1)
@@ -211,7 +211,7 @@ def mean_of_runs(values: Floats) -> Floats:
 
 
 def harmonic(a: Floats, b: Floats) -> Floats:
-    """Compute the harmonic mean; 0 where both are 0, NaN where one is undefined."""
+    """Compute the harmonic mean of two arrays; 0 where both are 0, NaN where one is undefined."""
     total = a + b
     both: Floats = np.where(total == 0, 0.0, ratio(2 * a * b, total))
     return both
@@ -285,7 +285,7 @@ def estimate_value(
             low = value - share * (value - sample.within.low) if span else value
             high = value + share * (sample.within.high - value) if span else value
     more = (spread, values) if len(runs) > 1 else (None, None)
-    return Estimate(value, low, high, stderr, _sd(runs, sample), interval, *more)
+    return Estimate(value, low, high, stderr, _sd_over_runs(runs, sample), interval, *more)
 
 
 def influences(sample: Sample) -> Floats | None:
@@ -340,10 +340,10 @@ def _is_binary(sums: Floats) -> bool:
 def _without_interval(runs: Floats, sample: Sample) -> Estimate:
     """Make an estimate without standard error and interval."""
     nan = math.nan
-    return Estimate(float(np.mean(runs)), nan, nan, nan, _sd(runs, sample), NONE)
+    return Estimate(float(np.mean(runs)), nan, nan, nan, _sd_over_runs(runs, sample), NONE)
 
 
-def _sd(layers: Floats, sample: Sample) -> float:
+def _sd_over_runs(layers: Floats, sample: Sample) -> float:
     """Compute the standard deviation over runs; NaN of a single run."""
     runs = layers.reshape(sample.judges, -1, sample.repeats).mean(axis=(0, 2))
     return float(np.std(runs, ddof=1)) if len(runs) > 1 else math.nan

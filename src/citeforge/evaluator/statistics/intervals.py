@@ -27,7 +27,7 @@ class Range:
 
     @property
     def interval(self) -> str:
-        """Choose the kind of confidence interval for a measure with this range.
+        """Kind of confidence interval for a measure with this range.
 
         Shares (and what else has two ends, neither below 0) get Wilson's, counts the one that
         allows for skewness; what may be negative is a difference, and gets Student's t, so that
@@ -114,7 +114,7 @@ def skewed_interval(
     q = quantile(df, level)
 
     def inverse(y: float) -> float:
-        """Invert Hall's transformation."""
+        """Find the t statistic that Hall's transformation turns into ``y``."""
         if abs(skewness) < 1e-8:
             return y
         return 3 / skewness * (float(np.cbrt(1 + skewness * (y - skewness / 6))) - 1)
@@ -123,7 +123,7 @@ def skewed_interval(
 
 
 def estimate_skewness(influence: npt.NDArray[np.float64]) -> float:
-    """Estimate the skewness κ of :func:`skewed_interval`; 0 where nothing varies."""
+    """Estimate the skewness κ of an estimate from the answers' influences; 0 if nothing varies."""
     squares = float(influence @ influence)
     return float((influence**3).sum()) / squares**1.5 if squares > 0 else 0.0
 

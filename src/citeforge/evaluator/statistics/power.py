@@ -28,7 +28,7 @@ def power_of(effect: float, sd: float, n: int) -> float:
 
 
 def queries_needed(effect: float, sd: float, power: float) -> int | None:
-    """Find the fewest queries with a given power; None above ten million, or if nothing varies."""
+    """Find how few queries reach a given power; None above ten million, or if nothing varies."""
     if sd == 0:
         return None
     n = bisect_left(range(_MOST_QUERIES + 1), power, lo=2, key=lambda n: power_of(effect, sd, n))

@@ -137,7 +137,7 @@ def estimate_ppi(
 def linearise(
     units: Units, combine: Callable[[Floats], Floats], weight: float
 ) -> tuple[Floats, Floats]:
-    """Compute values per answer whose mean is the combined value to first order.
+    """Compute values per answer whose mean is, to first order, the value of ``combine``.
 
     They use the slope at the corrected sums; differences of two systems need them if ``combine``
     is not a mean.
@@ -178,7 +178,7 @@ class _Parts:
     """Labelled, unlabelled (``rest``) and settled answers, and estimates from the three parts."""
 
     def __init__(self, units: Units, rest: npt.NDArray[np.bool_]) -> None:
-        """Take the answers, and a mask of the unlabelled ones that need verdicts."""
+        """Store the answers, and a mask of the unlabelled ones whose values depend on verdicts."""
         self.units, self.rest = units, rest
         self._total = len(rest)
         self._open = int((~units.settled).sum()) / self._total if self._total else 0.0

@@ -35,7 +35,7 @@ def holm(p_values: Sequence[float] | Floats) -> list[float]:
 
 
 def paired_t(d: Floats) -> float:
-    """Compute the two-sided p of a paired t-test; 1 if all differences are 0, NaN below two."""
+    """Compute a paired t-test's two-sided p; 1 if all differences are 0, NaN for fewer than 2."""
     from scipy import stats
 
     if len(d) < 2:
@@ -48,7 +48,7 @@ def paired_t(d: Floats) -> float:
 
 
 def count_permutations(family: int) -> int:
-    """Count the sign patterns to draw so that a family's smallest possible p passes Holm at .01."""
+    """Compute how many sign patterns to draw so that a test in a family can pass Holm at .01."""
     return min(MOST_PERMUTATIONS, max(PERMUTATIONS, math.ceil(family / _HOLM_LEVEL)))
 
 
@@ -73,7 +73,7 @@ def permutation_tests(changes: Sequence[Floats], patterns: int = PERMUTATIONS) -
         if len(moving) > _MOST_EXACT:
             by_length.setdefault(len(d), []).append(i)
         elif len(moving):
-            values[i] = _exact(moving)
+            values[i] = _exact_p(moving)
     for n, drawn in by_length.items():
         matrix = np.nan_to_num(np.stack([changes[i] for i in drawn], axis=1))
         # Sums that are equal on paper differ by the order of addition.
@@ -90,7 +90,7 @@ def permutation_tests(changes: Sequence[Floats], patterns: int = PERMUTATIONS) -
     return values
 
 
-def _exact(moving: Floats) -> float:
+def _exact_p(moving: Floats) -> float:
     """Compute the p of a permutation test over all 2^n sign patterns."""
     from scipy import stats
 

@@ -67,11 +67,11 @@ def estimate_spread(values: npt.NDArray[np.float64], sources: Sequence[str]) -> 
         / math.prod(levels[s] for i, s in enumerate(several) if i not in effect)
         for effect in squares
     }
-    return _spread(squares, components, levels)
+    return _combine_squares(squares, components, levels)
 
 
-def _squares_at(components: Components, levels: Mapping[str, int]) -> dict[Effect, float]:
-    """Compute the mean squares that are expected with these variance components."""
+def _expected_squares(components: Components, levels: Mapping[str, int]) -> dict[Effect, float]:
+    """Compute the expected mean square of each effect from the variance components."""
     several = [s for s in levels if levels[s] > 1]
     values = {tuple(e.split(":")): v for e, v in components.items()}
     return {
@@ -85,7 +85,7 @@ def _squares_at(components: Components, levels: Mapping[str, int]) -> dict[Effec
 
 
 def half_of_difference(stderr: float, n: int, sides: Sequence[Variance]) -> float:
-    """Compute half the interval of a mean paired difference, over new runs and verdicts, too.
+    """Compute half the interval of a mean paired difference, with variance of runs and verdicts.
 
     Runs and verdicts of the two are taken as independent; where verdicts have something in common,
     the interval is wider than it need be.
@@ -102,7 +102,7 @@ def half_of_difference(stderr: float, n: int, sides: Sequence[Variance]) -> floa
         levels = {str(s): side.levels[s] for s in SOURCES}
         sizes = [k for k in levels.values() if k > 1]
         if sizes and levels["queries"] > 1:
-            squares, last = _squares_at(side.components, levels), len(sizes) - 1
+            squares, last = _expected_squares(side.components, levels), len(sizes) - 1
             others += [
                 (max(0.0, squares[i,]) / math.prod(sizes), sizes[i] - 1) for i in range(last)
             ]
@@ -110,7 +110,7 @@ def half_of_difference(stderr: float, n: int, sides: Sequence[Variance]) -> floa
     return _half_width(stderr**2, n - 1, others, chance)
 
 
-def _spread(
+def _combine_squares(
     squares: Mapping[Effect, float], components: Components, levels: Mapping[str, int]
 ) -> Spread:
     """Combine mean squares into a standard error and its degrees of freedom."""
@@ -173,8 +173,8 @@ def _interval_weights(df: float, chance: float) -> tuple[float, float]:
     added = np.array(_ADDED_VARIANCES)[:, None]
     moves, z, t = (added + chance) * draws, quantile(math.inf), quantile(df)
 
-    def misses(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
-        """Compute how far the coverage of intervals is from its level, per added variance."""
+    def coverage_errors(numbers: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+        """Compute by how much the coverage of intervals exceeds 95 %, for each added variance."""
         weight, bar = numbers
         squared = weight * z * z + t * t * np.maximum(0.0, moves - bar)
         squared = np.maximum(_LEAST_SHARE * z * z, squared)
@@ -183,7 +183,7 @@ def _interval_weights(df: float, chance: float) -> tuple[float, float]:
         return rates
 
     start = [max(1 - chance, 0.6), (1 - chance) / 10]
-    weight, bar = least_squares(misses, start, bounds=(0, 2), xtol=1e-6, ftol=1e-8).x
+    weight, bar = least_squares(coverage_errors, start, bounds=(0, 2), xtol=1e-6, ftol=1e-8).x
     return float(weight), float(bar)
 
 
@@ -208,7 +208,7 @@ def _mean_squares(values: npt.NDArray[np.float64]) -> dict[Effect, float]:
 
 
 def _alternating_sum(squares: Mapping[Effect, float], effect: Effect) -> float:
-    """Add the mean squares of all effects that contain this one, with alternating signs.
+    """Add the mean squares of all effects that contain ``effect``, with alternating signs.
 
     Divided by the number of levels of the other sources, this is its variance component.
     """

@@ -38,7 +38,7 @@ class _Row(msgspec.Struct):
 
 
 def read_cells(path: Path, benchmark: Benchmark) -> Iterator[tuple[int, SubmissionLine]]:
-    """Yield (row, answer) of every cell in a folder of AttriEval's outputs.
+    """Yield (row number, answer) of each experimental condition (cell) in AttriEval's outputs.
 
     The folder has one folder per cell, each saved by ``datasets``, and called after the cell
     (``hl_human_llm_informed``, also with something before it: ``llama3_hl_human_llm_informed``),
@@ -53,11 +53,11 @@ def read_cells(path: Path, benchmark: Benchmark) -> Iterator[tuple[int, Submissi
         InputError: folder and row, and what is wrong.
     """
     reader = _Reader(benchmark)
-    for folder in _folders(path):
+    for folder in _list_folders(path):
         yield from reader.read(folder)
 
 
-def _folders(path: Path) -> list[Path]:
+def _list_folders(path: Path) -> list[Path]:
     """List the folders of saved data sets at or below a path."""
     if (path / _SAVED).is_file():
         return [path]
@@ -112,7 +112,7 @@ class _Reader:
         return self.queries.find_id(row.query_id, row.query)
 
     def _find_cell(self, folder: Path, rows: Sequence[_Row]) -> str:
-        """Find the context set of a folder by its name, else by AttriEval's mode and origins."""
+        """Find the cell that a folder answers: by its name, else by its mode and passages."""
         name = folder.name
         matches = [c for c in self.tables if name == c or name.endswith(f"_{c}")]
         if matches:
@@ -163,7 +163,7 @@ class _Reader:
 
 
 def _read_logprobs(folder: Path, number: int, row: _Row) -> list[TokenLogprob] | None:
-    """Read log probabilities of citations from the two lists of a row.
+    """Pair the log probabilities in a row of AttriEval's outputs with the citations in its answer.
 
     Each number goes to the next ``[n]`` of the text. Numbers that no such mark has get indices
     behind the last one: ``reference`` takes them as they are, ``strict`` ignores them.

@@ -77,7 +77,7 @@ class Benchmark(Package):
 
     @property
     def known_hashes(self) -> tuple[str, ...]:
-        """Hashes that a submission may name: this benchmark's, its public half's, its whole's.
+        """Hashes that a submission may name: of this benchmark, its public half, or its whole.
 
         The half without labels shows the same contexts as the whole.
         """
@@ -85,7 +85,7 @@ class Benchmark(Package):
         return (self.manifest.benchmark_hash, *self.also_known, *([whole] if whole else []))
 
     def require_hash(self, named: object, path: Path, line: int) -> None:
-        """Refuse answers to another build of the benchmark: other contexts were shown.
+        """Raise an error if answers name the hash of another build of the benchmark.
 
         Raises:
             InputError: the hash named is none of :attr:`known_hashes`.
@@ -132,7 +132,7 @@ class Benchmark(Package):
 
     @cached_property
     def _by_normal_form(self) -> dict[str, str]:
-        """Query ids by their normal form, in which look-alikes are equal."""
+        """Map from query ids in normal form (Unicode, white space) to the ids as they are."""
         return {_question_key(query): query for query in self.query_ids}
 
     def unknown_query(self, query: str) -> str:
@@ -142,7 +142,7 @@ class Benchmark(Package):
         return f"{printable(query)} is not in the benchmark{hint}"
 
     def context(self, name: str) -> ContextTable:
-        """Read one context set.
+        """Read a context set: the passages shown for each query, and which are relevant.
 
         Raises:
             UnknownValueError: no such set.
@@ -170,7 +170,7 @@ class Benchmark(Package):
         return ContextTable(name, offsets, flat.field("corpus-id"), relevant, is_judged)
 
     def _context_of_items(self, name: str) -> ContextTable:
-        """Read a context set by its items, for a kind with contexts in tables of its own."""
+        """Read a context set from its items, for kinds of benchmark whose tables differ."""
         rows = [item.passages for item in self.items(name)]
         passages = [p for row in rows for p in row]
         return ContextTable(
@@ -193,7 +193,7 @@ class Benchmark(Package):
         root: dict[str, str] = {}  # entities and texts, each with one that it goes with
 
         def find(name: str) -> str:
-            """Find the text or entity that stands for the cluster of another one."""
+            """Find the text or entity that represents the cluster of a text or entity."""
             while root.setdefault(name, name) != name:
                 name = root[name]
             return name
@@ -210,7 +210,7 @@ class Benchmark(Package):
 
     @cached_property
     def relevant_ids(self) -> list[list[str]]:
-        """Relevant passages of each query, in the order of the source (HAGRID's quotes)."""
+        """Ids of each query's relevant passages, in the order of the source (HAGRID's quotes)."""
         ids: list[list[str]] = [[] for _ in self.query_ids]
         mapping = self.mappings[RELEVANT]
         for query, passage in rows_of(mapping, "query-id", "corpus-id"):

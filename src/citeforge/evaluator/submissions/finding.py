@@ -37,7 +37,7 @@ class Finding:
 
     @classmethod
     def from_error(cls, error: CiteforgeError) -> "Finding":
-        """Make the finding of an error, without the path."""
+        """Turn an exception into a finding, without the path that it names."""
         if not isinstance(error, InputError):
             return cls(error.code, str(error))
         allowed = f"; {error.allowed}" if error.allowed else ""

@@ -62,7 +62,7 @@ class _OurNames(msgspec.Struct):
 
 
 def _has_our_names(line: bytes) -> bool:
-    """Whether an object has the fields of citeforge's own format; true if it is cut off."""
+    """Whether a JSON line has the fields of citeforge's own format; true if the line is cut off."""
     try:
         msgspec.json.decode(line, type=_OurNames)
     except msgspec.ValidationError:
@@ -134,7 +134,7 @@ class _Quote(msgspec.Struct):
 
 
 def _literal(path: Path, line: int, field: str, text: str, kind: type[T]) -> T:
-    """Read a CSV cell that holds a Python literal, as a value of a type."""
+    """Parse the Python literal in a CSV cell as a value of type ``kind``."""
     try:
         value = msgspec.convert(ast.literal_eval(text), kind)
         msgspec.json.encode(value)  # refuses halves of surrogate pairs, as UTF-8 does

@@ -80,7 +80,7 @@ class Submission:
         self._n_lines = self._n_lines_with_hash = 0
         self._origin = Origin()
         self._sets: list[str] = []
-        with self._passed_over():
+        with self._handled_errors():
             if self._format.origin is not None:
                 self._origin = self._format.origin(path)
                 self._sets = self._sets_of_header()
@@ -100,7 +100,7 @@ class Submission:
             )
         if len(queries) < len(benchmark):
             self.benchmark = benchmark.limited_to(queries)
-        with self._passed_over():
+        with self._handled_errors():
             self.system  # noqa: B018 (refused before anything is scored)
 
     def _find_answered(self) -> list[str]:
@@ -110,7 +110,7 @@ class Submission:
 
     @property
     def scored_queries(self) -> str | None:
-        """Name the queries that are scored, for signatures; None for all.
+        """Short name of the queries that are scored, for score signatures; None if all are.
 
         By their number, with a hash of their ids where they are not the first ones.
         """
@@ -121,8 +121,8 @@ class Submission:
         return f"{len(scored)}{'' if are_first else '~' + digest(scored)[:8]}"
 
     @contextmanager
-    def _passed_over(self) -> Iterator[None]:
-        """Pass an InputError of the block to the handler; raise it if there is no handler."""
+    def _handled_errors(self) -> Iterator[None]:
+        """Pass an InputError raised in the ``with`` block to ``on_error``; raise it without one."""
         try:
             yield
         except InputError as error:
@@ -157,7 +157,7 @@ class Submission:
 
     @property
     def is_anonymous(self) -> bool:
-        """Whether neither header nor lines name the benchmark answered by its hash.
+        """Whether neither the header nor every line names the hash of the benchmark answered.
 
         Of the lines, each one that was read so far has to.
         """
@@ -165,7 +165,7 @@ class Submission:
         return self.header.get("benchmark_hash") is None and not is_said
 
     def warnings(self) -> list[Finding]:
-        """Warn of a missing hash of the benchmark, and of queries that were not asked."""
+        """List warnings of a missing benchmark hash, and of queries not asked or not answered."""
         benchmark, findings = self.benchmark, list[Finding]()
         if self._only_answered and len(benchmark) < len(self._whole):
             text = (
@@ -204,7 +204,7 @@ class Submission:
         return findings
 
     def missing_warnings(self, n_missing: int) -> list[Finding]:
-        """Warn of missing answers, where nothing says that they were not asked for."""
+        """Warn of missing answers, unless only some queries were asked or raw text is scored."""
         if n_missing == 0 or self.asked is not None or self._is_raw:
             return []
         text = f"{count_text(n_missing, 'answer')} missing, with the worst value each"
@@ -230,7 +230,7 @@ class Submission:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names by which files about several systems may call this one: its own, its file's."""
+        """Names by which files about several systems may refer to this one: its own, its file's."""
         stem = self.path.name.removesuffix(".gz").rpartition(".")[0]
         return tuple(dict.fromkeys(n for n in (self.system, self.path.name, stem) if n))
 
@@ -259,7 +259,7 @@ class Submission:
         return [str(name) for name in (*own, model) if name]
 
     def digest(self) -> str:
-        """Compute the sha256 of the file, or over the files of the folder."""
+        """Compute the sha256 of the submission's file, or over all files of its folder."""
         return sha256_file(self.path) if self.path.is_file() else digest_folder(self.path)
 
     def choose_context(self, name: str | None) -> str:
@@ -328,7 +328,7 @@ class Submission:
         return lines
 
     def _read(self) -> Lines:
-        """Read answers with their lines; remove thoughts and wrappers unless raw text is wanted."""
+        """Yield (line, answer), without reasoning and wrappers unless raw text is wanted."""
         self.around = SpokenCounts()
         self._n_lines = self._n_lines_with_hash = 0
         for line, answer in iter_answers(self.path, self.benchmark, self.form, self._on_error):
@@ -363,5 +363,5 @@ class Submission:
             )  # fmt: skip
 
     def spoken_warnings(self) -> list[Finding]:
-        """Warn of thoughts and JSON in the answers read so far."""
+        """Warn of models' reasoning and JSON wrappers in the answers read so far."""
         return list(self.around.findings(is_raw=self._is_raw))

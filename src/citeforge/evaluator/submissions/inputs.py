@@ -37,7 +37,7 @@ class SharedResults:
 
     @cached_property
     def _results(self) -> dict[tuple[object, int], object]:
-        """Results, or errors, by (function, repeat of the judge)."""
+        """Stored results, or errors, of shared functions, by (function, repeat of the judge)."""
         return {}
 
     def once(self, function: Callable[[Self], T]) -> T:
@@ -111,11 +111,11 @@ class Inputs(SharedResults):
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Numbers of runs and queries."""
+        """Number of runs, and number of queries."""
         return len(self.runs), len(self.benchmark.query_ids)
 
     def column(self, values: dict[tuple[int, int], float]) -> Floats:
-        """Turn values by (run, query row) into an array (runs, queries), with NaN for others."""
+        """Turn values by (run, query row) into an array (runs, queries); NaN for those without."""
         array = np.full(self.shape, np.nan)
         for (run, row), value in values.items():
             array[run, row] = value
@@ -191,7 +191,7 @@ class ItemReader:
         return Inputs(benchmark, items, self._grammar, benchmark.data_set, self._tools, names=names)
 
     def _fill(self, provided: ProvidedPassages) -> None:
-        """Give passages with a docid alone their text; remove docids from other texts."""
+        """Add the corpus text to passages with a docid alone; remove docids whose text differs."""
         passages = [p for run in self.runs.values() for item in run.values() for p in item.passages]
         bare = {p.id for p in passages if p.id and not p.text}
         texts = self._benchmark.texts(bare) if bare else {}

@@ -83,11 +83,11 @@ class Layout:
 
     @cached_property
     def _numbers(self) -> frozenset[int]:
-        """Numbers that lines start with."""
+        """Numbers of list items that lines start with, such as 2 for ``2. Paris``."""
         return frozenset(int(match[1]) for match in map(_NUMBERED.match, self._lines) if match)
 
-    def prefix(self, number: int) -> int:
-        """Measure what opens a line before its words: "Answer:", or the number of an item.
+    def prefix_length(self, number: int) -> int:
+        """Get the length of what opens a line before its words: "Answer:", or an item's number.
 
         A number counts where the list has the one before or after it.
         """
@@ -97,10 +97,10 @@ class Layout:
             match = _NUMBERED.match(line)
             if match is not None and self._numbers & {int(match[1]) - 1, int(match[1]) + 1}:
                 return match.end()
-        return self.answer_label(number)
+        return self.label_length(number)
 
-    def answer_label(self, number: int) -> int:
-        """Measure a label such as "Answer:" at the start of a line; 0 without one."""
+    def label_length(self, number: int) -> int:
+        """Get the length of a label such as "Answer:" that starts a line; 0 if there is none."""
         line = self._lines[number]
         match = _ANSWER.match(line) if ":" in line or "：" in line else None
         return 0 if match is None else match.end()

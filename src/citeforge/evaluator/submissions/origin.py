@@ -42,7 +42,7 @@ class CitationRange:
             self.add((position + 1 for position in inside), outside, n_shown)
 
     def add(self, inside: Iterable[int], n_beyond: int, n_shown: int) -> None:
-        """Count an answer by the positions it cites, and by citations beyond what was shown.
+        """Count an answer by the positions it cites, and by its citations of passages not shown.
 
         Args:
             inside: 1-based positions of the distinct passages cited.

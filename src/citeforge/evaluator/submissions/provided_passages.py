@@ -33,7 +33,7 @@ class _Key:
     title: bytes = b""
 
     def differs(self, own: "_Key | None") -> bool:
-        """Whether text or title differ from the corpus, where both are known."""
+        """Whether this passage's text or title differs from the corpus's, where both are known."""
         return own is not None and any(
             mine and theirs and mine != theirs
             for mine, theirs in ((self.text, own.text), (self.title, own.title))
@@ -61,13 +61,13 @@ class ProvidedPassages:
         self._nameless = self._empty = 0
 
     def add(self, answer: SubmissionLine) -> None:
-        """Count the passages of an answer."""
+        """Count the passages that an answer brings, and note those that the answer repeats."""
         if not (passages := answer.passages):
             return
         output = f" {self._words(answer.output)} "
         # The same words differ in length by punctuation, spaces and articles alone.
         longest = 2 * len(answer.output) + 100
-        for passage, key in zip(passages, _keys(passages), strict=True):
+        for passage, key in zip(passages, _make_keys(passages), strict=True):
             if passage.docid is None:
                 self._nameless += 1
                 self._empty += not key.text
@@ -83,11 +83,11 @@ class ProvidedPassages:
         return normalise_answer(without_markers(text, marks))
 
     def docids(self, answer: SubmissionLine) -> list[str | None]:
-        """Docids of an answer's passages; None where a judged passage has another text."""
+        """List an answer's docids; None if that relevant passage has another text in the corpus."""
         passages = answer.passages or ()
         return [
             None if self._is_strict and key.differs(self._judged.get(key.name)) else passage.docid
-            for passage, key in zip(passages, _keys(passages), strict=True)
+            for passage, key in zip(passages, _make_keys(passages), strict=True)
         ]
 
     @cached_property
@@ -113,7 +113,7 @@ class ProvidedPassages:
         keys: dict[str, _Key] = {}
         for batch in self._benchmark.passages(["_id", "title", "text"]) if names else ():
             here = rows_with(batch, "_id", ids)
-            columns = here["_id"].to_pylist(), _digests(here["text"]), _digests(here["title"])
+            columns = here["_id"].to_pylist(), _hash_texts(here["text"]), _hash_texts(here["title"])
             keys.update((key[0], _Key(*key)) for key in zip(*columns, strict=True))
         return keys
 
@@ -122,9 +122,9 @@ class ProvidedPassages:
         if not self._is_strict or not self._others:
             return False
         own = OwnPassage(passage.text, passage.id, passage.title)
-        return _keys([own])[0] in self._others
+        return _make_keys([own])[0] in self._others
 
-    def unjudged(self) -> str:
+    def why_unjudged(self) -> str:
         """Explain why relevance of the passages is unknown; empty where it is known."""
         if not any(self._benchmark.relevant_ids):
             return self._benchmark.why_no_labels
@@ -133,20 +133,20 @@ class ProvidedPassages:
         return ""
 
     def warnings(self) -> Iterator[Finding]:
-        """Warn of passages that the benchmark does not know."""
+        """Warn of passages with unknown or wrong docids, no text, or text that answers repeat."""
         unknown = {k: n for k, n in self._passages.items() if k.name not in self._corpus_keys}
         n_all = self._passages.total() + self._nameless
         if unknown and self._corpus_keys:
             yield Finding(
                 "unknown-id",
                 f"{sum(unknown.values()):,} of {n_all:,} passages have docids that the benchmark "
-                f"does not know ({_names(unknown)}): they count as not relevant",
+                f"does not know ({_list_docids(unknown)}): they count as not relevant",
             )
         if self._others:
             yield Finding(
                 "text-mismatch",
                 f"{sum(self._others.values()):,} of {n_all:,} passages have another text or title "
-                f"than the benchmark has for their docid ({_names(self._others)}): "
+                f"than the benchmark has for their docid ({_list_docids(self._others)}): "
                 + (
                     "they count as unknown, and as not relevant"
                     if self._is_strict
@@ -181,23 +181,23 @@ class ProvidedPassages:
             )
 
 
-def _names(keys: Iterable[_Key]) -> str:
+def _list_docids(keys: Iterable[_Key]) -> str:
     """List the first few docids, separated by commas."""
     distinct = sorted({key.name for key in keys})
     return ", ".join(distinct[:_MOST_IDS_NAMED]) + ", …" * (len(distinct) > _MOST_IDS_NAMED)
 
 
-def _keys(passages: Sequence[OwnPassage]) -> list[_Key]:
+def _make_keys(passages: Sequence[OwnPassage]) -> list[_Key]:
     """Make the keys of passages: docid, and hashes of text and title."""
     if not passages:
         return []  # arrow imports pandas, where that is installed, for its first array
     # One call for both columns: its expression is compiled anew each time, which takes longer.
-    digests = _digests([*(p.text for p in passages), *(p.title for p in passages)])
+    digests = _hash_texts([*(p.text for p in passages), *(p.title for p in passages)])
     names = [p.docid or "" for p in passages]
     return [_Key(*key) for key in zip(names, digests, digests[len(names) :], strict=False)]
 
 
-def _digests(texts: pa.Array | Sequence[str]) -> list[bytes]:
+def _hash_texts(texts: pa.Array | Sequence[str]) -> list[bytes]:
     """Hash the letters and digits of each text; empty for an empty text.
 
     Copies of one corpus differ in quotation marks, dashes and spaces.

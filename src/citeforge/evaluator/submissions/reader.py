@@ -76,14 +76,14 @@ class LineIndex:
 
     @property
     def missing(self) -> dict[tuple[str, int], list[int]]:
-        """Map (context set, run) of any line to the rows of the queries without a line."""
+        """Map each (context set, run) that has lines to the rows of the queries without a line."""
         return {
             place: [row for row, line in enumerate(lines) if not line]
             for place, lines in sorted(self._lines.items())
         }
 
     def row(self, line: int, answer: SubmissionLine, context: str) -> int:
-        """Find the row of the query that a line answers; refuse a second line for the same place.
+        """Find the row of the query that a line answers; raise an error if an earlier line did.
 
         Raises:
             InputError: an unknown query, a negative run, a run too many, a second line for the
@@ -148,7 +148,7 @@ class LineIndex:
         return False
 
     def _refuse(self, line: int, field: str, message: str, code: str) -> NoReturn:
-        """Raise the error of a line."""
+        """Raise an InputError that names a line and the field at fault."""
         raise InputError(
             message, path=self._path, line=line, field=field, allowed="see: citeforge check",
             code=code,
@@ -195,7 +195,7 @@ def require_name(name: str, path: Path, field: str | None = None) -> str:
 
 
 def bare_name(path: Path) -> str:
-    """Strip the endings that formats give from the name of a file, whatever dots it holds."""
+    """Strip .gz and a format's ending, such as .jsonl, from a file's name; keep its other dots."""
     name = path.name.removesuffix(".gz")
     ending = next((e for e in _ENDINGS if name.endswith(e) and name != e), "")
     return name.removesuffix(ending)

@@ -131,7 +131,7 @@ def _with_emphasis(output: str, start: int, end: int) -> Span:
 
 
 def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
-    """Remove the marks of an output, and record the place of each."""
+    """Remove the citation marks from an output, and record where each of them was."""
     cut, at = _Cut(), 0
     pieces: list[str] = []
     ends = [_with_emphasis(output, m.start, m.end) for m in markers]
@@ -267,12 +267,12 @@ class _Reader:
             m.end() for _, p in marks
             if (m := _STOP.match(self.cut.text, p, end)) and ".." not in m.group()
         }  # fmt: skip
-        if (prefix := self.layout.prefix(number)) and _has_letter(line[prefix:]):
+        if (prefix := self.layout.prefix_length(number)) and _has_letter(line[prefix:]):
             start += prefix
             line = line[prefix:]
         if marks and _THAI.search(line):
             forced.update(p for _, p in marks if _THAI_FOLLOWS.match(self.cut.text, p, end))
-        row = self._row(number, line)
+        row = self._table_row(number, line)
         spans = self._split(line, forced, start) if row is None else [row]
         sentences = [_Sentence(start + s, start + e) for s, e in spans]
         if self.pending:
@@ -281,7 +281,7 @@ class _Reader:
         opens_line = bool(marks) and not _has_letter(self.cut.text[start : marks[0][1]])
         starts = [s.start for s in sentences]
         for marker, place in marks:
-            owner = self._owner(marker, place, sentences, starts, opens_line or self.opens)
+            owner = self._find_owner(marker, place, sentences, starts, opens_line or self.opens)
             sentences[owner].markers.append(marker)
         for i in range(len(sentences) - 1, 0, -1):
             if is_label(self.cut.text[sentences[i].start : sentences[i].end]):
@@ -290,7 +290,7 @@ class _Reader:
             sentences.pop()
         self.sentences.extend(sentences)
 
-    def _row(self, number: int, line: str) -> Span | None:
+    def _table_row(self, number: int, line: str) -> Span | None:
         """Get the span of a table row, which is one statement; None for other lines."""
         stripped = line.strip()
         is_row = stripped.startswith("|") and stripped.count("|") > 2
@@ -300,7 +300,7 @@ class _Reader:
         return start, start + len(stripped)
 
     def _split(self, line: str, forced: set[int], offset: int) -> list[Span]:
-        """Split a line into sentences with a letter or digit; also at forced places."""
+        """Split a line into sentences, each with a letter, and at the offsets ``forced``."""
         ends = [e for _, e in self.segmenter.split(line)]
         cuts = sorted({*ends[:-1], *(f - offset for f in forced)})
         spans: list[Span] = []
@@ -314,7 +314,7 @@ class _Reader:
                 spans[-1] = (spans[-1][0], at + len(piece.rstrip()))
         return spans
 
-    def _owner(
+    def _find_owner(
         self,
         marker: Marker,
         place: int,
@@ -372,7 +372,7 @@ def _has_digit(text: str) -> bool:
 
 
 def is_label(line: str) -> bool:
-    """Whether a line only names what the marks are, such as `Source:` or `(Sources: , )`."""
+    """Whether a line is only a label of citation marks, like `Source:` or `(Sources: , )`."""
     if HEADING.fullmatch(line.strip()) is not None:
         return True
     label = LABELLED.match(line)

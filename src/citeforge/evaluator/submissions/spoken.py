@@ -44,9 +44,9 @@ class SpokenCounts:
     n_lists: int = 0
 
     def strip_wrapping(self, answer: SubmissionLine) -> SubmissionLine:
-        """Remove thoughts, fences and JSON around an answer, and count them.
+        """Remove a model's reasoning, code fences and JSON around an answer, and count them.
 
-        Spans and log probabilities move with their words and marks; those of the thought go. A
+        Spans and log probabilities move with their words and marks; those of the reasoning go. A
         thought that never ends leaves an empty answer that counts as truncated.
         """
         output = answer.output
@@ -107,7 +107,7 @@ class SpokenCounts:
         return str(said)
 
     def findings(self, *, is_raw: bool = False) -> Iterator[Finding]:
-        """Warn of thoughts and JSON around the answers.
+        """Warn of models' reasoning and JSON wrappers around the answers counted so far.
 
         Args:
             is_raw: whether all of it is scored (``reference``).

@@ -102,21 +102,21 @@ def read_markup(report: str, urls: Sequence[str] = ()) -> Markup:
         if overlaps(match.span(), parsed.lists):
             continue
         spans.append(match.span())
-        mention = _mention(match, markup.references)
+        mention = _make_mention(match, markup.references)
         if mention is not None:
             markup.mentions.append(mention)
     for marker in parsed.markers:
         inside = overlaps((marker.start, marker.end), spans)
         if marker.numbers and not marker.is_listed and not inside:
-            keys = tuple(dict.fromkeys(_key(n, markup.references) for n in marker.numbers))
+            keys = tuple(dict.fromkeys(_page_key(n, markup.references) for n in marker.numbers))
             markup.mentions.append(Mention(marker.start, marker.end, keys))
-    markup.mentions = _in_brackets(report, sorted(markup.mentions, key=lambda m: m.start))
+    markup.mentions = _merge_in_brackets(report, sorted(markup.mentions, key=lambda m: m.start))
     cited = [k for m in markup.mentions for k in m.keys if k.startswith("[")]
     markup.unlisted = [int(k[1:-1]) for k in dict.fromkeys(cited)]
     return markup
 
 
-def _in_brackets(report: str, mentions: Sequence[Mention]) -> list[Mention]:
+def _merge_in_brackets(report: str, mentions: Sequence[Mention]) -> list[Mention]:
     """Merge mentions that share round brackets into one, brackets included."""
     grouped: list[Mention] = []
     at = 0
@@ -136,7 +136,7 @@ def _in_brackets(report: str, mentions: Sequence[Mention]) -> list[Mention]:
     return grouped
 
 
-def _key(number: int, references: Mapping[int, str]) -> str:
+def _page_key(number: int, references: Mapping[int, str]) -> str:
     """Name the page of a numbered mark: its URL in the reference list, else the mark."""
     return references.get(number, f"[{number}]")
 
@@ -150,7 +150,7 @@ def _read_list(text: str, markup: Markup) -> None:
         if entry is not None:
             number = int(next(g for g in entry.groups() if g))
             rest = line[entry.end() :]
-        url = next(_urls(rest), None)
+        url = next(_find_urls(rest), None)
         if url is None or number is None:
             continue
         if number in markup.references:
@@ -160,8 +160,8 @@ def _read_list(text: str, markup: Markup) -> None:
         markup.references[number] = url
 
 
-def _urls(text: str) -> Iterator[str]:
-    """Yield the URLs of a text, of links and bare ones."""
+def _find_urls(text: str) -> Iterator[str]:
+    """Yield the URLs in a text: link targets and bare URLs."""
     for match in _TOKEN.finditer(text):
         if match["target"]:
             yield match["target"]
@@ -169,11 +169,11 @@ def _urls(text: str) -> Iterator[str]:
             yield match["bare"].rstrip(_TRAILING)
 
 
-def _mention(match: re.Match[str], references: Mapping[int, str]) -> Mention | None:
-    """Make the mention of a matched URL, link or dagger mark; None for code and images."""
+def _make_mention(match: re.Match[str], references: Mapping[int, str]) -> Mention | None:
+    """Turn a matched link, URL or mark ``[7†…]`` into a mention; None for code and images."""
     start, end = match.span()
     if match["dagger"]:
-        return Mention(start, end, (_key(int(match["dagger"]), references),))
+        return Mention(start, end, (_page_key(int(match["dagger"]), references),))
     if match["bare"]:
         url = match["bare"].rstrip(_TRAILING)
         if not match[0].startswith("<"):
