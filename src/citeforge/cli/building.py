@@ -152,7 +152,7 @@ class Builds(NamedCommands):
     noun = "kind"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse; ``--print-recipe`` and ``--from`` are sub-commands wherever they stand."""
+        """Parse arguments; ``--print-recipe`` or ``--from`` among them is the sub-command."""
         if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
             words = [
                 w
@@ -175,14 +175,14 @@ class Builds(NamedCommands):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Make the build command of a kind; None for an unknown one."""
+        """Get a build command by its name, or make that of a benchmark kind; None if unknown."""
         if name in _OTHER_COMMANDS:
             return _OTHER_COMMANDS[name]
         kind = kinds.KINDS.find(name)
         return None if kind is None or kind.recipe is None else _command(kind, kind.recipe)
 
     def sections(self) -> dict[str, dict[str, str]]:
-        """Describe the commands and the kinds, those of plugins under a heading of their own."""
+        """Map headings of the help to commands and benchmark kinds, with a line on each."""
         texts = {n: c.short_help or c.help or "" for n, c in _OTHER_COMMANDS.items()}
         texts |= {k.name: k.recipe.__doc__ or "" for k in kinds.built_in_kinds() if k.recipe}
         own = (click.Command(name, help=texts[name]) for name in sorted(texts))
@@ -213,7 +213,7 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
     @add_options(field_options(recipe, _IDENTITY))
     @add_options(field_options(RunOptions, options - {"out"}))
     def run(**parameters: Any) -> None:
-        """Build with the parsed options."""
+        """Build a benchmark of this kind with the parsed options."""
         _run(kind, record_from(recipe, parameters), record_from(RunOptions, parameters))
 
     return click.command(recipe.kind, cls=ManyOptions, help=recipe.__doc__)(run)

@@ -68,36 +68,36 @@ class Named(click.types.StringParamType):
         ]
 
 
-def _list_choices(declared: Iterable[choices.Choice]) -> Callable[[], list[str]]:
-    """Make a function that lists values for completion; those with an argument end in ``:``."""
+def _choice_lister(declared: Iterable[choices.Choice]) -> Callable[[], list[str]]:
+    """Make a function that lists the names of choices; a name with an argument ends in ``:``."""
     return lambda: [f"{c.name}:" if c.argument else c.name for c in declared if c.name]
 
 
-def _measures() -> list[str]:
-    """List the names of measures and families."""
+def _list_measures() -> list[str]:
+    """List the names of all measures, then of all families of measures."""
     from citeforge.evaluator.measures.registry import families, measures
 
     return [*measures(), *families()]
 
 
-def _runners() -> list[str]:
-    """List the names of runners."""
+def _list_runners() -> list[str]:
+    """List the names of all runners, for the option ``--engine``."""
     from citeforge.engines.running.setup import RUNNERS
 
     return list(RUNNERS)
 
 
 NAMED = {
-    "judge": Named(_list_choices(choices.JUDGES)),
-    "strong_judge": Named(_list_choices(choices.JUDGES)),
-    "embedder": Named(_list_choices(choices.EMBEDDERS)),
-    "retriever": Named(_list_choices(choices.RETRIEVERS)),
-    "segmenter": Named(_list_choices(choices.SEGMENTERS)),
-    "perplexity": Named(_list_choices(choices.PERPLEXITY)),
-    "llm": Named(_list_choices(choices.ANSWERING)),
-    "engine": Named(_runners),
-    "kg": Named(_list_choices(choices.GRAPHS)),
+    "judge": Named(_choice_lister(choices.JUDGES)),
+    "strong_judge": Named(_choice_lister(choices.JUDGES)),
+    "embedder": Named(_choice_lister(choices.EMBEDDERS)),
+    "retriever": Named(_choice_lister(choices.RETRIEVERS)),
+    "segmenter": Named(_choice_lister(choices.SEGMENTERS)),
+    "perplexity": Named(_choice_lister(choices.PERPLEXITY)),
+    "llm": Named(_choice_lister(choices.ANSWERING)),
+    "engine": Named(_list_runners),
+    "kg": Named(_choice_lister(choices.GRAPHS)),
     "file_format": Named(lambda: ["auto", *(c.name for c in choices.FORMATS)]),
-    "measures": Named(_measures, joined=True),
+    "measures": Named(_list_measures, joined=True),
 }
 """Fields of records to what a shell offers for them."""

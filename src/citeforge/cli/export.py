@@ -89,7 +89,7 @@ class Exports(NamedCommands):
     noun = "format"
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Make the command of a format; None for an unknown one."""
+        """Get the command of an export format by its name; None for an unknown one."""
         return _OWN.get(name) or (_command(EXPORTS.get(name)) if name in EXPORTS.names() else None)
 
     def sections(self) -> dict[str, dict[str, str]]:
@@ -122,7 +122,7 @@ def _command(export: Export) -> click.Command:
     @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to make.")
     @add_options(field_options(export.options))
     def run(source: Path, out: Path, **parameters: Any) -> None:
-        """Write the export, and list what the format cannot carry."""
+        """Write the exported files, and print what the format cannot contain."""
         lost = write_export(export, source, out, record_from(export.options, parameters))
         files = [p for p in sorted(out.rglob("*")) if p.is_file()]
         click.echo(f"{out}: {len(files)} files, {sum(p.stat().st_size for p in files):,} B")

@@ -130,7 +130,7 @@ def _list_rejected(package: Package, full: bool) -> None:
 
 
 def _describe_rejection(row: dict[str, Any]) -> str:
-    """Describe why a twin was rejected, and after how many attempts."""
+    """Describe why a twin (LLM-written version) was rejected, and after how many attempts."""
     return f"rejected (attempts: {row['attempts']}): {'; '.join(row['notes'])}"
 
 
@@ -198,7 +198,7 @@ def _echo_graphs(item: Item) -> None:
 
 
 def _show_trace(package: Package, query: str) -> None:
-    """Print how ``build kalma`` made a question; refuse packages of other kinds."""
+    """Print how ``build kalma`` made a question; raise an error for other kinds of packages."""
     from citeforge.schemas.errors import InputError
 
     text = package.kind.trace(package, query)

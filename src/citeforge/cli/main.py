@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from citeforge.cli.command import NamedCommands, command_of_plugin, plugin_commands
-from citeforge.cli.terminal import set_locale
+from citeforge.cli.terminal import make_output_safe
 from citeforge.schemas.errors import CiteforgeError, extras_named
 from citeforge.schemas.version import __version__
 
@@ -71,7 +71,7 @@ class LazyGroup(NamedCommands):
     """Group whose commands are imported when they are called."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; wrap BrokenPipeError for :func:`main`."""
+        """Run the command; raise a broken pipe as an error that click passes on to :func:`main`."""
         try:
             return super().invoke(ctx)
         except BrokenPipeError as error:
@@ -113,7 +113,7 @@ def one_line_helps() -> dict[str, str]:
 
 
 def _add_files(ctx: click.Context, param: click.Parameter, files: tuple[str, ...]) -> None:
-    """Register the plugin files of ``--plugin``."""
+    """Register the plugin files that the option ``--plugin`` names."""
     if files and not ctx.resilient_parsing:
         from pathlib import Path
 
@@ -168,7 +168,7 @@ def cli(log_json: bool) -> None:
 
 def main(args: list[str] | None = None) -> None:
     """Run the command line; turn errors into one line and an exit code from 0 to 4."""
-    set_locale()
+    make_output_safe()
     try:
         with extras_named():
             cli.main(args=args, prog_name="citeforge", standalone_mode=False)

@@ -37,7 +37,7 @@ class _Option(click.Option):
 
     @property
     def help(self) -> str | None:
-        """Help text of the flag."""
+        """Help text of the record field behind this option."""
         return self.flag.help
 
     @help.setter
@@ -49,7 +49,7 @@ class _Setting(_Option):
     """Option that the environment or the settings file may set."""
 
     def resolve_envvar_value(self, ctx: click.Context) -> str | None:
-        """Read the value from the environment, else from the settings file."""
+        """Read this option's value from the environment, else from the settings file."""
         key = self.flag.name.removeprefix("--")
         if value := os.environ.get(f"CITEFORGE_{key.upper().replace('-', '_')}"):
             return value
@@ -67,7 +67,7 @@ _SETTINGS = "citeforge: settings"
 
 
 def _read_settings(ctx: click.Context) -> tuple[Path | None, Mapping[str, str]]:
-    """Read the settings file: (its path, its values); kept per command."""
+    """Read the settings file, once per command: (its path or None, its values)."""
     from citeforge.engines.settings import read_settings, settings_file
 
     path = settings_file()
@@ -80,7 +80,7 @@ class OneOf(click.Choice[str]):
     """Choice whose error suggests a similar value."""
 
     def get_invalid_choice_message(self, value: Any, ctx: click.Context | None) -> str:
-        """Write the error for a value that is not a choice, with a similar one."""
+        """Write the error for a value that is not a choice, and suggest a similar choice."""
         message = super().get_invalid_choice_message(value, ctx)
         return f"{message.removesuffix('.')}{suggestion(str(value), map(str, self.choices))}."
 
@@ -103,7 +103,7 @@ def field_options(
 
 
 def _list_flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
-    """List the flags of a record, with those of all runners for run options."""
+    """List the flags of a record's fields; for run options, also those of all runners."""
     flags = [f for f in list_flags(record) if only is None or f.place[0] in only]
     if record is RunOptions and (only is None or _RUNNER in only):
         from citeforge.engines.running.setup import runner_flags
@@ -113,7 +113,7 @@ def _list_flags(record: type[BaseModel], only: Collection[str] | None) -> list[F
 
 
 def _make_option(flag: Flag, required: bool) -> click.Option:
-    """Make the click option of a flag."""
+    """Make the click option of a flag, which stands for one field of a record."""
     attributes: dict[str, Any] = {"metavar": flag.option.metavar}
     names = [flag.name, _parameter_name(flag)]
     is_setting = flag.place[0] in SETTINGS and (flag.record is RunOptions or len(flag.place) > 1)
@@ -142,7 +142,7 @@ def _make_option(flag: Flag, required: bool) -> click.Option:
 
 
 def _click_type(flag: Flag) -> Any:
-    """Choose the click type of a flag."""
+    """Choose the click type that parses the values of a flag."""
     if flag.choices:
         return OneOf([str(c) for c in flag.choices])
     if flag.type is Path:
@@ -161,7 +161,7 @@ def _click_type(flag: Flag) -> Any:
 
 
 def _parameter_name(flag: Flag) -> str:
-    """Get the parameter name of a flag: the path of its field."""
+    """Get the parameter name of a flag: the path of its field, joined by ``__``."""
     return "__".join(flag.place)
 
 
@@ -207,7 +207,7 @@ def record_from(
 
 
 def _error_message(record: type[BaseModel], error: ValidationError) -> str:
-    """Describe the first value that a record refused, by the name of its option."""
+    """Describe the first invalid value in a validation error, by the name of its option."""
     first = error.errors()[0]
     text = field_message(first["type"], first["msg"])
     for flag in list_flags(record):
@@ -231,12 +231,12 @@ model_options = add_options(
 
 
 def endpoint_options(command: F) -> F:
-    """Add the options of commands that may call an endpoint or a cluster."""
+    """Add options for calling an endpoint or a cluster to a command."""
     return add_options(field_options(RunOptions, (*ENDPOINT, *RUNNER)))(command)
 
 
 def judging_options(command: F) -> F:
-    """Add the options of commands that ask a judge: stored verdicts, local models, endpoints."""
+    """Add options for asking a judge (stored verdicts, local models, endpoints) to a command."""
     return verdicts_option(model_options(endpoint_options(command)))
 
 

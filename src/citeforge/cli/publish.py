@@ -25,12 +25,12 @@ class Publications(click.Group):
         return super().parse_args(ctx, args)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """List the names of the package's command and of those that plugins declare."""
+        """List the publishing commands by name: that of packages, then those of plugins."""
         names = (c.name.split() for c in plugin_commands().all().values())
         return [PACKAGE, *(name[1] for name in names if name[0] == "publish" and name[1:])]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Get the package's command, or a plugin's."""
+        """Get the command that publishes packages, or a plugin's publishing command, by name."""
         return super().get_command(ctx, name) or command_of_plugin(f"publish {name}")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:

@@ -35,7 +35,7 @@ class Systems(NamedCommands):
         return {"Systems": {name: system.what for name, system in systems().items()}}
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Make the command of a system."""
+        """Make the command that runs the named system."""
         from citeforge.systems.registry import get_system
 
         return _command(get_system(name))
@@ -82,7 +82,7 @@ def _add_common_options(system: System) -> Callable[[Any], Any]:
         options.append(_dry_run)
 
     def decorate(command: Any) -> Any:
-        """Add the options to a command."""
+        """Add the shared options to a command."""
         for option in reversed(options):
             command = option(command)
         return command
@@ -167,12 +167,12 @@ def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
 
 
 def summary(out: Path, ran: Any) -> str:
-    """Summarise a run in one line."""
+    """Describe a run in one line: submission, number of answers, system, and other counts."""
     notes = ", ".join(f"{n:,} {what}" for what, n in sorted(ran.counts.items()))
     return f"{out}: {ran.answers:,} answers of {ran.system}" + (f" ({notes})" if notes else "")
 
 
-def _split(text: str) -> list[str]:
+def _split_names(text: str) -> list[str]:
     """List the names in a text that are separated by commas."""
     return [name.strip() for name in text.split(",") if name.strip()]
 
@@ -203,7 +203,7 @@ def bench(**parameters: Any) -> None:
     from citeforge.library.systems import bench as make
     from citeforge.schemas.errors import FailuresError
 
-    names, out = _split(parameters["systems"]), parameters["out"]
+    names, out = _split_names(parameters["systems"]), parameters["out"]
     if out is None and not parameters["dry_run"]:
         raise UsageError("give --out FOLDER, or --dry-run", code="missing-option")
     if parameters["store"] is None and out is not None:
@@ -219,7 +219,7 @@ def bench(**parameters: Any) -> None:
     passed = ("benchmark", "out", "llm", "context", *AmountOptions.model_fields)
     result = make(
         systems=names,
-        measures=_split(parameters["measures"] or ""),
+        measures=_split_names(parameters["measures"] or ""),
         judge=judge_session(judging, how),
         endpoint=how,
         tell=lambda name, ran: click.echo(summary(out / f"{name}.jsonl", ran)),

@@ -92,7 +92,7 @@ def _section_name(option: click.Option) -> str:
 
 
 def _write(ctx: click.Context, formatter: click.HelpFormatter, title: str, options: Any) -> None:
-    """Write options under a heading."""
+    """Write the help of some options under a heading."""
     rows = [row for option in options if (row := option.get_help_record(ctx)) is not None]
     if rows:
         with formatter.section(title):

@@ -54,7 +54,7 @@ class SafeText(io.TextIOWrapper):
         return len(text)
 
     def __del__(self) -> None:
-        """Detach from the file, which its opener closes."""
+        """Detach this stream from its file without closing the file."""
         # The file is closed by its opener. When the process ends, this module's imports are gone.
         try:
             self.detach()
@@ -62,7 +62,7 @@ class SafeText(io.TextIOWrapper):
             return
 
 
-def set_locale() -> None:
+def make_output_safe() -> None:
     """Let stdout and stderr replace characters that their encoding lacks, instead of failing.
 
     Our own typographic characters get a plain look; everything else is shown as ``\\u1234``, so

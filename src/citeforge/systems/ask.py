@@ -39,7 +39,7 @@ def prepare(
     system: System, benchmark: Benchmark, contexts: Sequence[str], runs: int, seed: int,
     llm: Llm, options: Part, limit: int | None,
 ) -> tuple[Jobs, Setting[LlmOptions]]:  # fmt: skip
-    """Make the jobs of a system, and the setting that they share; nothing is asked.
+    """List a system's tasks with the steps that answer them, and the setting that they share.
 
     See :func:`citeforge.systems.run.run_system`.
 
@@ -167,7 +167,7 @@ def reply_line(task: Task, reply: Reply) -> dict[str, Any]:
 
 
 def _passage_fields(passage: Passage) -> dict[str, Any]:
-    """Convert a passage to the fields that a line of a submission has."""
+    """Convert a passage that a system found to fields of a submission line: text, docid, title."""
     row: dict[str, Any] = {"text": passage.text}
     if passage.id:
         row["docid"] = passage.id
@@ -177,7 +177,7 @@ def _passage_fields(passage: Passage) -> dict[str, Any]:
 
 
 def answer_all(jobs: Jobs, llm: Llm, what: str, later_calls: int = 0) -> list[Reply | Failure]:
-    """Answer all jobs in rounds; a job of which one request fails has a failure as its reply.
+    """Answer all jobs in rounds; a job with a failed request gets a failure as its reply.
 
     Args:
         jobs: tasks, with the steps that answer them.
@@ -194,7 +194,7 @@ def answer_all(jobs: Jobs, llm: Llm, what: str, later_calls: int = 0) -> list[Re
     waiting: dict[int, Sequence[Request]] = {}
 
     def advance(place: int, answers: Sequence[LlmReply] | None) -> None:
-        """Pass the LLM's replies to a task's steps, until these make requests or end."""
+        """Resume a task's steps with the LLM's replies, until they make further requests or end."""
         try:
             requests = (
                 next(coroutines[place]) if answers is None else coroutines[place].send(answers)

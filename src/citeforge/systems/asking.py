@@ -11,14 +11,14 @@ from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 def from_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
     """Make the steps of a system that asks once, with all passages in the prompt (RAGE, section 4).
 
-    In a cell of an authorship experiment the prompt names each passage's author.
+    In a condition (cell) of an authorship experiment the prompt names each passage's author.
     """
 
     def steps(task: Task) -> Steps:
         """Yield the request for one query, and return its answer."""
 
         def prompt(docs: Sequence[PromptDoc]) -> str:
-            """Fill in the template with some passages."""
+            """Fill in the prompt template with the query and some of its passages."""
             return setting.render(
                 template,
                 query=task.item.query,
@@ -46,7 +46,7 @@ def from_graphs(setting: Setting[LlmOptions]) -> MakeSteps:
         facts = [t for graph in task.item.graphs for t in graph.triples]
 
         def prompt(some: Sequence[Triple]) -> str:
-            """Fill in the template with some triples, grouped by entity."""
+            """Fill in the prompt template with the query and some triples, grouped by entity."""
             graphs = list(group_into_graphs(list(some)))
             return setting.render("kalma", query=task.item.query, graphs=graphs)
 

@@ -56,7 +56,7 @@ def copy_first_passage(
 def cite_only(
     benchmark: Benchmark, contexts: Iterable[str], runs: int, choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a submission whose answers are chosen citations without text."""
+    """Yield submission lines whose answers are citation marks alone, as ``choose`` picks them."""
     base = benchmark.manifest.grammar.base
     for context in contexts:
         table = benchmark.context(context)
@@ -69,7 +69,7 @@ def cite_only(
 def cite_random(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of the lower bound: citations of random passages or triples."""
+    """Yield submission lines that cite random passages or triples, as a lower bound for systems."""
     if benchmark.has_graphs:
         return kalma.state_random(benchmark, contexts, runs, seed)
     return cite_only(benchmark, contexts, runs, partial(_draw_few, seed))
@@ -78,7 +78,7 @@ def cite_random(
 def cite_relevant(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of the upper bound: citations of all relevant passages or triples.
+    """Yield submission lines that cite all relevant passages or triples: the upper bound.
 
     Raises:
         InputError: no passage is marked as relevant.
@@ -100,7 +100,7 @@ def cite_relevant(
 
 
 def _draw_few(seed: int, table: ContextTable, row: int, query: str, run: int) -> list[int]:
-    """Draw one to three distinct passages, all equally likely (RAGE, Table 1)."""
+    """Draw the positions of one to three distinct passages, all equally likely (RAGE, Table 1)."""
     rng = generator(seed, "random baseline", table.name, query, run)
     size = table.sizes[row]
     return rng.sample(range(size), min(rng.randint(1, 3), size))
@@ -109,7 +109,7 @@ def _draw_few(seed: int, table: ContextTable, row: int, query: str, run: int) ->
 def cite_by_label(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, is_biased: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield the lines of a control's submission to an authorship benchmark: citations alone.
+    """Yield submission lines of a control system for author bias: citation marks without text.
 
     The biased control follows the author labels; the other one cites as if there were none.
     """
@@ -119,21 +119,21 @@ def cite_by_label(
         """Draw the positions to cite, by relevance and author label of each passage."""
         cell, relevant = design.find(table.name), table.relevant[row]
         for place, passage in enumerate(table.ids_of(row)):
-            chance = _chance(is_biased, cell, place in relevant)
-            if _draw(seed, table.name, query, run, passage) < chance:
+            chance = _citation_probability(is_biased, cell, place in relevant)
+            if _draw_number(seed, table.name, query, run, passage) < chance:
                 yield place
 
     return cite_only(benchmark, contexts, runs, choose)
 
 
-def _draw(seed: int, context: str, query: str, run: int, passage: str) -> float:
-    """Draw a number in [0, 1), which is mostly the same in all context sets."""
+def _draw_number(seed: int, context: str, query: str, run: int, passage: str) -> float:
+    """Draw a passage's random number in [0, 1), which is mostly the same in all context sets."""
     fresh = generator(seed, "control, this cell", context, query, run, passage)
     shared = generator(seed, "control, this text", query, run, passage).random()
     return fresh.random() if fresh.random() < _FRESH_SHARE else shared
 
 
-def _chance(is_biased: bool, cell: Cell, relevant: bool) -> float:
+def _citation_probability(is_biased: bool, cell: Cell, relevant: bool) -> float:
     """Look up the probability that a control cites a passage, by its relevance and author label."""
     side = cell.side(relevant)
     if not is_biased or side is None or cell.labels == "placebo":

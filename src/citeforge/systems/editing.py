@@ -28,7 +28,7 @@ Replies = Sequence[Reply | Failure]
 
 
 def require_editing(options: EditedOptions, judge: JudgeSession | None) -> None:
-    """Refuse ``--rerank`` where it could not choose between answers, before anything is asked.
+    """Raise an error if ``--rerank`` lacks a judge, or if temperature 0 would give equal answers.
 
     Raises:
         UsageError: there is no judge, or all answers would be the same.
@@ -50,7 +50,7 @@ def require_editing(options: EditedOptions, judge: JudgeSession | None) -> None:
 def keep_best(
     n: int, tasks: Sequence[Task], replies: Replies, benchmark: Benchmark, judge: JudgeSession
 ) -> tuple[list[Task], list[Reply | Failure]]:
-    """Keep the answer with the best citation recall of every n; the first of equal ones.
+    """Keep, of every n answers, the one with the best citation recall; the first on a tie.
 
     Args:
         n: answers per query and run, one after the other.
@@ -62,7 +62,7 @@ def keep_best(
     Returns:
         The tasks and replies that are kept; a failure if all n failed.
     """
-    recalls = _recalls(tasks, replies, benchmark, judge)
+    recalls = _citation_recalls(tasks, replies, benchmark, judge)
     best = [
         max(range(start, start + n), key=lambda i: (recalls[i], -i))
         for start in range(0, len(tasks), n)
@@ -70,10 +70,10 @@ def keep_best(
     return [tasks[i] for i in best], [replies[i] for i in best]
 
 
-def _recalls(
+def _citation_recalls(
     tasks: Sequence[Task], replies: Replies, benchmark: Benchmark, judge: JudgeSession
 ) -> list[float]:
-    """Compute ALCE's citation recall of each answer, in [0, 1]; below all for failed answers."""
+    """Compute ALCE's citation recall of each answer, in [0, 1]; minus infinity for a failure."""
     tools = ScoringTools(judge, SentenceSegmenter())
     inputs = Inputs(benchmark, [], benchmark.grammar, benchmark.data_set, tools)
     recalls = [-math.inf] * len(tasks)
@@ -169,7 +169,7 @@ def post_cite(
         if isinstance(reply, Reply) and (pool := pools[place]):
             reading = strict_statements(reply.text, grammar, segmenter, len(pool))
             bare += [(place, s) for s in reading.statements if not s.numbers]
-    nearest = _nearest(bare, pools, embedder)
+    nearest = _nearest_passages(bare, pools, embedder)
     for place, pairs in groupby(zip(bare, nearest, strict=True), key=lambda pair: pair[0][0]):
         reply = edited[place]
         assert isinstance(reply, Reply)
@@ -186,12 +186,12 @@ def post_cite(
     return edited, len(bare)
 
 
-def _nearest(
+def _nearest_passages(
     bare: Sequence[tuple[int, Statement]],
     pools: Mapping[int, Sequence[Passage]],
     embedder: Embedder,
 ) -> list[Passage]:
-    """Find the passage nearest to each statement by cosine; the first of equal ones."""
+    """Find the passage nearest to each statement by cosine; the first on a tie."""
     if not bare:
         return []
     words = {p: f"{p.title} {p.text}".strip() for place, _ in bare for p in pools[place]}

@@ -33,10 +33,10 @@ def state_random(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
     """Yield submission lines that state 1 to 8 distinct shown triples, drawn uniformly."""
-    domain = _domain(benchmark)
+    domain = _read_domain(benchmark)
 
     def state(graphs: ShownGraphs, rng: Random) -> str:
-        """Draw triples, and state and cite each."""
+        """Draw 1 to 8 of the shown triples, and write a sentence with citation for each."""
         drawn = rng.sample(graphs.triples, min(rng.randint(1, 8), len(graphs.triples)))
         return " ".join(_cite_triple(t, domain) for t in drawn)
 
@@ -46,7 +46,7 @@ def state_random(
 def state_gold(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, name: str, marks: Marks
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines that state the minimum knowledge set; each fact is cited or [NA].
+    """Yield submission lines that state each query's gold facts, cited or marked as absent.
 
     Args:
         benchmark: a KaLMA benchmark.
@@ -56,13 +56,13 @@ def state_gold(
         name: name of the system, which its draws depend on.
         marks: probabilities of [NA].
     """
-    domain = _domain(benchmark)
+    domain = _read_domain(benchmark)
     key = (seed, "control of absent knowledge", name)
     state = partial(_state_gold, domain, marks)
     return _answer_graphs(benchmark, contexts, runs, key, state)
 
 
-def _domain(benchmark: Benchmark) -> Domain:
+def _read_domain(benchmark: Benchmark) -> Domain:
     """Read a benchmark's domain, which puts triples into words; a plain one if it has none."""
     declared = benchmark.manifest.config.get("domain")
     return Domain.model_validate(declared) if isinstance(declared, dict) else _PLAIN

@@ -42,7 +42,7 @@ class Prompts:
         self._instead, self._folder = instead or {}, folder or FOLDER
 
     def render(self, name: str, **values: Any) -> str:
-        """Fill in a template.
+        """Fill in a template with values; it is read on first use.
 
         Args:
             name: file of the system's folder or ``builders/templates``, without ``.j2``.
@@ -56,7 +56,7 @@ class Prompts:
         return render_template(self._loaded[name], ", ".join(values), **values)
 
     def _load(self, name: str) -> None:
-        """Read a template, and record its hash."""
+        """Read a template from its file, and record the file's SHA-256."""
         own = self._folder / f"{name}.j2"
         path = self._instead.get(name) or (own if own.is_file() else FOLDER / f"{name}.j2")
         self._loaded[name] = load_template(str(path))
@@ -122,7 +122,7 @@ class TokenWindow:
         )
 
 
-def _estimate(text: str) -> int:
+def _estimate_tokens(text: str) -> int:
     """Estimate the tokens of a text as a third of its bytes, which is high for English."""
     return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN)
 
@@ -156,4 +156,4 @@ def make_counter(tokenizer: str | None, llm: Any) -> tuple[str, Count]:
         return tokenizer, _load_tokenizer(tokenizer)
     if hasattr(llm, "count_tokens"):
         return str(llm.identity()["name"]), llm.count_tokens
-    return "estimate: a token for every 3 bytes", _estimate
+    return "estimate: a token for every 3 bytes", _estimate_tokens

@@ -31,8 +31,8 @@ _reader = partial(_authorship, is_control=True)
 _kalma = partial(System, argument="", family="KaLMA", shows="triples")
 
 
-def _absent(name: str, what: str, marks: Marks) -> System:
-    """Declare a control system that states the gold facts, and marks absent ones in its way."""
+def _declare_control(name: str, what: str, marks: Marks) -> System:
+    """Declare a control system that states gold facts, some marked as absent as ``marks`` says."""
     return _kalma(
         name, what=what, factory=partial(state_gold, name=name, marks=marks), is_control=True
     )
@@ -77,12 +77,12 @@ DECLARED = (
         "under the second (biased on purpose)",
         factory=partial(cite_by_label, is_biased=True),
     ),
-    _absent(
+    _declare_control(
         "absent-blind",
         "absent knowledge: marks facts as absent with probability .4, absent or not",
         Marks(present=0.4, absent=0.4),
     ),
-    _absent(
+    _declare_control(
         "absent-aware",
         "absent knowledge: marks facts as absent with .9 where they are, .05 where they are not",
         Marks(present=0.05, absent=0.9),
@@ -152,7 +152,7 @@ def get_system(name: str) -> System:
 
 
 def systems() -> dict[str, System]:
-    """Return all systems by name, built-in ones first; a warning says which cannot run."""
+    """Return all systems by name, built-in ones first; warn of those declared without a factory."""
     found = {}
     for name, declared in SYSTEMS.all().items():
         try:

@@ -72,7 +72,7 @@ def run_system(
         InputError: the LLM's first calls all fail.
         FailuresError: there is no answer at all.
     """
-    sets = _checked_sets(system, benchmark, contexts, runs, seed, limit, llm)
+    sets = _checked_contexts(system, benchmark, contexts, runs, seed, limit, llm)
     name = title or system.name
     if (fault := name_problem(name)) is not None:
         raise UsageError(f"--system: the name {fault}", code="bad-name")
@@ -119,7 +119,7 @@ def plan_system(
         UnknownValueError: no such context set.
         UsageError: the system asks no LLM, or see :func:`run_system`.
     """
-    sets = _checked_sets(system, benchmark, contexts, runs, seed, limit, llm)
+    sets = _checked_contexts(system, benchmark, contexts, runs, seed, limit, llm)
     if not system.llm:
         raise UsageError(f"--dry-run: {system.name} asks no LLM", code="option-without-effect")
     assert llm is not None  # as above
@@ -127,18 +127,18 @@ def plan_system(
     return plan_jobs(jobs, setting.options, llm)
 
 
-def _checked_sets(
+def _checked_contexts(
     system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int,
     limit: int | None, llm: Llm | None,
 ) -> list[str]:  # fmt: skip
-    """Find the context sets that a system answers; refuse one that cannot answer the benchmark."""
+    """Check that a system can run with the options; list the context sets that it answers."""
     make_record(AmountOptions, runs=runs, seed=seed, limit=limit)
     require_fit(system, benchmark, llm)
     return _choose_contexts(system, benchmark, contexts)
 
 
 def require_fit(system: System, benchmark: Benchmark, llm: object) -> None:
-    """Refuse a system that cannot answer a benchmark, or that asks an LLM and is given none.
+    """Raise an error if a system cannot answer a benchmark, or needs an LLM and is given none.
 
     Raises:
         UsageError: says why.
@@ -154,7 +154,7 @@ def require_fit(system: System, benchmark: Benchmark, llm: object) -> None:
 def _checked_lines(
     lines: Iterable[dict[str, Any]], name: str, benchmark: Benchmark
 ) -> Iterator[dict[str, Any]]:
-    """Yield a system's lines, and refuse one that is not a valid line of a submission.
+    """Yield a system's submission lines; raise an error at one that is not valid.
 
     Raises:
         InputError: a line is not valid; the system is broken.

@@ -46,7 +46,7 @@ def count_endings(
 def answer_line(
     query_id: str, run: int, place: Mapping[str, Any], answer: LlmReply | Reply
 ) -> dict[str, Any]:
-    """Make a line of a submission from an answer, and the fields that name what it was shown."""
+    """Make a submission line from an answer, and fields that name the passages it was shown."""
     line = {"query_id": query_id, "output": answer.text, "run": run, **place}
     if answer.logprobs is not None:
         line["logprobs"] = citation_logprobs(answer)

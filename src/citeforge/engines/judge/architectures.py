@@ -45,7 +45,7 @@ def load_model(settings: NliSettings) -> NliModel:
         return ARCHITECTURES[architecture](settings, config)
 
 
-def _suiting_dtype(settings: NliSettings) -> str:
+def _choose_dtype(settings: NliSettings) -> str:
     """Choose the numeric type of a model: that of the settings, else bfloat16 on a GPU."""
     import torch
 
@@ -66,7 +66,7 @@ class Seq2SeqModel(NliModel):
         from transformers import AutoModelForSeq2SeqLM
 
         model = AutoModelForSeq2SeqLM.from_pretrained(settings.folder, local_files_only=True)
-        super().__init__(settings, model, _suiting_dtype(settings))
+        super().__init__(settings, model, _choose_dtype(settings))
         self._start = config.decoder_start_token_id
         p = self.profile
         self._yes, self._no = verdict_indices(p.supported, p.unsupported, self._first_token)
@@ -81,7 +81,7 @@ class Seq2SeqModel(NliModel):
         return [int(ids[0])]
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
-        """Compute the margins of support from the logits of the first answer token."""
+        """Compute each pair's margin (above 0: supported) from the first answer token's logits."""
         import torch
 
         start = torch.full((len(ids), 1), self._start, device=ids.device)
@@ -90,7 +90,7 @@ class Seq2SeqModel(NliModel):
         )
         logits = at_least_float32(output.logits[:, 0])
         if self._no:
-            return self._among(logits)
+            return self._margins_among(logits)
         one = logits[:, self._yes].max(dim=1).values
         logits[:, self._yes] = -torch.inf
         margins: list[float] = (one - logits.max(dim=1).values).tolist()
@@ -128,7 +128,7 @@ class ClassifierModel(NliModel):
         )
 
     def _own_limit(self) -> int:
-        """Get the smallest of the limits of tokenizer, positions and base class."""
+        """Get the longest input in tokens that tokenizer, positions and base class all allow."""
         limits = [super()._own_limit(), self.tokenizer.model_max_length]
         if self._positions:
             limits.append(self._positions)
@@ -153,14 +153,14 @@ class ClassifierModel(NliModel):
         return Encoded(encoded.input_ids, encoded.get("token_type_ids"), True)
 
     def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
-        """Compute the logits of all labels."""
+        """Compute the logits of all labels, one row per encoded pair."""
         extra = {} if types is None else {"token_type_ids": types}
         logits = self.model(input_ids=ids, attention_mask=mask, **extra).logits
         return at_least_float32(logits)
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
         """Compute by how much each pair's probability of support is above the threshold."""
-        return self._above(self._logits(ids, mask, types).softmax(dim=1)[:, self._labels])
+        return self._margins_above(self._logits(ids, mask, types).softmax(dim=1)[:, self._labels])
 
 
 def label_indices(labels: dict[int, str], label: object) -> list[int]:
@@ -181,7 +181,7 @@ class TokenClassifierModel(ClassifierModel):
     """
 
     def _own_limit(self) -> int:
-        """Get the base class's limit, for T5 has relative positions."""
+        """Get the base class's longest input in tokens: T5's relative positions set no limit."""
         # T5 has relative positions; the model card sets no limit.
         return NliModel._own_limit(self)
 
@@ -190,7 +190,7 @@ class TokenClassifierModel(ClassifierModel):
         from transformers import AutoModelForTokenClassification
 
         model = AutoModelForTokenClassification.from_config(config)  # type: ignore[no-untyped-call]
-        weights = _weights(settings)
+        weights = _read_weights(settings)
         own = {k.removeprefix("t5."): v for k, v in weights.items()}
         missing = model.load_state_dict(own, strict=False).missing_keys
         # The embedding of the encoder is the shared one under another name.
@@ -199,7 +199,7 @@ class TokenClassifierModel(ClassifierModel):
         return model
 
     def _logits(self, ids: Any, mask: Any, types: Any) -> Any:
-        """Compute the logits of the first token's labels."""
+        """Compute the logits of the labels of each input's first token."""
         return super()._logits(ids, mask, types)[:, 0]
 
 
@@ -220,26 +220,26 @@ class ThreeHeadsModel(ClassifierModel):
             """RoBERTa and a linear layer over its pooled output."""
 
             def __init__(self) -> None:
-                """Make the encoder and its layer of three classes."""
+                """Make the RoBERTa encoder, and a linear layer from its output to 3 classes."""
                 super().__init__()
                 self.base_model = AutoModel.from_config(config)  # type: ignore[no-untyped-call]
                 self.tri_layer = torch.nn.Linear(config.hidden_size, 3)
 
             def forward(self, **features: Any) -> Any:
-                """Compute the logits, as an object with the attribute ``logits``."""
+                """Compute 3 logits per input; return an object with the attribute ``logits``."""
                 return SimpleNamespace(
                     logits=self.tri_layer(self.base_model(**features).pooler_output)
                 )
 
         network = Network()
-        weights = _weights(settings)
+        weights = _read_weights(settings)
         state = network.state_dict()
         network.load_state_dict({k: v for k, v in weights.items() if k in state})
         return network
 
 
-def _weights(settings: NliSettings) -> dict[str, Any]:
-    """Read the tensors of a model file by name, without running code in it."""
+def _read_weights(settings: NliSettings) -> dict[str, Any]:
+    """Read a model's weights from its file, as tensors by name; code in the file is not run."""
     name = settings.profile.weights
     files = [settings.folder / name] if name else sorted(settings.folder.glob("*.safetensors"))
     path = next((f for f in files if f.is_file()), None)
@@ -249,11 +249,11 @@ def _weights(settings: NliSettings) -> dict[str, Any]:
         from safetensors.torch import load_file
 
         return dict(load_file(path))
-    return _checkpoint(path)
+    return _read_checkpoint(path)
 
 
-def _checkpoint(path: Path) -> dict[str, Any]:
-    """Load the tensors of a checkpoint file without running code in it."""
+def _read_checkpoint(path: Path) -> dict[str, Any]:
+    """Load the tensors of a checkpoint file by name; code in the file is not run."""
     import pickle
 
     import torch
@@ -283,7 +283,7 @@ class CausalJudge(NliModel):
         from transformers import AutoModelForCausalLM
 
         model = AutoModelForCausalLM.from_pretrained(settings.folder, local_files_only=True)
-        super().__init__(settings, model, _suiting_dtype(settings))
+        super().__init__(settings, model, _choose_dtype(settings))
         spelt: dict[str, list[int]] = {}
         for token in range(len(self.tokenizer)):
             spelt.setdefault(self.tokenizer.decode([token]).strip().lower(), []).append(token)
@@ -296,7 +296,7 @@ class CausalJudge(NliModel):
             raise ValueError(f"one of {words} is no single token of this model")
 
     def prompt(self, premise: str, hypothesis: str) -> str:
-        """Write the chat about a pair in the model's own template."""
+        """Write the chat that asks the model about a pair, in its own chat template."""
         turns = [
             {"role": role, "content": text}
             for role, text in fill_messages(self.profile, premise, hypothesis)
@@ -307,12 +307,12 @@ class CausalJudge(NliModel):
         return text
 
     def _own_limit(self) -> int:
-        """Get the number of positions of the model."""
+        """Get the longest input in tokens: the model's number of positions, else the default."""
         own = getattr(self.model.config, "max_position_embeddings", None)
         return int(own or super()._own_limit())
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
-        """Compute the margins of support from the probabilities of the next token."""
+        """Compute each pair's margin (above 0: supported) from the next token's probabilities."""
         places = (mask.cumsum(dim=1) - 1).clamp(min=0)
         output = self.model(
             input_ids=ids, attention_mask=mask, position_ids=places, use_cache=False,
@@ -320,8 +320,8 @@ class CausalJudge(NliModel):
         )  # fmt: skip
         logits = at_least_float32(output.logits[:, -1])
         if self._no:
-            return self._among(logits)
-        return self._above(logits.softmax(dim=1)[:, self._yes])
+            return self._margins_among(logits)
+        return self._margins_above(logits.softmax(dim=1)[:, self._yes])
 
 
 ARCHITECTURES: dict[str, Callable[[NliSettings, Any], NliModel]] = {

@@ -11,8 +11,8 @@ from citeforge.schemas.judge_profile import Chunks, JudgeProfile
 Count = Callable[[str], int]
 
 
-def parts(profile: JudgeProfile, pair: Pair, count: Count) -> list[list[Pair]]:
-    """Split a pair into parts for the model: per sentence of the hypothesis, its premise chunks.
+def split_pair(profile: JudgeProfile, pair: Pair, count: Count) -> list[list[Pair]]:
+    """Split a (premise, hypothesis) pair: a row per hypothesis sentence, a pair per premise chunk.
 
     Args:
         profile: how it is cut.
@@ -40,7 +40,7 @@ class PairParts:
     """
 
     def __init__(self, wholes: Sequence[list[list[Pair]]], mean: bool = False) -> None:
-        """Collect the distinct parts of all pairs; ``wholes`` are results of :func:`parts`."""
+        """Collect the distinct parts of all pairs; ``wholes`` are results of :func:`split_pair`."""
         self._wholes, self._mean = wholes, mean
         self._decided: dict[Pair, Decision] = {}
         self._owners: dict[Pair, list[int]] = {}
@@ -83,7 +83,7 @@ def combine_decisions(rows: Sequence[Sequence[Decision]], mean: bool = False) ->
 
 
 def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
-    """Split a premise into parts of whole sentences that fit; a longer sentence is a part alone.
+    """Split a premise into chunks of whole sentences; a sentence that is too long is one chunk.
 
     ``even-words`` is AlignScore's way, ``nltk-words`` FactCG's (whose empty chunk before a first
     sentence that is too long is not kept), the others are MiniCheck's.
@@ -103,7 +103,7 @@ def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
 
 
 def _group_sentences(pieces: Sequence[str], size: int, unit: Count, join: str) -> list[str]:
-    """Join successive sentences into groups of at most ``size`` units."""
+    """Join successive sentences into groups of at most ``size``, as ``unit`` measures texts."""
     groups: list[list[str]] = [[]]
     used_size = 0
     for sentence in pieces:

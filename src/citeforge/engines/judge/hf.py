@@ -50,7 +50,7 @@ class HfJudge:
         run: RunOptions | None = None,
         dtype: str | None = None,
     ) -> None:
-        """Set up a model; it is loaded when it is first asked.
+        """Set up a local model as judge; it is loaded when it is first asked.
 
         Args:
             name: repository of the Hub, or folder.
@@ -83,7 +83,7 @@ class HfJudge:
         return self._given or self._default_profile()
 
     def _default_profile(self) -> JudgeProfile:
-        """Make the profile of a plain NLI classifier with a label for entailment."""
+        """Get the profile of plain NLI classifiers; raise an error if the model is not one."""
         from transformers import AutoConfig
 
         mnli = built_in_profiles()[PLAIN]
@@ -116,7 +116,7 @@ class HfJudge:
 
     @cached_property
     def _model(self) -> NliModel:
-        """Load the model when it is first needed."""
+        """The judge's model, which is loaded when it is first needed."""
         own, foundation = self.judging, self._foundation
         return load_model(NliSettings(
             self._located.folder, resolve_device(self.run.device), self.profile,
@@ -137,7 +137,7 @@ class HfJudge:
 
     @property
     def signature(self) -> str:
-        """Name, revision and profile of the model, for signatures of scores."""
+        """Name, revision and profile of the model, for score signatures (settings of a score)."""
         name = model_title(self.name)
         revision = next(iter(self._located.identity.values()))
         return f"hf:{name}@{revision[:12]}+{profile_version(self.profile)}"
@@ -168,7 +168,7 @@ class HfJudge:
         return sum(len(e.ids) for e in self._model.encode(parts))
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Decide pairs; close calls are decided again in a finer numeric format."""
+        """Judge pairs; verdicts too close to call are computed again in a finer numeric format."""
         on_gpu = self._model.settings.device.startswith("cuda")
         size = self.run.batch_size or (32 if on_gpu else 8)
         dtype = self._model.dtype
@@ -211,11 +211,11 @@ class HfJudge:
         batches = [order[i : i + size] for i in range(0, len(order), size)]
         close: list[int] = []
 
-        def work(rows: list[int]) -> list[float | None]:
-            """Compute the margins of a batch of encoded pairs."""
+        def compute_margins(rows: list[int]) -> list[float | None]:
+            """Compute the margins of one batch, given as indices of encoded pairs."""
             return self._model.margins([encoded[i] for i in rows])
 
-        margins_of = one_thread_each(work, batches, self._model.settings.device)
+        margins_of = one_thread_each(compute_margins, batches, self._model.settings.device)
         for rows, margins in zip(batches, margins_of, strict=True):
             decided = []
             for row, margin in zip(rows, margins, strict=True):

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from citeforge.engines.judge.chunks import PairParts, parts
+from citeforge.engines.judge.chunks import PairParts, split_pair
 from citeforge.engines.judge.profiles import (
     built_in_profiles,
     fill_messages,
-    is_ours,
+    is_built_in,
     profile_of_model,
     profile_version,
 )
@@ -56,9 +56,9 @@ class LlmJudge:
 
     @property
     def comparable(self) -> bool:
-        """Whether a built-in profile declares this model."""
+        """Whether the built-in profile for this model is used, and gives comparable scores."""
         declared = self.profile == profile_of_model(self.llm.model)
-        return declared and is_ours(self.profile) and bool(self.profile.comparable_with)
+        return declared and is_built_in(self.profile) and bool(self.profile.comparable_with)
 
     @property
     def tells_contradictions(self) -> bool:
@@ -67,7 +67,7 @@ class LlmJudge:
 
     @property
     def signature(self) -> str:
-        """Name, effort and profile of the model, for signatures of scores."""
+        """Name, reasoning effort and profile of the LLM, for score signatures."""
         return f"{signature_name(self.llm)}@{profile_version(self.profile)}"
 
     def repeated(self, repeat: int) -> "LlmJudge":
@@ -85,7 +85,7 @@ class LlmJudge:
         return sum(estimate_prompt_tokens(r.payload(self.llm.model)) for r in requests)
 
     def bill(self, pairs: Sequence[Pair]) -> RunPlan:
-        """Plan the LLM calls for pairs, without sending any."""
+        """Count the LLM calls that judging pairs takes, and their cost, without sending any."""
         return self.llm.plan(list(self._first_requests(pairs)), tries=TRIES)
 
     def _first_requests(self, pairs: Sequence[Pair]) -> Iterator[Request]:
@@ -100,22 +100,22 @@ class LlmJudge:
         """Ask the LLM about pairs; unreadable replies are asked for again."""
         whole = PairParts([self._parts(pair) for pair in pairs])
 
-        def learn(part: Pair, decision: Decision) -> None:
+        def add_decision(part: Pair, decision: Decision) -> None:
             """Add the decision on a part, and pass on the pairs that it completes."""
             if complete := whole.add(part, decision):
                 keep(complete)
 
         open_parts = whole.parts
         for attempt in range(TRIES):
-            open_parts = self._round(open_parts, attempt, learn)
+            open_parts = self._ask_round(open_parts, attempt, add_decision)
             if not open_parts:
                 return
 
-    def _round(self, pairs: list[Pair], attempt: int, learn: Any) -> list[Pair]:
+    def _ask_round(self, pairs: list[Pair], attempt: int, add_decision: Any) -> list[Pair]:
         """Ask about pairs once, and pass on the decisions; return pairs with unreadable replies."""
         again: list[int] = []
 
-        def settle(position: int, result: Result) -> None:
+        def take_result(position: int, result: Result) -> None:
             """Read a reply as a decision, or mark its pair to be asked again."""
             decision = read_decision(result, self.profile)
             if decision is None and attempt < TRIES - 1:
@@ -123,9 +123,9 @@ class LlmJudge:
             else:
                 said = result.text if isinstance(result, LlmReply) else result.message
                 failed = JudgeFailure(f"no verdict in {TRIES} replies; the last: {said[:80]!r}")
-                learn(pairs[position], decision or failed)
+                add_decision(pairs[position], decision or failed)
 
-        self.llm.complete([self._request(one, attempt) for one in pairs], on_result=settle)
+        self.llm.complete([self._request(one, attempt) for one in pairs], on_result=take_result)
         return [pairs[position] for position in sorted(again)]
 
     def _parts(self, pair: Pair) -> list[list[Pair]]:
@@ -133,7 +133,7 @@ class LlmJudge:
 
         An endpoint has its own limit, and only it counts tokens.
         """
-        return parts(self.profile.model_copy(update={"chunks": None}), pair, len)
+        return split_pair(self.profile.model_copy(update={"chunks": None}), pair, len)
 
     def _request(self, pair: Pair, sample: int) -> Request:
         """Make the request about a pair; ``sample`` tells repeated requests apart."""
@@ -155,7 +155,7 @@ def _reply_format(profile: JudgeProfile) -> dict[str, Any] | None:
 
 
 def read_decision(result: Result, profile: JudgeProfile) -> Decision | None:
-    """Read a verdict or failure from a reply; None if unreadable."""
+    """Read a verdict from an LLM's reply; a failure if the call failed; None if unreadable."""
     if not isinstance(result, LlmReply):
         unreadable = result.reason in ("truncated", "empty")
         return None if unreadable else JudgeFailure(result.message)

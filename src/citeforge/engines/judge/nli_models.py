@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.judge.chunks import parts
+from citeforge.engines.judge.chunks import split_pair
 from citeforge.engines.judge.profiles import fill_prompt
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.parallel import in_halves
@@ -95,12 +95,12 @@ class NliModel(ABC):
         self.limit = settings.max_tokens or self.profile.max_tokens or self._own_limit()
 
     def _own_limit(self) -> int:
-        """Get the largest input in tokens, if neither user nor profile sets one."""
+        """Get the model's longest input in tokens, for when neither user nor profile sets it."""
         return _LONGEST
 
     def parts(self, pair: Pair) -> list[list[Pair]]:
         """Split a pair: per sentence of the hypothesis, one pair for each chunk of the premise."""
-        return parts(self.profile, pair, self._count)
+        return split_pair(self.profile, pair, self._count)
 
     def _count(self, text: str) -> int:
         """Count a text's tokens, without special ones."""
@@ -127,7 +127,7 @@ class NliModel(ABC):
         return ([self.prompt(p.premise, p.hypothesis) for p in pairs],)
 
     def _cut(self, pair: Pair, size: int) -> Encoded:
-        """Shorten the premise from its end until the prompt fits."""
+        """Encode a pair that is too long, with its premise cut at the end to fit the limit."""
         premise = self.tokenizer(pair.premise, add_special_tokens=False, verbose=False).input_ids
         room = max(0, len(premise) - (size - self.limit))
         while True:
@@ -139,15 +139,15 @@ class NliModel(ABC):
                 return Encoded(ids[: self.limit], token_types, True)
             room = max(0, room - max(1, len(ids) - self.limit))
 
-    def _above(self, probabilities: Any) -> list[float]:
+    def _margins_above(self, probabilities: Any) -> list[float]:
         """Compute margins of support: summed probability of support minus the threshold."""
         margins: list[float] = (probabilities.sum(dim=1) - self.settings.threshold).tolist()
         return margins
 
-    def _among(self, logits: Any) -> list[float]:
+    def _margins_among(self, logits: Any) -> list[float]:
         """Compute margins of support from logits, with a softmax over the verdicts only."""
         verdicts = logits[:, self._yes + self._no].softmax(dim=1)
-        return self._above(verdicts[:, : len(self._yes)])
+        return self._margins_above(verdicts[:, : len(self._yes)])
 
     @abstractmethod
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
@@ -168,16 +168,16 @@ class NliModel(ABC):
         longest = max(len(e.ids) for e in batch)
         width = min(-(-longest // BUCKET) * BUCKET, max(self.limit, longest))
         pad = self.tokenizer.pad_token_id or 0
-        ids = torch.tensor([self._padded(e.ids, width, pad) for e in batch])
-        mask = torch.tensor([self._padded([1] * len(e.ids), width, 0) for e in batch])
+        ids = torch.tensor([self._pad(e.ids, width, pad) for e in batch])
+        mask = torch.tensor([self._pad([1] * len(e.ids), width, 0) for e in batch])
         types = None
         if batch[0].types is not None:
-            rows = [self._padded(e.types or [], width, 0) for e in batch]
+            rows = [self._pad(e.types or [], width, 0) for e in batch]
             types = torch.tensor(rows).to(self.settings.device)
         with torch.inference_mode():
             return self._forward(ids.to(self.settings.device), mask.to(self.settings.device), types)
 
-    def _padded(self, row: list[int], width: int, pad: int) -> list[int]:
+    def _pad(self, row: list[int], width: int, pad: int) -> list[int]:
         """Pad a row of tokens to a width, on the left or right as the model needs."""
         filling = [pad] * (width - len(row))
         return filling + row if self.pads_left else row + filling

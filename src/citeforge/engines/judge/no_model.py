@@ -49,7 +49,7 @@ class LexicalJudge:
         keep(list(enumerate(verdicts)))
 
     def _verdict(self, premise: frozenset[str], hypothesis: frozenset[str]) -> Verdict:
-        """Decide entailment: most content words and all numbers must be in the premise."""
+        """Decide whether a premise has most content words and all numbers of the hypothesis."""
         content = hypothesis - _STOP
         if not content:
             return Verdict(False, -1.0)
@@ -115,7 +115,7 @@ class TableJudge:
                 )
 
     def _key(self, row: TableRow, line: int) -> tuple[str, str]:
-        """Hash premise and hypothesis of a row, each given as text or as sha256."""
+        """Get the sha256 of a row's premise and hypothesis, each given as text or as sha256."""
         hashes = []
         for text, sha, name in (
             (row.premise, row.premise_sha256, "premise"),
@@ -135,7 +135,7 @@ class TableJudge:
 
     @property
     def tells_contradictions(self) -> bool:
-        """Whether the table of verdicts tells contradictions from missing support."""
+        """Whether the table has verdicts of contradiction, apart from those of missing support."""
         return any(v.support == LEVELS["contradicts"] for v in self._verdicts.values())
 
     @property

@@ -58,7 +58,7 @@ def profile_of_model(model: str) -> JudgeProfile | None:
     return next(profiles, None)
 
 
-def is_ours(profile: JudgeProfile) -> bool:
+def is_built_in(profile: JudgeProfile) -> bool:
     """Whether a profile equals a built-in one."""
     return built_in_profiles().get(profile.name) == profile
 
@@ -72,7 +72,7 @@ def profile_version(profile: JudgeProfile) -> str:
 
 
 def fill_prompt(text: str, premise: str, hypothesis: str, eos: str = "", note: str = "") -> str:
-    """Replace ``{premise}`` and other fields in a prompt, in one pass."""
+    """Replace ``{premise}``, ``{hypothesis}``, ``{eos}``, ``{note}`` in a prompt, in one pass."""
     texts = {"premise": premise, "hypothesis": hypothesis, "eos": eos, "note": note}
     return _PLACE.sub(lambda place: texts[place[1]], text)
 
@@ -80,7 +80,7 @@ def fill_prompt(text: str, premise: str, hypothesis: str, eos: str = "", note: s
 def fill_messages(
     profile: JudgeProfile, premise: str, hypothesis: str, model: str = ""
 ) -> tuple[tuple[str, str], ...]:
-    """Write the messages of a chat, as (role, text), for a pair.
+    """Write the chat messages, as (role, text), that ask an LLM about a pair.
 
     Args:
         profile: profile of a chat model.

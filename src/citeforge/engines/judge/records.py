@@ -66,7 +66,7 @@ class Judge(Protocol):
 
     @property
     def signature(self) -> str:
-        """Name and revision of the judge, for signatures of scores."""
+        """Name and revision of the judge, for score signatures (settings of a score)."""
         ...
 
     @property

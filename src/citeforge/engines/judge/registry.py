@@ -25,7 +25,7 @@ _FOR_LOCAL_MODELS = ("revision", "threshold", "max_tokens")
 
 
 def in_this_process(make: Callable[[], Judge], run: RunOptions) -> Judge:
-    """Make a local judge that computes in this process."""
+    """Call ``make`` for a local judge, which computes in this process whatever ``run`` says."""
     return make()
 
 
@@ -66,7 +66,7 @@ def make_judge(name: str, **settings: Any) -> Judge:
 
 
 def _require_unset(judging: Judging, names: Sequence[str], reason: str) -> None:
-    """Refuse options that the named judge would ignore.
+    """Raise an error if one of the named options is set, which the judge would ignore.
 
     Raises:
         UsageError: one of them is set.

@@ -49,18 +49,18 @@ class VerdictStore(ReplayStore):
                 db.execute(f"INSERT OR IGNORE {_ROW}", (key, _VERDICT_KIND, text, time.time()))
 
     def note_speed(self, identity: dict[str, Any], pairs: int, seconds: float) -> None:
-        """Add the time that a judge took to its totals, for estimates."""
-        key, before = digest(identity), self._speed(identity)
+        """Add pairs judged and seconds taken to a judge's stored totals, for later estimates."""
+        key, before = digest(identity), self._read_speed(identity)
         total = [before[0] + pairs, before[1] + seconds]
         row = (key, _SPEED_KIND, canonical_json(total), time.time())
         self.rows(f"INSERT OR REPLACE {_ROW}", *row)
 
     def seconds_per_pair(self, identity: dict[str, Any]) -> float | None:
-        """Compute the mean seconds per pair of a judge in earlier runs; None without any."""
-        pairs, seconds = self._speed(identity)
+        """Compute a judge's mean seconds per pair in earlier runs; None before the first run."""
+        pairs, seconds = self._read_speed(identity)
         return seconds / pairs if pairs else None
 
-    def _speed(self, identity: dict[str, Any]) -> tuple[int, float]:
+    def _read_speed(self, identity: dict[str, Any]) -> tuple[int, float]:
         """Read how much a judge has judged in all runs: (pairs, seconds)."""
         select = "SELECT content FROM kept WHERE kind = ? AND asked = ?"
         rows = self.rows(select, _SPEED_KIND, digest(identity))
@@ -167,7 +167,7 @@ class JudgeSession:
         return other
 
     def match_family(self, names: Iterable[str]) -> str | None:
-        """Find the first of some model names and families that is the judge's own; None if none."""
+        """Find the first name that is the judge's own model or model family; None if none is."""
         profile = getattr(self.judge, "profile", None)
         own = {
             _without_provider(str(self._identities[0].get("name", ""))),
@@ -234,7 +234,7 @@ class JudgeSession:
         rest = []
         for key, pair in zip(keys, pairs, strict=True):
             if key in stored:
-                self._learn(pair, stored[key])
+                self._record_decision(pair, stored[key])
                 self.n_stored += 1
             else:
                 rest.append(pair)
@@ -263,12 +263,12 @@ class JudgeSession:
                         (self._key(p), d) for p, d in decided if isinstance(d, Verdict)
                     )
                 for pair, decision in decided:
-                    self._learn(pair, decision)
+                    self._record_decision(pair, decision)
                 advance(len(decided), f"{self.n_failed} failed")
 
             self._judges[self.repeat].decide(pairs, keep)
         if waiting:
-            raise self._wrong(
+            raise self._broken_judge_error(
                 f"left {len(waiting):,} of {len(pairs):,} pairs without a decision",
                 "Verdict or JudgeFailure for each",
             )
@@ -277,22 +277,22 @@ class JudgeSession:
             self.store.note_speed(self._identities[0], len(pairs), time.monotonic() - start)
 
     def _check_decision(self, index: int, decision: object, waiting: set[int], total: int) -> None:
-        """Refuse an invalid decision, which only a plugin's judge can make.
+        """Raise an error for an invalid decision, which only a plugin's judge can make.
 
         Raises:
             InputError: a pair that is none, or was decided, or a decision that is none.
         """
         if not 0 <= index < total:
-            raise self._wrong(
+            raise self._broken_judge_error(
                 f"decided pair {index} of {total:,} (counted from 0)", "the pairs that it was given"
             )
         if index not in waiting:
-            raise self._wrong(f"decided pair {index} twice", "one decision per pair")
+            raise self._broken_judge_error(f"decided pair {index} twice", "one decision per pair")
         if not isinstance(decision, JudgeFailure) and not _is_verdict(decision):
-            raise self._wrong(f"decided {decision!r}", _VERDICT)
+            raise self._broken_judge_error(f"decided {decision!r}", _VERDICT)
 
-    def _wrong(self, message: str, allowed: str) -> InputError:
-        """Make the error of a judge that breaks its contract."""
+    def _broken_judge_error(self, message: str, allowed: str) -> InputError:
+        """Make the error about a plugin's judge that breaks the rules for judges."""
         return InputError(
             f"the judge {self.judge.signature} {message}", allowed=allowed, code="broken-plugin"
         )
@@ -301,7 +301,7 @@ class JudgeSession:
         """Compute the key of a pair's stored verdict, for the current repeat."""
         return verdict_key(self._identities[self.repeat], pair)
 
-    def _learn(self, pair: Pair, decision: Decision) -> None:
+    def _record_decision(self, pair: Pair, decision: Decision) -> None:
         """Remember a decision, and count failures and cut premises."""
         self._known[self.repeat, pair] = decision
         if isinstance(decision, JudgeFailure):

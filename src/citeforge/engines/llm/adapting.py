@@ -39,11 +39,11 @@ class Adaptation:
     """
 
     def __init__(self) -> None:
-        """Start without changes."""
+        """Start without known changes: requests are sent as they are until one is refused."""
         self.changes: dict[str, str] = {}
 
     def apply(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """Change a request's body as the server asked for before."""
+        """Copy a request's body, with all changes that the server has required so far."""
         sent = {k: v for k, v in payload.items() if self.changes.get(k) != "nothing"}
         if LIMIT in self.changes and LIMIT in sent:
             sent[NEW_LIMIT] = sent.pop(LIMIT)
@@ -53,20 +53,20 @@ class Adaptation:
             sent["messages"] = _without_system(sent["messages"])
         return sent
 
-    def learn(self, sent: Mapping[str, Any], error: Failure) -> str | None:
-        """Remember the change that a refusal of ``sent`` asks for.
+    def learn_change(self, sent: Mapping[str, Any], error: Failure) -> str | None:
+        """Record how later requests must change, from the error with which ``sent`` was refused.
 
         Returns:
             The change, in one line; None when nothing can be changed.
         """
-        change = self._find(sent, error)
+        change = self._find_change(sent, error)
         if change is None:
             return None
         self.changes.update([change])
         return "does not take {}; sends {} instead from now on".format(*change)
 
-    def _find(self, sent: Mapping[str, Any], error: Failure) -> tuple[str, str] | None:
-        """Find which field a refusal is about, and what to send in its place; None for none."""
+    def _find_change(self, sent: Mapping[str, Any], error: Failure) -> tuple[str, str] | None:
+        """Find the field that a server refused, and what to send instead; None if it named none."""
         said = f"{error.code} {error.param} {error.message}"
         if (form := sent.get(FORMAT)) is not None and _FORMAT.search(said):
             return FORMAT, "json_object" if form["type"] == "json_schema" else "nothing"
@@ -84,19 +84,19 @@ class Adaptation:
 
 
 def is_too_long(error: Failure) -> bool:
-    """Whether a refusal means that prompt and limit do not fit into the model."""
+    """Whether an error says that the prompt or the answer limit is too long for the model."""
     return error.code != "unsupported_parameter" and _TOO_LONG.search(error.message) is not None
 
 
 def is_lasting(sent: Mapping[str, Any], error: Failure) -> bool:
-    """Whether an HTTP 500 is lasting: it refuses the request's content, so a retry would fail.
+    """Whether an HTTP 500 rejects the request's content, so that a retry would fail, too.
 
     llama-cpp-python replies 500 to every request that it does not take, and llama-server to texts
     that are longer than its batch.
     """
     is_final = is_too_long(error) and _COUNTED.search(error.message) is not None
     is_final |= "must be created with" in error.message  # embedding=True
-    return is_final or Adaptation().learn(sent, error) is not None
+    return is_final or Adaptation().learn_change(sent, error) is not None
 
 
 def _without_system(messages: Sequence[dict[str, str]]) -> list[dict[str, str]]:
@@ -116,5 +116,5 @@ def difference(asked: Mapping[str, Any], sent: Mapping[str, Any]) -> dict[str, A
 
 
 def patched(sent: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Undo :func:`difference`: return the body that was asked for."""
+    """Turn a sent body back into the one asked for, by the patch that :func:`difference` built."""
     return {k: v for k, v in {**sent, **patch}.items() if v is not None}

@@ -53,24 +53,24 @@ class _Line(msgspec.Struct):
     error: msgspec.Raw = msgspec.Raw(b"null")
 
     def read(self) -> Reply:
-        """Return the body of a reply, or the error of the request."""
+        """Get the response body in a line of a batch's result file, or the request's error."""
         if self.response is None:
             return read_error(NO_REPLY, bytes(self.error))
         return read_response(self.response.status_code, bytes(self.response.body))
 
 
-def _line(request: SentRequest, url: str) -> bytes:
-    """Encode a request as a line of the file to upload."""
+def _encode_line(request: SentRequest, url: str) -> bytes:
+    """Encode a request as a JSON line of the file that is uploaded for a batch."""
     row = {"custom_id": request.asked, "method": "POST", "url": url, "body": request.body}
     return msgspec.json.encode(row) + b"\n"
 
 
 def split_requests(requests: Iterable[SentRequest], url: str) -> Iterator[list[SentRequest]]:
-    """Group requests within the limits of one batch; the provider refuses what alone is longer."""
+    """Group requests within one batch's limits; a request that alone exceeds them is one group."""
     group: list[SentRequest] = []
     size = 0
     for request in requests:
-        n_bytes = len(_line(request, url))
+        n_bytes = len(_encode_line(request, url))
         if group and (len(group) == MOST_REQUESTS or size + n_bytes > MOST_BYTES):
             yield group
             group, size = [], 0
@@ -90,15 +90,15 @@ class Batches:
     endpoint: str
 
     async def submit(self, requests: Sequence[SentRequest]) -> str:
-        """Upload, record and create a batch; returns its name.
+        """Upload requests, record them in the store, and create their batch; return its file's id.
 
         Raises:
             InputError: the endpoint has no batches, refuses this one, or left it unknown whether
                 there is one.
         """
-        content = b"".join(_line(request, self.url) for request in requests)
+        content = b"".join(_encode_line(request, self.url) for request in requests)
         advice = "an endpoint with /v1/files and /v1/batches; or run without --batch"
-        with self._errors("no batch was created: ", advice):
+        with self._input_errors("no batch was created: ", advice):
             file = await self.client.files.create(file=("b.jsonl", content), purpose="batch")
             self.store.keep_batch(file.id, requests)
             try:
@@ -111,13 +111,13 @@ class Batches:
                 if isinstance(error, openai.APIStatusError) and error.status_code < 500:
                     self.store.forget_batch(file.id)  # there is none
                     raise
-                await self._find(file.id, time.time())
+                await self._find_batch_id(file.id, time.time())
             else:
                 self._note_id(file.id, batch.id)
         return file.id
 
-    def requests(self, name: str) -> dict[str, SentRequest]:
-        """List the requests of a batch that have no result yet, by hash."""
+    def open_requests(self, name: str) -> dict[str, SentRequest]:
+        """Map hash to request, for the requests of a batch that have no result in the store yet."""
         select = "SELECT asked, payload, sample, changes FROM kept WHERE kind = ? AND content = ?"
         return {
             asked: SentRequest(asked, msgspec.json.decode(body), n, msgspec.json.decode(changes))
@@ -134,14 +134,14 @@ class Batches:
         """
         select = "SELECT content, created FROM kept WHERE kind = ? AND asked = ?"
         ((stored, since),) = self.store.rows(select, BATCH, name)
-        batch_id = msgspec.json.decode(stored) or await self._find(name, since)
+        batch_id = msgspec.json.decode(stored) or await self._find_batch_id(name, since)
         advice = (
             "the endpoint and key that the batch was made with, or another --store; if it is "
             f"gone, `citeforge llm forget {self.store.path} {one_line(name)}`"
         )
         seconds = _FIRST_POLL
         while True:
-            with self._errors(f"batch {batch_id} cannot be looked up: ", advice):
+            with self._input_errors(f"batch {batch_id} cannot be looked up: ", advice):
                 batch = await self.client.batches.retrieve(batch_id)
             if batch.status in _ENDED:
                 break
@@ -149,9 +149,9 @@ class Batches:
                 advance(0, f"batch {batch.status} · {done.completed:,} of {done.total:,}")
             await asyncio.sleep(seconds)
             seconds = min(2 * seconds, _LONGEST_POLL)
-        requests = self.requests(name)
+        requests = self.open_requests(name)
         for file in filter(None, (batch.output_file_id, batch.error_file_id)):
-            async for line in self._lines(file):
+            async for line in self._stream_lines(file):
                 with suppress(*UNREADABLE):  # other lines are left out
                     row = msgspec.json.decode(line, type=_Line)
                     if (request := requests.pop(row.custom_id, None)) is not None:
@@ -163,15 +163,15 @@ class Batches:
         for request in requests.values():
             yield request, Failure("exhausted", message)
 
-    async def _find(self, name: str, since: float) -> str:
-        """Find and store the id of a file's batch in the provider's list, which may be late.
+    async def _find_batch_id(self, name: str, since: float) -> str:
+        """Search the provider's list for the batch made of a file; store and return its id.
 
         Raises:
             InputError: it is not there, so that only the user can tell whether it was created.
         """
         for seconds in _PAUSES:
             await asyncio.sleep(seconds)
-            with self._errors("batches cannot be listed: "):
+            with self._input_errors("batches cannot be listed: "):
                 async for batch in self.client.batches.list(limit=100):
                     if batch.input_file_id == name:
                         self._note_id(name, batch.id)
@@ -188,18 +188,18 @@ class Batches:
         )
 
     def _note_id(self, name: str, batch_id: str) -> None:
-        """Store the id of a batch, and say that waiting is not needed."""
+        """Store the id of a batch, and print that the command may be stopped and run again."""
         update = "UPDATE kept SET content = ? WHERE kind = ? AND asked = ?"
         self.store.rows(update, canonical_json(batch_id), BATCH, name)
         sys.stderr.write(
-            f"batch {one_line(batch_id)} of {len(self.requests(name)):,} requests may take a "
+            f"batch {one_line(batch_id)} of {len(self.open_requests(name)):,} requests may take a "
             "day; this command may be stopped and run again with --batch: "
             f"{self.store.path} knows the batch\n"
         )
 
-    async def _lines(self, file_id: str) -> AsyncIterator[bytes]:
-        """Stream the lines of a file of the provider."""
-        with self._errors(f"file {file_id} cannot be read: "):
+    async def _stream_lines(self, file_id: str) -> AsyncIterator[bytes]:
+        """Download a file from the provider, and yield its lines as they arrive."""
+        with self._input_errors(f"file {file_id} cannot be read: "):
             async with self.client.files.with_streaming_response.content(file_id) as reply:
                 rest = b""
                 async for part in reply.iter_bytes():
@@ -209,8 +209,8 @@ class Batches:
                 yield rest
 
     @contextmanager
-    def _errors(self, start: str, if_missing: str = _AGAIN) -> Iterator[None]:
-        """Turn a provider's error into one line that begins with ``start``.
+    def _input_errors(self, start: str, if_missing: str = _AGAIN) -> Iterator[None]:
+        """Raise a provider's error inside the block as a one-line error that begins with ``start``.
 
         Raises:
             InputError: ``if_missing`` says what would help where there is no such address.

@@ -19,7 +19,7 @@ PRICE_ADVICE = "add --price IN,OUT (per million tokens), e.g. --price 0.15,0.60"
 
 
 def token_cost(price: Prices, prompt_tokens: float, completion_tokens: float) -> float:
-    """Compute the cost of tokens at prices per million of them."""
+    """Compute the cost of tokens at (prompt, completion) prices per million tokens."""
     return (prompt_tokens * price[0] + completion_tokens * price[1]) / 1e6
 
 
@@ -36,7 +36,7 @@ def prompt_texts(body: Mapping[str, Any]) -> Sequence[str]:
 
 
 def answer_limit(body: Mapping[str, Any]) -> float:
-    """Get the most tokens of the answer to a request's body; infinite without a limit."""
+    """Get how many answer tokens a request allows: infinite without limit, 0 for embeddings."""
     limit = body.get("max_completion_tokens", body.get("max_tokens"))
     if limit is None:
         return 0 if "input" in body else math.inf  # embeddings have no answer
@@ -44,13 +44,13 @@ def answer_limit(body: Mapping[str, Any]) -> float:
 
 
 def estimate_prompt_tokens(body: Mapping[str, Any]) -> int:
-    """Estimate the prompt tokens: a quarter of the characters, and a few per message."""
+    """Estimate a request's prompt tokens: a quarter of its characters, and a few per message."""
     texts = prompt_texts(body)
     return sum(map(len, texts)) // CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(texts)
 
 
 def estimate_paid(body: Mapping[str, Any], reply: LlmReply) -> LlmReply:
-    """Estimate the tokens of a reply to a request's body if the server counts none."""
+    """Fill in a reply's numbers of tokens with estimates if the server counted none."""
     if reply.prompt_tokens or reply.completion_tokens:
         return reply
     n_written = sum(map(len, (reply.text, *reply.thoughts))) // CHARACTERS_PER_TOKEN + 1
@@ -67,7 +67,7 @@ class Bound:
     completion_tokens: float = 0
 
     def __add__(self, other: "Bound") -> "Bound":
-        """Add up calls and tokens."""
+        """Add the calls and the tokens of two bounds."""
         return Bound(
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
@@ -75,17 +75,17 @@ class Bound:
         )
 
     def times(self, n: int) -> "Bound":
-        """Multiply calls and tokens by n."""
+        """Multiply this bound's calls and tokens by n."""
         replies = n * self.completion_tokens if n else 0
         return Bound(n * self.calls, n * self.prompt_tokens, replies)
 
     def cost(self, price: Prices) -> float:
-        """Compute the cost at a price; infinite if replies have no token limit."""
+        """Compute what these calls cost at a price; infinite if replies have no token limit."""
         return token_cost(price, self.prompt_tokens, self.completion_tokens)
 
 
 def bound_call(body: Mapping[str, Any], room: int = 0) -> Bound:
-    """Bound the tokens of a call: prompt bytes, and its answer limit plus ``room`` for thoughts."""
+    """Compute the most tokens of a call: its prompt's bytes, and its answer limit plus ``room``."""
     texts = prompt_texts(body)
     size = sum(len(text.encode("utf-8", "replace")) for text in texts)
     return Bound(1, size + _PER_MESSAGE * len(texts), answer_limit(body) + room)
@@ -152,7 +152,7 @@ class Budget:
     """
 
     def __init__(self, options: RunOptions, store: ReplayStore | None, is_batched: bool) -> None:
-        """Start from the tokens that were paid for in all runs on a store.
+        """Set the cost limit, and read from the store what all runs have paid for so far.
 
         Raises:
             UsageError: a limit without a price, or without a store.
@@ -171,7 +171,7 @@ class Budget:
         self._held: dict[str, float] = {}
 
     def hold(self, key: str, body: Mapping[str, Any], room: int) -> bool:
-        """Reserve a call's highest cost; false while calls in flight leave too little for it.
+        """Reserve a call's highest cost; return false while calls under way leave too little.
 
         Raises:
             BudgetError: nothing is in flight, and the call could pass the limit.
@@ -198,7 +198,7 @@ class Budget:
             code="budget",
         )
 
-    def settle(self, key: str, paid: Result | None) -> None:
+    def release(self, key: str, paid: Result | None) -> None:
         """Release a call's reserved cost, and add the tokens it used to what was spent."""
         self._held.pop(key, None)
         if paid is not None:

@@ -46,7 +46,7 @@ class Route:
     has_batches: bool = False
 
     def read_reply(self, body: Mapping[str, Any], reply: Reply) -> Result:
-        """Read the reply to a request's body, without the key; a failure if it has no answer."""
+        """Decode an HTTP reply to a request, without API key; a failure if it has no answer."""
         if isinstance(reply, Failure):
             return redact(reply)
         try:
@@ -81,7 +81,7 @@ class Endpoint:
     def ask(
         self, route: Route, requests: Sequence[Request], on_result: OnResult | None = None
     ) -> list[Result]:
-        """Ask equal requests once and stored ones never; see :func:`ask_once`.
+        """Return one result per request; equal ones are sent once, those with stored replies never.
 
         Raises:
             InputError: no key, no credit, or ten calls in a row fail.
@@ -90,13 +90,13 @@ class Endpoint:
         return ask_once(requests, self.model, self.store, partial(self.send, route), on_result)
 
     def send(self, route: Route, waiting: dict[str, Request], take: Take) -> None:
-        """Send requests, store their results, and pass each to ``take`` with its key."""
+        """Send requests, store their results, and pass each to ``take`` with the request's hash."""
         # Other requests may be taken, such as halves of a batch that was too large.
         self.failures = [reason for reason in self.failures if reason != "refused"]
         run_async(_Run(self, route, waiting, take).send_all())
 
     def require_replies(self, route: Route, results: Sequence[Result], allowed: str) -> None:
-        """Refuse results with a failure among them.
+        """Raise an error if any of the results is a failure.
 
         Raises:
             InputError: there is one; ``allowed`` says what would help.
@@ -112,12 +112,12 @@ class Endpoint:
             )
 
     def room(self, request: Request) -> int:
-        """Compute the tokens for reasoning to add to the limit of a request."""
+        """Compute how many tokens for reasoning are added to a request's answer limit."""
         is_limited = request.gets_room and LIMIT in request.params
         return self.options.thinking_tokens if is_limited else 0
 
     def make_request(self, key: str, request: Request, room: int) -> SentRequest:
-        """Make the request to send: without what the server refuses, with room for thoughts."""
+        """Make the request to send: as the server requires, with ``room`` more tokens to reason."""
         asked = request.payload(self.model)
         more = {LIMIT: asked[LIMIT] + room} if room else {}
         body = self._adaptation.apply(asked | more)
@@ -138,7 +138,7 @@ class Endpoint:
             return None
         if self._adaptation.apply(sent) != sent:
             return room  # another call has learned it in the meantime
-        if (change := self._adaptation.learn(sent, reply)) is not None:
+        if (change := self._adaptation.learn_change(sent, reply)) is not None:
             sys.stderr.write(f"openai:{self.model} {change}\n")
             return room
         if room and is_too_long(reply):
@@ -158,7 +158,7 @@ class Endpoint:
             self.has_answered, self.failures = True, []
             return
         if reason == "billing":
-            raise self._end(
+            raise self._final_error(
                 message, "add credit, then run again: replies so far are stored", "billing"
             )
         # Many requests of one batch may fail together.
@@ -167,7 +167,7 @@ class Endpoint:
             return
         self.failures.append(reason)
         if self.failures.count("no_room") >= _GIVE_UP_AFTER:
-            raise self._end(
+            raise self._final_error(
                 f"the first {_GIVE_UP_AFTER} replies ended at their limit before an answer began",
                 f"raise {request.limited_by}: a model that thinks needs room for its thoughts",
                 "no-room",
@@ -178,14 +178,14 @@ class Endpoint:
             if is_first:
                 which, advice = "first", "see: citeforge doctor"
             calls = "call" if n == 1 else f"{n} calls"
-            raise self._end(
+            raise self._final_error(
                 f"the {which} {calls} failed: {message}",
                 f"check the model, --base-url and {KEY_VARIABLE}; {advice}",
                 "endpoint-refused" if is_key else "endpoint-failed",
             )
 
-    def _end(self, message: str, allowed: str, code: str) -> InputError:
-        """Build the error that ends a run."""
+    def _final_error(self, message: str, allowed: str, code: str) -> InputError:
+        """Make the error that ends a run, with the endpoint's address."""
         return InputError(message, path=shown_address(self.options), allowed=allowed, code=code)
 
 
@@ -228,8 +228,8 @@ class _Run:
         if self.stop is not None:
             raise self.stop
 
-    def _requests(self) -> Iterator[SentRequest]:
-        """Make the requests to send, as long as their cost fits the budget."""
+    def _next_to_send(self) -> Iterator[SentRequest]:
+        """Yield the queued requests in the form to send, as long as their cost fits the budget."""
         while self.to_send and self.stop is None:
             key = self.to_send[-1]
             request, room = self.waiting[key], self.rooms[key]
@@ -243,7 +243,7 @@ class _Run:
             yield self.endpoint.make_request(key, request, room)
 
     def _open_batches(self) -> list[str]:
-        """List unfinished batches of earlier runs to wait for; with a cost limit all of them."""
+        """List unfinished batches, by name, with waiting requests; all if the cost is limited."""
         if self.store is None:
             return []
         has_ceiling = self.options.max_cost is not None and self.route.has_batches
@@ -265,7 +265,7 @@ class _Run:
         under_way: dict[asyncio.Task[Reply], SentRequest] = {}
         async with asyncio.TaskGroup() as group:
             while True:
-                for sent in islice(self._requests(), self.options.concurrency - len(under_way)):
+                for sent in islice(self._next_to_send(), self.options.concurrency - len(under_way)):
                     task = group.create_task(post(client, self.route.path, sent.body))
                     under_way[task] = sent
                 if not under_way:
@@ -287,10 +287,10 @@ class _Run:
         names = self._open_batches()
         while self.waiting and self.stop is None:
             if not names or self.options.max_cost is None:
-                submitted = {key for name in names for key in batches.requests(name)}
+                submitted = {key for name in names for key in batches.open_requests(name)}
                 left = self.waiting.keys() - submitted
                 self.to_send = [key for key in dict.fromkeys(self.to_send) if key in left]
-                for group in split_requests(self._requests(), batches.url):
+                for group in split_requests(self._next_to_send(), batches.url):
                     names.append(await batches.submit(group))
             for name in names:
                 async for sent, reply in batches.replies(name, self.advance):
@@ -330,10 +330,10 @@ class _Run:
         except CiteforgeError as error:  # replies that are under way are paid, and still taken
             self.stop = self.stop or error
         finally:
-            self.budget.settle(key, result)
+            self.budget.release(key, result)
 
     def _hand_over(self, key: str, request: Request, result: Result) -> None:
-        """Give a result to the caller, show progress, and end the run if nothing works."""
+        """Give a result to the caller, show progress, and raise an error if the run should end."""
         self.failed += isinstance(result, Failure)
         cost = "" if self.budget.spent is None else f" · cost {self.budget.spent:.4f}"
         self.advance(1, f"{sum(self.budget.tokens):,} tokens{cost} · {self.failed} errors")

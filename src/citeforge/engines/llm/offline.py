@@ -46,12 +46,12 @@ class _Prompt:
 
     @property
     def temperature(self) -> float:
-        """Sampling temperature; 0 without one."""
+        """Sampling temperature; 0 if the request sets none."""
         return float(self.request.params.get("temperature") or 0.0)
 
     @property
     def wants_logprobs(self) -> bool:
-        """Whether the log probabilities of the answer's tokens are wanted."""
+        """Whether the request asks for the log probabilities of the answer's tokens."""
         return bool(self.request.params.get("logprobs"))
 
 
@@ -69,7 +69,7 @@ class OfflineLlm:
         self.store = store
 
     def identity(self) -> dict[str, Any]:
-        """Identity of the model for manifests."""
+        """Describe the model for manifests: its name, weights, and transformers' version."""
         return smollm.identity()
 
     @property
@@ -120,7 +120,7 @@ class OfflineLlm:
 
 
 def _tokenize(key: str, request: Request) -> _Prompt:
-    """Convert a request's messages to tokens; refuse unsupported parameters."""
+    """Convert a request's messages to tokens; raise an error for unsupported parameters."""
     strange = sorted(set(request.params) - _SUPPORTED)
     if strange:
         raise UsageError(
@@ -137,7 +137,7 @@ def _make_batches(prompts: Sequence[_Prompt]) -> Iterator[list[_Prompt]]:
     """Group requests into batches of equal parameters and similar length, the longest first."""
 
     def shared_parameters(prompt: _Prompt) -> tuple[int, tuple[str, ...], str]:
-        """Get (reply limit, stop words, key); requests that are equal in it may share a batch."""
+        """Get what a batch shares: (reply limit, stop words, key of a request that is alone)."""
         is_alone = prompt.temperature > 0 or prompt.wants_logprobs
         return prompt.max_tokens, prompt.request.stop, prompt.key if is_alone else ""
 
@@ -173,7 +173,7 @@ def _generate(batch: Sequence[_Prompt]) -> list[LlmReply]:
 
 @contextmanager
 def _seeded(prompt: _Prompt) -> Iterator[None]:
-    """Seed torch by a request's key in the block, and restore its generator afterwards."""
+    """Seed torch's random generator by a request's key for the block, and restore it afterwards."""
     import torch
 
     with _sampling_lock, torch.random.fork_rng(devices=[]):

@@ -19,7 +19,7 @@ BATCH_PRICE = 0.5
 
 
 def api_key() -> str:
-    """Read the API key from the environment; empty without one."""
+    """Read the API key from the environment; empty if it is not set."""
     return os.environ.get(KEY_VARIABLE, "").strip()
 
 
@@ -29,7 +29,7 @@ def base_url(options: RunOptions) -> str | None:
 
 
 def require_access(options: RunOptions) -> tuple[str | None, str]:
-    """Get (address, key) of the endpoint; refuse what no request could be sent with.
+    """Get the endpoint's (address, key); raise an error if no request could be sent with them.
 
     Raises:
         InputError: no key for OpenAI's own endpoint, or a wrong key or address.
@@ -60,7 +60,7 @@ def require_access(options: RunOptions) -> tuple[str | None, str]:
 
 
 def _is_http(url: str) -> bool:
-    """Whether a text is a URL of HTTP with a host."""
+    """Whether a text is an http or https URL with a host."""
     try:
         parts = urlsplit(url)
         return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -89,5 +89,5 @@ def without_key(text: str) -> str:
 
 
 def one_line(message: str) -> str:
-    """Shorten a message to one line without the key."""
+    """Put a message on one line of at most 300 characters, without the API key."""
     return " ".join(without_key(message).split())[:_LONGEST_MESSAGE]

@@ -18,7 +18,7 @@ class RateGate:
         self._open_from = 0.0
 
     async def wait(self, tokens: int) -> None:
-        """Wait for the turn of a request with so many prompt tokens."""
+        """Wait until a request with so many prompt tokens may be sent."""
         while (seconds := self._open_from - time.monotonic()) > 0:
             await asyncio.sleep(seconds)  # several wake up at once: the first one takes the turn
         pause = max(self._request_seconds, tokens * self._token_seconds)

@@ -44,7 +44,7 @@ class Usage(msgspec.Struct):
 
     @property
     def paid(self) -> tuple[int, int]:
-        """Prompt and completion tokens."""
+        """Prompt and completion tokens as whole numbers; 0 for a missing count."""
         return int(self.prompt_tokens or 0), int(self.completion_tokens or 0)
 
 
@@ -84,7 +84,7 @@ UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
 
 
 def read_completion(completion: Completion) -> Result:
-    """Read the answer of a chat completion, or why there is none.
+    """Convert a chat completion to a reply, or to a failure that says why there is no answer.
 
     Thoughts in fields or content parts of their own are kept apart; those in the text are left to
     :meth:`citeforge.engines.llm.records.Request.settle`.
@@ -100,7 +100,7 @@ def read_completion(completion: Completion) -> Result:
         return Failure("unparsable", f"the reply broke off: {fault.message}", 200, *paid)
     message = choice.message
     text, thoughts = _read_content(message.content)
-    reason = _ended_by(choice.finish_reason)
+    reason = _translate_finish_reason(choice.finish_reason)
     if not text.strip() and message.refusal:
         text, reason = message.refusal, REFUSED
     # The same thought may come in both fields.
@@ -114,7 +114,7 @@ def read_completion(completion: Completion) -> Result:
 
 
 def _read_content(content: str | list[Any] | None) -> tuple[str, list[str]]:
-    """Read text and thoughts of a message; Mistral and others send a list of parts."""
+    """Split a message's content into (text, thoughts); Mistral and others send a list of parts."""
     if not isinstance(content, list):
         return content or "", []
     said: dict[bool, list[str]] = {False: [], True: []}
@@ -124,20 +124,20 @@ def _read_content(content: str | list[Any] | None) -> tuple[str, list[str]]:
         is_thought = "think" in kind or "reason" in kind
         if is_thought or "text" in kind:
             texts = (row.get(name) for name in ("text", "thinking", "reasoning", "summary"))
-            said[is_thought].extend(_strings(texts))
+            said[is_thought].extend(_nested_texts(texts))
     return "".join(said[False]), [t for t in ("".join(said[True]),) if t.strip()]
 
 
-def _strings(values: Iterable[Any]) -> Iterable[str]:
-    """List all texts in nested parts of a message."""
+def _nested_texts(values: Iterable[Any]) -> Iterable[str]:
+    """Yield all texts in the parts of a message, which may be nested."""
     for value in values:
         if isinstance(value, str):
             yield value
         elif isinstance(value, list):
-            yield from _strings(v.get("text") if isinstance(v, dict) else v for v in value)
+            yield from _nested_texts(v.get("text") if isinstance(v, dict) else v for v in value)
 
 
-def _ended_by(reason: str | None) -> str | None:
+def _translate_finish_reason(reason: str | None) -> str | None:
     """Translate ``finish_reason`` into OpenAI's terms; None if the model ended by itself."""
     name = (reason or "").lower()
     return None if name in _ENDED else TRUNCATED if name in _CUT else reason
@@ -177,11 +177,11 @@ def read_error(status: int, body: bytes, sent_as: str = "") -> Failure:
         return Failure("exhausted", message, code=code, param=param)
     message = f"HTTP {status}: {message}" + (sent_as and f" (sent as HTTP {sent_as})")
     failure = Failure("refused", message, status, code=code, param=param)
-    return replace(failure, reason=_reason(status, failure))
+    return replace(failure, reason=_failure_reason(status, failure))
 
 
-def _reason(status: int, error: Failure) -> FailureReason:
-    """Find out why a request failed."""
+def _failure_reason(status: int, error: Failure) -> FailureReason:
+    """Find the reason of a failed request, such as "billing", from HTTP status and error."""
     if is_unpaid(error, may_pass=False):
         return "billing"
     if status in (401, 403):
@@ -192,7 +192,7 @@ def _reason(status: int, error: Failure) -> FailureReason:
 
 
 def status_of_body(body: bytes) -> int:
-    """Read the HTTP status in the body of a 200: some proxies put their errors there."""
+    """Find the true HTTP status of a reply sent as 200: some proxies put errors in its body."""
     try:
         content = msgspec.json.decode(body)
     except UNREADABLE:
@@ -207,7 +207,7 @@ def status_of_body(body: bytes) -> int:
 
 
 def read_response(status: int, body: bytes) -> Reply:
-    """Return the body of a reply, or the error in it."""
+    """Return the body of an HTTP reply, or a failure if its status or body is an error."""
     status = status_of_body(body) if status == 200 else status
     return body if status == 200 else read_error(status, body)
 
@@ -226,6 +226,6 @@ def is_unpaid(error: Failure, may_pass: bool) -> bool:
 
 
 def retry_delay(body: bytes) -> float | None:
-    """Read the seconds that Gemini asks to wait, in the body of its 429."""
+    """Read how many seconds the body of Gemini's HTTP 429 asks to wait; None if it names none."""
     match = _DELAY.search(body)
     return None if match is None else float(match[1])

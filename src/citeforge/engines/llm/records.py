@@ -51,13 +51,13 @@ class Request:
     gets_room: bool = True
 
     def payload(self, model: str) -> dict[str, Any]:
-        """Make the body of the HTTP request."""
+        """Make the JSON body of this request to a model, as a dictionary."""
         messages = [{"role": role, "content": content} for role, content in self.messages]
         return {"model": model, **({"messages": messages} if messages else {}), **self.params}
 
     @property
     def stop(self) -> tuple[str, ...]:
-        """Texts before which the answer ends."""
+        """Stop sequences: texts before which the answer ends."""
         words = self.params.get("stop") or ()
         return (words,) if isinstance(words, str) else tuple(words)
 
@@ -67,11 +67,11 @@ class Request:
         return "--thinking-tokens" if self.gets_room else "--max-answer"
 
     def key(self, model: str) -> str:
-        """See :func:`request_key`."""
+        """Compute the hash under which a model's reply to this request is stored."""
         return request_key(self.payload(model), self.sample)
 
     def settle(self, reply: "LlmReply") -> "Result":
-        """Split thoughts from a reply; where text is needed, a cut or empty answer is a failure.
+        """Split thoughts from a reply's answer; if text is needed, a cut or empty one is a failure.
 
         Some servers (transformers serve) leave the text that ended a reply in it.
         """
@@ -190,19 +190,19 @@ class Llm(Protocol):
         ...
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
-        """One result per request, in order."""
+        """Answer requests: return one result per request, in order."""
         ...
 
 
 def signature_name(llm: Llm) -> str:
-    """Name an LLM for signatures: its name, with the reasoning effort that it is asked for."""
+    """Name an LLM in score signatures (settings of a score): its name and reasoning effort."""
     identity = llm.identity()
     effort = identity.get("reasoning_effort")
     return str(identity["name"]) + ("" if effort is None else f"+effort={effort}")
 
 
 def json_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the ``response_format`` of a JSON object with these properties and no others."""
+    """Make the ``response_format`` that asks for a JSON object of exactly the given properties."""
     schema = {
         "type": "object",
         "properties": properties,

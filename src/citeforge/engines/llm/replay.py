@@ -137,7 +137,7 @@ class ReplayStore(Store):
         """
         kind = FAILURE if isinstance(result, Failure) else REPLY
         paid = (result.prompt_tokens, result.completion_tokens) if created is None else (0, 0)
-        row = _row(request, kind, encode_answer(result), paid, created)
+        row = _make_row(request, kind, encode_answer(result), paid, created)
         add = "prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
         with self.transaction() as db:
             is_new = db.execute(_PUT, row).rowcount > 0
@@ -153,13 +153,13 @@ class ReplayStore(Store):
         return int(prompt), int(completion)
 
     def keep_batch(self, name: str, requests: Iterable[SentRequest]) -> None:
-        """Store a batch and its requests, before it is created."""
-        rows = [_row(request, PENDING, name) for request in requests]
+        """Store a batch and its requests before the provider creates it."""
+        rows = [_make_row(request, PENDING, name) for request in requests]
         with self.transaction() as db:
-            db.executemany(_PUT, [_row(SentRequest(name, {}, 0), BATCH, "null"), *rows])
+            db.executemany(_PUT, [_make_row(SentRequest(name, {}, 0), BATCH, "null"), *rows])
 
     def open_batches(self, keys: Iterable[str] | None = None) -> list[str]:
-        """List batches that have not ended; with keys, those that contain some of them."""
+        """List the names of unfinished batches; with ``keys``, of those with such requests."""
         chosen = "" if keys is None else "AND asked IN (SELECT value FROM json_each(?))"
         values = () if keys is None else (canonical_json(list(keys)),)
         select = "SELECT DISTINCT content FROM kept WHERE kind = ?"
@@ -208,7 +208,7 @@ class ReplayStore(Store):
                 yield self._decode(key, row, _exported_row)
 
     def _decode(self, key: str, content: S, decode: Callable[[S], T]) -> T:
-        """Decode JSON of an answer; SQLite itself does not check its content."""
+        """Decode what a row stores under a key; raise an error if its JSON is damaged."""
         try:
             return decode(content)
         except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
@@ -222,7 +222,7 @@ class ReplayStore(Store):
     def import_rows(
         self, rows: Iterable[ExportedRow], source: Path | None = None
     ) -> tuple[int, int]:
-        """Store exported rows; replies stored before are kept.
+        """Add exported rows to this store; replies that it already has are kept.
 
         Returns:
             (rows added, rows that were there).
@@ -256,11 +256,11 @@ def _exported_row(row: Sequence[Any]) -> ExportedRow:
     return ExportedRow(key, payload, sample, decode_answer(answer), created, changes)
 
 
-def _row(
+def _make_row(
     request: SentRequest, kind: str, content: str, paid: tuple[int, int] = (0, 0),
     created: float | None = None,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Make the values of a row of the store."""
+    """Make the values of one row of the store's table, in the order of its columns."""
     texts = canonical_json(request.body), canonical_json(request.changes)
     when = time.time() if created is None else created
     return request.asked, kind, content, *texts, request.sample, *paid, when
@@ -327,7 +327,7 @@ def export_store(store: Path, out: Path) -> int:
 
 
 def import_store(store: Path, file: Path) -> tuple[int, int]:
-    """Take exported replies into a store; those that are there stay.
+    """Add the exported replies in a file to a store; replies that it already has are kept.
 
     Returns:
         (replies added, replies that were there).

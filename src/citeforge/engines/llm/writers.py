@@ -38,7 +38,7 @@ class ChatLlm(Endpoint):
 
     @property
     def _effort(self) -> dict[str, Any]:
-        """Field of ``--reasoning-effort``; none if it is not set."""
+        """Request field ``reasoning_effort`` with its value; empty if the option is not set."""
         effort = self.options.reasoning_effort
         return {} if effort is None else {"reasoning_effort": effort}
 
@@ -53,7 +53,7 @@ class ChatLlm(Endpoint):
     def complete(
         self, requests: Sequence[Request], on_result: OnResult | None = None
     ) -> list[Result]:
-        """One result per request, in order; see :meth:`Endpoint.ask`.
+        """Answer requests: return one result per request, in order; see :meth:`Endpoint.ask`.
 
         Raises:
             InputError: no key, no credit, the first calls all fail, or a replay store has no reply.
@@ -68,7 +68,7 @@ class OpenAiLlm(ChatLlm):
     def plan(
         self, requests: Sequence[Request], further: Sequence[Request] = (), tries: int = 1
     ) -> RunPlan:
-        """Plan :meth:`complete`; sends nothing.
+        """Count the calls of :meth:`complete`, with their tokens and cost; nothing is sent.
 
         Args:
             requests: what is asked in any case.
@@ -94,7 +94,7 @@ class ReplayLlm(ChatLlm):
     def __init__(
         self, path: Path, model: str | None = None, options: RunOptions | None = None
     ) -> None:
-        """Open a store for reading; without a model, it must have replies of a single one.
+        """Open a store of replies; if no model is named, its replies must be of a single model.
 
         Raises:
             InputError: the store cannot be read, or holds several models and none is named.
@@ -118,7 +118,7 @@ class ReplayLlm(ChatLlm):
         return super().identity()
 
     def send(self, route: Route, waiting: dict[str, Request], take: Take) -> None:
-        """Refuse requests that the store has no reply to.
+        """Raise an error: the store has no reply to these requests, and they are never sent.
 
         Raises:
             InputError: says how many there are.
@@ -191,7 +191,7 @@ class LlmSettings:
 
 
 def make_llm(name: str, **settings: Any) -> Llm:
-    """Make the LLM of a name, with fields of :class:`LlmSettings`.
+    """Make an LLM by its name, such as ``openai:MODEL``, with fields of :class:`LlmSettings`.
 
     Raises:
         UsageError: another name, or a template writer where no templates exist.
@@ -201,7 +201,7 @@ def make_llm(name: str, **settings: Any) -> Llm:
 
 
 def require_askable(*llms: Llm | None) -> None:
-    """Refuse models that could not be asked, before a build does other work.
+    """Raise an error for LLMs without a usable key or address, before a build does other work.
 
     Models of which replies are stored are let through: they may need no request.
 
@@ -216,7 +216,7 @@ def require_askable(*llms: Llm | None) -> None:
 def llm_for_dry_run(
     name: str, options: RunOptions, store: Path | None, **settings: Any
 ) -> OpenAiLlm:
-    """Make the LLM of a dry run: it reads the replies of a store, if there is one, and sends none.
+    """Make the LLM of a dry run, which plans calls: it knows a store's replies and sends nothing.
 
     Raises:
         UsageError: there is no such LLM, or it is not asked over a network.
@@ -232,7 +232,7 @@ def llm_for_dry_run(
 
 
 def _template_writer(settings: LlmSettings) -> Llm:
-    """Make the stand-in for an LLM that fills in Jinja templates of the command."""
+    """Make the stand-in ``template`` for an LLM, which fills in the command's Jinja templates."""
     if settings.templates is None:
         raise UsageError(
             "--llm template: this command has no templates; name openai: or replay:",

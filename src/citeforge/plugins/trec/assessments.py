@@ -82,7 +82,7 @@ class PointLists:
     labels: dict[Key, Points] = field(default_factory=dict)
 
     def find(self, names: Sequence[str], topic: str) -> Points | None:
-        """Find a topic's points, with the run's labels if there are any; None without points.
+        """Get a topic's points (what answers should contain), with a run's labels if any; or None.
 
         Args:
             names: names that files may have for the run.
@@ -175,7 +175,7 @@ MakeError = Callable[..., InputError]
 
 
 def read_assessments(paths: Iterable[Path]) -> Assessments:
-    """Read labels and points from files of assessments in any layout.
+    """Read labels and points (what answers should contain) from assessment files in any layout.
 
     Args:
         paths: files, or folders of JSON files.
@@ -287,7 +287,7 @@ def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
 def _parse_label(
     label: str | int | None, values: Mapping[str, float | None], name: str, fault: MakeError
 ) -> float | None:
-    """Convert a label such as ``partial_support`` to its value; None without a label.
+    """Convert a label such as ``partial_support`` to its number; None if empty or not judged.
 
     Raises:
         InputError: the label is unknown.
@@ -345,7 +345,7 @@ def _add_points(lists: PointLists, key: Key, points: Points, fault: MakeError) -
 
 
 def _set_once(table: dict[K, V], key: K, value: V, fault: MakeError) -> None:
-    """Set a table's entry; refuse a second value that differs from the first."""
+    """Set an entry of a table; raise an error if it already has another value."""
     if table.setdefault(key, value) != value:
         raise fault(
             f"a second, different row for {key!r}", allowed="one row each", code="duplicate-id"
@@ -353,7 +353,7 @@ def _set_once(table: dict[K, V], key: K, value: V, fault: MakeError) -> None:
 
 
 def load_assessments(inputs: Inputs) -> Assessments:
-    """Read the files of ``--assessments``, once per submission; empty without any.
+    """Read the files of ``--assessments``, once per submission; empty if none are given.
 
     Raises:
         InputError: a file is wrong.
@@ -366,7 +366,7 @@ def load_assessments(inputs: Inputs) -> Assessments:
 
 
 def require_one_run(inputs: Inputs, labels: Sized) -> None:
-    """Refuse labels if the submission has several runs, as labels are of one answer per query.
+    """Raise an error if there are labels, which are of one answer per query, and several runs.
 
     Raises:
         CannotError: there are several runs, and files do not tell which one was labelled.
@@ -379,7 +379,7 @@ def require_one_run(inputs: Inputs, labels: Sized) -> None:
 
 
 def labels_signature(tools: ScoringTools, protocol: str) -> str | None:
-    """Make the part of measures' signatures that identifies the labels: 8 digits of their hash.
+    """Name the label files in score signatures by 8 digits of their hash; None without files.
 
     Raises:
         InputError: a file cannot be read.

@@ -174,7 +174,7 @@ def _average_of(family: _Family, formula: Formula, of_contradictions: bool = Fal
     """
 
     def compute(inputs: Inputs) -> Sample:
-        """Average the values of all answers to queries that have points."""
+        """Average the formula's values over all answers to queries with nuggets or criteria."""
         answers = inputs.once(family.points)
         if of_contradictions and answers.is_blind:
             raise CannotError(
@@ -193,7 +193,7 @@ def _average_of(family: _Family, formula: Formula, of_contradictions: bool = Fal
 
 
 def _answers_with_points(family: _Family, inputs: Inputs) -> list[tuple[Key, AnswerItem, Points]]:
-    """List answers to queries that have points, with these points (and labels, if any).
+    """List the answers to queries with nuggets or criteria, with these and their labels if any.
 
     Raises:
         CannotError: no query has points, or there are neither labels nor a judge.
@@ -224,7 +224,7 @@ def _answers_with_points(family: _Family, inputs: Inputs) -> list[tuple[Key, Ans
 def _add_values(
     family: _Family, inputs: Inputs, rows: Sequence[tuple[Key, AnswerItem, Points]]
 ) -> Iterator[tuple[Key, AnswerItem, ValuedPoints]]:
-    """Add each point's value in its answer, from the label or else from the judge."""
+    """Add to each nugget or criterion how far its answer meets it, by label or else by judge."""
     judge = inputs.tools.judge
     texts = {key: _answer_text(inputs, item) for key, item, _ in rows}
     decisions = {} if judge is None else judge.ask(
@@ -236,7 +236,7 @@ def _add_values(
     anything = Value(family.lowest, 1.0)
 
     def value(key: Key, item: AnswerItem, point: Point) -> Value | None:
-        """Get a point's value in an answer: a range if it is unknown, None if it does not count."""
+        """Get how far an answer meets a point: a range if unknown, None if it does not count."""
         if item.is_missing:
             return anything
         support, decision = point.value, decisions.get(Pair(texts[key], point.text))
@@ -261,7 +261,7 @@ def _answer_text(inputs: Inputs, item: AnswerItem) -> str:
 
 
 def _declare(family: _Family, source: str, **more: Any) -> Callable[..., PassageMeasure]:
-    """Make the function that declares measures of a family: of nuggets, rubrics or points."""
+    """Make the function that declares measures of a family: nuggets, rubric or dragun."""
     return partial(
         PassageMeasure,
         family=family.name,

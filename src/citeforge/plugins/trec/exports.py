@@ -99,7 +99,7 @@ class _ReportWriter:
         return rows | {self.track.sentences: entries}
 
     def _sentences(self, answer: SubmissionLine, n_shown: int) -> Sequence[CitedSentence]:
-        """Get the system's own sentences, else its statements, with their citations."""
+        """Get an answer's cited sentences: the system's own, else those split from its text."""
         if answer.sentences is not None:
             return answer.sentences
         grammar = self.benchmark.grammar
@@ -123,7 +123,7 @@ class _ReportWriter:
         return names
 
     def _select(self, ids: Sequence[str], cited: list[str]) -> list[str]:
-        """Select the ids for ``references``: passages shown, else only those cited, by track."""
+        """Select passage ids for ``references``: those shown or those cited, as the track asks."""
         most = self.track.most_references
         # Without a limit, the track does not want entries that are not cited.
         if most is None or "references_uncited" not in self.track.warns:

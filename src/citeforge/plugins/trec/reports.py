@@ -113,7 +113,7 @@ def read_reports(path: Path, track: Track, on_error: OnError = None) -> Iterator
 
 
 def _make_report(path: Path, line: int, row: _RunLine, track: Track) -> TrecReport:
-    """Convert a line of a run to a report; refuse one without topic or sentences."""
+    """Convert a line of a run to a report; raise an error if topic or sentences are missing."""
     about = row.metadata
     if track.is_flat:
         fields = ("run_id", "topic_id", "topic", "response_length")
@@ -192,7 +192,7 @@ def _list_passage_ids(report: TrecReport) -> list[str]:
 
 
 def _to_line(report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int) -> SubmissionLine:
-    """Convert a report to a submission line, whose answer has one line per sentence with marks."""
+    """Convert a report to a submission line: one text line per sentence, with citation marks."""
     ids, n_listed = _list_passage_ids(report), len(report.references or [])
     n = len(ids)
     positions: dict[int | str, int] = {at: at for at in range(n_listed)}
@@ -216,7 +216,7 @@ def _to_line(report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int
 
 
 def _insert_marks(sentence: str, marks: str) -> str:
-    """Insert marks before a sentence's full stop; after it they would belong to the next one.
+    """Insert citation marks before a sentence's full stop: after it they belong to the next one.
 
     A sentence that ends otherwise gets them after its last character.
     """

@@ -86,7 +86,7 @@ def _make_source(
     """Make a source from corpus files, and from (topics, qrels) if ``judged`` names them."""
 
     def stream() -> Iterator[PlacedPassage]:
-        """Yield the passages of all corpus files, with their places for errors."""
+        """Yield the passages of all corpus files, each with its file and line for errors."""
         for path in corpora:
             for line, row in read_rows(path, PassageRow):
                 yield Place(path, line), row.name, row.title or "", row.body, None
@@ -180,7 +180,7 @@ def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> 
         judged.add(number, str(row.query_id), str(row.doc_id), int(row.relevance))
 
     def stream() -> Iterator[PlacedPassage]:
-        """Yield the documents of the data set, with their places for errors."""
+        """Yield the documents of the data set, each with its number for errors."""
         for number, doc in enumerate(data.docs_iter(), 1):
             title = getattr(doc, "title", "") or ""
             place = Place(f"ir-datasets:{argument} docs", number)

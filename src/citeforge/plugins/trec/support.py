@@ -64,7 +64,7 @@ class Shares:
 
 
 def support_shares(sentences: Sequence[Weights], pick: Callable[[Weights], Value | None]) -> Shares:
-    """Compute the track's weighted precision and recall of one answer.
+    """Compute the TREC RAG track's weighted precision and recall of one answer's citations.
 
     Args:
         sentences: weights of the citations of each sentence.
@@ -100,8 +100,8 @@ def _ratio(weights: Sequence[Value], n: int) -> Value:
     return sum(weights, NOTHING) / n if n else NOTHING
 
 
-def _shares(inputs: Inputs, only_full: bool) -> dict[Key, Shares]:
-    """Compute precision and recall of every answer, by first citations in ``reference``.
+def _citation_shares(inputs: Inputs, only_full: bool) -> dict[Key, Shares]:
+    """Compute every answer's precision and recall, by first citations or, if strict, by all.
 
     Args:
         inputs: the answers.
@@ -119,7 +119,7 @@ def _shares(inputs: Inputs, only_full: bool) -> dict[Key, Shares]:
 
 
 # Constants, since what is computed once is known by its function.
-_SOFT, _HARD = (partial(_shares, only_full=only_full) for only_full in (False, True))
+_SOFT, _HARD = (partial(_citation_shares, only_full=only_full) for only_full in (False, True))
 
 
 def _mean_shares(inputs: Inputs) -> dict[Key, Shares]:
@@ -138,17 +138,17 @@ def _mean_shares(inputs: Inputs) -> dict[Key, Shares]:
 
 
 def _precision_of(shares: Callable[[Inputs], dict[Key, Shares]]) -> Compute:
-    """Make the function that averages precision over queries."""
+    """Make a measure's function, which averages the precision of answers over queries."""
     return bounded_mean_of(shares, lambda one: one.precision)
 
 
 def _recall_of(shares: Callable[[Inputs], dict[Key, Shares]]) -> Compute:
-    """Make the function that averages recall over queries."""
+    """Make a measure's function, which averages the recall of answers over queries."""
     return bounded_mean_of(shares, lambda one: one.recall)
 
 
 def _citation_weights(inputs: Inputs) -> dict[Key, Sequence[Weights]]:
-    """Find the weights of each answer's citations per sentence, by assessors or the judge."""
+    """Get how far each citation of each answer supports its sentence, by assessors or judge."""
     judge = inputs.tools.judge
     rows = [
         (key, labels, [[_pair(inputs, item, c, s.text) for c in s.citations] for s in sentences])
@@ -215,7 +215,7 @@ def _split_sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence
 def _require_fit(
     inputs: Inputs, item: AnswerItem, sentences: Sequence[CitedSentence], labels: SentenceLabels
 ) -> None:
-    """Refuse labels that do not fit an answer.
+    """Raise an error if labels and answer differ in numbers of sentences or of citations.
 
     Raises:
         InputError: they are of another number of sentences or citations.
