@@ -70,7 +70,7 @@ def test_the_first_line_comes_soon_and_the_others_at_intervals(
     lines = ProgressLines("mining", 2, "passages")
     monkeypatch.setattr(lines, "_write", lambda: None)
     monkeypatch.setattr(lines._over, "wait", lambda wait: waits.append(wait) or len(waits) == 3)
-    lines._tick()
+    lines._write_regularly()
     assert waits == [5, 60, 60]
 
 

@@ -283,7 +283,7 @@ def test_mauve_reads_the_same_texts(
         return last_states(network, tokenizer, texts)
 
     monkeypatch.setattr(answer_models, "_last_states", keep)
-    monkeypatch.setattr(answer_models, "locate", lambda name: (model, "tiny"))
+    monkeypatch.setattr(answer_models, "locate_model", lambda name: (model, "tiny"))
     ours = hard.totals(hard.make_inputs(rows, "asqa", golds), ["MAUVE"])
     assert read == [theirs["p_text"], theirs["q_text"]]
     assert ours["MAUVE"] == pytest.approx(expected, abs=1e-9)

@@ -121,11 +121,11 @@ def test_score_and_report_of_real_outputs(data: Path, benchmark: Benchmark, inli
 
 @pytest.mark.parametrize("name", ["zephyr_G", "zephyr_RTG_vanilla"])
 def test_bertscore_equals_the_published_one(data: Path, benchmark: Benchmark, name: str) -> None:
-    from citeforge.engines.models.answer_models import locate
+    from citeforge.engines.models.answer_models import locate_model
     from citeforge.schemas.errors import InputError
 
     try:
-        locate("roberta-large")
+        locate_model("roberta-large")
     except InputError:
         pytest.skip("roberta-large is not on this machine")
     expected = json.loads((data / "attributed_ir" / "expected.json").read_text())[name]

@@ -26,7 +26,7 @@ _DAMAGED = (
 
 
 def unpack_zip(archive: Path, folder: Path) -> Path:
-    """Unpack a zip file into a folder, after checking every entry; return the data's folder.
+    """Unpack a zip file into a folder after checking its entries; return the folder with the data.
 
     Every entry is looked at before the first byte is written.
 

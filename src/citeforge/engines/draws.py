@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def key(seed: int, purpose: str, *ids: object) -> int:
-    """Hash a seed, the purpose of a draw and ids to the 256-bit integer that seeds this draw."""
+    """Hash a seed, a purpose and ids to the 256-bit integer that seeds one random draw."""
     text = "\x1f".join([str(seed), purpose, *(str(i) for i in ids)])
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest())
 
@@ -27,7 +27,7 @@ def mix_secret(seed: int, secret: bytes | None) -> int:
 
 
 def generator(seed: int, purpose: str, *ids: object) -> random.Random:
-    """Make the random generator of one draw, keyed by seed, purpose and ids."""
+    """Make the random generator of one draw, seeded by a hash of seed, purpose and ids."""
     return random.Random(key(seed, purpose, *ids))
 
 

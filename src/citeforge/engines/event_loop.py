@@ -20,14 +20,14 @@ def run_async(work: Coroutine[Any, Any, T]) -> T:
         return asyncio.run(work)
     tasks: list[asyncio.Task[Any] | None] = []
 
-    async def run_noted() -> T:
-        """Run the coroutine, and note its task so that an interrupt can cancel it."""
+    async def run_cancellable() -> T:
+        """Run the coroutine, and store its task so that a keyboard interrupt can cancel it."""
         tasks.append(asyncio.current_task())
         return await work
 
     context = copy_context()
     with ThreadPoolExecutor(1) as thread:
-        result = thread.submit(context.run, lambda: asyncio.run(run_noted()))
+        result = thread.submit(context.run, lambda: asyncio.run(run_cancellable()))
         try:
             return result.result()
         except KeyboardInterrupt:

@@ -37,12 +37,12 @@ def read_known_fields(
     n_lines = 0
 
     def rewrite(path: Path, number: int, line: bytes) -> bytes:
-        """Remove undefined fields from a line; a line with another fault stays unchanged."""
+        """Ignore, keep or refuse a JSON line's undefined fields; leave malformed JSON as it is."""
         nonlocal n_lines
         decode_text(path, number, line)
         extra: _Members = {}
         try:
-            content = _strip(msgspec.Raw(line), kind, "", extra)
+            content = _drop_extra(msgspec.Raw(line), kind, "", extra)
             require_unique_names(line, path, number)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return line
@@ -75,7 +75,7 @@ def read_known_fields(
 
 
 def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
-    """Decode the metadata of a row to JSON text, unchanged; None if it has none.
+    """Decode a row's metadata from bytes to JSON text, unchanged; None if there is none.
 
     Raises:
         InputError: it is not UTF-8.
@@ -88,8 +88,8 @@ def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
         ) from error
 
 
-def _strip(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:
-    """Remove the fields that a type does not define from JSON, and add them to ``extra``."""
+def _drop_extra(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:
+    """Remove fields that a type does not define from JSON; add them to ``extra`` by their path."""
     kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
     of = next((k for k in kinds if isinstance(k, inspect.StructType | inspect.ListType)), None)
     content = bytes(value)
@@ -97,14 +97,14 @@ def _strip(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:
         return content
     if isinstance(of, inspect.ListType):
         items = msgspec.json.decode(content, type=list[msgspec.Raw])
-        parts = [_strip(v, of.item_type, f"{place}[{i}]", extra) for i, v in enumerate(items)]
+        parts = [_drop_extra(v, of.item_type, f"{place}[{i}]", extra) for i, v in enumerate(items)]
         return msgspec.json.encode([msgspec.Raw(part) for part in parts])
     fields = {f.encode_name: f.type for f in of.fields}
     members: _Members = {}
     for name, member in msgspec.json.decode(content, type=_Members).items():
         inside = f"{place}.{name}" if place else name
         if name in fields:
-            members[name] = msgspec.Raw(_strip(member, fields[name], inside, extra))
+            members[name] = msgspec.Raw(_drop_extra(member, fields[name], inside, extra))
         else:
             extra[inside] = member
     return msgspec.json.encode(members)

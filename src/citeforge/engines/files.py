@@ -65,7 +65,7 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
 
 
 def _rename(temporary: Path, path: Path, exclusive: bool) -> None:
-    """Rename a temporary file; with ``exclusive`` keep a file that is already there."""
+    """Rename a temporary file to ``path``; with ``exclusive`` keep a file that is already there."""
     if not exclusive:
         temporary.replace(path)
         return
@@ -76,7 +76,7 @@ def _rename(temporary: Path, path: Path, exclusive: bool) -> None:
 
 @contextmanager
 def storage_errors(path: Path) -> Iterator[None]:
-    """Turn errors of the operating system inside the block into one clear line.
+    """Turn each OSError in the ``with`` block into an InputError that explains it in one line.
 
     Raises:
         InputError: the disk is full, or the place cannot be written.
@@ -158,7 +158,7 @@ def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write UTF-8 text atomically."""
+    """Write a text file in UTF-8 atomically: it appears complete or not at all."""
     write_bytes(path, text.encode())
 
 

@@ -207,7 +207,7 @@ def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[
 
 
 def _undo_replacement(root: Path, out: Path) -> None:
-    """Rename the old folder back if the process died while replacing it."""
+    """Restore the output folder that a killed process moved away, unless a new one replaced it."""
     if (root / OLD).exists():
         if out.exists():
             remove_tree(root / OLD)
@@ -227,7 +227,7 @@ def is_temporary(path: Path) -> bool:
 
 
 def refuse_foreign_files(folder: Path, names: list[str]) -> None:
-    """Raise the error of a folder with files that citeforge did not write.
+    """Raise an error that names a folder's files that were not written by citeforge.
 
     Raises:
         InputError: always; names them.
@@ -303,11 +303,11 @@ def atomic_directory(out: Path, foreign_files: ForeignFiles | None = None) -> It
 
 @contextmanager
 def amending(folder: Path) -> Iterator[dict[str, str]]:
-    """Yield a dictionary: file texts put in it replace files of a finished folder together.
+    """Yield a dictionary from file name to new text; after the block, all are written together.
 
-    The new files are written into a folder inside, which takes the name ``.amending/ready`` when
-    they are whole; from then on the change is made, by the next process if need be. Gives a
-    dictionary that takes file names with their texts; they are written when the block ends well.
+    The new files are written into a folder below it, which takes the name ``.amending/ready`` when
+    they are whole; from then on the change is made, by the next process if need be. If the block
+    ends in an error, nothing is changed.
 
     Raises:
         InputError: the folder cannot be written, or another process is changing it.
@@ -334,7 +334,7 @@ def amending(folder: Path) -> Iterator[dict[str, str]]:
 
 
 def finish_amendments(folder: Path) -> None:
-    """Finish an interrupted :func:`amending` whose new files were complete.
+    """Complete a change by :func:`amending` that was cut off after all new files were written.
 
     Raises:
         InputError: the folder cannot be written.
@@ -353,7 +353,7 @@ def _refuse_link(path: Path) -> None:
 
 
 def _move_amendments(folder: Path) -> None:
-    """Move the complete new files of :func:`amending` to their final names."""
+    """Move the new files that :func:`amending` has completely written to their final names."""
     ready = folder / AMENDING / _READY
     _refuse_link(ready)
     if ready.is_dir():

@@ -9,7 +9,7 @@ _LONGEST_WAIT = 366 * 86400.0
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Read how many seconds a server asks to wait, from Retry-After (RFC 9110); None without it.
+    """Read how many seconds a server asks to wait (Retry-After, RFC 9110); None if it names none.
 
     A date is read against the server's own Date, so that a wrong clock here does no harm.
     """

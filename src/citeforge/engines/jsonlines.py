@@ -29,7 +29,7 @@ class _RepeatedNameError(Exception):
 
 
 def _refuse_repeats(members: list[tuple[str, Any]]) -> None:
-    """Raise if two members of a JSON object have one name (``object_pairs_hook``)."""
+    """Raise an error if two members of a JSON object have the same name (``object_pairs_hook``)."""
     if len(dict(members)) != len(members):
         names: set[str] = set()
         for name, _ in members:
@@ -50,7 +50,7 @@ _ESCAPE = re.compile(
 
 
 def json_fault(content: bytes, error: Exception) -> str:
-    """Describe why msgspec refuses a document; half of a surrogate pair is named as such.
+    """Describe why msgspec rejects a JSON document; an unpaired surrogate is named as the reason.
 
     Its own message for these is that the document was truncated.
     """
@@ -63,7 +63,7 @@ def json_fault(content: bytes, error: Exception) -> str:
 
 
 def names_in_json(row_type: type[msgspec.Struct]) -> tuple[bytes, ...]:
-    """List a record's field names as they start members in JSON text: ``b'"name":'``."""
+    """List a record's field names in the form that begins JSON members: ``b'"name":'``."""
     fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
     return tuple(f'"{name}":'.encode() for name in fields)
 
@@ -200,7 +200,7 @@ def read_rows(
 
 
 def _numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Number the lines of a file, without its byte order mark; too long lines come in parts."""
+    """Yield (number, line) of a file without its byte order mark; overlong lines come in pieces."""
     lines = iter(partial(file.readline, LONGEST_LINE + 1), b"")
     first = next(lines, b"").removeprefix(codecs.BOM_UTF8)
     return enumerate(chain((first,) if first else (), lines), 1)
@@ -270,7 +270,7 @@ def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
 
 @contextmanager
 def read_errors(path: Path) -> Iterator[None]:
-    """Turn errors of reading or unpacking a file inside the block into one clear line.
+    """Turn errors of reading or unpacking a file in the ``with`` block into an InputError.
 
     Raises:
         InputError: the compressed data is damaged, or the system cannot read the file.
@@ -287,7 +287,7 @@ def read_errors(path: Path) -> Iterator[None]:
 
 
 def _damaged_error(path: Path, error: Exception) -> InputError:
-    """Make the error of damaged compressed data."""
+    """Make the error for a file whose compressed data is damaged."""
     return InputError(
         f"the compressed data is damaged or cut short ({error})",
         path=path,
@@ -372,7 +372,7 @@ def _validation_error(
 
 
 def _fields_at(row_type: type[msgspec.Struct], place: str) -> tuple[str, ...]:
-    """List the field names of the record at a place such as ``passages[0]`` of a row."""
+    """List the field names of the record at a path in a row, such as ``passages[0]``."""
     kinds: list[Any] = [msgspec.inspect.type_info(row_type)]
     for name in ["", *re.findall(r"\w+|\[", re.sub(r"\[[^\]]*\]", "[", place))]:
         kinds = [

@@ -74,7 +74,7 @@ def find_model(
 
 
 def error_reason(error: Exception) -> str:
-    """Shorten the text of a library's error to its first line, and that to whole sentences."""
+    """Get an error's first line, cut at a sentence or word to at most 160 characters."""
     line = next(iter(str(error).strip().splitlines()), type(error).__name__)
     if len(line) > _MOST_SAID and (end := line.rfind(". ", 0, _MOST_SAID)) > 0:
         return line[:end]
@@ -93,7 +93,7 @@ def quiet_transformers() -> Any:
 def loading_errors(
     problem: str, path: str | Path, allowed: str | None = None, field: str | None = None
 ) -> Iterator[None]:
-    """Turn errors of a library that loads model files inside the block into one clear line.
+    """Turn a library's errors of loading model files in the ``with`` block into an InputError.
 
     Args:
         problem: what is wrong, such as ``is not a model``.
@@ -119,7 +119,7 @@ def http_errors() -> tuple[type[Exception], ...]:
 
 
 def _import_error_classes(**names: str) -> tuple[type[Exception], ...]:
-    """Import error classes by library and name, from those libraries that are installed."""
+    """Import error classes, given as library to class name, of the libraries that are installed."""
     errors: list[type[Exception]] = []
     for library, name in names.items():
         with suppress(ImportError):

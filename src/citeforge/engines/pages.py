@@ -20,7 +20,7 @@ _EACH_WRITTEN_OUT = {0, 3, 5, 6, 9}
 
 
 def bound_unpacked_bytes(path: Path, file: pq.ParquetFile, columns: list[str]) -> tuple[int, int]:
-    """Bound the bytes of columns of a Parquet file: (of the largest page, of all values).
+    """Compute upper bounds of Parquet columns' unpacked bytes: (of one page, of all values).
 
     Args:
         path: the file.
@@ -42,7 +42,7 @@ def bound_unpacked_bytes(path: Path, file: pq.ParquetFile, columns: list[str]) -
         for group in map(file.metadata.row_group, range(file.metadata.num_row_groups)):
             for column in map(group.column, members):
                 largest = 0
-                for size, values, shares in _pages(data, column):
+                for size, values, shares in _read_pages(data, column):
                     largest = max(largest, size)
                     # Beside a text lie its offset and whether it is there.
                     whole += values * (largest if shares else 16) + size
@@ -50,8 +50,8 @@ def bound_unpacked_bytes(path: Path, file: pq.ParquetFile, columns: list[str]) -
     return page, whole
 
 
-def _pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tuple[int, int, bool]]:
-    """Yield for each page of a column: size, number of values, whether values share bytes."""
+def _read_pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tuple[int, int, bool]]:
+    """Yield (bytes, number of values, whether values share bytes) for each page of a column."""
     if column.num_values < 1:  # Arrow reads none of it, and writers name any place
         return
     at = column.data_page_offset
@@ -123,5 +123,5 @@ def _read_varint(data: mmap.mmap, at: int) -> tuple[int, int]:
 
 
 def _decode_zigzag(number: int) -> int:
-    """Decode a zigzag-encoded integer."""
+    """Decode a zigzag-encoded integer: 0, 1, 2, 3 stand for 0, -1, 1, -2."""
     return (number >> 1) ^ -(number & 1)

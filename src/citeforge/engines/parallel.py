@@ -80,7 +80,7 @@ def return_free_memory() -> None:
 
 
 def in_halves(work: Callable[[slice], R], rows: slice, device: str) -> list[R | None]:
-    """Apply ``work`` to rows at once, or to halves of halves if memory runs out.
+    """Apply ``work`` to a range of rows; if memory runs out, to its halves, and so on.
 
     Args:
         work: computes some rows.

@@ -61,7 +61,7 @@ def add_file(path: Path) -> None:
 
 
 def find_entry(group: str, name: str) -> tuple[object, str] | None:
-    """Load what is declared under a name in a plugin group: (value, plugin); None if unknown.
+    """Load the object with a name in a plugin group: (object, its plugin); None if unknown.
 
     What citeforge itself gives, with its built-in plugins, goes before all others.
 
@@ -79,7 +79,7 @@ def find_entry(group: str, name: str) -> tuple[object, str] | None:
 
 
 def load_entries(group: str) -> Iterator[tuple[object, str]]:
-    """Load all entries of a plugin group; broken plugins are skipped with a warning."""
+    """Yield (object, its plugin) of a plugin group; broken plugins are skipped with a warning."""
     for entry in list_entries(group):
         try:
             value = _load_value(entry)
@@ -101,7 +101,7 @@ def _in_one_line(error: BaseException) -> str:
 
 
 def broken_plugin(what: str, origin: str, error: BaseException) -> InputError:
-    """Make the error of a plugin whose own code failed."""
+    """Make the error for a plugin whose own code failed."""
     reason = _in_one_line(error)
     if not origin:
         return InputError(
@@ -117,7 +117,7 @@ def broken_plugin(what: str, origin: str, error: BaseException) -> InputError:
 
 
 def broken_files() -> list[str]:
-    """List the problems of plugin files that cannot be loaded."""
+    """List why plugin files cannot be loaded, one text for each broken file."""
     return [problem for _, problem in _file_entries() if problem]
 
 
@@ -134,7 +134,7 @@ def warn(text: str) -> None:
 
 
 def _load_value(entry: PluginEntry) -> object:
-    """Import what an entry declares, and check that it has the entry's name.
+    """Import the object that a plugin entry declares, and check that it has the entry's name.
 
     Raises:
         InputError: its import fails, or its name is another.
@@ -154,7 +154,7 @@ def _load_value(entry: PluginEntry) -> object:
 
 @cache
 def _package_entries() -> tuple[PluginEntry, ...]:
-    """List what installed packages declare in the groups ``citeforge.…``, unimported."""
+    """List the plugin entries that installed packages declare, without importing the packages."""
     found, entries = entry_points(), []
     for full_name in found.groups:
         namespace, _, group = full_name.partition(".")
@@ -173,7 +173,7 @@ def _package_name(package: Distribution) -> str:
 
 
 def _file_entries() -> list[tuple[tuple[PluginEntry, ...], str]]:
-    """Read all plugin files: (entries, problem of the file) each."""
+    """Import all plugin files; list (plugin entries, why the import failed) of each file."""
     paths = os.environ.get(VARIABLE)
     if not paths:
         return []
@@ -184,7 +184,7 @@ def _file_entries() -> list[tuple[tuple[PluginEntry, ...], str]]:
 
 @cache
 def _read_file(path: Path) -> tuple[tuple[PluginEntry, ...], str]:
-    """Import a plugin file: (its entries, its problem or "")."""
+    """Import a plugin file; return (its plugin entries, why the import failed or "")."""
     import hashlib
 
     try:
@@ -219,7 +219,7 @@ def _import_file(path: Path, name: str) -> Any:
 
 
 def _entries_of_file(groups: Any, origin: str, module: str) -> Iterator[PluginEntry]:
-    """Make the entries of a plugin file from its dictionary ``PLUGINS``."""
+    """Yield the plugin entries that a plugin file declares in its dictionary ``PLUGINS``."""
     for group, values in dict(groups).items():
         if group not in GROUPS:
             raise ValueError(f"PLUGINS has the group {group!r}; known: {', '.join(GROUPS)}")

@@ -28,7 +28,7 @@ class Advance(Protocol):
     """Function that reports items done since the last call, and a note to show."""
 
     def __call__(self, items: int, note: str | None = None, /) -> None:
-        """Report items done, and a note to show beside the line of progress."""
+        """Report how many more items are done, and a note to show beside the line of progress."""
 
 
 class ProgressLine(msgspec.Struct, kw_only=True, frozen=True):
@@ -83,10 +83,10 @@ class ProgressLines:
         self._start = self._last = time.monotonic()
         self._as_json = is_json.get()
         self._lock, self._over = Lock(), Event()
-        self._clock = Thread(target=self._tick, daemon=True)
+        self._clock = Thread(target=self._write_regularly, daemon=True)
 
     def __enter__(self) -> "ProgressLines":
-        """Start the timer."""
+        """Start the timer thread that writes progress lines."""
         self._clock.start()
         return self
 
@@ -97,7 +97,7 @@ class ProgressLines:
         if kind is None and (self._last > self._start or (self._as_json and self.done)):
             self._write()
 
-    def _tick(self) -> None:
+    def _write_regularly(self) -> None:
         """Write a line at every interval until the work ends (runs in the timer thread)."""
         wait = FIRST
         while not self._over.wait(wait):
@@ -120,7 +120,7 @@ class ProgressLines:
         sys.stderr.flush()
 
     def line(self, seconds: float) -> ProgressLine:
-        """Compute rate, time left and memory after so many seconds of work."""
+        """Make the progress line after some seconds of work: rate, time left, peak memory."""
         rate = self.done / seconds if self.done and seconds > 0 else None
         rest = None
         if rate is not None and self.total is not None:
@@ -150,7 +150,7 @@ def _peak_mb() -> int | None:
 
 @contextmanager
 def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
-    """Show the progress of the block: a bar on a terminal, else lines on standard error.
+    """Show progress of the block as a bar or lines; yield the function that reports items done.
 
     Args:
         label: description of the work.
@@ -177,7 +177,7 @@ def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
         """Column with the items per second."""
 
         def render(self, task: Task) -> Text:
-            """Write the speed of a task."""
+            """Write a task's speed in items per second; empty if it is unknown."""
             speed = task.finished_speed or task.speed
             return Text("" if speed is None else f"{speed:,.0f} {unit}/s")
 
@@ -188,7 +188,7 @@ def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
         task = bar.add_task(label, total=total)
 
         def advance(items: int, note: str | None = None, /) -> None:
-            """Move the bar by the items done, and show the note."""
+            """Move the progress bar by the items done, and show the note beside it."""
             text = label if note is None else f"{label} · {note}"
             bar.update(task, advance=items, description=text)
 

@@ -23,7 +23,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """Name by which users choose it."""
+        """Name by which users choose what is declared."""
 
 
 D = TypeVar("D", bound=Named)
@@ -44,7 +44,7 @@ class Registry(Generic[D]):
         ours: Iterable[D] = (),
         unknown: Callable[[str], UsageError] | None = None,
     ) -> None:
-        """Set up the registry of a plugin group.
+        """Set up the registry of a plugin group, with its built-in declarations.
 
         Args:
             group: one of :data:`citeforge.engines.plugins.GROUPS`.
@@ -59,7 +59,7 @@ class Registry(Generic[D]):
         self._unknown = unknown or (lambda name: UnknownValueError(noun, name, self.names()))
 
     def get(self, name: str) -> D:
-        """Look up a declaration.
+        """Look up the declaration of a name, built-in or from a plugin.
 
         Raises:
             UsageError: nothing has such a name, or two plugins give it.
@@ -71,7 +71,7 @@ class Registry(Generic[D]):
         return found
 
     def find(self, name: str) -> D | None:
-        """Look up a declaration; None for an unknown name.
+        """Look up the declaration of a name, built-in or from a plugin; None if it is unknown.
 
         Raises:
             UsageError: two plugins give it.
@@ -112,7 +112,7 @@ class Registry(Generic[D]):
         return names
 
     def _warn_of_hidden(self, name: str) -> None:
-        """Warn of plugins that declare the name of a built-in declaration, which is taken."""
+        """Warn of plugins that declare a built-in name, since the built-in declaration is used."""
         for entry in plugins.list_entries(self.group):
             if entry.origin and entry.name == name:
                 plugins.warn(
@@ -120,7 +120,7 @@ class Registry(Generic[D]):
                 )
 
     def _require_record(self, value: object, origin: str) -> D:
-        """Return what a plugin declares if it is of the registry's class; else InputError."""
+        """Return a plugin's declaration; raise an error if it is not of the registry's class."""
         if isinstance(value, self._record):
             return value
         problem = TypeError(f"it is of type {type(value).__name__}, not {self._record.__name__}")
@@ -141,7 +141,7 @@ class Makeable(Named, Protocol):
 
     @property
     def factory(self) -> Callable[..., Any] | None:
-        """Function that makes the object; None in a declaration that a registry completes."""
+        """Function that makes the declared object; None if the registry supplies the function."""
 
 
 M = TypeVar("M", bound=Makeable)
@@ -160,7 +160,7 @@ class MakerRegistry(Registry[M], Generic[M, T]):
         requires: str,
         unknown: Callable[[str], UsageError],
     ) -> None:
-        """Set up the registry; other arguments are those of :class:`Registry`.
+        """Set up the registry and its factories; other arguments are those of :class:`Registry`.
 
         Args:
             ours: built-in declarations; one without a name takes every name that no other has.
@@ -176,7 +176,7 @@ class MakerRegistry(Registry[M], Generic[M, T]):
         self._requires = requires.split()
 
     def maker(self, spec: str) -> Callable[..., T]:
-        """Find the function that makes the object for ``name:argument`` or ``name`` from settings.
+        """Find the function that makes the object named ``name`` or ``name:argument``.
 
         Raises:
             UsageError: nothing has such a name.
@@ -197,14 +197,14 @@ class MakerRegistry(Registry[M], Generic[M, T]):
         raise self._unknown_name_error(spec)
 
     def _bind_argument(self, declared: M, argument: str) -> Callable[..., T]:
-        """Bind the argument of a declaration's factory, after checking that its libraries exist."""
+        """Check that a declaration's libraries are installed; bind the argument to its factory."""
         if needed := getattr(declared, "needs", ""):
             require(needed)
         factory = cast(Callable[..., T], declared.factory)
         return partial(factory, argument) if declared.argument else factory
 
     def _check_products(self, declared: M, origin: str, argument: str) -> Callable[..., T]:
-        """Wrap the factory of a plugin's declaration, to check the attributes of what it makes.
+        """Wrap a plugin's factory in a function that checks the attributes of the made object.
 
         Raises:
             UsageError: an argument that it does not take, or none where it takes one.
@@ -218,7 +218,7 @@ class MakerRegistry(Registry[M], Generic[M, T]):
             raise plugins.broken_plugin(label, origin, TypeError("it has no factory"))
 
         def make(*settings: Any) -> T:
-            """Make the object; InputError if its code fails, or it lacks a method."""
+            """Make the plugin's object; raise InputError if its code fails or it is incomplete."""
             try:
                 product = self._bind_argument(declared, argument)(*settings)
             except (CiteforgeError, KeyboardInterrupt):
@@ -235,7 +235,7 @@ class MakerRegistry(Registry[M], Generic[M, T]):
 
 
 def parse_choice(option: str, spec: str, choices: Sequence[Choice]) -> tuple[str, str]:
-    """Split ``name:argument`` into both, if it is a choice and its libraries are installed.
+    """Split ``name:argument``; raise an error for unknown choices and for missing libraries.
 
     Raises:
         UsageError: no choice has this form.
@@ -254,7 +254,7 @@ def unknown_choice_error(option: str, choices: Sequence[Choice]) -> Callable[[st
     """Make a function that creates the error for an unknown value of an option."""
 
     def error(spec: str) -> UsageError:
-        """Make the error for a value, with a similar choice."""
+        """Make the error for an unknown value; suggest a similar choice."""
         name, _, _ = spec.partition(":")
         hint = suggestion(name, [c.name for c in choices if c.name and c.name != name])
         text = without_credentials(spec)

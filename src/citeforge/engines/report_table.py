@@ -29,7 +29,7 @@ class MarkedCell:
     mark: str = ""
 
     def __str__(self) -> str:
-        """Write the value and its mark as plain text."""
+        """Write the cell as plain text: its value, then its mark."""
         return f"{self.value} {self.mark}".rstrip()
 
 
@@ -110,13 +110,13 @@ class Table:
         """Write the table as LaTeX lines (package booktabs), with the notes below the rows."""
 
         def line(cells: Sequence[object]) -> str:
-            """Write one row in LaTeX."""
-            texts = (_format_cell(c, _latex, r"\textbf{{{}}}".format, _SUPERSCRIPT) for c in cells)
+            """Write the cells of one row as a line of LaTeX."""
+            texts = (_format_cell(c, _to_tex, r"\textbf{{{}}}".format, _SUPERSCRIPT) for c in cells)
             return " & ".join(texts) + r" \\"
 
         columns = "l" * self.left + "r" * (len(self.head) - self.left)
         wide = rf"\multicolumn{{{len(columns)}}}{{l}}{{\footnotesize {{}}}} \\"
-        notes = [wide.replace("{}", _latex(note)) for note in self.notes]
+        notes = [wide.replace("{}", _to_tex(note)) for note in self.notes]
         return [
             rf"\begin{{tabular}}{{{columns}}}", r"\toprule", *_group_lines(self.groups),
             line(self.head), r"\midrule", *map(line, self.rows), r"\bottomrule", *notes,
@@ -134,7 +134,7 @@ class Table:
         """Write the table as escaped HTML that scrolls in its frame."""
 
         def line(cells: Sequence[object]) -> str:
-            """Write one row in HTML."""
+            """Write the cells of one row as HTML."""
             first, *others = (_format_cell(c, lambda v: escape(str(v)), "<b>{}</b>".format, "{}")
                               for c in cells)  # fmt: skip
             rest = "".join(f"<td{aligned[n]}>{text}</td>" for n, text in enumerate(others, 1))
@@ -164,18 +164,18 @@ class Displayed(ABC):
 
     @abstractmethod
     def _headline(self) -> str:
-        """Return the line that a console shows."""
+        """Return the line that a Python console shows for the result."""
 
     @abstractmethod
     def _tables(self) -> Iterable[Table]:
         """Return the tables that a notebook shows, with their titles and notes."""
 
     def __repr__(self) -> str:
-        """Show the headline in a console."""
+        """Return the headline in angle brackets, as a Python console shows it."""
         return f"<{self._headline()}>"
 
     def _repr_html_(self) -> str:
-        """Show the tables in a notebook, escaped and without external content."""
+        """Return the tables as HTML for a notebook, escaped and without external content."""
         parts: list[str | Table] = [self._headline()]
         room, n_hidden = MOST_ROWS, 0
         for table in self._tables():
@@ -200,14 +200,14 @@ _SUPERSCRIPT = r"\textsuperscript{{{}}}"
 def _format_cell(
     cell: object, plain: Callable[[object], str], bold: Callable[[str], str], mark: str
 ) -> str:
-    """Format a cell in one output format, in bold and with its mark if it has them."""
+    """Write a cell by an output format's functions for plain and bold text; append its mark."""
     if not isinstance(cell, MarkedCell):
         return plain(cell)
     text = bold(plain(cell.value)) if cell.is_bold else plain(cell.value)
     return text + (mark.format(plain(cell.mark)) if cell.mark else "")
 
 
-def _latex(value: object) -> str:
+def _to_tex(value: object) -> str:
     """Escape a value for LaTeX."""
     return "".join(_LATEX.get(c, c) for c in str(value))
 
@@ -226,14 +226,14 @@ def _group_lines(groups: Sequence[str]) -> list[str]:
     above, rules, start = list[str](), list[str](), 1
     for name, members in groupby(groups):
         n = len(list(members))
-        above.append(rf"\multicolumn{{{n}}}{{c}}{{{_latex(name)}}}" if name else "")
+        above.append(rf"\multicolumn{{{n}}}{{c}}{{{_to_tex(name)}}}" if name else "")
         rules += [rf"\cmidrule(lr){{{start}-{start + n - 1}}}"] if name else []
         start += n
     return [" & ".join(above) + r" \\", "".join(rules)]
 
 
 def _widest_cell(rows: Sequence[Sequence[str]], width: int, keys: int) -> int:
-    """Compute the widest cells with which the key columns and any other column fit the width."""
+    """Compute the largest cell width at which the key columns and any other fit ``width``."""
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
@@ -243,7 +243,7 @@ def _widest_cell(rows: Sequence[Sequence[str]], width: int, keys: int) -> int:
 
 
 def _wrap_row(row: Sequence[str], most: int | None) -> list[list[str]]:
-    """Wrap the cells of a row to a width, over several lines; None for any width."""
+    """Wrap a row's cells at ``most`` characters; return its lines of cells (one line if None)."""
     if most is None:
         return [list(row)]
     parts = [_wrap_cell(cell, most) for cell in row]
@@ -255,7 +255,7 @@ _CUT = re.compile(r"(?<=\s)(?=\S)|(?:(?<=[_./])|(?<=\w-))(?=[^\s_./-])(?<!\d\.(?
 
 
 def _wrap_cell(cell: str, most: int) -> list[str]:
-    """Wrap the text of a cell at the places of ``_CUT``, else within a word."""
+    """Wrap a cell at ``most`` characters: behind spaces and punctuation, else within a word."""
     from rich.cells import cell_len, chop_cells
 
     lines = [""]
@@ -268,7 +268,7 @@ def _wrap_cell(cell: str, most: int) -> list[str]:
 
 
 def _align_row(row: Sequence[str], widths: Sequence[int], block: Sequence[int], left: int) -> str:
-    """Align the cells of some columns of a row in one line of text."""
+    """Join a row's cells in the columns ``block`` to one line, padded to the columns' widths."""
     from rich.cells import cell_len
 
     cells = []
@@ -282,7 +282,7 @@ def _split_columns(widths: Sequence[int], width: int | None, keys: int) -> list[
     """Split columns into blocks that fit the width; every block has the key columns."""
 
     def fill(limit: int) -> list[list[int]]:
-        """Fill blocks of columns up to a width; every block starts with the keys."""
+        """Fill blocks of columns up to a width; each block starts with the key columns."""
         blocks: list[list[int]] = []
         used = 0
         for i in range(keys, len(widths)):

@@ -14,7 +14,7 @@ NAMED = "CITEFORGE_CONFIG"
 
 
 def settings_file() -> Path | None:
-    """Find the settings file: the one that CITEFORGE_CONFIG names, else ``citeforge.toml`` here.
+    """Find the settings file: CITEFORGE_CONFIG's, else ``citeforge.toml`` in the working folder.
 
     Returns:
         None where neither is there.
@@ -37,7 +37,7 @@ def settings_file() -> Path | None:
 
 
 def read_settings(path: Path, names: Collection[str]) -> dict[str, str]:
-    """Read a settings file; each value as it would be typed on a command line.
+    """Read a TOML settings file into option names and values, as typed on a command line.
 
     Args:
         path: TOML file with one value per key.

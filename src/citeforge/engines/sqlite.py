@@ -63,7 +63,7 @@ class Store:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Close the file."""
+        """Close the store's file."""
         self.close()
 
     def close(self) -> None:
@@ -102,7 +102,7 @@ class Store:
         sync_folder(place.parent)
 
     def _check(self) -> None:
-        """Check kind, version and integrity of the file without changing it."""
+        """Check kind, version and integrity of the store's file without changing it."""
         with closing(_connect(self.path, "ro")) as db:
             (application,) = db.execute("PRAGMA application_id").fetchone()
             (version,) = db.execute("PRAGMA user_version").fetchone()
@@ -152,7 +152,7 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 @contextmanager
 def store_errors(path: Path) -> Iterator[None]:
-    """Turn SQLite's errors inside the block into one clear line.
+    """Turn SQLite's errors in the ``with`` block into an InputError that names the store.
 
     Raises:
         InputError: corrupt, locked, read-only, or the disk is full.
@@ -190,7 +190,7 @@ def store_errors(path: Path) -> Iterator[None]:
 
 
 def _damaged_error(path: Path, error: Exception) -> InputError:
-    """Make the error of a damaged store."""
+    """Make the error for a damaged SQLite store."""
     return InputError(
         f"is damaged, or not a store ({error})",
         path=path,

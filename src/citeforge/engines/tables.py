@@ -213,7 +213,7 @@ def rows_with(table: T, column: str, values: Iterable[str] | pa.Array | pa.Chunk
 
 
 def shard_paths(folder: Path, name: str) -> list[Path]:
-    """List the shards of a table that are in a folder, in order."""
+    """List the Parquet files (shards) of a table in a folder, in order."""
     return sorted(folder.glob(f"{name}-?????-of-?????.parquet"))
 
 
@@ -243,11 +243,11 @@ def iter_batches(
             there = file.schema_arrow
             fields = list(there) if columns is None else [there.field(n) for n in columns]
             # Other columns, whatever they hold, stay on the disk.
-            yield from _decode(path, file, rows, pa.schema([_typed(f, schema) for f in fields]))
+            yield from _decode(path, file, rows, pa.schema([_pick_type(f, schema) for f in fields]))
 
 
-def _typed(field: pa.Field, schema: pa.Schema | None) -> pa.Field:
-    """Choose the type a column is read with: the schema's, else one without dictionaries."""
+def _pick_type(field: pa.Field, schema: pa.Schema | None) -> pa.Field:
+    """Choose the type to read a column in: the schema's, else its own without dictionaries."""
     if schema is not None:
         return schema.field(field.name)
     if pa.types.is_dictionary(field.type):
@@ -329,7 +329,7 @@ def count_rows(paths: Iterable[Path]) -> int:
 
 
 def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: list[str]) -> pa.Table:
-    """Read some columns of the corpus rows at sorted positions."""
+    """Read the named columns of the corpus rows at the given positions, which are sorted."""
     pieces = []
     start = at = 0
     for batch in iter_batches(corpus, columns):
@@ -344,7 +344,7 @@ def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: lis
 def find_rows(
     corpus: list[Path], column: str, values: pa.Array, stage: str = "looking passages up"
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
-    """Find the rows of a corpus with given ids or texts: (positions, indices of the values there).
+    """Find corpus rows with given ids or texts: (positions of rows, index of each row's value).
 
     Args:
         corpus: Parquet files.
@@ -430,7 +430,7 @@ def _require_filled(path: Path, table: pa.Table | pa.RecordBatch, schema: pa.Sch
 
 @contextmanager
 def parquet_errors(path: Path) -> Iterator[None]:
-    """Turn errors of reading a Parquet file inside the block into one clear line.
+    """Turn errors of reading a Parquet file in the ``with`` block into an InputError.
 
     Raises:
         InputError: the file is damaged or missing; gives pyarrow's reason.

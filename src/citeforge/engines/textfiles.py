@@ -85,7 +85,7 @@ def read_yaml(path: Path) -> Any:
         """YAML loader that refuses aliases of lists and mappings, and repeated keys."""
 
         def compose_node(self, parent: yaml.Node | None, index: int) -> yaml.Node | None:
-            """Refuse an alias (``*name``) of a list or mapping."""
+            """Read a node; refuse an alias (``*name``) of a list or mapping."""
             event = self.peek_event()  # type: ignore[no-untyped-call]
             node = super().compose_node(parent, index)
             if isinstance(event, yaml.AliasEvent) and not isinstance(node, yaml.ScalarNode):
@@ -94,7 +94,7 @@ def read_yaml(path: Path) -> Any:
             return node
 
         def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> Any:
-            """Refuse a mapping with a repeated key."""
+            """Read a mapping; refuse one with a repeated key."""
             keys = set[str]()
             for key, _ in node.value:
                 if isinstance(key, yaml.ScalarNode):
@@ -184,7 +184,7 @@ def validated(
 def record_error(
     record: type[BaseModel], error: ValidationError, path: Path, root: Any, what: str
 ) -> InputError:
-    """Make the error of a file that is no valid record: its first fault, line, allowed values.
+    """Make the error for a file that does not fit a record: first fault, line, allowed values.
 
     Args:
         record: pydantic model of the whole file.
@@ -234,7 +234,7 @@ def _record_at(record: type[BaseModel], place: Sequence[int | str]) -> type[Base
 
 
 def _fields_text(record: type[BaseModel], name: str) -> str:
-    """List a record's fields for an unknown one, and suggest a similar or a nested field."""
+    """List a record's fields for the error of an unknown field; suggest a similar or nested one."""
     fields = record.model_fields
     inner = next(
         (
@@ -264,7 +264,7 @@ def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:
 
 
 def line_of_place(node: Any, place: Sequence[int | str]) -> int | None:
-    """Find the line of a field below a YAML node, or of its innermost part that is there."""
+    """Find the line of a field below a YAML node, or of its deepest parent that exists."""
     import yaml
 
     line = None
@@ -297,5 +297,5 @@ def escape_formula(cell: str) -> str:
 
 
 def unescape_formula(cell: str) -> str:
-    """Undo :func:`escape_formula`."""
+    """Remove the apostrophe by which :func:`escape_formula` escaped a CSV cell."""
     return cell[1:] if cell[:1] == "'" and _FORMULA.match(cell) else cell

@@ -13,7 +13,7 @@ from citeforge.builders.rage import mining
 from citeforge.builders.rage.mining import Exclusions, SeeminglyRelevant
 from citeforge.engines.models.vectors import VectorShard
 from citeforge.engines.retrieval.certain import CertainSearch, best_first, find_undecided
-from citeforge.engines.retrieval.dense import nearest
+from citeforge.engines.retrieval.dense import find_nearest
 from citeforge.engines.tables import shard_paths, write_table
 from citeforge.schemas.recipes.rage import Mining
 from citeforge.schemas.tables import CORPUS
@@ -194,7 +194,7 @@ def test_a_list_that_stood_by_too_small_a_bound_is_looked_at_again(
 @pytest.mark.parametrize("gap", [1e-3, 1e-6])
 def test_rankings_are_those_of_exact_vectors(tmp_path: Path, gap: float, depth: int) -> None:
     world = World(tmp_path, near_copies(gap, 300), 0.003)
-    where, cosines = nearest(world.search(), world.corpus, QUERIES, depth)
+    where, cosines = find_nearest(world.search(), world.corpus, QUERIES, depth)
     scores = world.queries @ world.exact.T
     number = min(depth, world.n)
     for row in range(QUERIES):

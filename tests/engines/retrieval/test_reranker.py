@@ -85,7 +85,7 @@ def test_a_long_passage_is_cut_before_the_last_word(mono: Path) -> None:
     model = make_reranker(str(mono), "cpu")
     assert isinstance(model, MonoT5)
     long = " ".join(["w1"] * 600)
-    tokens = model._tokens([("red", long), ("red", "w1 w2")])
+    tokens = model._tokenise([("red", long), ("red", "w1 w2")])
     vocabulary = model._tokeniser.get_vocab()
     # Query: red Document: <505 words> Relevant: </s>
     assert tokens["input_ids"].shape == (2, 512)

@@ -14,8 +14,8 @@ _BERTSCORE_BATCH = 64  # bert-score's own
 _INSTEAD = "measures without a model"
 
 
-def locate(name: str) -> tuple[str, str]:
-    """Find the files of a Hub model or local folder: (folder, revision).
+def locate_model(name: str) -> tuple[str, str]:
+    """Find a model on the Hub or in a folder: (its folder, start of its revision or hash).
 
     Raises:
         InputError: it cannot be found or fetched.
@@ -28,14 +28,14 @@ class BertScore:
     """BERTScore without idf and rescaling; each output is scored against its best reference."""
 
     def __init__(self, model: str = BERTSCORE_MODEL, layer: int = BERTSCORE_LAYER) -> None:
-        """Load the model.
+        """Load the BERTScore model from the Hub or a folder.
 
         Raises:
             MissingExtraError: bert-score is not installed.
             InputError: the model cannot be found or fetched.
         """
         require("bert_score")
-        folder, self.revision = locate(model)  # before seconds of imports
+        folder, self.revision = locate_model(model)  # before seconds of imports
         from bert_score import BERTScorer
 
         quiet_transformers()
@@ -44,7 +44,7 @@ class BertScore:
     def best(
         self, outputs: Sequence[str], references: Sequence[Sequence[str]]
     ) -> list[tuple[float, float, float]]:
-        """Compute (P, R, F) of each output against the reference with the best F.
+        """Compute BERTScore (P, R, F) of each output against the reference with the highest F.
 
         An empty text scores 0 and is never sent.
         """
@@ -55,7 +55,7 @@ class BertScore:
             if output.strip() and reference.strip()
         ]
         best = [(0.0, 0.0, 0.0)] * len(outputs)
-        states = self._states({text for _, *both in pairs for text in both})
+        states = self._embed_tokens({text for _, *both in pairs for text in both})
         batches = batched(pairs, _BERTSCORE_BATCH)
         matched = one_thread_each(lambda batch: _match_pairs(batch, states), batches)
         for batch, values in zip(batches, matched, strict=True):
@@ -64,8 +64,8 @@ class BertScore:
                     best[i] = scores
         return best
 
-    def _states(self, texts: set[str]) -> dict[str, tuple[Any, Any]]:
-        """Compute token vectors and token weights of each text.
+    def _embed_tokens(self, texts: set[str]) -> dict[str, tuple[Any, Any]]:
+        """Map each text to its token vectors and token weights (1, or 0 for start and end).
 
         bert-score's own loop, but that its batches follow the order of a Python set, which is
         another one in every run, and that each is computed on as many threads as there are.
@@ -116,14 +116,14 @@ def _match_pairs(
 
 
 def mauve_value(human: Sequence[str], outputs: Sequence[str], model: str = MAUVE_MODEL) -> float:
-    """Compute MAUVE between the human texts and the outputs, 0 to 1.
+    """Compute MAUVE (similarity of two sets of texts, 0 to 1) between human texts and outputs.
 
     Raises:
         MissingExtraError: mauve-text is not installed.
         InputError: the model cannot be found or fetched.
     """
     require("mauve")
-    folder, _ = locate(model)  # before seconds of imports
+    folder, _ = locate_model(model)  # before seconds of imports
     with extras_named():
         from mauve import compute_mauve
         from mauve.utils import get_model, get_tokenizer
@@ -148,7 +148,7 @@ def mauve_value(human: Sequence[str], outputs: Sequence[str], model: str = MAUVE
 
 
 def _last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
-    """Compute the last hidden state of each non-empty text; shape (texts, dimension)."""
+    """Compute the last token's hidden state for each non-empty text; shape (texts, dimension)."""
     import torch
     from torch.nn.utils.rnn import pad_sequence
 

@@ -22,7 +22,7 @@ class CausalModel:
     def __init__(
         self, name: str, locate: Callable[[], Located], title: str, device: str = "auto"
     ) -> None:
-        """Store the settings; the model is located and loaded on first use.
+        """Store the settings; the language model is located and loaded on first use.
 
         Args:
             name: name that the user gave, for errors.
@@ -38,17 +38,17 @@ class CausalModel:
         return self._locate()
 
     def identity(self) -> dict[str, Any]:
-        """Identity of the model for manifests."""
+        """Describe the model for manifests: its name, and the hash or commit of its files."""
         return {"name": self.title, **self._located.identity}
 
     @cached_property
     def _loaded(self) -> tuple[Any, Any]:
-        """Load tokenizer and model, on first use."""
+        """Load the language model and its tokenizer, on first use."""
         with loading_errors("is not a causal language model", self.name):
             return smollm.load_causal(self._located.folder, resolve_device(self._device))
 
     def compute(self, texts: Sequence[str]) -> list[float]:
-        """Compute the perplexity of each text, given its first token, which is not counted.
+        """Compute each text's perplexity over all tokens but the first, which is only context.
 
         The perplexity of a text with fewer than two tokens is infinite.
         """
@@ -65,7 +65,7 @@ class CausalModel:
         return [perplexities.get(i, math.inf) for i in range(len(ids))]
 
     def _perplexities(self, rows: Sequence[list[int]]) -> list[float]:
-        """Compute the perplexity of each text from its tokens, as one padded batch."""
+        """Compute the perplexity of each text, given as token ids, in one padded batch."""
         import torch
 
         model = self._loaded[1]
@@ -80,12 +80,12 @@ class CausalModel:
         return [math.exp(-mean) for mean in means]
 
 
-def find_causal_model(name: str, revision: str | None, device: str) -> CausalModel:
-    """Make the perplexity model of a folder or a Hub repository; it is loaded on first use."""
+def make_causal_model(name: str, revision: str | None, device: str) -> CausalModel:
+    """Make the perplexity model from a folder or Hub repository; it is loaded on first use."""
     locate = partial(find_model, name, revision, "--perplexity ngram")
     return CausalModel(name, locate, f"hf:{Path(name).name}", device)
 
 
-def embedded_model(device: str) -> CausalModel:
-    """Make the perplexity model of the embedded LLM; it is loaded on first use."""
+def make_embedded_model(device: str) -> CausalModel:
+    """Make the perplexity model that uses the embedded LLM, SmolLM2; it is loaded on first use."""
     return CausalModel("offline", smollm.locate_model, "offline", device)

@@ -21,7 +21,7 @@ _GPUS = "nvidia[0-9]*", "kfd", "dxg"
 
 
 def choose_compute(compute: Compute, device: str) -> Chosen:
-    """Choose the numeric format to compute in; the same on processors of one kind.
+    """Choose the numeric format (fp32, fp64, bf16 or int8) of a model by option and device.
 
     Args:
         compute: ``auto`` takes bfloat16 where the device multiplies in it, int8 where a CPU
@@ -52,7 +52,7 @@ def choose_compute(compute: Compute, device: str) -> Chosen:
 
 
 def require_openvino(device: str, option: str) -> None:
-    """Refuse devices that OpenVINO does not compute on, and an installation without it.
+    """Raise an error if the device is no CPU, or OpenVINO (extra ``fast``) is not installed.
 
     Args:
         device: device of the model.
@@ -72,7 +72,7 @@ def require_openvino(device: str, option: str) -> None:
 
 
 def _has_openvino() -> bool:
-    """Whether OpenVINO and what it needs here are installed."""
+    """Whether OpenVINO and NNCF, which quantises models for it, are installed."""
     return all(find_spec(module) is not None for module in _LIBRARIES)
 
 
@@ -97,7 +97,7 @@ def _has_bfloat16(device: str) -> bool:
 
 
 def cpu_has_bfloat16() -> bool:
-    """Whether this processor multiplies matrices in bfloat16, and torch may use that.
+    """Whether this CPU multiplies matrices in bfloat16, and no environment variable forbids it.
 
     ``ATEN_CPU_CAPABILITY`` and ``ONEDNN_MAX_CPU_ISA`` can keep torch from what the processor has;
     bfloat16 would then be emulated, slower than float32.
@@ -109,12 +109,12 @@ def cpu_has_bfloat16() -> bool:
 
 
 def cpu_has_vnni() -> bool:
-    """Whether this processor multiplies bytes (VNNI or AMX), and oneDNN may use that."""
+    """Whether this CPU multiplies bytes (VNNI or AMX), and no environment variable forbids it."""
     return bool(cpu_flags() & set(_INTEGERS)) and _dnnl_limit() not in _DNNL_WITHOUT_VNNI
 
 
 def _dnnl_limit() -> str:
-    """Read the instruction set that the environment limits oneDNN to; empty without a limit."""
+    """Read from the environment the instruction set that limits oneDNN; empty if there is none."""
     # oneDNN reads its earlier name where the present one is missing or empty.
     get = os.environ.get
     return (get("ONEDNN_MAX_CPU_ISA") or get("DNNL_MAX_CPU_ISA") or "").upper()

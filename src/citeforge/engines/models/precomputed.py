@@ -48,7 +48,7 @@ class PrecomputedVectors:
 
     @property
     def has_ids(self) -> bool:
-        """Whether each row has the id of its text (Parquet), or only its order counts (NumPy)."""
+        """Whether each vector has its text's id (Parquet); NumPy rows are matched by order."""
         return self.files[0].suffix == ".parquet"
 
     def require_rows(self, total: int) -> None:
@@ -240,7 +240,7 @@ def passage_shards(
         key = digest({"given": source.sha256, "rows": [start, start + n]})
         path = folder / f"passages-{number:05d}{SUFFIX}"
         shards.append(
-            _in_place(source, start, n, key) or keep_shard(path, _unit(vectors), key, source.sha256)
+            _map_npy(source, start, n, key) or keep_shard(path, _scale(vectors), key, source.sha256)
         )
         start += n
         advance(n)
@@ -276,13 +276,13 @@ def query_rows(source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence
         )
     ordered = vectors[[where[name] for name in ids]]
     _check(source, ordered, None, pa.array(ids, pa.string()))
-    return _unit(ordered)
+    return _scale(ordered)
 
 
 def _raise_id_mismatch(
     source: PrecomputedVectors, start: int, theirs: pa.Array, ours: pa.Array
 ) -> None:
-    """Raise the error of the first row whose id differs from the corpus."""
+    """Raise an error that names the first row whose id differs from the corpus's."""
     pairs = enumerate(zip(theirs.to_pylist(), ours.to_pylist(), strict=True), start + 1)
     line, their, our = next((line, their, our) for line, (their, our) in pairs if their != our)
     raise InputError(
@@ -296,7 +296,7 @@ def _raise_id_mismatch(
 
 
 def _check(source: PrecomputedVectors, vectors: Matrix, start: int | None, names: pa.Array) -> None:
-    """Refuse vectors that are all zeros, or contain NaN or infinity."""
+    """Raise an error if a vector is all zeros, or has NaN or infinity; name the first such one."""
     bad, empty = ~np.isfinite(vectors).all(axis=1), ~vectors.any(axis=1)
     for rows, what in ((bad, "contains NaN or an infinity"), (empty, "is all zeros")):
         if rows.any():
@@ -310,7 +310,7 @@ def _check(source: PrecomputedVectors, vectors: Matrix, start: int | None, names
             )
 
 
-def _unit(vectors: Matrix) -> npt.NDArray[np.float32]:
+def _scale(vectors: Matrix) -> npt.NDArray[np.float32]:
     """Scale vectors to length 1, without overflow, as float32."""
     wide: npt.NDArray[np.float64] = vectors.astype(np.float64)
     # By a power of two, which changes no digit: squares of 1e200 and of 1e-200 are no numbers.
@@ -324,7 +324,7 @@ class _Rows:
     """Reads the rows of all files one after another: ids (if any) and vectors."""
 
     def __init__(self, source: PrecomputedVectors) -> None:
-        """Start at the first row."""
+        """Prepare to read the vectors in order, from the first row of the first file."""
         self._rows_left = _read_batches(source)
         self._ids, self._vectors = pa.nulls(0, pa.string()), np.empty((0, source.dimension))
 
@@ -342,7 +342,7 @@ class _Rows:
 
 
 def _read_batches(source: PrecomputedVectors) -> Iterator[tuple[pa.Array, Matrix]]:
-    """Yield (ids, vectors) of all files in batches; the ids of .npy files are nulls."""
+    """Yield (ids, vectors) of all vector files in batches; the ids of .npy files are nulls."""
     n_before = 0
     for path in source.files:
         if source.has_ids:
@@ -364,7 +364,7 @@ def _read_batches(source: PrecomputedVectors) -> Iterator[tuple[pa.Array, Matrix
 
 
 def _to_matrix(source: PrecomputedVectors, lists: pa.Array, n_before: int) -> Matrix:
-    """Convert lists of numbers to rows of a matrix; refuse gaps and unequal lengths."""
+    """Convert an Arrow array of number lists to a matrix; refuse gaps and unequal lengths."""
     lists = lists.cast(pa.list_(pa.float64()))
     n, dimension = len(lists), source.dimension
     sizes = pc.list_value_length(lists).to_pylist()
@@ -382,8 +382,8 @@ def _to_matrix(source: PrecomputedVectors, lists: pa.Array, n_before: int) -> Ma
     return values.reshape(n, dimension)
 
 
-def _in_place(source: PrecomputedVectors, start: int, n: int, key: str) -> VectorShard | None:
-    """Make a shard of rows where they are, if they are in one .npy file; else None."""
+def _map_npy(source: PrecomputedVectors, start: int, n: int, key: str) -> VectorShard | None:
+    """Make a shard of n rows that stay in the user's .npy file; None if that is impossible."""
     for path in source.files if not source.has_ids else ():
         matrix = _open_npy(path)
         if start >= 0 and start + n <= len(matrix) and matrix.dtype.str in ("<f2", "<f4"):

@@ -81,16 +81,16 @@ class ServedPerplexity:
     """Computes perplexities by the endpoint ``/completions``; replies are stored."""
 
     def __init__(self, model: str, store: ReplayStore | None, options: RunOptions) -> None:
-        """Make the client of the endpoint."""
+        """Set the model's name, and make the client that asks the endpoint for perplexities."""
         self.model = model
         self._endpoint = Endpoint(model, store, options)
 
     def identity(self) -> dict[str, Any]:
-        """Identity of the model for manifests."""
+        """Describe the model for manifests: its name, and the kind of request."""
         return {"name": f"openai:{self.model}", "by": "completions, echo"}
 
     def compute(self, texts: Sequence[str]) -> list[float]:
-        """Compute the perplexity of each text.
+        """Compute the perplexity of each text, asking the endpoint unless its reply is stored.
 
         Raises:
             InputError: the endpoint returns no log probabilities of prompts, or cannot be reached.
@@ -135,7 +135,7 @@ class _Embeddings(msgspec.Struct):
 
 
 def _read_embeddings(body: Mapping[str, Any], reply: _Embeddings) -> Result:
-    """Read the embeddings of a reply; a failure if some are missing or unequal."""
+    """Read a reply's embeddings; return a Failure if some are missing, unequally long or NaN."""
     n = len(body["input"])
     ordered = sorted(reply.data, key=lambda e: e.index)
     if [e.index for e in ordered] != list(range(n)):
@@ -155,14 +155,14 @@ class ServedEmbedder:
     def __init__(
         self, model: str, prefixes: Prefixes | None, store: ReplayStore | None, options: RunOptions
     ) -> None:
-        """Make the client of the endpoint."""
+        """Set the model's name and prefixes, and make the client of the embeddings endpoint."""
         self.model = model
         self.prefixes = prefixes or find_prefixes(model)
         self._endpoint = Endpoint(model, store, options)
         self._size = _BATCH_SIZE
 
     def fingerprint(self) -> dict[str, Any]:
-        """Identity of model and endpoint for manifests."""
+        """Describe model, endpoint, batch size and prefixes for manifests."""
         return {
             "name": f"openai:{self.model}",
             "endpoint": shown_address(self._endpoint.options),
@@ -213,6 +213,6 @@ class ServedEmbedder:
 
 
 def _is_too_large(batch: Sequence[str], result: Result) -> bool:
-    """Whether the endpoint refused a batch that can be split."""
+    """Whether the endpoint refused a batch of several texts, perhaps as too large."""
     is_refused = isinstance(result, Failure) and result.status in _TOO_LARGE_STATUSES
     return is_refused and len(batch) > 1

@@ -50,33 +50,33 @@ class TransformerEmbedder:
         compute: Compute = "fp32",
         load: Load | None = None,
     ) -> None:
-        """Set model, device and format; the model is loaded at the first use."""
+        """Set model, device and numeric format; the model is loaded at the first use."""
         self.name = name
         self._locate = locate
         self._device = device
         self._prefixes = prefixes
         self._compute = compute
-        self._load = load or _load_any
+        self._load = load or _load_sentence_transformer
 
     @cached_property
     def _located(self) -> Located:
-        """Find the files of the model, once."""
+        """Find the files of the embedding model, once."""
         return self._locate()
 
     @cached_property
     def prefixes(self) -> Prefixes:
-        """Prefixes that the user gave, or those of the model."""
+        """Texts to put before queries and passages: the user's, else the model's own."""
         return self._prefixes or find_prefixes(self.name, self._located.folder)
 
     @cached_property
     def device(self) -> str:
-        """Device that computes; float64 of Apple's GPUs falls back to the CPU."""
+        """Device that computes; the CPU for float64, which Apple's GPUs do not have."""
         device = resolve_device(self._device)
         return "cpu" if device == "mps" and self._compute == "fp64" else device
 
     @cached_property
     def compute(self) -> Chosen:
-        """Numeric format that the model computes in, such as bf16, by option or device."""
+        """Numeric format that the model computes in, such as bf16, set by option or device."""
         if self._compute == "auto":
             return "bf16" if choose_compute("auto", self.device) == "bf16" else "fp32"
         return choose_compute(self._compute, self.device)
@@ -105,7 +105,7 @@ class TransformerEmbedder:
 
     @cached_property
     def _model(self) -> Any:
-        """Load the model in its numeric format."""
+        """Load the embedding model in its numeric format."""
         import torch
 
         allowed = "a model folder or Hub id, or --embedder offline"
@@ -114,7 +114,7 @@ class TransformerEmbedder:
         return model.to(getattr(torch, _DTYPES[self.compute].replace("int8", "float32"))).eval()
 
     def release(self) -> None:
-        """Free the memory of the model; it is loaded again when texts are encoded."""
+        """Free the memory of the embedding model; it is loaded again when texts are encoded."""
         self.__dict__.pop("_model", None)
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -142,7 +142,7 @@ class TransformerEmbedder:
         return vectors
 
     def _tokenise(self, texts: list[str]) -> dict[str, Any]:
-        """Tokenise texts as the model does."""
+        """Tokenise texts with the model's own tokenizer: names of inputs to tensors."""
         model = self._model
         tokens: dict[str, Any] = (getattr(model, "preprocess", None) or model.tokenize)(texts)
         return tokens
@@ -156,7 +156,7 @@ class TransformerEmbedder:
         size = len(next(iter(features.values())))
 
         def embed_rows(rows: slice) -> Vectors:
-            """Embed some rows of the batch."""
+            """Embed the texts at some rows of the tokenised batch."""
             return self._forward({name: values[rows] for name, values in features.items()})
 
         pieces = [v for v in in_halves(embed_rows, slice(0, size), self.device) if v is not None]
@@ -181,7 +181,7 @@ class TransformerEmbedder:
         return unit
 
 
-def _load_any(folder: Path, device: str) -> Any:
+def _load_sentence_transformer(folder: Path, device: str) -> Any:
     """Load the sentence-transformers model of a folder onto a device."""
     from sentence_transformers import SentenceTransformer
 
@@ -201,7 +201,7 @@ class MiniLmEncoder:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Load tokenizer and weights from a folder."""
+        """Load the tokenizer and weights of all-MiniLM-L6-v2 from a folder."""
         transformers = quiet_transformers()
         self.tokenizer = transformers.AutoTokenizer.from_pretrained(
             folder, model_max_length=_MINILM_TOKENS, local_files_only=True
@@ -209,7 +209,7 @@ class MiniLmEncoder:
         self.bert = transformers.BertModel.from_pretrained(folder, local_files_only=True)
 
     def to(self, placement: "torch.dtype | str") -> Self:
-        """Move the weights to a type or a device; return the same encoder."""
+        """Convert the weights to a number type, or move them to a device; return the encoder."""
         self.bert = self.bert.to(placement)
         return self
 

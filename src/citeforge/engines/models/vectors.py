@@ -89,7 +89,7 @@ def ensure_shards(
     advance: Advance,
     name_of: Callable[[int], str] = str,
 ) -> list[VectorShard]:
-    """Embed the texts that have no vectors in the folder yet; return all shards.
+    """Embed the texts that have no vectors in a folder yet; return all shards of vectors in order.
 
     A shard that is there is taken only if its marker names the same texts, embedder and
     configuration and its bytes have the marker's digest; else that shard is made again.
@@ -118,7 +118,7 @@ def ensure_shards(
     missing: list[tuple[int, Path, str, int]] = []  # number, file, key, first text
 
     def to_embed() -> Iterator[pa.Array]:
-        """Yield the texts of missing shards, and collect the stored shards."""
+        """Yield the texts whose shard of vectors is missing, and collect the stored shards."""
         start = 0
         for number, texts in enumerate(shards_of_texts):
             path = folder / f"{name}-{number:05d}{SUFFIX}"
@@ -133,7 +133,7 @@ def ensure_shards(
 
     for index, vectors in _embed_each(embedder, to_embed(), kind, advance):
         number, path, key, start = missing[index]
-        _require_directions(vectors, start, kind, name_of, fingerprint)
+        _refuse_bad_vectors(vectors, start, kind, name_of, fingerprint)
         shards[number] = _write(path, vectors, key, recipe)
     return [shards[number] for number in sorted(shards)]
 
@@ -141,7 +141,7 @@ def ensure_shards(
 def _embed_each(
     embedder: Embedder, pieces: Iterator[pa.Array], kind: Kind, advance: Advance
 ) -> Iterator[tuple[int, Vectors]]:
-    """Yield (index, vectors) of each piece of texts, in order unless many run at once."""
+    """Embed pieces of texts; yield (index of the piece, its vectors) as each is done."""
     many = getattr(embedder, "encode_each", None)
     if many is not None:
         for index, vectors in many(pieces, kind):
@@ -157,14 +157,14 @@ def _embed_each(
             advance(len(texts))
 
 
-def _require_directions(
+def _refuse_bad_vectors(
     vectors: Vectors,
     start: int,
     kind: Kind,
     name_of: Callable[[int], str],
     fingerprint: dict[str, Any],
 ) -> None:
-    """Refuse vectors of zeros, and vectors with NaN or infinity."""
+    """Raise an error if a text's vector is all zeros, NaN or infinite; name the first such text."""
     sums = np.abs(vectors).sum(axis=1, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(sums) | (sums == 0))
     if len(bad):
@@ -189,14 +189,14 @@ def _read_stored(path: Path, key: str) -> VectorShard | None:
 
 
 def keep_shard(path: Path, vectors: npt.NDArray[np.float32], key: str, given: str) -> VectorShard:
-    """Write vectors that the user computed as a shard, unless it is there with this key."""
+    """Write vectors that the user computed as a shard, unless one with this key is stored."""
     return _read_stored(path, key) or _write(path, vectors, key, {"given": given, "format": "<f4"})
 
 
 def _write(
     path: Path, vectors: npt.NDArray[np.floating], key: str, recipe: dict[str, object]
 ) -> VectorShard:
-    """Write vectors and their marker as a shard, in the format of the recipe."""
+    """Write a shard: a file of vectors in the recipe's number format, and a marker file."""
     dtype = str(recipe["format"])
     content = vectors.astype(dtype).tobytes()
     write_bytes(path, content)
@@ -236,7 +236,7 @@ def unit_rows(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 def gather(
     shards: Sequence[VectorShard], positions: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    """Read the vectors at sorted positions, in float64, one shard in memory at a time."""
+    """Read the vectors at sorted positions in all shards, in float64, one shard at a time."""
     dimension = shards[0].dimension if shards else 0
     vectors = np.empty((len(positions), dimension))
     start = at = 0

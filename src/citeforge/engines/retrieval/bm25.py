@@ -64,7 +64,7 @@ class Bm25:
     def rank(
         self, queries: Mapping[str, str], depth: int = DEPTH, filled: bool = False
     ) -> Rankings:
-        """Rank the passages with a word of each query; if ``filled``, all others follow, by id."""
+        """Rank passages that share a word with each query; if ``filled``, then all others by id."""
         rankings: Rankings = {}
         with progress("ranking with BM25", len(queries), "queries") as advance:
             for query, text in queries.items():

@@ -106,7 +106,7 @@ class CorpusModel:
 
     @cached_property
     def size(self) -> int:
-        """Number of passages."""
+        """Number of passages in the corpus."""
         return count_rows(self.corpus)
 
     @property
@@ -116,7 +116,7 @@ class CorpusModel:
 
     @cached_property
     def _embedded(self) -> tuple[list[VectorShard], dict[str, Any]]:
-        """Embed all passages; return their vectors, and facts about format and device."""
+        """Embed all passages; return their vectors, and the numeric format and device."""
         first = self.embedder
         if isinstance(first, Refinable):
             first = first.at(self.compute)
@@ -138,7 +138,7 @@ class CorpusModel:
         return self._embedded[1]
 
     def search(self, queries: pa.Array) -> "CertainSearch":
-        """Make the search for some queries; it replaces an earlier search for others."""
+        """Embed queries and make their search, which replaces an earlier search for others."""
         embedder = self.embedder
         if not isinstance(embedder, Refinable):
             vectors = unit_vectors(self._embed_texts("queries", queries, embedder, "query"))
@@ -156,21 +156,21 @@ class CorpusModel:
 
     @cached_property
     def _search(self) -> "CertainSearch":
-        """Search over the passages; refinable if the embedder has finer numeric formats."""
+        """Search over the passages; it can re-embed them if the embedder has finer formats."""
         search = CertainSearch(self.passages, self.first_stage)
         embedder = self.embedder
         if isinstance(embedder, Refinable):
             finer = _FINER.get(str(self.computed().get("dtype")), ("fp32", "fp64"))
 
             def embed_passages(level: int, name: str, texts: pa.Array) -> list[VectorShard]:
-                """Embed texts in the numeric format of a level, kept under a name."""
+                """Embed texts in the numeric format of a level; store the vectors as ``name``."""
                 return self._embed_texts(name, texts, embedder.at(finer[level - 1]), "passage")
 
             search.refine_by(self.corpus, len(finer) + 1, embed_passages)
         return search
 
     def count_cut(self, queries: pa.Array) -> dict[str, int]:
-        """Count texts longer than the model reads, by the names of the counts in manifests."""
+        """Count passages and queries longer than the model reads: name of the count to number."""
         if not isinstance(self.embedder, Refinable):
             return {}
         counts = {}
@@ -197,7 +197,7 @@ class CorpusModel:
             )
 
     def _draw_calibration(self) -> list[str]:
-        """Draw the passages at random on which int8 is calibrated."""
+        """Draw the texts of random passages, on which the int8 embedder is calibrated."""
         drawn = distinct_below(self.size, CALIBRATION, generator(0, "calibration"), ())
         positions = np.sort(np.array(drawn, np.int64))
         texts: list[str] = join_titles(
@@ -224,7 +224,7 @@ class CertainSearch:
     def __init__(
         self, shards: list[VectorShard], first_stage: FirstStage = retrieve_candidates
     ) -> None:
-        """Set the vectors to search; without `refine_by` no finer ones can be made.
+        """Set the vectors to search; only after :meth:`refine_by` can finer ones be made.
 
         Args:
             shards: vectors of the corpus, in order.
@@ -253,7 +253,7 @@ class CertainSearch:
     def set_queries(
         self, queries: npt.NDArray[np.float32], embed: EmbedQueries | None = None
     ) -> "CertainSearch":
-        """Set the queries to search for, and measure error bounds on a sample of pairs.
+        """Set the queries' vectors; measure error bounds of cosines on a sample of passages.
 
         Args:
             queries: unit vectors, shape (n queries, dimension).
@@ -268,7 +268,7 @@ class CertainSearch:
         if embed is not None:
             self._embed_queries = embed
             if len(self.bounds) == 1:
-                self._make_exact(np.arange(len(queries)))
+                self._embed_exactly(np.arange(len(queries)))
                 return self
             if len(self.bounds) > 2:
                 rows, positions = self._sample_pairs(_SAMPLE_PASSAGES, _SAMPLE_QUERIES)
@@ -281,7 +281,7 @@ class CertainSearch:
 
     @property
     def n_refined(self) -> list[int]:
-        """Number of passages embedded at each level or a finer one."""
+        """Number of passages embedded at each level of precision or a finer one."""
         return [int((self._level >= level).sum()) for level in range(len(self.bounds))]
 
     def find_candidates(self, rows: Rows, k: int) -> tuple[Scores, Rows]:
@@ -337,7 +337,7 @@ class CertainSearch:
         for level in range(finest if to is None else to):
             if len(fresh := np.unique(positions[levels == level])):
                 self._embed_finer(fresh, level + 1)
-        self._make_exact(np.unique(rows[self._level[positions] == finest]))
+        self._embed_exactly(np.unique(rows[self._level[positions] == finest]))
         # Passages that rose for earlier queries are measured on these, too.
         first = self._first_errors(rows, positions).max(initial=0)
         change = np.abs(self.scores(rows, positions)[0] - before)
@@ -347,11 +347,11 @@ class CertainSearch:
             self._widen(0, _APPROXIMATE_MARGIN * first + self.bounds[1])
 
     def _widen(self, level: int, bound: float) -> None:
-        """Raise the error bound of a level to at least ``bound``."""
+        """Raise the error bound of cosines at a level of precision to at least ``bound``."""
         self.bounds[level] = max(self.bounds[level], bound)
 
     def _first_errors(self, rows: Rows, positions: Rows) -> Scores:
-        """Compute the errors of pairs' first cosines against the best known ones."""
+        """Compute how far cosines of the coarsest vectors are from the best known cosines."""
         first = self._rescore(self._shards, rows, positions)
         return np.abs(self.scores(rows, positions)[0] - first)
 
@@ -363,8 +363,8 @@ class CertainSearch:
         refined.append((positions, shards))
         self._level[positions] = level
 
-    def _make_exact(self, rows: Rows) -> None:
-        """Embed queries in float64, except those that are already."""
+    def _embed_exactly(self, rows: Rows) -> None:
+        """Embed queries in float64, except those that already are."""
         fresh = rows[self._exact_row[rows] < 0]
         if len(fresh):
             known = len(self._exact_queries)
@@ -392,7 +392,7 @@ class CertainSearch:
 
 
 def best_first(scores: Scores, places: Rows) -> Rows:
-    """Sort scores, highest first; ties (within TIE) in the order of ``places``. Return indices."""
+    """Get the indices that sort scores from the highest; ties (within TIE) follow ``places``."""
     order = np.lexsort((places, -scores))
     falling = scores[order]
     groups = np.cumsum(np.append(False, falling[:-1] - falling[1:] > TIE))
@@ -400,7 +400,7 @@ def best_first(scores: Scores, places: Rows) -> Rows:
 
 
 def find_undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]:
-    """Select the scores to compute more precisely, as their order by rank is uncertain.
+    """Select scores to compute more precisely, as bounds of different classes overlap.
 
     Where bounds of two classes overlap, some contain the middle between both classes. Of these the
     ones on one side are selected; the others often need nothing once these are known.

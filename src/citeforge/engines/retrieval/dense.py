@@ -25,7 +25,7 @@ class DenseCorpus:
     """Dense retriever over a corpus of Parquet shards (schema CORPUS)."""
 
     def __init__(self, model: CorpusModel) -> None:
-        """Embed the passages that have no vectors yet."""
+        """Embed the passages of the corpus that have no stored vectors yet."""
         self._model = model
         _ = model.passages
 
@@ -34,12 +34,12 @@ class DenseCorpus:
         return {**model_of(self._model.embedder.fingerprint()), "search": "exact, cosine"}
 
     def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:
-        """Rank the nearest passages of each query; at most ``depth``."""
+        """Rank at most ``depth`` passages with the highest cosines for each query."""
         if not queries:
             return {}
         search = self._model.search(pa.array(list(queries.values()), pa.string()))
         corpus = self._model.corpus
-        positions, scores = nearest(search, corpus, len(queries), depth)
+        positions, scores = find_nearest(search, corpus, len(queries), depth)
         names, _ = read_ids_and_ranks(corpus, positions.ravel())
         rows = names.reshape(positions.shape).tolist()
         return {
@@ -48,10 +48,10 @@ class DenseCorpus:
         }
 
 
-def nearest(
+def find_nearest(
     search: CertainSearch, corpus: list[Path], n_queries: int, depth: int
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]:
-    """Find the positions of each query's nearest passages, ties by id, and rounded cosines.
+    """Find each query's nearest passages: (positions, rounded cosines), best first, ties by id.
 
     Args:
         search: search over the corpus, with the queries set.
@@ -88,7 +88,7 @@ def _order(
     positions: npt.NDArray[np.int64],
     number: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Order candidates by exact cosine; refine those that the bounds leave open."""
+    """Order candidates by cosine; compute again, more precisely, those whose order is open."""
     shape = positions.shape
     rows, flat = np.repeat(np.arange(shape[0]), shape[1]), positions.ravel()
     _, places = read_ids_and_ranks(corpus, flat)

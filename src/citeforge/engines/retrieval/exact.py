@@ -33,7 +33,7 @@ class TopScores:
     """
 
     def __init__(self, queries: int, k: int) -> None:
-        """Start with k scores of minus infinity per query."""
+        """Start with k scores of minus infinity for each query, before any vector is searched."""
         self.k = k
         self.scores: Floats = np.full((queries, k), -np.inf, np.float32)
         self.where: npt.NDArray[np.int64] = np.full((queries, k), -1, np.int64)
@@ -60,7 +60,7 @@ class TorchSearch:
     device: str
 
     def __post_init__(self) -> None:
-        """Move the queries to the device."""
+        """Move the queries' vectors to the device."""
         import torch
 
         self._torch = torch

@@ -19,7 +19,7 @@ from citeforge.schemas.recipes.base import Compute
 
 
 def _no_embedder() -> Embedder:
-    """Raise the error of dense retrieval without an embedder."""
+    """Raise the error that dense retrieval requires an embedder."""
     raise UsageError("dense retrieval requires --embedder", code="missing-option")
 
 
@@ -45,7 +45,7 @@ class RetrieverSettings:
 
 
 def _make_dense(_: str, s: RetrieverSettings) -> Retriever:
-    """Make the retriever by cosines of an embedder's vectors."""
+    """Make the retriever that ranks passages by the cosines of an embedder's vectors."""
     model = CorpusModel(s.embedder(), s.corpus, s.folder, s.compute, s.shard_rows, s.first_stage)
     return DenseCorpus(model)
 

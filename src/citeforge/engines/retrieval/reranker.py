@@ -77,7 +77,7 @@ class _LocalReranker(ABC):
 
     @cached_property
     def device(self) -> str:
-        """Device that the model computes on."""
+        """Device that the reranker computes on, with ``auto`` resolved."""
         return resolve_device(self._device)
 
     def identity(self) -> dict[str, Any]:
@@ -85,12 +85,12 @@ class _LocalReranker(ABC):
         return {"name": model_title(self.name), "kind": self.kind, **self.located.identity}
 
     @abstractmethod
-    def _tokens(self, pairs: Pairs) -> Any:
-        """Tokenise pairs as the model expects them."""
+    def _tokenise(self, pairs: Pairs) -> Any:
+        """Tokenise (query, passage) pairs as the model expects them."""
 
     @property
     @abstractmethod
-    def _score(self) -> Callable[[Any], Any]:
+    def _scorer(self) -> Callable[[Any], Any]:
         """Load the model; return a function from a tokenised batch to a tensor of scores."""
 
     def scores(self, pairs: Pairs) -> list[float]:
@@ -101,18 +101,18 @@ class _LocalReranker(ABC):
         """
         import torch
 
-        score = self._score
+        score = self._scorer
 
-        def work(tokens: Any) -> list[float]:
-            """Score one tokenised batch."""
+        def score_batch(tokens: Any) -> list[float]:
+            """Compute the scores of one tokenised batch."""
             with torch.inference_mode():
                 values: list[float] = score(tokens).tolist()
             return values
 
         order = sorted(range(len(pairs)), key=lambda i: (-len(pairs[i][0]) - len(pairs[i][1]), i))
-        tokens = (self._tokens([pairs[i] for i in rows]) for rows in batched(order, BATCH))
+        tokens = (self._tokenise([pairs[i] for i in rows]) for rows in batched(order, BATCH))
         device = self.device.split(":")[0]
-        values = chain.from_iterable(one_thread_each(work, tokens, device))
+        values = chain.from_iterable(one_thread_each(score_batch, tokens, device))
         by_row = dict(zip(order, values, strict=True))
         return [by_row[row] for row in range(len(pairs))]
 
@@ -128,14 +128,14 @@ class CrossEncoderReranker(_LocalReranker):
     def __init__(
         self, name: str, located: Located, device: str, runtime: Runtime = "torch"
     ) -> None:
-        """Set the model and its runtime (torch or OpenVINO)."""
+        """Set the cross-encoder's files, device and runtime (torch or OpenVINO)."""
         super().__init__(name, located, device)
         self._by_openvino = runtime == "openvino"
         if self._by_openvino:
             require_openvino(device, "--runtime openvino")
 
     def identity(self) -> dict[str, Any]:
-        """Describe the model, and OpenVINO's version if it computes."""
+        """Describe the model, and OpenVINO's version if OpenVINO computes it."""
         engine = {"engine": openvino.engine_version()} if self._by_openvino else {}
         return super().identity() | engine
 
@@ -158,12 +158,12 @@ class CrossEncoderReranker(_LocalReranker):
             model[0].model = openvino.compile_module(self.name, model[0].model, example)
         return model
 
-    def _tokens(self, pairs: Pairs) -> Any:
-        """Tokenise pairs as the cross-encoder does."""
+    def _tokenise(self, pairs: Pairs) -> Any:
+        """Tokenise (query, passage) pairs with the cross-encoder's own tokenizer."""
         return self._model.preprocess(pairs)
 
     @cached_property
-    def _score(self) -> Callable[[Any], Any]:
+    def _scorer(self) -> Callable[[Any], Any]:
         """Load the model; return a function from a tokenised batch to its scores."""
         model = self._model
 
@@ -199,7 +199,7 @@ class MonoT5(_LocalReranker):
         with loading_errors("has no tokenizer that can be loaded", self.name, allowed):
             return AutoTokenizer.from_pretrained(self.located.folder, local_files_only=True)
 
-    def _tokens(self, pairs: Pairs) -> Any:
+    def _tokenise(self, pairs: Pairs) -> Any:
         """Write pairs in monoT5's template, cut to 512 tokens, and tokenise them."""
         texts = [f"Query: {query} Document: {passage}{_END}" for query, passage in pairs]
         *ids, end = self._tokeniser(
@@ -209,7 +209,7 @@ class MonoT5(_LocalReranker):
         return self._tokeniser.pad({"input_ids": cut}, return_tensors="pt")
 
     @cached_property
-    def _score(self) -> Callable[[Any], Any]:
+    def _scorer(self) -> Callable[[Any], Any]:
         """Load the model; return a function from a batch to log-probabilities of relevance."""
         import torch
 

@@ -71,7 +71,7 @@ class TrecRun:
         self.path, self._corpus = path, corpus
 
     def identity(self) -> dict[str, Any]:
-        """Identity for manifests: the sha256 of the run's file."""
+        """Describe the rankings for manifests by the sha256 of the run's file."""
         return {"name": "run", "sha256": sha256_file(self.path)}
 
     def rank(self, queries: Mapping[str, str], depth: int = DEPTH) -> Rankings:

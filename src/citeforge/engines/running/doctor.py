@@ -43,20 +43,20 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
     """
     findings = [
         Finding("citeforge", True, f"{__version__} on Python {platform.python_version()}"),
-        *_libraries(),
-        *_models(),
-        *_endpoint(base_url, ask_network),
-        _embedded_llm(),
+        *_check_libraries(),
+        *_check_models(),
+        *_check_endpoint(base_url, ask_network),
+        _check_embedded_llm(),
     ]
     if ask_network:
-        findings.append(_hub())
+        findings.append(_check_hub())
     if store is not None:
-        findings.append(_store(store))
+        findings.append(_check_store(store))
     findings.append(Finding("next", True, "try: make quickstart, or citeforge list sources"))
     return findings
 
 
-def _libraries() -> Iterator[Finding]:
+def _check_libraries() -> Iterator[Finding]:
     """Report which optional libraries are installed."""
     for name in ("torch", "transformers", "sentence-transformers", "datasets", "spacy", "ray"):
         try:
@@ -76,7 +76,7 @@ def _libraries() -> Iterator[Finding]:
         yield Finding("vector search", True, f"FAISS {faiss.__version__}, {gpus} GPUs")
 
 
-def _models() -> Iterator[Finding]:
+def _check_models() -> Iterator[Finding]:
     """Report whether the offline embedder works, and what models are computed on."""
     from citeforge.engines.models.compute import cpu_has_bfloat16
     from citeforge.engines.models.embed import OFFLINE, make_embedder
@@ -97,7 +97,7 @@ def _models() -> Iterator[Finding]:
     yield Finding("device", True, torch.cuda.get_device_name(0) if has_gpu else cpu)
 
 
-def _endpoint(address: str | None, ask_network: bool) -> Iterator[Finding]:
+def _check_endpoint(address: str | None, ask_network: bool) -> Iterator[Finding]:
     """Report whether a key is set and, if asked, whether the LLM endpoint answers."""
     from citeforge.engines.llm.options import KEY_VARIABLE, api_key, base_url
 
@@ -131,7 +131,7 @@ def _endpoint(address: str | None, ask_network: bool) -> Iterator[Finding]:
         yield Finding("LLM endpoint", True, f"answers; {len(models)} models: {names}")
 
 
-def _embedded_llm() -> Finding:
+def _check_embedded_llm() -> Finding:
     """Report whether the embedded LLM is installed and its weights are whole."""
     from citeforge.engines.llm.smollm import INSTALL, MODEL, gguf_file
 
@@ -144,7 +144,7 @@ def _embedded_llm() -> Finding:
     return Finding("offline LLM", True, f"{MODEL}, weights verified (for trials, not results)")
 
 
-def _hub() -> Finding:
+def _check_hub() -> Finding:
     """Report whether the Hugging Face Hub answers."""
     from huggingface_hub import constants, get_session
 
@@ -159,7 +159,7 @@ def _hub() -> Finding:
     return Finding("Hugging Face Hub", True, "answers")
 
 
-def _store(path: Path) -> Finding:
+def _check_store(path: Path) -> Finding:
     """Report how many answers a replay store has."""
     from citeforge.engines.llm.replay import ReplayStore
 

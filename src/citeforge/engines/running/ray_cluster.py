@@ -44,7 +44,7 @@ class RayOptions(Part):
 
 
 def require_reachable(address: str | None) -> str | None:
-    """Return the address of a cluster that answers; None to start Ray on this machine.
+    """Check that a Ray cluster answers; return its address, or None for a Ray on this machine.
 
     Raises:
         CiteforgeError: Ray is not installed, or nothing answers.
@@ -115,17 +115,17 @@ class Pool:
     options: RayOptions
 
     def load(self) -> LoadedModel:
-        """Load the model, in a worker: (facts about it, function that computes one block)."""
+        """Load the model in a worker: (its description, the function that computes a block)."""
         return {}, self.make()
 
     @cached_property
     def facts(self) -> dict[str, Any]:
-        """Facts about the model as the first worker loads it; other workers must find the same."""
+        """Description of the model that the first worker loaded; other workers' must be equal."""
         ((_, facts),) = self.run([("the model", None)])
         return dict(facts)
 
     def run(self, blocks: Iterable[tuple[str, Any]]) -> Iterator[tuple[int, Any]]:
-        """Compute blocks in the workers; yield (block number, result) as blocks are done.
+        """Compute blocks of work in Ray workers; yield (block number, result) as they are done.
 
         Each block comes with its name for errors.
 
@@ -193,7 +193,7 @@ class Worker:
         self._pool, self._version, self._add_attempt = pool, version, add_attempt
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        """Compute the block in a one-row table; return its result, or the error, in its place."""
+        """Compute the block in a one-row table; return a table with its result or the error."""
         (row,) = batch.to_pylist()
         try:
             if self._add_attempt(row["number"]) > _ATTEMPTS:
@@ -209,7 +209,7 @@ class Worker:
 
     @cached_property
     def _loaded(self) -> LoadedModel:
-        """Load the model; refuse one whose facts differ from those of other workers."""
+        """Load the model; raise an error if its description differs from other workers'."""
         facts, do = self._pool.load()
         mine, others = (__version__, facts), (self._version, vars(self._pool).get("facts", facts))
         if mine != others:
@@ -221,7 +221,7 @@ class Worker:
 
 
 def _worker_error(name: str, message: str) -> InputError:
-    """Build the error of a block or cluster that failed in the workers."""
+    """Make the error for a block of work, or for Ray itself, that failed in the workers."""
     return InputError(
         message, path=name, code="failed-workers",
         allowed="the same citeforge, libraries and models on every machine, and memory for a "

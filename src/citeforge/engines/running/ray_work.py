@@ -28,7 +28,7 @@ class ClusterEmbedder(Pool):
     calibration: Sequence[str] | None = None
 
     def load(self) -> LoadedModel:
-        """Load the embedder in a worker: (its fingerprint, its function ``encode``)."""
+        """Load the embedder in a worker: (its fingerprint, its method ``encode``)."""
         embedder = self.make()
         if self.calibration is not None:
             embedder = embedder.quantized(self.calibration)
@@ -39,7 +39,7 @@ class ClusterEmbedder(Pool):
         return replace(self, calibration=calibration)
 
     def fingerprint(self) -> dict[str, Any]:
-        """Identity of the model for manifests, as the workers load it."""
+        """Describe the embedder for manifests, as a worker loads it."""
         return self.facts
 
     def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
@@ -87,7 +87,7 @@ class ClusterJudge(Pool):
         self._size = _PAIRS if self.batch is None else self.batch * max(1, _PAIRS // self.batch)
 
     def load(self) -> LoadedModel:
-        """Load the judge in a worker: (facts about it, function that judges a block of pairs)."""
+        """Load the judge in a worker: (its description, the function that judges a block)."""
         judge = self.make()
 
         def judge_or_count(only_counts: bool, pairs: Sequence[Pair]) -> list[Any]:
@@ -102,7 +102,7 @@ class ClusterJudge(Pool):
         return {**facts, "judge": judge.identity()}, judge_or_count
 
     def identity(self) -> dict[str, Any]:
-        """Identity of the judge for manifests, as the workers load it."""
+        """Describe the judge for manifests, as a worker loads it."""
         return dict(self.facts["judge"])
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:

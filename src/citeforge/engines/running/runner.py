@@ -29,7 +29,7 @@ class Runner:
     options: ClassVar[type[Part]] = Part
 
     def __init__(self, options: Any = None) -> None:
-        """Take the runner's own options.
+        """Store the runner's own options, or their defaults.
 
         Args:
             options: a record of the class's own ``options``; None for defaults.
@@ -57,7 +57,7 @@ class Runner:
         return make()
 
     def judge(self, make: Callable[[], Judge], run: RunOptions) -> Judge:
-        """Make a local judge by calling ``make`` here; it can be pickled for workers."""
+        """Make a local judge by calling ``make`` here; other runners call it on their workers."""
         return make()
 
     def first_stage(self, device: str) -> FirstStage:

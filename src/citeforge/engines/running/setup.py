@@ -32,7 +32,7 @@ def runner_flags(place: str) -> Iterator[Flag]:
     """
     for runner in RUNNERS.values():
         for flag in list_flags(runner.options, (place, runner.name)):
-            yield replace(flag, name=_flag(runner.name, flag.place[-1]))
+            yield replace(flag, name=_option_name(runner.name, flag.place[-1]))
 
 
 def make_runner(run: RunOptions) -> Runner:
@@ -54,25 +54,25 @@ def make_runner(run: RunOptions) -> Runner:
         options = runner.options.model_validate(run.engine_options.get(run.engine, {}))
     except ValidationError as error:
         first = error.errors()[0]
-        flag = _flag(run.engine, *map(str, first["loc"]))
+        flag = _option_name(run.engine, *map(str, first["loc"]))
         raise UsageError(
             f"{flag}: {first['msg'].removeprefix('Value error, ')}", code="bad-option"
         ) from error
     return runner(options)
 
 
-def _flag(*words: str) -> str:
-    """Join words to the name of an option: ``--ray-workers``."""
+def _option_name(*words: str) -> str:
+    """Join words to an option's name: ``ray`` and ``workers`` to ``--ray-workers``."""
     return "--" + "-".join(words).replace("_", "-")
 
 
 def is_expensive(model: str) -> bool:
-    """Whether answers of ``--llm MODEL`` take money or minutes."""
+    """Whether answers of ``--llm MODEL`` cost money, or take minutes."""
     return model == "offline" or model.startswith("openai:")
 
 
 def replay_store(run: RunOptions, *models: str) -> ReplayStore | None:
-    """Open the store of LLM answers at :func:`replay_path`; None without one."""
+    """Open the store of LLM answers at :func:`replay_path`; None if there is no such path."""
     path = replay_path(run, *models)
     return None if path is None else ReplayStore(path)
 

@@ -15,7 +15,7 @@ _MIX = np.array([0x9E3779B97F4A7C15 * (2 * i + 1) & (2**64 - 1) for i in range(W
 
 
 def shingles(text: str) -> Shingles:
-    """Hash all runs of five words of a text: sorted, distinct; one hash for a shorter text.
+    """Hash each run of five words in a text, or a shorter text whole: sorted, distinct hashes.
 
     Case and all but letters and digits are no difference. Linear in the text; the same everywhere.
     """

@@ -53,7 +53,7 @@ def language_rules(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.
 
 
 def _matches(language: str, text: str, cites: bool) -> bool:
-    """Whether a refusal rule of a language matches a text in lower case."""
+    """Whether the refusal rules of a language match a text given in lower case."""
     cues, strong, weak = language_rules(language)
     if cues.search(text) is None:
         return False
@@ -61,7 +61,7 @@ def _matches(language: str, text: str, cites: bool) -> bool:
 
 
 def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
-    """Whether an answer is a refusal by the rules of the languages; an empty answer is one.
+    """Whether an answer is empty, or a refusal by the rules of the detector's languages.
 
     Args:
         text: without marks.

