@@ -8,13 +8,19 @@ from typing import Any
 import pytest
 
 from citeforge.engines.llm import smollm
-from citeforge.engines.models.perplexity import make_perplexity
+from citeforge.engines.models.perplexity import make_perplexity, perplexity_name
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import refused
 from servers.running import openai_server
 from servers.tiny_nli import train_causal
 
+
 SEEDS = ["The son of a painter was born in Rome.", "The son of a poet was born in London."]
+
+
+def test_manifests_name_a_model_without_folder_or_owner() -> None:
+    names = ("hf:gpt2", "hf:openai/gpt2", "hf:/models/gpt2", "ngram", "openai:gpt-4o")
+    assert [perplexity_name(name) for name in names] == [*["hf:gpt2"] * 3, "ngram", "openai:gpt-4o"]
 
 
 def perplexities(tokenizer: Any, model: Any, texts: Sequence[str]) -> list[object]:

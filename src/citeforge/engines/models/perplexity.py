@@ -125,7 +125,7 @@ def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perp
 
 def perplexity_name(name: str) -> str:
     """Write a perplexity model's name for manifests, ``hf:`` models without folder or owner."""
-    return f"hf:{Path(name).name}" if name.startswith("hf:") else name
+    return f"hf:{Path(name.removeprefix('hf:')).name}" if name.startswith("hf:") else name
 
 
 PERPLEXITY: dict[str, Callable[[str, PerplexitySettings], Perplexity]] = {
