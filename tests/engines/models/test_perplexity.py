@@ -14,7 +14,6 @@ from conftest import refused
 from servers.running import openai_server
 from servers.tiny_nli import train_causal
 
-
 SEEDS = ["The son of a painter was born in Rome.", "The son of a poet was born in London."]
 
 
