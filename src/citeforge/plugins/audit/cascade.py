@@ -180,7 +180,7 @@ def _apply_labels(
 
 
 def _shares(strata: "dict[str, Stratum]", by: str) -> tuple[EstimatedShare, EstimatedShare | None]:
-    """Estimate the share of negatives that are relevant: of all, and of those that stay.
+    """Estimate the share of relevant negatives: among all, and among those that stay.
 
     These negatives stay: those of the strata not called relevant, without the ones that people
     found relevant, and the ones of the stratum called relevant that people cleared.
@@ -226,7 +226,7 @@ class Stratum:
         return self.hits / self.labelled if self.labelled else 0.5
 
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the share (Wilson 1927); [0, 1] without labels, exact with all."""
+        """95 % interval of the share (Wilson 1927); [0, 1] without labels, exact if complete."""
         if self.labelled == 0:
             return 0.0, 1.0
         if self.labelled == self.size:
