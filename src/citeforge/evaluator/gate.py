@@ -62,7 +62,7 @@ class Decision(Displayed):
 
     @property
     def headline(self) -> str:
-        """The verdict in one line, with the names of the rows that decided it."""
+        """The gate's verdict in one line, with the names of the rows that decided it."""
         of_verdict = (r for r in self.rows if r.decides and r.verdict == self.verdict)
         names = dict.fromkeys(r.name for r in of_verdict if r.group != "files")
         new, old = ", ".join(self.new), ", ".join(self.baseline)
@@ -84,7 +84,7 @@ def decide(
     new: Sequence[ScoreFile], baseline: Sequence[ScoreFile], source: PolicySource,
     by: Sequence[str] = (),
 ) -> Decision:  # fmt: skip
-    """Decide whether the new system may replace the baseline.
+    """Decide by a policy whether the new system may replace the baseline.
 
     Args:
         new: score files of the new system, one or several contexts, benchmarks or protocols.

@@ -41,7 +41,7 @@ class PolicySource:
 
 
 def read_policy(path: Path) -> PolicySource:
-    """Read a policy (YAML).
+    """Read a gate's policy (margins and bounds by measure) from a YAML file.
 
     Raises:
         InputError: it cannot be read, or a field is unknown or wrong; names the line, the field and

@@ -61,7 +61,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Measure, or what else the row is about, with the context set in brackets."""
+        """Name of the row: its measure or other subject, and in brackets the context set."""
         return f"{self.what} ({self.place})" if self.place else self.what
 
 

@@ -48,7 +48,7 @@ def marked_references(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def _with_system_name(file: ScoreFile, name: str) -> ScoreFile:
-    """Copy a score file with another system name; a control's gets ``(reference)`` added."""
+    """Copy a score file with another system name; add ``(reference)`` if it is a control."""
     if file.is_control and not name.endswith(REFERENCE):
         name += REFERENCE
     return file if file.system == name else file.model_copy(update={"system": name})
@@ -60,7 +60,7 @@ def references_last(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def count_systems(files: Sequence[ScoreFile]) -> tuple[int, int]:
-    """Count distinct systems in score files: (systems, references, which are controls)."""
+    """Count distinct systems in score files: (ordinary systems, control systems)."""
     systems = {f.system for f in files if not f.is_control}
     return len(systems), len({f.system for f in files} - systems)
 
@@ -98,7 +98,7 @@ def not_comparable(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def compared_across(files: Sequence[ScoreFile], prefixes: Collection[str]) -> list[ScoreFile]:
-    """Copy score files without some signature parts, so that scores that differ there compare.
+    """Copy score files without the given signature parts, so that scores may differ in them.
 
     Args:
         files: score files.

@@ -192,7 +192,7 @@ def render_differences(differences: Iterable[Difference], width: int | None = No
 def difference_tables(
     differences: Iterable[Difference], has_bold: bool = False
 ) -> Iterator[tuple[Difference, Table]]:
-    """Yield a table per pair of systems, each after the first difference in it.
+    """Yield (first difference, table of all differences) per pair of systems and slice.
 
     Args:
         differences: differences, grouped by pair.

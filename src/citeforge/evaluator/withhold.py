@@ -13,7 +13,7 @@ FEWEST_QUERIES = 20
 
 
 def withhold_scores(file: ScoreFile) -> ScoreFile:
-    """Copy scores so that they reveal no hidden gold: rounded, without single queries.
+    """Copy scores so that they reveal no hidden gold: rounded, and without values per query.
 
     Values are rounded to whole points (to tenths from 1,000 queries on), which is far below their
     standard error, and ends of intervals outwards: a value is one of 101 and not one of 2^53.
@@ -112,10 +112,10 @@ def _round_value(value: float | None, entry: MeasureScore) -> float | None:
 
 
 def _round_down(value: float | None) -> float | None:
-    """Round down to a whole number; None stays."""
+    """Round down to a whole number; None remains None."""
     return None if value is None else float(math.floor(value))
 
 
 def _round_up(value: float | None) -> float | None:
-    """Round up to a whole number; None stays."""
+    """Round up to a whole number; None remains None."""
     return None if value is None else float(math.ceil(value))

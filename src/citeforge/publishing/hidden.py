@@ -126,7 +126,7 @@ def _only_public_context(package: Package) -> str:
 
 
 def withheld_words(folder: Path) -> list[str]:
-    """Explain which context sets are not published when labels are hidden; empty if all are."""
+    """Explain which context sets stay unpublished when labels are hidden; empty if none does."""
     package = Package(folder)
     names = [name for name in package.contexts if name in package.kind.withheld]
     if not names:
@@ -191,7 +191,7 @@ def _public_manifest(half: Package, context: str, metadata: Collection[str]) -> 
 
 
 def _size_range(contexts: pa.Table) -> str:
-    """Smallest and largest number of passages per context, such as ``5 to 20``."""
+    """Describe the smallest and largest number of passages per context, such as ``5 to 20``."""
     sizes = sorted(set(pc.list_value_length(contexts["docs"]).to_pylist()))
     return " to ".join(str(n) for n in dict.fromkeys([sizes[0], sizes[-1]])) if sizes else "0"
 

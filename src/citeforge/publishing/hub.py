@@ -50,13 +50,13 @@ class Publisher:
     """
 
     def __init__(self, endpoint: str | None = None, token: str | None = None) -> None:
-        """Make the client of the Hub."""
+        """Make a client for the Hugging Face Hub, with its endpoint and a token."""
         from huggingface_hub import HfApi
 
         self.api = HfApi(endpoint=endpoint, token=token)
 
     def plan(self, folder: Path, repo_id: str, branch: str = "main") -> PublishPlan:
-        """List the files that publishing a package would add, change or remove on the Hub.
+        """Compare a package's files with its Hub repository: new, changed, removed, the same.
 
         Args:
             folder: a package that :func:`check_sound` let pass.

@@ -38,7 +38,7 @@ Rows = dict[tuple[str, str], Decided]
 def decide_suspects(
     base: Base, texts: dict[str, str], flaws: Iterable[Flaw], cheap: str, strong: JudgeSession
 ) -> Rows:
-    """Let the strong judge decide about suspect negatives; return decisions by (query, passage).
+    """Let a strong judge decide which suspects are relevant; return decisions by (query, passage).
 
     A suspect is relevant if its passage entails a gold answer of the query; for a query without
     gold answers, if the passage entails that it answers the question.
@@ -152,7 +152,7 @@ def sum_up_decisions(
 def _apply_labels(
     rows: Rows, stratum_of: Mapping[tuple[str, str], StratumName], path: Path
 ) -> dict[str, tuple[int, int]]:
-    """Overwrite decisions by people's labels; count (labelled, relevant) per stratum."""
+    """Replace judges' decisions by people's labels; count (labelled, relevant) per stratum."""
     tally: dict[str, tuple[int, int]] = {}
     for line, row in _read_labels(path):
         pair = (row.query_id, row.passage)

@@ -191,7 +191,7 @@ def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
 
 
 def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
-    """Arrange a query's cells: one relevant passage, a filler in its place, and a decoy added."""
+    """Arrange a query's cells: with a relevant passage, with another in its place, with a decoy."""
     k = arranger.recipe.k
     if not ((relevant := arranger.shuffle_relevant(query)) and (others := arranger.others(query))):
         return None
