@@ -13,7 +13,7 @@ from citeforge.schemas.scores import ScoreFile
 
 
 def read_audit(package: Package) -> Audit | None:
-    """Read a package's audit; None if there is none, or it is of other tables.
+    """Read a benchmark package's audit; None if it has none or has changed since the audit.
 
     Raises:
         InputError: the file is not an audit.
@@ -26,7 +26,7 @@ def read_audit(package: Package) -> Audit | None:
 
 
 def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
-    """Read the audit of the benchmark that score files were made on.
+    """Read a benchmark's audit, and check that all score files were scored on that benchmark.
 
     Raises:
         InputError: not a benchmark, not that of the score files, or not audited since it changed.
@@ -49,7 +49,7 @@ def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
 
 
 def describe_negatives(audit: Audit) -> list[str]:
-    """Describe a benchmark's negatives: share of relevant ones, flaws, who decided on suspects."""
+    """Write an audit's results as sentences: false negatives, flaws, who decided on suspects."""
     share, cascade = audit.false_negatives, audit.cascade
     lines = [
         f"Of {audit.negatives:,} negatives {share.text} are relevant (estimated from {share.n:,} "

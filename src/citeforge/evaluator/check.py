@@ -56,11 +56,11 @@ class Findings(Displayed):
         return f"{answers} read{form}{others}, {errors}, {warnings}"
 
     def _headline(self) -> str:
-        """Summarise the check in one line."""
+        """Return the one-line summary of the check (:meth:`summary`)."""
         return self.summary()
 
     def _tables(self) -> Iterator[Table]:
-        """Make a table of all errors and warnings, with their lines."""
+        """Yield one table of all errors and warnings, with their line numbers."""
         by_kind = {"error": self.errors, "warning": self.warnings}
         rows = [
             (kind, found.line or "", str(found))
@@ -73,7 +73,7 @@ class Findings(Displayed):
 def check(
     path: str | Path, benchmark: Benchmark, context: str | None = None, file_format: str = "auto"
 ) -> Findings:
-    """Check a submission against a benchmark.
+    """Check a submission file against its benchmark; list errors and warnings.
 
     Args:
         path: submission.
@@ -91,7 +91,7 @@ class _Checker:
     """A check of one submission."""
 
     def __init__(self, benchmark: Benchmark, context: str | None) -> None:
-        """Prepare to check answers to a context set, or to all sets of the benchmark (None)."""
+        """Prepare to check answers to the named context set, or to all sets if it is None."""
         self.benchmark = benchmark
         self.asked = context
         self.sets = [context] if context else list(benchmark.manifest.contexts)
@@ -142,7 +142,7 @@ class _Checker:
             return None
 
     def _mismatch_warnings(self) -> Iterator[Finding]:
-        """Warn of signs of another benchmark, and of truncated and empty answers."""
+        """Yield warnings on the whole file: another benchmark's answers, cut or empty answers."""
         yield from self.submission.warnings()
         if self.submission.is_anonymous:
             yield from self.answers.reach.warnings(self.benchmark.kind.shows)
@@ -159,7 +159,7 @@ class _Checker:
             yield Finding("empty-text", f"{n_empty:,} {are}; scored as answers")
 
     def _record_error(self, error: InputError) -> None:
-        """List an error of reading among the findings."""
+        """Add an error met while reading the file to the findings."""
         self.findings.errors.append(Finding.from_error(error))
 
     def _check_answer(self, line: int, answer: SubmissionLine) -> None:
@@ -200,7 +200,7 @@ class _Checker:
         return name
 
     def _report_missing(self) -> None:
-        """Warn of missing answers, and of cells without any; add an error if no answer is there."""
+        """Add warnings of missing answers and unanswered cells; an error if no answer exists."""
         places, warnings = self.places.missing, self.findings.warnings
         names = {name for name, _ in places}
         is_design = self.benchmark.kind.is_design
@@ -265,7 +265,7 @@ def span_warnings(answer: SubmissionLine, texts: Sequence[str], base: int) -> It
 
 
 def _contains_quotation(text: str, span: CitedSpan) -> bool:
-    """Whether a passage contains the quotation of a citation span, white space aside."""
+    """Whether a passage contains a citation span's quotation, ignoring white space."""
     quote = span.quote or ""
     if span.quote_unit == "char" and span.quote_start is not None and span.quote_end is not None:
         there = text[span.quote_start : span.quote_end]
@@ -293,7 +293,7 @@ def report_markup(answer: SubmissionLine) -> Markup | None:
 
 
 def report_warnings(answer: SubmissionLine, markup: Markup) -> Iterator[Finding]:
-    """Warn of numbers without a reference, duplicate references, cited pages without text."""
+    """Warn of numbers not in the reference list, duplicate references, and pages without text."""
     if markup.unlisted:
         numbers = ", ".join(f"[{n}]" for n in markup.unlisted[:_MOST_NUMBERS_LISTED])
         text = f"cites {numbers}; the list of references has no URL for it"
@@ -330,7 +330,7 @@ class Marks:
         self._items = cache(lambda context: list(benchmark.items(context)))
 
     def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[Finding]:
-        """Warn of unread marks, citations beyond the passages shown, and wrong quotations."""
+        """Warn of unread citation marks, numbers of no shown passage, and wrong quotations."""
         report = report_markup(answer)
         if report is not None:
             yield from report_warnings(answer, report)
@@ -360,7 +360,7 @@ class Marks:
             yield from span_warnings(answer, [p.text for p in shown], grammar.base)
 
     def _note_forms(self, output: str, markers: Sequence[Marker]) -> None:
-        """Count an answer whose citations have another form than its prompt asks for."""
+        """Count an answer if its citation marks differ in form from those its prompt asks for."""
         others = [
             m
             for m in markers
@@ -382,7 +382,7 @@ class Marks:
 
 
 def _unread_warning(marks: Sequence[str]) -> Finding:
-    """Make the warning that lists the marks of an answer that are not read as citations."""
+    """Make a warning that names marks in an answer that were not read as citations."""
     names = ", ".join(map(repr, list(dict.fromkeys(marks))[:_MOST_NAMED]))
     verb = "is not read as a citation" if len(marks) == 1 else "are not read as citations"
     more = f" and {len(marks) - _MOST_NAMED:,} more" if len(marks) > _MOST_NAMED else ""

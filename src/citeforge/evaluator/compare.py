@@ -48,8 +48,8 @@ ACROSS = {"contexts": "ctx", "benchmarks": "bench", "judges": "judge", "segmente
 that change a measure's meaning (protocol, plugin) are not among them."""
 
 
-def _hint(parts: Iterable[str]) -> str:
-    """Advise how to compare scores whose signatures differ in some parts."""
+def _advise(parts: Iterable[str]) -> str:
+    """Write advice on whether and how scores with different settings can be compared."""
     names = {part: name for name, part in ACROSS.items()}
     differing = [part.partition(":")[0] for part in parts]
     if all(part in names for part in differing):
@@ -125,7 +125,7 @@ class Difference:
 
     @property
     def names(self) -> str:
-        """Names of all measures of the row, each with a mark if it is by query or trivial."""
+        """Names of all measures of the row, marked if compared by query or trivial."""
         marks = {f" {BY_QUERY}": self.by_query, f" {TRIVIAL}": self.trivial}
         return " = ".join(
             n + "".join(mark for mark, names in marks.items() if n in names)
@@ -220,7 +220,7 @@ def compare_many(
 
 
 def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
-    """Write notes on intervals if some systems have several runs or verdicts."""
+    """Write notes on what intervals cover, if a system was run or judged several times."""
     several = {
         file.system: any(m.variance is not None for m in file.measures if m.name in names)
         for file in files
@@ -233,7 +233,7 @@ def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
 
 
 def parts_across(across: Sequence[str]) -> tuple[str, ...]:
-    """List the signature parts (by prefix) in which ``--across`` lets scores differ.
+    """Convert values of ``--across`` to prefixes of the signature parts that may then differ.
 
     Raises:
         UnknownValueError: a name is not in :data:`ACROSS`.
@@ -250,7 +250,7 @@ def compare_pairs(
     across: Sequence[str] = (),
     on_error: Callable[[InputError], None] | None = None,
 ) -> list[list[Difference]]:
-    """Compare each pair of systems on all measures, with Holm's adjustment over all rows.
+    """Compare systems pairwise on the given measures; Holm adjusts the p-values over all tests.
 
     The family of tests is all pairs on all measures, without the placebo, and once for measures
     with the same values. The number of permutations (at most 200,000) is such that the smallest
@@ -272,7 +272,7 @@ def compare_pairs(
     by_pair: list[list[_Row]] = []
     for first, second in pairs:
         try:
-            by_pair.append(_rows(first, second, _shared(first, second, measures, across)))
+            by_pair.append(_compare(first, second, _pair_scores(first, second, measures, across)))
         except InputError as error:
             if on_error is None:
                 raise
@@ -296,7 +296,7 @@ def compare_pairs(
 def _pairs(
     files: Sequence[ScoreFile], against: str | None
 ) -> Iterator[tuple[ScoreFile, ScoreFile]]:
-    """Yield the pairs of score files to compare: all, or the baseline with each other one."""
+    """Yield pairs of score files to compare: all pairs, or the baseline with each other system."""
     if against is None:
         yield from itertools.combinations(files, 2)
         return
@@ -306,7 +306,7 @@ def _pairs(
 
 
 def find_baseline(file: ScoreFile, files: Sequence[ScoreFile], against: str) -> ScoreFile:
-    """Find the baseline's score file for a system: in its context set, else the first one.
+    """Find the baseline's score file for another file: on its context set, else the first one.
 
     Raises:
         UnknownValueError: no system of that name.
@@ -318,7 +318,7 @@ def find_baseline(file: ScoreFile, files: Sequence[ScoreFile], against: str) -> 
 
 
 def wanted_measures(files: Sequence[ScoreFile], choices: Sequence[str]) -> set[str]:
-    """Find the names of the measures that were chosen by name, bare name or family."""
+    """Expand chosen names and families to full names of measures; no choice selects all."""
     every = list(dict.fromkeys(m.name for f in files for m in f.measures))
     if not choices:
         return set(every)
@@ -349,7 +349,7 @@ class _Row:
     is_control: bool
 
 
-def _rows(
+def _compare(
     first: ScoreFile, second: ScoreFile, pairs: Sequence[tuple[MeasureScore, MeasureScore]]
 ) -> list[_Row]:
     """Compare two systems: one row per measure; measures with the same values share a row."""
@@ -360,7 +360,7 @@ def _rows(
         values = (*jackknife_pseudovalues(a).tolist(), None, *jackknife_pseudovalues(b).tolist())
         alike.setdefault((place, str(values), *people), []).append((a, b))
     groups = list(alike.values())
-    controls = _controls(first)
+    controls = _placebo_endings(first)
     changes = [change(*group[0]) for group in groups]
     clusters = np.array(first.clusters) if first.clusters else None
     rows = []
@@ -371,7 +371,7 @@ def _rows(
         stderr = _stderr(d) if clusters is None else estimate.stderr
         row = Difference(
             a.name, first.system, second.system, int((~np.isnan(d)).sum()),
-            estimate.value, *_ends(a, b, estimate, int((~np.isnan(tested)).sum())),
+            estimate.value, *_interval(a, b, estimate, int((~np.isnan(tested)).sum())),
             paired_t(tested[~np.isnan(tested)]), math.nan, math.nan, (Z_95 + _POWER) * stderr,
             tuple(other.name for other, _ in others),
             tuple(differing_parts(a.signature, b.signature)),
@@ -386,7 +386,7 @@ def _rows(
     return rows
 
 
-def _ends(a: MeasureScore, b: MeasureScore, estimate: Estimate, n: int) -> tuple[float, float]:
+def _interval(a: MeasureScore, b: MeasureScore, estimate: Estimate, n: int) -> tuple[float, float]:
     """Compute the 95 % interval of a difference; several runs or judgements widen it.
 
     Args:
@@ -402,18 +402,18 @@ def _ends(a: MeasureScore, b: MeasureScore, estimate: Estimate, n: int) -> tuple
     return estimate.value - half, estimate.value + half
 
 
-def _controls(file: ScoreFile) -> set[str]:
-    """List the suffixes (``cell]``) in the names of measures that are of a placebo cell."""
+def _placebo_endings(file: ScoreFile) -> set[str]:
+    """List how names of measures in placebo conditions (cells) end, as ``CELL]``."""
     if file.design is None:
         return set()
     cells = [c for c in file.design.cells if c.labels == PLACEBO]
     return {f"{name}]" for c in cells for name in (c.context, f"{c.origins}_{PLACEBO}")}
 
 
-def _shared(
+def _pair_scores(
     first: ScoreFile, second: ScoreFile, names: Collection[str], across: Sequence[str]
 ) -> list[tuple[MeasureScore, MeasureScore]]:
-    """Pair the chosen measures that two files have in common.
+    """Pair the scores of two files on each chosen measure that both have.
 
     Raises:
         InputError: there are none, or they cannot be compared; names the parts that differ.
@@ -429,7 +429,7 @@ def _shared(
             raise InputError(
                 f"{first.system} and {second.system} are not comparable on {mine.name}: "
                 + "; ".join(parts),
-                allowed=_hint(parts),
+                allowed=_advise(parts),
                 code="not-comparable",
             )
         if first.query_ids != second.query_ids:

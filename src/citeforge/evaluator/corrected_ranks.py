@@ -52,7 +52,7 @@ class CorrectedDifference:
 def corrected_difference(
     a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None = None
 ) -> CorrectedDifference | None:
-    """Compute the paired difference of two systems' corrected values; None if labels do not fit.
+    """Compute two systems' paired difference, corrected by labels; None if labels do not suffice.
 
     Answers of both systems to the same queries must be labelled, as ``labels export`` samples them.
 
@@ -104,7 +104,7 @@ class CorrectedRanks:
 
 
 def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
-    """Rank systems by each measure that was corrected with labels and has a better direction.
+    """Rank systems by every label-corrected measure of which more, or less, is better.
 
     If the same queries were labelled for all systems, by tests of all corrected differences,
     adjusted by Holm; else by simultaneous intervals (Bonferroni), which need no common queries.
@@ -134,13 +134,13 @@ def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
 
 
 def _is_corrected(entry: MeasureScore) -> bool:
-    """Whether labels corrected a score (PPI++), with an interval."""
+    """Whether a score has a value corrected by people's labels (PPI++), with an interval."""
     c = entry.corrected
     return c is not None and c.method == PPI and c.value is not None and c.df is not None
 
 
 def _rank_paired(pairs: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankInterval] | None:
-    """Rank systems by corrected paired differences; None if one cannot be computed."""
+    """Rank systems by paired tests of corrected differences; None if one cannot be computed."""
     first = pairs[0][0]
     if any(f.query_ids != first.query_ids for f, _ in pairs):
         return None
@@ -158,7 +158,7 @@ def _rank_paired(pairs: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankIn
 
 
 def _simultaneous_interval(entry: MeasureScore, systems: int) -> tuple[float, float]:
-    """Compute a corrected value's interval at a level that holds for all systems at once."""
+    """Compute a corrected value's interval, at a level adjusted for all systems (Bonferroni)."""
     c, declared = entry.corrected, find_measure(entry.name.partition("[")[0])
     assert c is not None and c.value is not None and c.stderr is not None and c.df is not None
     within = Range() if declared is None else declared.range

@@ -56,7 +56,7 @@ class LabelCorrection:
     labels: Sequence[Label]
 
     def require_known(self, systems: Sequence[tuple[str, str]]) -> None:
-        """Refuse labels if none of the scored systems has one.
+        """Raise an error if no label is about any of the scored systems.
 
         Args:
             systems: (name, submission file) of each scored system.
@@ -138,8 +138,8 @@ class LabelCorrection:
                 measure, value, PPI, signed,
                 tuning=round(value.tuning, 10),
                 labels_value=displayed_value(alone.value, entry.scale),
-                labels_low=_displayed(alone.low, measure),
-                labels_high=_displayed(alone.high, measure),
+                labels_low=_clip_and_scale(alone.low, measure),
+                labels_high=_clip_and_scale(alone.high, measure),
                 human=_labelled_values(human.per_query[0], units),
                 labelled=np.flatnonzero(units.labelled).tolist(),
                 **linear,
@@ -196,14 +196,14 @@ Correction = LabelCorrection | RateCorrection
 
 
 def calibration_key(judge: str) -> str:
-    """Return the key of a judge's calibration in ``stats.json``."""
+    """Return the key in ``stats.json`` that holds a judge's error rates (its calibration)."""
     return f"calibration of {judge}"
 
 
 def read_calibration(
     package: Package, judge: JudgeSession | None
 ) -> tuple[RateCorrection | None, str]:
-    """Read a package's error rates of a judge as a correction, with a warning if they drift, or "".
+    """Read a judge's error rates from a package; return the correction and a warning, or "".
 
     Returns:
         (None, "") if the package has no calibration of this judge.
@@ -238,7 +238,7 @@ Judged = Mapping[str, tuple[Measure, Sample, MeasureScore, Signature]]
 def _judged_entries(
     scored: ScoredSubmission, entries: Sequence[MeasureScore], signatures: Sequence[Signature]
 ) -> Judged:
-    """Select the judged measures that have intervals, with samples, entries and signatures."""
+    """Select measures that ask a judge and have intervals, with their samples and scores."""
     return {
         m.name: (m, sample, entry, signature)
         for (m, sample), entry, signature in zip(
@@ -249,7 +249,7 @@ def _judged_entries(
 
 
 def _compute_by_labels(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str, Sample]:
-    """Compute judged measures with people's labels as verdicts; one without a label fails."""
+    """Compute measures with people's labels as verdicts; pairs without a label count as failed."""
     session = JudgeSession(LabelJudge(people))
     tools = replace(inputs.tools, judge=session, levels=people.levels)
     measures = [m for m, *_ in judged.values() if isinstance(m, PassageMeasure)]
@@ -290,7 +290,7 @@ def _collect_units(
     people: HumanLabels,
     clusters: npt.NDArray[np.int64] | None,
 ) -> Units:
-    """Collect what each answer adds to a measure's sums, by the judge and by people.
+    """Collect each answer's contribution to a measure's sums, by the judge and by people's labels.
 
     Labels are of the first run; for answers without labels, the mean of their runs is taken.
     """
@@ -366,11 +366,11 @@ def _sampling_warnings(name: str, units: Units, sample: Sample) -> list[str]:
 def _make_corrected(
     measure: Measure, estimate: PpiEstimate, method: str, signature: Signature, **more: Any
 ) -> Corrected:
-    """Convert an estimate to a corrected value of a score file."""
+    """Convert a corrected estimate to the record that a score file stores, scaled for display."""
     return Corrected(
-        value=_displayed(estimate.value, measure),
-        low=_displayed(estimate.low, measure),
-        high=_displayed(estimate.high, measure),
+        value=_clip_and_scale(estimate.value, measure),
+        low=_clip_and_scale(estimate.low, measure),
+        high=_clip_and_scale(estimate.high, measure),
         stderr=displayed_value(estimate.stderr, measure.scale),
         df=None if math.isinf(estimate.df) else displayed_value(estimate.df, 1),
         method=method,
@@ -380,7 +380,7 @@ def _make_corrected(
     )
 
 
-def _displayed(value: float, measure: Measure) -> float | None:
+def _clip_and_scale(value: float, measure: Measure) -> float | None:
     """Clip an estimate to its measure's range, and scale it for display."""
     high = math.inf if measure.high is None else measure.high
     inside = value if math.isnan(value) else min(max(value, measure.low), high)
@@ -388,6 +388,6 @@ def _displayed(value: float, measure: Measure) -> float | None:
 
 
 def _labelled_values(values: Floats, units: Units) -> list[float | None]:
-    """List each answer's value, None unless labels decide it or no verdict is needed."""
+    """List each answer's value; None if it needs verdicts that people's labels do not give."""
     defined = (units.labelled | units.settled) & ~np.isnan(values)
     return [v if k else None for v, k in zip(values.tolist(), defined.tolist(), strict=True)]

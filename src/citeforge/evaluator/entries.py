@@ -63,12 +63,12 @@ def make_entry(
         p_t=None if sample.p_t is None or math.isnan(sample.p_t) else sample.p_t,
         per_query=[None if math.isnan(v) else v for v in means.tolist()],
         influence=None if moves is None else [None if math.isnan(v) else v for v in moves.tolist()],
-        variance=_variance(estimate, measure),
+        variance=_list_variance(estimate, measure),
     )
 
 
-def _variance(estimate: Estimate, measure: Measure) -> Variance | None:
-    """Describe the sources of an estimate's uncertainty; None if it has a single one."""
+def _list_variance(estimate: Estimate, measure: Measure) -> Variance | None:
+    """List an estimate's variance by source (queries, runs, …); None if it has one source only."""
     spread, values = estimate.spread, estimate.values
     if spread is None or values is None:
         return None
@@ -87,7 +87,7 @@ def make_entries(
     signatures: Sequence[Signature],
     clusters: npt.NDArray[np.int64] | None = None,
 ) -> list[MeasureScore]:
-    """Make the entries of all measures, with p-values adjusted over each table (Holm).
+    """Make score file entries of all measures; Holm adjusts p-values within each table.
 
     Args:
         samples: measures with their values.
@@ -107,5 +107,5 @@ def make_entries(
 
 
 def displayed_value(value: float, scale: int) -> float | None:
-    """Scale a value for display, to 10 decimals; None for NaN."""
+    """Scale a value for display, rounded to 10 decimals; None for NaN."""
     return None if math.isnan(value) else round(value * scale, 10)

@@ -62,7 +62,7 @@ class Decision(Displayed):
 
     @property
     def headline(self) -> str:
-        """The verdict in one line, with the names of the rows that decided it."""
+        """The gate's verdict in one line, with the names of the rows that decided it."""
         of_verdict = (r for r in self.rows if r.decides and r.verdict == self.verdict)
         names = dict.fromkeys(r.name for r in of_verdict if r.group != "files")
         new, old = ", ".join(self.new), ", ".join(self.baseline)
@@ -84,7 +84,7 @@ def decide(
     new: Sequence[ScoreFile], baseline: Sequence[ScoreFile], source: PolicySource,
     by: Sequence[str] = (),
 ) -> Decision:  # fmt: skip
-    """Decide whether the new system may replace the baseline.
+    """Decide by a policy whether the new system may replace the baseline.
 
     Args:
         new: score files of the new system, one or several contexts, benchmarks or protocols.
@@ -132,7 +132,7 @@ def decide(
 
 
 def _require_consistent(file: ScoreFile) -> None:
-    """Refuse a score file whose values disagree with its values by query."""
+    """Raise an error if a score file's values do not follow from its values by query."""
     fault = next(filter(None, (value_fault(m, file) for m in file.measures)), None)
     if fault is not None:
         raise InputError(
@@ -147,7 +147,7 @@ def _names(files: Iterable[ScoreFile]) -> list[str]:
 
 
 def _with_main_measure(source: PolicySource, files: Sequence[ScoreFile]) -> PolicySource:
-    """Return a policy with the files' main measure as critical one, if it names none."""
+    """Return the policy; if it has no critical measure, the files' main measure becomes one."""
     if source.policy.critical:
         return source
     name = main_measure(files)
@@ -192,7 +192,7 @@ class _Test:
 def _compare_measures(
     pair: Pair, tier: Tier, margins: Mapping[str, Margin], policy: GatePolicy
 ) -> tuple[list[_Test], list[Row]]:
-    """Compare measures, per cell if they have cells; list tests, and rows that say why not."""
+    """Compare a pair of files on measures; return tests, and rows where no test is possible."""
     if pair.old is None:
         return [], []
     every = dict.fromkeys(m.name for f in (pair.old, pair.new) for m in f.measures)
@@ -207,7 +207,7 @@ def _compare_measures(
 def _make_test(
     pair: Pair, baseline: ScoreFile, tier: Tier, name: str, margin: Margin, policy: GatePolicy
 ) -> Row | _Test:
-    """Compare a measure of two score files by the policy; return a row if no test is possible."""
+    """Test one measure's change by the policy; return an undecided row if that is impossible."""
 
     def undecided(sentence: str) -> Row:
         """Make the row of a measure that cannot be tested, with the reason."""
@@ -256,7 +256,7 @@ def _make_test(
 def _slice_tests(
     pair: Pair, policy: GatePolicy, by: Sequence[str]
 ) -> tuple[list[_Test], list[str]]:
-    """Test each critical and supporting measure in each slice; note slices that are too small.
+    """Test critical and supporting measures on each slice of queries; note slices too small.
 
     A slice is too small to be shown to be no worse; it must not be shown to be worse.
     """
@@ -276,7 +276,7 @@ def _slice_tests(
 
 
 def _count_defined(old: MeasureScore, new: MeasureScore) -> tuple[int, int]:
-    """Count the queries that define a measure for the baseline, and for both systems."""
+    """Count the queries with a value for the baseline, and those with values for both systems."""
     both = [
         b is not None for a, b in zip(old.per_query, new.per_query, strict=True) if a is not None
     ]
@@ -284,7 +284,7 @@ def _count_defined(old: MeasureScore, new: MeasureScore) -> tuple[int, int]:
 
 
 def _judge_doubts(old: MeasureScore, new: MeasureScore, sign: int) -> tuple[float, float]:
-    """Compute how far failed judgements may lower, and raise, a difference."""
+    """Compute how far a difference may fall, and rise, once failed judgements are decided."""
     sides = []
     for entry in (old, new):
         value = entry.value or 0.0

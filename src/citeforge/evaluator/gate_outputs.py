@@ -55,13 +55,13 @@ def to_text(decision: Decision, width: int | None = None) -> str:
 
 
 def _notes(decision: Decision) -> list[str]:
-    """List what limits the decision, and the signatures of its scores."""
+    """List a decision's notes, and the signatures (settings) of its scores, one per line."""
     recipes = [f"signature: {s}" for s in joined_signatures(decision.signatures)]
     return [*(f"note: {note}" for note in decision.notes), *recipes]
 
 
 def _word(row: Row) -> str:
-    """Show the verdict of a row as a word; a dash for a row that decides nothing."""
+    """Return a row's verdict as a word; a dash for an advisory row, which decides nothing."""
     return _WORDS[row.verdict] if row.decides else "–"
 
 
@@ -88,7 +88,7 @@ def to_markdown(decision: Decision) -> str:
 
 
 def _sentence(row: Row) -> str:
-    """Write the sentence of a row, with its place before it."""
+    """Write a row's sentence, preceded by what tells its score file from others, if anything."""
     return f"{row.place}: {row.sentence}" if row.place else row.sentence
 
 
@@ -151,7 +151,7 @@ _FORMS: dict[str, Callable[[Decision], str]] = {
 
 
 def check_outputs(paths: Iterable[Path]) -> None:
-    """Refuse output files with an ending that no format has, before anything is computed.
+    """Raise an error if an output file's name has none of the endings .xml, .md and .json.
 
     Raises:
         UsageError: names the endings that there are.

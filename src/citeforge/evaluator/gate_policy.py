@@ -32,7 +32,7 @@ class PolicySource:
     def error(
         self, place: Sequence[str | int], message: str, allowed: str, code: str
     ) -> InputError:
-        """Make the error for a place of the policy, with its line in the file."""
+        """Make an error about a field of the policy, with the field's line in the file."""
         line = None if self.root is None else line_of_place(self.root, place)
         field = ".".join(map(str, place))
         return InputError(
@@ -41,7 +41,7 @@ class PolicySource:
 
 
 def read_policy(path: Path) -> PolicySource:
-    """Read a policy (YAML).
+    """Read a gate's policy (margins and bounds by measure) from a YAML file.
 
     Raises:
         InputError: it cannot be read, or a field is unknown or wrong; names the line, the field and
@@ -62,7 +62,7 @@ def read_policy(path: Path) -> PolicySource:
 
 
 def checked_policy(source: PolicySource) -> PolicySource:
-    """Check the measures and margins of a policy; return it unchanged.
+    """Check the measures and margins of a policy; return the policy unchanged.
 
     Raises:
         InputError: a measure is unknown, in two tiers, or cannot decide; or a margin allows any
@@ -109,7 +109,7 @@ def _allows_any_drop(policy: GatePolicy, margin: Margin, measure: Measure) -> bo
 
 
 def _check_measure(source: PolicySource, place: Sequence[str | int], name: str) -> None:
-    """Refuse a name in a policy that is no measure."""
+    """Raise an error if a name in a policy is no measure."""
     try:
         parse(name.partition("[")[0])
     except UsageError as error:

@@ -61,7 +61,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Measure, or what else the row is about, with the context set in brackets."""
+        """Name of the row: its measure or other subject, and in brackets the context set."""
         return f"{self.what} ({self.place})" if self.place else self.what
 
 
@@ -83,7 +83,7 @@ class Pair:
 def pair_files(
     new: Sequence[ScoreFile], baseline: Sequence[ScoreFile]
 ) -> tuple[list[Pair], list[Row]]:
-    """Pair each new score file with its baseline; make rows of files without counterpart.
+    """Pair new score files with their baselines; make a row of each file without counterpart.
 
     Counterparts are of the same benchmark, context set and protocol. Of several, the one of the
     same system is taken, or the one with the same signatures.
@@ -92,62 +92,62 @@ def pair_files(
         UsageError: two score files of the new system that cannot be told apart, or several
             possible counterparts.
     """
-    keys = [(*_key(f), f.system, _recipes(f)) for f in new]
+    keys = [(*_match_key(f), f.system, _signatures(f)) for f in new]
     if len(set(keys)) < len(keys):
         raise UsageError(
             "two of the new score files are of the same system, context and recipe",
             code="duplicate-name",
         )
-    partners = [_counterpart(file, baseline) for file in new]
-    places = _places(new)
+    partners = [_find_baseline(file, baseline) for file in new]
+    places = _tell_apart(new)
     pairs = [Pair(f, old, place) for f, old, place in zip(new, partners, places, strict=True)]
     rows = [_without_baseline(p, baseline) for p in pairs if p.old is None]
     used = [old for old in partners if old is not None]
     systems = {old.system for old in used}
     for old in baseline:
         if old.system in systems and not any(old is one for one in used):
-            text = f"{_described(old)} of the baseline has no counterpart among the new score files"
+            text = f"{_describe(old)} of the baseline has no counterpart among the new score files"
             rows.append(
                 Row("new scores", "files", OPEN, f"{text}; score the new system there, too.")
             )
     return pairs, rows
 
 
-def _key(file: ScoreFile) -> tuple[str, str, str]:
+def _match_key(file: ScoreFile) -> tuple[str, str, str]:
     """Get what a score file and its baseline share: benchmark, context set and protocol."""
     return file.benchmark, file.context, file.protocol
 
 
-def _recipes(file: ScoreFile) -> frozenset[str]:
+def _signatures(file: ScoreFile) -> frozenset[str]:
     """Get the signatures of all measures of a score file."""
     return frozenset(m.signature for m in file.measures)
 
 
-def _counterpart(file: ScoreFile, baseline: Sequence[ScoreFile]) -> ScoreFile | None:
-    """Find the baseline of a file: of the same context and, if there are several, system."""
-    found = [old for old in baseline if _key(old) == _key(file)]
+def _find_baseline(file: ScoreFile, baseline: Sequence[ScoreFile]) -> ScoreFile | None:
+    """Find a file's baseline: same benchmark, context set, protocol; if several, same system."""
+    found = [old for old in baseline if _match_key(old) == _match_key(file)]
     for same in (
         lambda old: old.system == file.system,
-        lambda old: bool(_recipes(old) & _recipes(file)),
-        lambda old: _recipes(old) == _recipes(file),
+        lambda old: bool(_signatures(old) & _signatures(file)),
+        lambda old: _signatures(old) == _signatures(file),
     ):
         if len(found) > 1:
             found = [old for old in found if same(old)] or found
     if len(found) > 1:
         names = ", ".join(dict.fromkeys(old.system for old in found))
         raise UsageError(
-            f"--baseline has several score files for {_described(file)} ({names}); give one",
+            f"--baseline has several score files for {_describe(file)} ({names}); give one",
             code="ambiguous-baseline",
         )
     return found[0] if found else None
 
 
-def _described(file: ScoreFile) -> str:
+def _describe(file: ScoreFile) -> str:
     """Describe a score file by system, benchmark, context set and protocol."""
     return f"{file.system} on {file.benchmark}, context {file.context}, {file.protocol}"
 
 
-def _places(files: Sequence[ScoreFile]) -> list[str]:
+def _tell_apart(files: Sequence[ScoreFile]) -> list[str]:
     """Describe each score file by the properties in which the files differ."""
     parts = [(f.system, f.benchmark, f.context, f.protocol) for f in files]
     several = [len(set(column)) > 1 for column in zip(*parts, strict=True)]
@@ -162,8 +162,8 @@ def _without_baseline(pair: Pair, baseline: Sequence[ScoreFile]) -> Row:
             "them with --baseline in the next run."
         )
     else:
-        there = "; ".join(dict.fromkeys(_described(old) for old in baseline))
-        text = f"The baseline has no scores for {_described(pair.new)}; it has {there}."
+        there = "; ".join(dict.fromkeys(_describe(old) for old in baseline))
+        text = f"The baseline has no scores for {_describe(pair.new)}; it has {there}."
     return Row("baseline", "files", OPEN, text, pair.place)
 
 
@@ -182,7 +182,7 @@ _COUNTED = {
 
 
 def count_rows(pair: Pair, policy: GatePolicy) -> Iterator[Row]:
-    """Make a row per count (such as missing answers) above its bound; one row if none is.
+    """Make a row per count (such as missing answers) above its bound; one passing row if none is.
 
     Too many failures of the judge, and a baseline that exceeds a bound, make the comparison
     worthless; what the new system's answers lack is its own fault.
@@ -211,7 +211,7 @@ def count_rows(pair: Pair, policy: GatePolicy) -> Iterator[Row]:
 
 
 def required_rows(pairs: Sequence[Pair], source: PolicySource) -> Iterator[Row]:
-    """Make a row for each query on which the policy requires a value.
+    """Make a row for each query on whose value the policy sets a bound.
 
     Raises:
         InputError: the score files have no such query or context; with the policy's line.
@@ -235,8 +235,8 @@ def required_rows(pairs: Sequence[Pair], source: PolicySource) -> Iterator[Row]:
 def _required_row(pair: Pair, required: RequiredQuery) -> Row:
     """Make the row that says whether the value of a required query is within its bound."""
     query, name = required.query, required.measure
-    new, old = _entry(pair.new, name), _entry(pair.old, name)
-    value, before = (_value(f, e, query) for f, e in ((pair.new, new), (pair.old, old)))
+    new, old = _find_score(pair.new, name), _find_score(pair.old, name)
+    value, before = (_query_value(f, e, query) for f, e in ((pair.new, new), (pair.old, old)))
     if new is None or old is None or new.signature != old.signature:
         before = None
     least, most = required.at_least, required.at_most
@@ -253,13 +253,13 @@ def _required_row(pair: Pair, required: RequiredQuery) -> Row:
     return Row(f"{query}: {name}", "required", verdict, sentence, pair.place, before, value)
 
 
-def _entry(file: ScoreFile | None, measure: str) -> MeasureScore | None:
-    """Find a measure in a score file; None without one."""
+def _find_score(file: ScoreFile | None, measure: str) -> MeasureScore | None:
+    """Find a measure's score in a score file; None if there is no file or no such measure."""
     return None if file is None else next((m for m in file.measures if m.name == measure), None)
 
 
-def _value(file: ScoreFile | None, entry: MeasureScore | None, query: str) -> float | None:
-    """Get the value of one query as displayed; None where it is undefined."""
+def _query_value(file: ScoreFile | None, entry: MeasureScore | None, query: str) -> float | None:
+    """Get a measure's value on one query, scaled for display; None where it is undefined."""
     if file is None or entry is None or query not in file.query_ids:
         return None
     value = entry.per_query[file.query_ids.index(query)]

@@ -54,7 +54,7 @@ class _Levels:
     is_single: bool = False
 
     def add(self, level: str, claim: Claim, citation: int | None) -> None:
-        """Add the level of a claim, or of one of its citations."""
+        """Add the support level that a label gives to a claim, or to one of its citations."""
         if citation is not None:
             self.citation.add(level)
         if citation is None or len(claim.cited) > 1:
@@ -81,11 +81,11 @@ class LabelJudge:
         return None
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Pass the index of each pair, and what people decided on it, to ``keep``."""
+        """Call ``keep`` with the index of each pair and what people decided on the pair."""
         keep([(i, self._decision(p)) for i, p in enumerate(pairs)])
 
     def _decision(self, pair: Pair) -> Decision:
-        """Return the verdict of a pair's label, or a failure if it has none."""
+        """Return the verdict that labels give to a pair, or a failure if it has no label."""
         if pair not in self._people.verdicts:
             return JudgeFailure("no label")
         level = self._people.levels.get(pair)
@@ -94,14 +94,14 @@ class LabelJudge:
 
 
 def select_labels(labels: Sequence[Label], system: str, submission: str) -> list[Label]:
-    """Select the labels of a system, which name it or (as ALCE's do) its submission file."""
+    """Select a system's labels, which name the system or (as ALCE's do) its submission file."""
     stem = submission.removesuffix(".gz").rpartition(".")[0] or submission
     names = {system, submission, stem}
     return [x for x in labels if x.system in names or x.system.removesuffix(".json") in names]
 
 
 def match_labels(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
-    """Match labels with a system's answers; return verdicts on the pairs that judges are asked.
+    """Match labels with a system's answers; return verdicts on pairs of passages and statement.
 
     Args:
         labels: labels of this system.
@@ -148,14 +148,14 @@ def match_labels(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
 
 
 def _make_pairs(item: AnswerItem, claim: Claim, citation: int | None) -> list[Pair]:
-    """Pair a claim with its cited passages, with titles (ALCE) and without (Attributed-IR)."""
+    """Pair a claim with its cited passages twice: with titles (ALCE), without (Attributed-IR)."""
     cited = claim.cited if citation is None else (citation,)
     premises = (premise(item.passages, cited, True, with_title) for with_title in (True, False))
     return [Pair(text, claim.text) for text in premises]
 
 
 def _find_claim(label: Label, claims: Sequence[Claim]) -> Claim | None:
-    """Find the statement of a label among an answer's; None if none has its text."""
+    """Find the statement of an answer that a label is about; None if no statement fits."""
     if label.n_statements is not None and label.n_statements != len(claims):
         return None
     if label.text is not None:
@@ -178,7 +178,7 @@ def _normalise(text: str) -> str:
 
 
 def _find_citation(label: Label, claim: Claim) -> int | None:
-    """Find the passage that a label judges, by position; None if it judges all cited ones."""
+    """Return the position of the passage that a label judges; None if it judges all cited ones."""
     if label.nth is not None:
         if label.nth >= len(claim.cited):
             raise label.error(
@@ -197,7 +197,7 @@ def _find_citation(label: Label, claim: Claim) -> int | None:
 
 
 def _set_verdict(people: HumanLabels, pair: Pair, levels: _Levels) -> None:
-    """Set the verdict on a pair, unless answers that share it were labelled differently."""
+    """Record people's verdict on a pair, unless labels of the pair contradict each other."""
     # Labels of a statement take precedence over those of its only citation.
     decisive = levels.statement or levels.citation
     if len(decisive) > 1:

@@ -39,7 +39,7 @@ def values_by_layer(file: ScoreFile, entry: MeasureScore) -> Floats:
 def over_judges(
     name: str, values: Sequence[Floats]
 ) -> tuple[float, float, float, dict[str, int], Components]:
-    """Compute value, interval (low, high), levels and variance components over all judges.
+    """Compute (mean, low, high, number per source, variance per source) over several judges.
 
     Raises:
         InputError: the judges give values to different queries, or there are too few for an

@@ -16,7 +16,7 @@ class ScoredKind(PackageKind):
 
     @abstractmethod
     def reading(self, reads: str) -> Read:
-        """Return the function that reads a submission for measures.
+        """Return the function that reads a submission in the way that measures need.
 
         Args:
             reads: what the measures read, one of ``readings``.

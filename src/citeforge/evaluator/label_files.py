@@ -152,7 +152,7 @@ class _Annotated(msgspec.Struct):
 
 
 def _read_annotations(path: Path) -> Iterator[Label]:
-    """Read the labels that ``labels import`` wrote."""
+    """Read labels from a file that ``labels import`` wrote."""
     for line, row in read_rows(path, _Annotated):
         if row.statement is None:
             continue
@@ -165,7 +165,7 @@ def _read_annotations(path: Path) -> Iterator[Label]:
 def _find_level(
     word: str | None, levels: Mapping[str, str | None], path: Path, line: int, field: str
 ) -> str | None:
-    """Look up the support level that a label's word stands for; None without a word or a level.
+    """Look up the support level of a label's word; None without a word, or if it decides nothing.
 
     Raises:
         InputError: the word is unknown; lists the known ones.

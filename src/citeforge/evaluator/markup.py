@@ -12,7 +12,7 @@ _WIDE_TABLES = Path(__file__).parent / "templates" / "wide_tables.js"
 
 @cache
 def page_templates(folder: Path) -> Environment:
-    """Load the page templates of a folder, once; texts are escaped, missing values refused.
+    """Load a folder's page templates, once; they escape texts, and fail on missing values.
 
     ``wide_tables`` is a script for the end of a page: it notes which tables have to be scrolled.
     """

@@ -14,7 +14,7 @@ from citeforge.schemas.scores import ScoreFile
 
 
 def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
-    """Make a score file with the best system's retrieval values, query by query.
+    """Make an oracle's score file: for each query, the best retrieval value of any system.
 
     It is an oracle over rankings, not a system; other measures are left out.
 

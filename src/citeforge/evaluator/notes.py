@@ -10,7 +10,7 @@ from citeforge.schemas.scores import ScoreFile
 
 
 def scope_lines(files: Iterable[ScoreFile]) -> list[str]:
-    """List benchmark, context set, protocol and number of queries; if several, with systems."""
+    """Write a line per benchmark, context set and protocol, with its number of queries."""
     systems: dict[str, dict[str, None]] = {}
     for f in files:
         context = "all cells" if f.design is not None else f"context {f.context}"
@@ -34,7 +34,7 @@ def count_lines(files: Iterable[ScoreFile]) -> list[str]:
 
 
 def judge_lines(files: Iterable[ScoreFile], measures: Collection[str] | None = None) -> list[str]:
-    """List the judges of measures shown whose scores are not comparable with published ones."""
+    """Write a note per judge whose scores are not comparable with published ones."""
     judges = dict.fromkeys(
         f.unpublished_judge for f in files
         if f.unpublished_judge and any(
@@ -46,7 +46,7 @@ def judge_lines(files: Iterable[ScoreFile], measures: Collection[str] | None = N
 
 
 def rounding_lines(files: Iterable[ScoreFile]) -> list[str]:
-    """Write the note that values with hidden gold are rounded, if any are."""
+    """Write a note if values are rounded because the gold is hidden; empty if none is."""
     if not any(f.gold == "withheld" for f in files):
         return []
     return [

@@ -20,7 +20,7 @@ def rank_intervals(
     clusters: npt.NDArray[np.int64] | None = None,
     level: float = LEVEL,
 ) -> list[RankInterval | None]:
-    """Compute the ranks that each system may have, from 1, in intervals that hold together.
+    """Compute the range of ranks (from 1) that each system may have; all ranges hold together.
 
     All pairs of systems are compared by paired t-tests over the queries that both define, adjusted
     by Holm over the pairs, so that the intervals hold at once for any number of systems. A system's
@@ -48,7 +48,7 @@ def better_for_certain(
     clusters: npt.NDArray[np.int64] | None = None,
     level: float = LEVEL,
 ) -> npt.NDArray[np.bool_]:
-    """Test all pairs of systems; return whether the row's is certainly better than the column's.
+    """Test all pairs of systems; True where the row's is significantly better than the column's.
 
     Paired t-tests, adjusted by Holm over all pairs.
 
@@ -60,7 +60,7 @@ def better_for_certain(
     values = np.stack([np.asarray(column, np.float64) for column in columns], axis=1)
     from scipy.special import stdtr
 
-    t, df = _paired(values, clusters)
+    t, df = _paired_t(values, clusters)
     return better_by_tests(t, 2 * stdtr(df, -np.abs(t)), level)
 
 
@@ -102,7 +102,7 @@ def comparable_entries(
 def rank_systems(
     files: Sequence[ScoreFile], entries: Sequence[MeasureScore | None]
 ) -> list[RankInterval | None]:
-    """Compute the rank intervals of systems by one measure.
+    """Compute the range of ranks that each system may have by one measure; None if unranked.
 
     Args:
         files: score files.
@@ -139,8 +139,8 @@ def ranks_by_measure(files: Sequence[ScoreFile]) -> dict[str, list[RankInterval 
     return {name: rank_systems(files, [entries.get(name) for entries in by_file]) for name in names}
 
 
-def _paired(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[Floats, Floats]:
-    """Compute paired t of row minus column system, and its degrees of freedom, for all pairs."""
+def _paired_t(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[Floats, Floats]:
+    """Compute t and degrees of freedom of paired t-tests, row minus column, of all system pairs."""
     here = ~np.isnan(values)
     middle = np.nanmean(values, axis=0)
     # Centred on each system's mean, so that the sums of squares keep their precision.
@@ -150,18 +150,18 @@ def _paired(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[Flo
     total = np.einsum("qi,qj->ij", d, m)
     gap = total - total.T + n * (middle[:, None] - middle)
     if clusters is not None:
-        return _clustered(values, clusters, gap)
+        return _clustered_t(values, clusters, gap)
     squares = np.einsum("qi,qj->ij", d * d, m)
     moved = total - total.T
     shift = np.divide(moved, n, out=np.zeros_like(n), where=n > 0)
     spread = squares + squares.T - 2 * np.einsum("qi,qj->ij", d, d) - n * shift**2
-    return _ratio(gap, spread, n)
+    return _t_statistics(gap, spread, n)
 
 
-def _clustered(
+def _clustered_t(
     values: Floats, clusters: npt.NDArray[np.int64], gap: Floats
 ) -> tuple[Floats, Floats]:
-    """Compute paired t and degrees of freedom from sums over the queries of each cluster."""
+    """Compute t and degrees of freedom of paired t-tests on sums over each cluster of queries."""
     size = values.shape[1]
     spread, n = np.zeros((size, size)), np.zeros((size, size))
     for i in range(size):
@@ -172,11 +172,11 @@ def _clustered(
             sums = np.bincount(labels, change[defined[:, j], j])[np.unique(labels)]
             n[i, j] = len(sums)
             spread[i, j] = float(np.var(sums)) * len(sums) if len(sums) else 0.0
-    return _ratio(gap, spread, n)
+    return _t_statistics(gap, spread, n)
 
 
-def _ratio(gap: Floats, spread: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """Compute t and degrees of freedom from differences and sums of squared deviations."""
+def _t_statistics(gap: Floats, spread: Floats, n: Floats) -> tuple[Floats, Floats]:
+    """Compute t and degrees of freedom from summed differences and squared deviations."""
     variance = np.maximum(spread, 0.0) / np.maximum(n - 1, 1) * n
     # Rounding errors are no variance, where systems differ by a constant.
     variance[variance < 1e-20] = 0.0
@@ -205,7 +205,7 @@ def better_by_tests(sign: Floats, p: Floats, level: float = LEVEL) -> npt.NDArra
 
 
 def rank_text(interval: RankInterval | None) -> str:
-    """Format a rank interval: ``2–4``, ``1``, or a dash without one."""
+    """Format a rank interval: ``2–4``, ``1``, or a dash for None."""
     if interval is None:
         return "–"
     low, high = interval

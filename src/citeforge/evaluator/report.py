@@ -39,7 +39,7 @@ ENDINGS = {".html": "html", ".htm": "html", ".md": "md", ".json": "json", ".csv"
 
 
 def find_report_format(out: str | Path | None) -> str:
-    """Look up the format of a report by its file name's ending; ``md`` without a file.
+    """Look up the format of a report by its file name's ending; ``md`` if no file is named.
 
     Raises:
         UsageError: the name has no known ending.
@@ -57,7 +57,7 @@ def find_report_format(out: str | Path | None) -> str:
 
 
 def signatures(files: Sequence[ScoreFile]) -> list[str]:
-    """List the signatures of all scores, each once; corrected values after the raw ones."""
+    """List the signatures (settings) of all scores and corrected values, each once."""
     every = (
         signature
         for f in files
@@ -158,13 +158,13 @@ _NOTE = (
 )
 
 
-def _note(comparison: Comparison) -> str:
+def _explain_columns(comparison: Comparison) -> str:
     """Write the note that explains the columns of a comparison."""
     marked = any(d.by_query for d in comparison.differences)
     return " ".join([_NOTE, *[BY_QUERY_NOTE] * marked])
 
 
-def _foot(comparison: Comparison) -> list[str]:
+def _notes(comparison: Comparison) -> list[str]:
     """List the notes below a comparison: scope, cautions, and pairs that were not compared."""
     apart = [f"not compared: {line}" for line in comparison.left_out]
     return [*comparison.scope, *comparison.cautions, *apart]
@@ -175,27 +175,27 @@ def to_html(comparison: Comparison) -> str:
     tables = difference_tables(comparison.differences, has_bold=True)
     template = page_templates(_TEMPLATES).get_template("comparison.html.j2")
     return template.render(
-        tables=tables, note=_note(comparison), notes=_foot(comparison),
+        tables=tables, note=_explain_columns(comparison), notes=_notes(comparison),
         signatures=comparison.signatures,
     )  # fmt: skip
 
 
 def to_markdown(comparison: Comparison) -> str:
     """Render a comparison as Markdown, with a table per pair of systems."""
-    parts = [_note(comparison)]
+    parts = [_explain_columns(comparison)]
     for _, table in difference_tables(comparison.differences):
         parts += [f"## {table.title}" + "".join(f" ({n})" for n in table.notes), table.markdown()]
-    foot = [*(f"- {x}" for x in _foot(comparison)), *(f"- `{s}`" for s in comparison.signatures)]
+    foot = [*(f"- {x}" for x in _notes(comparison)), *(f"- `{s}`" for s in comparison.signatures)]
     return "\n\n".join([*parts, "\n".join(foot)]) + "\n"
 
 
 def to_latex(comparison: Comparison) -> str:
     """Render a comparison as tables for booktabs, one per pair of systems."""
-    lines = [comment(_note(comparison))]
+    lines = [comment(_explain_columns(comparison))]
     for _, table in difference_tables(comparison.differences):
         heading = comment(" ".join([table.title, *table.notes]))
         lines += [heading, *replace(table, notes=()).latex()]
-    foot = map(comment, [*_foot(comparison), *comparison.signatures])
+    foot = map(comment, [*_notes(comparison), *comparison.signatures])
     return "\n".join([*lines, *foot]) + "\n"
 
 
@@ -238,7 +238,7 @@ COMPARISONS: dict[str, Callable[[Comparison], str]] = {
 def compare_files(
     files: Sequence[ScoreFile], options: CompareOptions, out: Path | None
 ) -> Comparison:
-    """Compare systems, and write the comparison where a file is named.
+    """Compare the systems of score files; also write the comparison to a file if one is named.
 
     Args:
         files: score files.

@@ -26,7 +26,7 @@ REFERENCE = " (reference)"
 
 
 def named_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Copy score files with distinct names of systems, for the rows of a table.
+    """Copy score files with system names made distinct, for the rows of a table.
 
     ``k``, protocol and context set are added if they differ between the files; benchmark and
     submission only if some names would be equal without them. Controls are marked as references.
@@ -43,37 +43,37 @@ def named_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def marked_references(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Copy score files with ``(reference)`` added to the names of controls."""
+    """Copy score files with ``(reference)`` added to the names of control systems."""
     return [_with_system_name(file, file.system) for file in files]
 
 
 def _with_system_name(file: ScoreFile, name: str) -> ScoreFile:
-    """Copy a score file with another system name; a control's gets ``(reference)`` added."""
+    """Copy a score file with another system name; add ``(reference)`` if it is a control."""
     if file.is_control and not name.endswith(REFERENCE):
         name += REFERENCE
     return file if file.system == name else file.model_copy(update={"system": name})
 
 
 def references_last(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Sort the score files of controls behind the others."""
+    """Sort score files so that those of control systems (references) come last."""
     return sorted(files, key=lambda file: file.is_control)
 
 
 def count_systems(files: Sequence[ScoreFile]) -> tuple[int, int]:
-    """Count the systems and the references."""
+    """Count distinct systems in score files: (ordinary systems, control systems)."""
     systems = {f.system for f in files if not f.is_control}
     return len(systems), len({f.system for f in files} - systems)
 
 
 def systems_text(n_systems: int, n_references: int) -> str:
-    """Write the numbers of systems and references; without ``0 systems`` if all are references."""
+    """Write counts as ``3 systems and 2 references``; a count of 0 is omitted unless both are 0."""
     systems = [count_text(n_systems, "system")] if n_systems or not n_references else []
     references = [count_text(n_references, "reference")] if n_references else []
     return " and ".join(systems + references)
 
 
 def not_comparable(files: Sequence[ScoreFile]) -> list[str]:
-    """List systems whose signatures differ, with the parts that differ and the measures.
+    """List systems that cannot be compared, with the settings (signature parts) that differ.
 
     Systems that differ from one system in the same parts and measures are in one line.
     """
@@ -98,7 +98,7 @@ def not_comparable(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def compared_across(files: Sequence[ScoreFile], prefixes: Collection[str]) -> list[ScoreFile]:
-    """Copy score files with some signature parts removed, for ranks across these parts.
+    """Copy score files without the given signature parts, so that scores may differ in them.
 
     Args:
         files: score files.
@@ -134,7 +134,7 @@ def main_measure(files: Sequence[ScoreFile]) -> str:
 
 
 def of_cells(files: Sequence[ScoreFile]) -> bool:
-    """Whether score files are of an authorship benchmark, cell by cell."""
+    """Whether all score files are of authorship benchmarks, with scores by condition (cell)."""
     return bool(files) and all(f.design is not None for f in files)
 
 
@@ -162,7 +162,7 @@ _OF_ANY_CITATION = "CiteP"
 
 
 def is_trivial(file: ScoreFile, measure: str) -> bool:
-    """Whether any citation satisfies a measure on the context set of a score file."""
+    """Whether, on a file's context set, any citation of a shown passage satisfies a measure."""
     counts = file.counts
     return measure == _OF_ANY_CITATION and 0 < counts.n_queries == counts.n_all_relevant
 
@@ -212,7 +212,7 @@ def variance_lines(files: Sequence[ScoreFile]) -> list[str]:
     lines = []
     for file in files:
         parts = [
-            f"{m.name} {_listed(m.variance.shares)}"
+            f"{m.name} {_format_shares(m.variance.shares)}"
             for m in file.measures
             if m.variance is not None and m.variance.shares
         ]
@@ -223,13 +223,13 @@ def variance_lines(files: Sequence[ScoreFile]) -> list[str]:
     return lines + _judge_lines(files)
 
 
-def _listed(shares: Mapping[Source, float] | Mapping[str, float]) -> str:
+def _format_shares(shares: Mapping[Source, float] | Mapping[str, float]) -> str:
     """Format shares of uncertainty, each with its source."""
     return ", ".join(f"{source} {share:.0%}" for source, share in shares.items())
 
 
 def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """List mean, interval and shares of uncertainty for answers judged by several judges."""
+    """Write mean, interval and shares of uncertainty for answers scored by several judges."""
     answers: dict[tuple[str, ...], list[ScoreFile]] = {}
     for file in files:
         place = (file.benchmark_hash, file.context, file.protocol)
@@ -247,7 +247,7 @@ def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
             value, low, high, levels, components = over_judges(name, values)
             if shares := compute_shares(components, levels):
                 ends = f"[{scale * low:.2f}, {scale * high:.2f}]"
-                parts.append(f"{name} {scale * value:.2f} {ends} {_listed(shares)}")
+                parts.append(f"{name} {scale * value:.2f} {ends} {_format_shares(shares)}")
         if parts:
             lines.append(
                 f"uncertainty of {by_judge[0].system} over {len(by_judge)} judges (mean, interval, "

@@ -57,7 +57,7 @@ def prepare_scoring(
     benchmark: Benchmark, options: ScoreOptions, judge: JudgeSession | None = None,
     run: RunOptions | None = None,
 ) -> ScoringSetup:  # fmt: skip
-    """Prepare what all submissions share: measures, judge, LLM and segmenter.
+    """Prepare what scoring any submission needs: measures, judge, LLM and sentence segmenter.
 
     The segmenter is made only where a measure needs it.
 
@@ -117,7 +117,7 @@ def _make_tools(options: ScoreOptions, run: RunOptions) -> ScoringTools:
 
 
 def _with_segmenter(tools: ScoringTools) -> ScoringTools:
-    """Add the segmenter of the options or protocol; or the reason why it is not installed."""
+    """Copy tools with the segmenter of the options or protocol, or why it is not installed."""
     from citeforge.engines.text.segmenters import make_segmenter
 
     segmenter = tools.options.segmenter
@@ -131,7 +131,7 @@ def _with_segmenter(tools: ScoringTools) -> ScoringTools:
 
 
 def _with_kalma_splitter(tools: ScoringTools) -> ScoringTools:
-    """Set KaLMA's own sentence splitter, which its reference measures need; refuse any other."""
+    """Copy tools with KaLMA's sentence splitter; raise an error if the options name a segmenter."""
     if (segmenter := tools.options.segmenter) is not None:
         raise UsageError(
             f"--segmenter {segmenter}: KaLMA's reference measures split as KaLMA's code does; "
@@ -144,13 +144,13 @@ def _with_kalma_splitter(tools: ScoringTools) -> ScoringTools:
 
 
 def score_contexts(path: Path, setup: ScoringSetup, system: str | None = None) -> list[ScoreFile]:
-    """Score a submission, in every context set that it answers where the options name none.
+    """Score a submission on the context set in the options; if none, on each that it answers.
 
     Raises:
         InputError: as :func:`score`.
         UsageError: likewise.
     """
-    submission = _opened(path, setup, system)
+    submission = _open_submission(path, setup, system)
     kind = setup.benchmark.kind
     is_of_cells = kind.is_design and _reader_name(setup) == kind.readings[0]
     is_open = setup.tools.options.context is None and not is_of_cells
@@ -177,11 +177,11 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
             there are not, or that contradict each other.
         UsageError: the context set is not clear, or the measures do not fit the benchmark.
     """
-    return _score(_opened(path, setup, system), setup)
+    return _score(_open_submission(path, setup, system), setup)
 
 
-def _opened(path: Path, setup: ScoringSetup, system: str | None) -> Submission:
-    """Open a submission, and refuse measures that do not fit its benchmark."""
+def _open_submission(path: Path, setup: ScoringSetup, system: str | None) -> Submission:
+    """Open a submission; raise an error if a measure does not fit its benchmark."""
     options = setup.tools.options
     submission = Submission(
         path, setup.benchmark, options.file_format, system, options.only_asked,
@@ -192,7 +192,7 @@ def _opened(path: Path, setup: ScoringSetup, system: str | None) -> Submission:
 
 
 def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
-    """Refuse measures that look at something that the benchmark does not show."""
+    """Raise an error if a measure needs what the benchmark does not show, such as triples."""
     kind = benchmark.kind
     foreign = [m for m in measures if m.reads not in kind.readings]
     if not foreign:
@@ -209,7 +209,7 @@ def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
 
 
 def _reader_name(setup: ScoringSetup) -> str:
-    """Choose the way of reading (``passages``, ``cells``, ``triples``) that a measure needs."""
+    """Choose how answers are read (``passages``, ``cells``, ``triples``), as measures need it."""
     ways, wanted = setup.benchmark.kind.readings, {m.reads for m in setup.measures}
     return next((way for way in ways if way in wanted), ways[0])
 
@@ -269,7 +269,7 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
 def _slices(
     submission: Submission, scored: ScoredSubmission, signatures: Sequence[Signature]
 ) -> list[Slice]:
-    """Compute the scores of slices, by the query fields that ``--by`` names."""
+    """Score each slice: the queries that share a value of a field named in ``--by``."""
     fields, benchmark = scored.tools.options.by, submission.benchmark
     if not fields:
         return []
@@ -282,7 +282,7 @@ def _slices(
 def _signature(
     measure: Measure, sample: Sample, submission: Submission, scored: ScoredSubmission
 ) -> Signature:
-    """Make the signature of one measure from the choices that the measure depends on."""
+    """Make the signature of a measure's score from the settings that the score depends on."""
     tools, protocol = scored.tools, scored.tools.options.protocol
     segmenter = tools.segmenter.signature if tools.segmenter is not None else None
     judge = tools.judge.judge.signature if tools.judge is not None else None

@@ -30,7 +30,7 @@ LONGEST_VALUE = 100
 
 
 def query_labels(benchmark: Benchmark, context: str, fields: Sequence[str]) -> dict[str, list[str]]:
-    """Read the value of each field for each query, as text: field to values.
+    """Read every query's value of each field as text: field name to one value per query.
 
     Args:
         benchmark: the benchmark.
@@ -48,7 +48,7 @@ def query_labels(benchmark: Benchmark, context: str, fields: Sequence[str]) -> d
     labels = {}
     for name in dict.fromkeys(fields):
         if name in OF_CONTEXT:
-            labels[name] = _counts(benchmark, context, name)
+            labels[name] = _count_passages(benchmark, context, name)
         elif name in known:
             values = [row.get(name) if isinstance(row, dict) else None for row in extra]
             labels[name] = [_as_text(v) for v in values]
@@ -58,8 +58,8 @@ def query_labels(benchmark: Benchmark, context: str, fields: Sequence[str]) -> d
     return labels
 
 
-def _counts(benchmark: Benchmark, context: str, name: str) -> list[str]:
-    """Count the passages (or relevant ones) shown with each query, as text."""
+def _count_passages(benchmark: Benchmark, context: str, name: str) -> list[str]:
+    """Count the passages shown with each query (or only the relevant ones), as texts."""
     if benchmark.has_graphs or context not in benchmark.manifest.contexts:
         raise UsageError(
             f"--by {name}: the passages of context {context} are not the benchmark's",
@@ -79,7 +79,7 @@ def _as_text(value: Any) -> str:
 
 
 def _check_values(name: str, values: set[str]) -> None:
-    """Refuse a field with too many or too long values."""
+    """Raise an error if a field has too many values, or too long ones."""
     if len(values) > MOST_SLICES or max(map(len, values)) > LONGEST_VALUE:
         raise UsageError(
             f"--by {name}: has {len(values):,} values of up to {max(map(len, values)):,} "
@@ -92,7 +92,7 @@ def make_slices(
     samples: Sequence[tuple[Measure, Sample]], signatures: Sequence[Signature],
     labels: Mapping[str, Sequence[str]], clusters: npt.NDArray[np.int64] | None,
 ) -> list[Slice]:  # fmt: skip
-    """Score every slice; intervals of a measure hold at once for all slices (Šidák).
+    """Score every slice of queries; a measure's intervals hold at once for all slices (Šidák).
 
     Args:
         samples: measures with their values.
@@ -106,18 +106,18 @@ def make_slices(
         order = np.argsort(numbers, kind="stable")
         ends = np.cumsum(np.bincount(numbers, minlength=len(values)))
         parts = dict(zip(values.tolist(), np.split(order, ends[:-1]), strict=True))
-        places += [(name, value, parts[value]) for value in sorted(parts, key=_by_number)]
+        places += [(name, value, parts[value]) for value in sorted(parts, key=_sort_key)]
     level = sidak_level(LEVEL, sum(len(at) >= FEWEST_QUERIES for _, _, at in places))
     return [
         Slice(
             field=name, value=value, rows=at.tolist(),
-            measures=_entries(samples, signatures, at, clusters, level),
+            measures=_score_slice(samples, signatures, at, clusters, level),
         )
         for name, value, at in places
     ]  # fmt: skip
 
 
-def _by_number(value: str) -> tuple[bool, float, str]:
+def _sort_key(value: str) -> tuple[bool, float, str]:
     """Make a sort key of a field's value: numbers first, then texts, a missing value last."""
     try:
         return False, float(value), ""
@@ -125,11 +125,11 @@ def _by_number(value: str) -> tuple[bool, float, str]:
         return True, float(value == NO_VALUE), value
 
 
-def _entries(
+def _score_slice(
     samples: Sequence[tuple[Measure, Sample]], signatures: Sequence[Signature],
     at: npt.NDArray[np.int64], clusters: npt.NDArray[np.int64] | None, level: float,
 ) -> list[MeasureScore]:  # fmt: skip
-    """Score the queries of one slice; an empty list if they are too few."""
+    """Score all measures on the queries of one slice; empty if there are too few queries."""
     if len(at) < FEWEST_QUERIES:
         return []
     own = None if clusters is None else np.unique(clusters[at], return_inverse=True)[1]
@@ -145,7 +145,7 @@ def _entries(
 
 
 def slice_fields(files: Sequence[ScoreFile], fields: Sequence[str] = ()) -> list[str]:
-    """List the fields by which all files were scored.
+    """List the query fields (``--by``) by whose values all score files have slices.
 
     Args:
         files: score files.
@@ -168,7 +168,7 @@ def slice_fields(files: Sequence[ScoreFile], fields: Sequence[str] = ()) -> list
 
 
 def with_slices(files: Sequence[ScoreFile], fields: Sequence[str]) -> list[ScoreFile]:
-    """Copy score files with the slices of some fields only; unchanged if none is named.
+    """Copy score files, keeping only slices by the given fields; all slices if none is given.
 
     Raises:
         UsageError: a file was not scored by one of them.
@@ -181,7 +181,7 @@ def with_slices(files: Sequence[ScoreFile], fields: Sequence[str]) -> list[Score
 
 
 def make_slice_file(file: ScoreFile, name: str, value: str) -> ScoreFile | None:
-    """Make the score file of one slice; None if it does not exist or is too small."""
+    """Make the score file of one slice; None if the slice does not exist or is too small."""
     part = next((p for p in file.slices if (p.field, p.value) == (name, value)), None)
     if part is None or not part.measures:
         return None
@@ -214,7 +214,7 @@ def list_slices(files: Sequence[ScoreFile], name: str) -> list[tuple[str, int]]:
 def slice_pairs(
     pairs: Sequence[tuple[ScoreFile, ScoreFile]], by: Sequence[str]
 ) -> tuple[list[tuple[str, ScoreFile, ScoreFile]], list[str]]:
-    """List (slice, first, second) for every pair and slice; also notes on slices too small.
+    """List (slice, first, second score file) per pair and slice; also notes on slices too small.
 
     Raises:
         UsageError: a file was not scored by one of the fields.
@@ -248,14 +248,14 @@ def slice_tables(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> It
     for name in slice_fields(files):
         for measure in measures or [main_measure(files)]:
             rows = [
-                (value, f"{n:,}", *(_cell(file, name, value, measure) for file in files))
+                (value, f"{n:,}", *(_format_cell(file, name, value, measure) for file in files))
                 for value, n in list_slices(files, name)
             ]
             title = f"{marked_name(files, measure)} by {name}"
             yield Table([name, "queries", *(f.system for f in files)], rows, title=title)
 
 
-def _cell(file: ScoreFile, name: str, value: str, measure: str) -> str:
+def _format_cell(file: ScoreFile, name: str, value: str, measure: str) -> str:
     """Format the value of a slice with its interval; ``too few`` or a dash without one."""
     part = make_slice_file(file, name, value)
     if part is None:

@@ -96,7 +96,7 @@ def _names(results: Sequence[ScoreFile]) -> list[str]:
 
 
 def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list[str]]:
-    """Keep the columns of the leading measures; also list what is hidden.
+    """Keep a table's columns of the leading measures; also name what is left out.
 
     Only the first one keeps its interval, so that a row fits a terminal of 80 columns.
     """
@@ -116,7 +116,7 @@ def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list
 
 
 def _shown_counts(results: Sequence[ScoreFile], verbose: bool) -> dict[str, str]:
-    """Choose the counts that are shown: title to field."""
+    """Choose which counts of answers a table shows: column title to field of the counts."""
     return {
         name: field for name, field in _FIELDS.items()
         if name in (_COUNTS if verbose else _MAIN_COUNTS)
@@ -150,13 +150,13 @@ def scores_table(results: Sequence[ScoreFile], corner: str = "", has_sd: bool = 
     for r in results:
         scores = {m.name: m for m in r.measures}
         rows.append(
-            [r.system, *(_cell(scores.get(name), right, has_sd) for name, right in columns)]
+            [r.system, *(_score_cell(scores.get(name), right, has_sd) for name, right in columns)]
         )
     return Table(head, rows)
 
 
-def _cell(score: MeasureScore | None, is_corrected: bool, has_sd: bool) -> str:
-    """Format a value with its interval, and sd if wanted; a dash without a value."""
+def _score_cell(score: MeasureScore | None, is_corrected: bool, has_sd: bool) -> str:
+    """Format a score with interval and, if wanted, SD over runs; a dash if it has no value."""
     entry = score.corrected if score is not None and is_corrected else score
     if score is None or entry is None or entry.value is None:
         return "–"
@@ -192,7 +192,7 @@ def render_differences(differences: Iterable[Difference], width: int | None = No
 def difference_tables(
     differences: Iterable[Difference], has_bold: bool = False
 ) -> Iterator[tuple[Difference, Table]]:
-    """Yield a table per pair of systems, each after the first difference in it.
+    """Yield (first difference, table of all differences) per pair of systems and slice.
 
     Args:
         differences: differences, grouped by pair.
@@ -206,7 +206,7 @@ def difference_tables(
         corrected = any(d.corrected is not None for d in rows)
         cells = [
             [MarkedCell(c, has_bold and d.p_holm < LEVEL)
-             for c in (*_cells(d), *(_corrected_cells(d) if corrected else ()))]
+             for c in (*_difference_cells(d), *(_corrected_cells(d) if corrected else ()))]
             for d in rows
         ]  # fmt: skip
         head, notes = _DIFFERENCE + (_CORRECTED if corrected else ()), "; ".join(parts)
@@ -222,7 +222,7 @@ _CORRECTED = ("corrected", "95 % interval", "p", "Holm", "labels")
 
 
 def _corrected_cells(d: Difference) -> tuple[str, ...]:
-    """Format a difference corrected with labels as cells of a row; dashes without one."""
+    """Format a label-corrected difference as cells of a row; dashes if there is none."""
     corrected = d.corrected
     if corrected is None:
         return ("–",) * len(_CORRECTED)
@@ -231,7 +231,7 @@ def _corrected_cells(d: Difference) -> tuple[str, ...]:
     return f"{corrected.value:+z.2f}", interval, _p(corrected.p), holm, f"{corrected.n_labels:,}"
 
 
-def _cells(d: Difference) -> tuple[str, ...]:
+def _difference_cells(d: Difference) -> tuple[str, ...]:
     """Format a difference as cells of a row."""
     interval = "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]"
     detectable = f"{d.detectable:.2f}"
@@ -295,7 +295,7 @@ def _first_signatures(notes: Sequence[str]) -> list[str]:
 
 
 def signature_notes(results: Sequence[ScoreFile]) -> list[str]:
-    """List signatures, joined if only the measure differs, and the methods of intervals."""
+    """List score signatures (settings), joined if only measures differ; and interval methods."""
     signatures, intervals = list[str](), set[str]()
     for measure in (m for result in results for m in result.measures):
         signatures.append(measure.signature)

@@ -13,7 +13,7 @@ from citeforge.schemas.errors import InputError, UsageError
 def score_targets(
     out: Path | None, submissions: Sequence[Path], names: Sequence[str | None] = ()
 ) -> dict[Path, Path]:
-    """Map each submission to its score file; empty without ``out``.
+    """Choose the path of each submission's score file; empty without ``out``.
 
     Args:
         out: a file; or a folder, for several submissions or where the name has no ending.
@@ -49,7 +49,7 @@ def score_targets(
 
 
 def context_target(target: Path, context: str, submission: Path, name: str | None) -> Path:
-    """Get the score file of one context set of several: ``NAME.CONTEXT.scores.json``.
+    """Name the score file of one of several context sets: ``NAME.CONTEXT.scores.json``.
 
     Args:
         target: score file that the submission has when it is of one set.
@@ -67,7 +67,7 @@ def context_target(target: Path, context: str, submission: Path, name: str | Non
 
 
 def _require_own(target: Path, submission: Path, name: str | None) -> None:
-    """Refuse to write over what is not the score file of this submission.
+    """Raise an error if a path already has a file that is not this submission's score file.
 
     Raises:
         InputError: another submission's scores, or something else.

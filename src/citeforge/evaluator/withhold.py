@@ -13,7 +13,7 @@ FEWEST_QUERIES = 20
 
 
 def withhold_scores(file: ScoreFile) -> ScoreFile:
-    """Copy scores so that they reveal no hidden gold: rounded, without single queries.
+    """Copy scores so that they reveal no hidden gold: rounded, and without values per query.
 
     Values are rounded to whole points (to tenths from 1,000 queries on), which is far below their
     standard error, and ends of intervals outwards: a value is one of 101 and not one of 2^53.
@@ -33,7 +33,7 @@ def withhold_scores(file: ScoreFile) -> ScoreFile:
             "clusters": [],
             "slices": [],
             "answers": [],
-            "measures": [_rounded(m) for m in file.measures if m.n >= FEWEST_QUERIES],
+            "measures": [_round_score(m) for m in file.measures if m.n >= FEWEST_QUERIES],
             "not_computed": [
                 *file.not_computed,
                 *(NotComputed(name=m.name, reason=reason) for m in few),
@@ -43,7 +43,7 @@ def withhold_scores(file: ScoreFile) -> ScoreFile:
 
 
 def require_publishable(files: Iterable[ScoreFile]) -> None:
-    """Refuse score files with private values of hidden gold.
+    """Raise an error if a score file has values per query of a benchmark with hidden gold.
 
     Raises:
         InputError: a file has such values; names the submission.
@@ -59,7 +59,7 @@ def require_publishable(files: Iterable[ScoreFile]) -> None:
 
 
 def require_values(files: Iterable[ScoreFile], verb: str) -> None:
-    """Refuse score files whose values by query were removed, for a command that needs them.
+    """Raise an error if values per query, which a command needs, were removed from a file.
 
     Args:
         files: score files.
@@ -78,31 +78,31 @@ def require_values(files: Iterable[ScoreFile], verb: str) -> None:
             )
 
 
-def _rounded(entry: MeasureScore) -> MeasureScore:
-    """Copy an entry with rounded values, and without everything by query."""
+def _round_score(entry: MeasureScore) -> MeasureScore:
+    """Copy a measure's score with rounded values, and without its values per query."""
     kept: dict[str, object] = {
-        "value": _value(entry.value, entry),
+        "value": _round_value(entry.value, entry),
         "low": _round_down(entry.low),
         "high": _round_up(entry.high),
         "lower_bound": _round_down(entry.lower_bound),
         "upper_bound": _round_up(entry.upper_bound),
-        "corrected": _correction(entry),
+        "corrected": _round_corrected(entry),
         "per_query": [],
     }
     blanks = dict.fromkeys(("stderr", "sd_runs", "p_t", "p_holm", "influence", "variance"))
     return entry.model_copy(update=kept | blanks)
 
 
-def _correction(entry: MeasureScore) -> Corrected | None:
+def _round_corrected(entry: MeasureScore) -> Corrected | None:
     """Copy an entry's corrected value, rounded and without the labels of single answers."""
     old = entry.corrected
     return old and Corrected(
-        value=_value(old.value, entry), low=_round_down(old.low), high=_round_up(old.high),
+        value=_round_value(old.value, entry), low=_round_down(old.low), high=_round_up(old.high),
         stderr=None, method=old.method, n_labels=old.n_labels, signature=old.signature,
     )  # fmt: skip
 
 
-def _value(value: float | None, entry: MeasureScore) -> float | None:
+def _round_value(value: float | None, entry: MeasureScore) -> float | None:
     """Round a value to whole points; counts, and values of many queries, to tenths.
 
     The unit of a count (scale 1) is not a hundredth of a share.
@@ -112,10 +112,10 @@ def _value(value: float | None, entry: MeasureScore) -> float | None:
 
 
 def _round_down(value: float | None) -> float | None:
-    """Round down to a whole number; None stays."""
+    """Round down to a whole number; None remains None."""
     return None if value is None else float(math.floor(value))
 
 
 def _round_up(value: float | None) -> float | None:
-    """Round up to a whole number; None stays."""
+    """Round up to a whole number; None remains None."""
     return None if value is None else float(math.ceil(value))

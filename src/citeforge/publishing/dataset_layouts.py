@@ -128,7 +128,7 @@ def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
 
 
 def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """Write configs ``corpus``, ``queries``, ``default`` and ``top_ranked`` as MTEB has them.
+    """Write MTEB's data sets (configs) ``corpus``, ``queries``, ``default`` and ``top_ranked``.
 
     Judgements are in the split ``test``; the first context set becomes ``top_ranked``.
     """

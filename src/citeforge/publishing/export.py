@@ -77,7 +77,7 @@ def export(
 
 
 def write_export(target: Export, source: Path, out: Path, options: Part) -> DroppedFields:
-    """Write a benchmark or scores with an export; return what its layout cannot contain."""
+    """Write a benchmark or scores in an export's layout; return what the layout cannot hold."""
     with atomic_directory(out) as folder:
         if target.of != "scores":
             _require_fit(target, source)
@@ -85,7 +85,7 @@ def write_export(target: Export, source: Path, out: Path, options: Part) -> Drop
 
 
 def _require_fit(export: Export, folder: Path) -> None:
-    """Refuse a benchmark of a kind that the export cannot write."""
+    """Raise an error if an export cannot write this kind of benchmark."""
     kind = Package(folder).kind
     fit = ("benchmarks", kind.shows)
     if export.of not in fit:

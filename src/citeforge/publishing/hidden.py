@@ -52,7 +52,7 @@ class GoldLink(FrozenRecord):
 def split_package(
     folder: Path, public: Path, gold: Path, metadata: Collection[str] = ()
 ) -> tuple[Manifest, Manifest]:
-    """Write the public and the gold half of a package.
+    """Split a package into two folders: a public half without labels, and the gold half.
 
     The public half has what systems are shown, without labels; it is a package of its own, and
     depends on nothing but that and the secret. The gold half has everything else of the original,
@@ -99,7 +99,7 @@ def split_package(
 
 
 def _only_public_context(package: Package) -> str:
-    """Name the one context set of the public half; refuse packages that would reveal gold.
+    """Return the one context set to publish; raise an error if publishing would reveal gold.
 
     Raises:
         UsageError: the kind has no public half, the package was built without ``--hidden``, or
@@ -126,7 +126,7 @@ def _only_public_context(package: Package) -> str:
 
 
 def withheld_words(folder: Path) -> list[str]:
-    """Explain which context sets are not published with hidden labels; empty where all are."""
+    """Explain which context sets stay unpublished when labels are hidden; empty if none does."""
     package = Package(folder)
     names = [name for name in package.contexts if name in package.kind.withheld]
     if not names:
@@ -152,7 +152,7 @@ def _context_passage_ids(package: Package, context: str) -> pa.Array:
 def _public_rows(
     package: Package, config: str, split: str, fields: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the rows of a public table; of the metadata only ``fields`` stay."""
+    """Yield a table's rows for the public half, with only the given fields of the metadata."""
     for batch in iter_batches(package.shards(config, split), schema=package.kind.tables[config]):
         if "metadata" in batch.schema.names:
             at = batch.schema.names.index("metadata")
@@ -191,7 +191,7 @@ def _public_manifest(half: Package, context: str, metadata: Collection[str]) -> 
 
 
 def _size_range(contexts: pa.Table) -> str:
-    """Smallest and largest number of passages per context, such as ``5 to 20``."""
+    """Describe the smallest and largest number of passages per context, such as ``5 to 20``."""
     sizes = sorted(set(pc.list_value_length(contexts["docs"]).to_pylist()))
     return " to ".join(str(n) for n in dict.fromkeys([sizes[0], sizes[-1]])) if sizes else "0"
 
@@ -227,7 +227,7 @@ def _split_files(half: Manifest, whole: Manifest) -> tuple[list[str], list[str]]
 
 
 def matching_gold(half: Manifest, gold: Path) -> Manifest:
-    """Read the manifest of a gold half; refuse one that does not belong to the public half.
+    """Read a gold half's manifest; raise an error if it does not belong to the public half.
 
     Args:
         half: manifest of the public half.

@@ -50,13 +50,13 @@ class Publisher:
     """
 
     def __init__(self, endpoint: str | None = None, token: str | None = None) -> None:
-        """Make the client of the Hub."""
+        """Make a client for the Hugging Face Hub, with its endpoint and a token."""
         from huggingface_hub import HfApi
 
         self.api = HfApi(endpoint=endpoint, token=token)
 
     def plan(self, folder: Path, repo_id: str, branch: str = "main") -> PublishPlan:
-        """Compare a package with its repository on the Hub; changes nothing.
+        """Compare a package's files with its Hub repository: new, changed, removed, the same.
 
         Args:
             folder: a package that :func:`check_sound` let pass.
@@ -76,7 +76,7 @@ class Publisher:
         return PublishPlan(repo_id, remote is not None, list_changes(files, remote or {}))
 
     def dry_run(self, folder: Path, repo_id: str, branch: str = "main") -> PublishPlan:
-        """Compare a package with the Hub; without a connection, every file counts as new.
+        """List what publishing would change; without a connection, every file counts as new.
 
         Raises:
             InputError: hidden gold would be hidden no more.
@@ -127,7 +127,7 @@ class Publisher:
     def publish_folder(
         self, folder: Path, repo_id: str, branch: str, dry_run: bool
     ) -> Published | PublishPlan:
-        """Put a folder that is not a package into a private repository; a dry run compares them.
+        """Upload a folder that is no package to a private repository; a dry run lists changes.
 
         Raises:
             InputError: the token may not write, or the connection was lost; neither in a dry run.
@@ -161,7 +161,7 @@ class Publisher:
             self.api.create_branch(repo_id, branch=branch, repo_type="dataset", exist_ok=True)
 
     def get_account(self, repo_id: str) -> dict[str, Any]:
-        """Get the account of the token; refuse to go on without a token."""
+        """Get the Hub account of the token; raise an error if there is no token."""
         from huggingface_hub.errors import LocalTokenNotFoundError
 
         try:
@@ -175,7 +175,7 @@ class Publisher:
             ) from error
 
     def require_write_access(self, repo_id: str) -> None:
-        """Refuse a token that may not write to a repository.
+        """Raise an error if the token may not write to a repository.
 
         Raises:
             InputError: no token, a read-only one, or one for other owners.
@@ -231,7 +231,7 @@ class Publisher:
         title: str,
         about: str | None = None,
     ) -> str:
-        """Commit the changes of a plan; return the id of the commit, or of the last one if none."""
+        """Commit a plan's changes; return the commit's id, or the latest one if nothing changes."""
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         operations = [
@@ -262,7 +262,7 @@ class Publisher:
         return str(done.oid)
 
     def _read_back(self, files: Mapping[str, LocalFile], repo_id: str, tag: str) -> None:
-        """Download a published version, and refuse a file whose hash differs."""
+        """Download a published version; raise an error if a file's hash differs."""
         with tempfile.TemporaryDirectory() as work:
             copy = self.fetch(repo_id, tag, Path(work))
             for name, file in files.items():
@@ -280,7 +280,7 @@ class Publisher:
 
 
 def package_files(folder: Path, repo_id: str) -> dict[str, LocalFile]:
-    """List a package's files as a repository gets them: card and manifest are edited.
+    """List a package's files as they are published, with card and manifest edited.
 
     The card names the repository, and the manifest no folder of this machine.
     """
@@ -311,7 +311,7 @@ def _without_paths(value: Any) -> Any:
 
 
 def check_sound(folder: Path) -> Manifest:
-    """Read the manifest of a package that may be published, or refuse the package.
+    """Read a package's manifest; raise an error if the package may not be published.
 
     Raises:
         InputError: names the first problem of the package, or of its licence.
@@ -331,7 +331,7 @@ def check_sound(folder: Path) -> Manifest:
 
 
 def _require_open_labels(manifest: Manifest) -> None:
-    """Refuse to publish a whole package whose labels must stay hidden.
+    """Raise an error if a package that would be published whole has labels to hide.
 
     Raises:
         UsageError: it holds a secret, or is made of a package that does.
@@ -353,7 +353,7 @@ def _require_open_labels(manifest: Manifest) -> None:
 def _require_same_files(
     files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str, tag: str
 ) -> None:
-    """Refuse to publish a version again with other content."""
+    """Raise an error if a version is already published with other content."""
     if (name := next((n for n, f in files.items() if not f.equals(remote.get(n))), None)) is None:
         return
     raise InputError(
@@ -367,7 +367,7 @@ def _require_same_files(
 def _require_same_contexts(
     files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str
 ) -> None:
-    """Refuse hidden gold if the contexts differ from those already public, or gold is public.
+    """Raise an error if gold is already public, or contexts differ from those already public.
 
     Raises:
         InputError: contexts of two releases would reveal relevant passages; or the gold is public.

@@ -39,7 +39,7 @@ class LocalFile:
         return self.path.stat().st_size if self.content is None else len(self.content)
 
     def equals(self, other: RepoFile | None) -> bool:
-        """Whether a file of the Hub has the same content."""
+        """Whether a file on the Hub has the same content as this one."""
         if other is None or other.size != self.size:
             return False
         if other.lfs is not None:
@@ -77,7 +77,7 @@ class PublishPlan:
     changes: list[Change]
 
     def moving(self) -> list[Change]:
-        """Files that a commit would upload or delete."""
+        """List the changes for which a commit uploads or deletes a file."""
         return [c for c in self.changes if c.state != "same"]
 
 

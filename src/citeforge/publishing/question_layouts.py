@@ -16,7 +16,7 @@ from citeforge.schemas.kg import EMPTY, Graph, Triple, from_row
 
 
 def choose_context(base: Base, options: ContextOptions) -> tuple[str, DroppedFields]:
-    """Choose the context set to export (the named one, else the first); list what that drops."""
+    """Choose the context set to export (the named one, else the first); list the data dropped."""
     name = options.context or base.contexts[0]
     lost = other_contexts(base, name)
     if any(base.negatives.values()):
@@ -149,7 +149,7 @@ def write_items(
     path: Path,
     empty: Sequence[Mapping[str, Mapping[str, str]]] = (),
 ) -> int:
-    """Write questions with their graphs in KaLMA's published layout.
+    """Write questions and their graphs in KaLMA's layout; return how many values are lost.
 
     Args:
         questions: texts.

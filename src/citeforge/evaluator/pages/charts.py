@@ -68,7 +68,7 @@ def system_encodings(
 
     Args:
         names: systems that are drawn.
-        everybody: systems of the whole report, in one order for all its plots, so that a system
+        all_systems: systems of the whole report, in one order for all its plots, so that a system
             looks the same in each.
         legend: whether to draw a legend.
     """
@@ -88,12 +88,12 @@ def system_encodings(
 
 
 def overlap_size(n_above: int) -> int:
-    """Compute the size of a mark below ``n_above`` others, in square pixels, so that it is seen."""
+    """Compute a mark's size in square pixels, so that it shows beneath ``n_above`` others."""
     return 70 * (1 + 2 * n_above)
 
 
 def domain(lows: Sequence[float], highs: Sequence[float], most: float | None) -> list[float]:
-    """Choose the ends of an axis: all intervals with a margin, within 0 and ``most`` if it can."""
+    """Choose an axis's ends: all intervals with a margin, if possible within 0 and ``most``."""
     low, high = min(lows), max(highs)
     room = max(0.08 * (high - low), 3.0 if most else 0.04 * max(abs(low), abs(high), 1e-9))
     first = low - room if low < 0 else max(0.0, low - room)
@@ -113,5 +113,5 @@ def name_lines(names: Iterable[str], letters: int = 22) -> dict[str, list[str]]:
 
 
 def lookup(lines: dict[str, list[str]]) -> str:
-    """Write the Vega expression that maps a label to its lines."""
+    """Write a Vega expression that replaces an axis label by its wrapped lines."""
     return f"({json.dumps(lines)})[datum.label]"

@@ -37,14 +37,14 @@ _MOST_CALIBRATIONS = 2
 
 
 def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw precision against recall for the measure's pair, else for the first pair with values."""
+    """Draw precision against recall: for the measure's own pair, else the first with values."""
     pairs = sorted(PAIRS, key=lambda pair: measure not in pair)
     figures = (precision_recall(files, *pair) for pair in pairs)
     return next((f for f in figures if f is not None), None)
 
 
 def _main_and_shares(files: Sequence[ScoreFile], main: str) -> list[str]:
-    """List the main measure and the first other measures that are shares."""
+    """List the main measure, then the first few other measures that are shares (0–100)."""
     names = dict.fromkeys(m.name for f in files for m in f.measures)
     return [main, *[n for n in names if n != main and _is_share(n)][: _MOST_INTERVALS - 1]]
 
@@ -100,7 +100,7 @@ def find_plot(name: str) -> Plot:
 
 
 def plot(files: Sequence[ScoreFile], name: str, measure: str | None = None) -> Figure:
-    """Draw the plot of a name for score files.
+    """Draw the named plot from score files.
 
     Args:
         files: score files.
@@ -135,7 +135,7 @@ def page_figures(files: Sequence[ScoreFile]) -> Iterator[Figure]:
 
 
 def _mark_trivial(figure: Figure, files: Sequence[ScoreFile]) -> Figure:
-    """Mark, in a figure's texts, trivial measures, which any citation satisfies."""
+    """Mark in a figure's texts the measures that any citation satisfies (trivial ones)."""
     for name in {m.name for f in files for m in f.measures if is_trivial(f, m.name)}:
         if figure.mentions(name):
             note = f"{figure.note} {'; '.join(trivial_lines(files, [name]))}.".strip()

@@ -28,7 +28,7 @@ _REFUSALS = checked_detector("rules:" + ",".join(LANGUAGES))
 
 
 def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
-    """Make the page's section to explore answers, and its data; empty without measures.
+    """Make a report page's section to explore answers, and its data; empty without measures.
 
     Returns:
         The section of a page with the index, and chunks of data by name, to be inlined or written
@@ -43,7 +43,7 @@ def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
 
 
 def make_explorer(files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
-    """Make the explorer: (HTML of its section, texts of the files beside the page by name)."""
+    """Make the explorer of answers: (HTML of its section, files beside the page by name)."""
     html, pieces = explorer_part(files)
     beside = {f"answers/{name}.js": chunk_script(name, piece) for name, piece in pieces.items()}
     beside["explorer.css"] = read_assets("explorer.css")
@@ -52,7 +52,7 @@ def make_explorer(files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
 
 
 def chunk_script(name: str, piece: Any) -> str:
-    """Write a chunk of data as a script, which a page can load from a disk, too."""
+    """Write data as a JavaScript file, which a page opened from a disk can load, too."""
     text = json.dumps(piece, ensure_ascii=False, separators=(",", ":"))
     # Line ends of old JavaScript inside strings.
     text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
@@ -60,7 +60,7 @@ def chunk_script(name: str, piece: Any) -> str:
 
 
 def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
-    """Make the explorer's index and its chunks of data, over the queries of all systems.
+    """Make the answer explorer's index and data chunks, over the queries of all systems.
 
     Args:
         files: score files with distinct system names.
@@ -105,7 +105,7 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
 
 
 def _by_query(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) -> list[int | None]:
-    """List a measure's values by query, in hundredths of the displayed values."""
+    """List a measure's displayed value on each query, in hundredths; None where undefined."""
     of_file = dict(zip(file.query_ids, measure.per_query, strict=True))
     values = (of_file.get(q) for q in queries)
     return [None if v is None else round(100 * v * measure.scale) for v in values]
@@ -152,7 +152,7 @@ def _add_passages(
     details: dict[str, AnswerDetail], block: Sequence[str], pieces: dict[str, Any],
     chunks: dict[str, str],
 ) -> str:  # fmt: skip
-    """Add a chunk with a block's passages, which systems share; return the chunk's name."""
+    """Add a chunk of a block's passages unless another system added the same; return its name."""
     content = [
         [[p.id, p.title, p.text, p.label or ""] for p in details[q].passages]
         if q in details
@@ -191,21 +191,21 @@ def _relevant_positions(answer: AnswerDetail) -> set[int]:
 
 
 def _precision(answer: AnswerDetail) -> Calculation | None:
-    """Calculate citation precision in words; None without citations."""
+    """Explain an answer's citation precision, with its value; None without citations."""
     cited = answer.all_cited
     hits, n = len(cited & _relevant_positions(answer)), len(cited) + answer.n_not_shown
     return (f"{hits} relevant of {n} cited = {hits}/{n}", hits / n) if n else None
 
 
 def _recall(answer: AnswerDetail) -> Calculation | None:
-    """Calculate citation recall in words; None without relevant passages."""
+    """Explain an answer's citation recall, with its value; None without relevant passages."""
     relevant = _relevant_positions(answer)
     hits, n = len(answer.all_cited & relevant), len(relevant)
     return (f"{hits} cited of {n} relevant = {hits}/{n}", hits / n) if n else None
 
 
 def _f1(answer: AnswerDetail) -> Calculation | None:
-    """Calculate F1 of citations in words; None where precision or recall is undefined."""
+    """Explain F1 of an answer's citations; None where precision or recall is undefined."""
     p, r = _precision(answer), _recall(answer)
     if p is None or r is None:
         return None
@@ -216,7 +216,7 @@ def _f1(answer: AnswerDetail) -> Calculation | None:
 
 
 def _supported_share(answer: AnswerDetail) -> Calculation | None:
-    """Calculate the share of supported statements in words; None without verdicts."""
+    """Explain an answer's share of supported statements, with its value; None without verdicts."""
     n = len(answer.statements)
     if not n or any(s.supported is None for s in answer.statements):
         return None

@@ -99,7 +99,7 @@ class Figure:
         return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
     def content(self, form: str) -> bytes:
-        """Write the drawing as ``svg``, ``png`` (at double size) or ``pdf``; or the data as CSV.
+        """Return the drawing as ``svg``, ``png`` (at double size) or ``pdf``; or the data as CSV.
 
         The bytes are equal in every run.
         """
@@ -171,7 +171,7 @@ def altair() -> Any:
 
 
 def values(rows: Rows) -> Any:
-    """Make Altair data from rows."""
+    """Wrap rows (dictionaries) as the data of an Altair chart."""
     return altair().Data(values=list(rows))
 
 

@@ -47,24 +47,24 @@ class Forest:
     across: dict[str, Any]
 
     def place(self, mark: Any, field: str = "value") -> Any:
-        """Place a mark in each row at the value of a field."""
+        """Draw a mark in each row of the plot, where x is the row's value of a field."""
         return mark.encode(y=self.y, x=altair().X(f"{field}:Q", **self.across))
 
     def stretch(self, mark: Any, low: str = "low", high: str = "high") -> Any:
-        """Stretch a mark in each row from the value of one field to that of another."""
+        """Draw a mark in each row of the plot, from the value of one field to that of another."""
         return self.place(mark, low).encode(x2=altair().X2(high))
 
     def whiskers(self) -> Any:
-        """Make the layer of the rows' intervals, drawn as lines."""
+        """Make the layer that draws each row's interval as a line."""
         return self.stretch(self.base.mark_rule(color=palette.colour(0), strokeWidth=2))
 
     def dots(self) -> Any:
-        """Make the layer of the rows' values, drawn as dots."""
+        """Make the layer that draws each row's value as a dot."""
         ink = palette.colour(0)
         return self.place(self.base.mark_point(color=ink, fill=ink, size=50, opacity=1))
 
     def stack(self, *layers: Any) -> Any:
-        """Combine layers to the plot, with its width and height."""
+        """Lay chart layers over each other, and set the plot's width and height."""
         chart = altair().layer(*layers)
         return chart.properties(width=NARROW_WIDTH, height=altair().Step(self.step))
 
@@ -73,7 +73,7 @@ def forest(
     rows: Rows, field: str, title: str, most: float | None,
     also: Sequence[float] = (),
 ) -> Forest:  # fmt: skip
-    """Lay out a forest plot, with enough room for the names in any font.
+    """Make the base of a forest plot (a row per name), with room for the names in any font.
 
     Args:
         rows: rows with ``value``, ``low``, ``high`` and a name.
@@ -172,7 +172,7 @@ def _ranks_heading() -> Any:
 
 
 def _title_of_intervals(measure: str, every_row: Rows, comparable: Sequence[bool]) -> str:
-    """Write the title: which system is first, and how certain that is."""
+    """Write a plot's title: which system is first by a measure, and how certain that is."""
     rows = [r for r in every_row if not r["reference"]] or every_row
     best = rows[0]
     value = f"{best['value']:.1f}"
@@ -238,7 +238,7 @@ def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def _bias_rows(file: ScoreFile, letter: str) -> Iterator[dict[str, Any]]:
-    """Make a row per label set and pair of origins: its CAB and that of the placebo."""
+    """Yield a row per label set and pair of author groups: bias (CAB), and that of the placebo."""
     if file.design is None:
         return
     for vanilla in (c for c in file.design.cells if c.labels is None):
@@ -260,7 +260,7 @@ def _bias_rows(file: ScoreFile, letter: str) -> Iterator[dict[str, Any]]:
 
 
 def _title_of_bias(rows: Rows, word: str) -> str:
-    """Write the title: which bias is strongest, and how many differ from 0."""
+    """Write a plot's title: which authorship bias is strongest, and how many differ from 0."""
     most = max(rows, key=lambda r: abs(r["value"]))
     n = sum(bool(r["differs"]) for r in rows)
     return (
@@ -270,7 +270,7 @@ def _title_of_bias(rows: Rows, word: str) -> str:
 
 
 def _chart_of_bias(rows: Rows, word: str) -> Any:
-    """Draw the chart of biases with intervals, over the intervals of the placebo."""
+    """Draw authorship biases with their intervals, over the intervals of the placebo labels."""
     alt = altair()
     keys = ("placebo_low", "placebo_high")
     ends = [r[k] for r in rows for k in keys if r[k] is not None]

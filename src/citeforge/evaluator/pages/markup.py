@@ -20,7 +20,7 @@ def render_markup(template: str, **values: Any) -> str:
 
 
 def read_assets(*names: str) -> str:
-    """Read style sheets or scripts, and join them."""
+    """Read style sheets or scripts by file name, and join their texts."""
     return "\n".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in names)
 
 

@@ -102,7 +102,7 @@ def _foreign_files(folder: Path) -> list[str]:
 
 
 def _script_data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, Any]:
-    """Collect the data of the page's script; ``alike`` are the files as ranks compare them."""
+    """Collect the data that a report page's script shows; ranks are computed from ``alike``."""
     left_out: Any = {"answers": True, "query_ids": True, "design": True, "slices": True,
                 "measures": {"__all__": {"per_query", "variance"}}}  # fmt: skip
     systems = [file.model_dump(mode="json", exclude=left_out) for file in files]

@@ -50,7 +50,7 @@ class TableCell:
 
     @property
     def text(self) -> str:
-        """The value as displayed; a dash without one."""
+        """Value with two decimals; a dash if there is none."""
         return "–" if self.score.value is None else f"{self.score.value:.2f}"
 
     @property
@@ -98,7 +98,7 @@ class PaperTable:
 
 
 def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable:
-    """Make a table of systems by measure, or by measure and context set.
+    """Make a paper's table: a row per system, a column per measure (or measure and context set).
 
     Without ``per_context``, each context set of a system has its own row, which names the set.
 
@@ -142,7 +142,7 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
 
 
 def _name_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Return score files with names of systems that tell them apart, but for their context sets.
+    """Copy score files with system names that tell them apart, except by context set.
 
     Files of one system on several context sets keep one name, and share a row of the table.
     """
@@ -319,7 +319,7 @@ NEEDS_A_TABLE = (
 
 
 def paper_report(files: Sequence[ScoreFile], form: str, options: TableOptions) -> bytes:
-    """Make a table of score files for a paper, and write it in a format.
+    """Write score files as a table for a paper, in the given format.
 
     Raises:
         InputError: as :func:`paper_table`.

@@ -285,7 +285,7 @@ def by_property(prop: AnswerProperty, files: Sequence[ScoreFile], measure: str) 
 
 
 def _group_means(file: ScoreFile, measure: str, prop: AnswerProperty) -> list[dict[str, Any]]:
-    """Average a measure over the answers with each value of a property, with intervals."""
+    """Average a measure over answers grouped by a property: a row per group, with an interval."""
     score = entry(file, measure)
     assert score is not None
     by_query = dict(zip(file.query_ids, score.per_query, strict=True))
@@ -311,7 +311,7 @@ def _group_means(file: ScoreFile, measure: str, prop: AnswerProperty) -> list[di
 
 
 def _title(rows: Sequence[dict[str, Any]], names: Sequence[str], measure: str, words: str) -> str:
-    """Write the title: the first system's means in its first and last group."""
+    """Write a plot's title: the first system's mean values in its first and last group."""
     mine = [r for r in rows if r["system"] == names[0]]
     first, end = mine[0], mine[-1]
     text = f"{measure} of {names[0]} is {first['value']:.1f} {words.format(first['at'])}"

@@ -24,7 +24,7 @@ _FOR_AN_AUDIT = "--benchmark is for pages and Markdown"
 def make_report(
     files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions
 ) -> tuple[bytes, int]:
-    """Render a report, and write it where a file is named.
+    """Render score files as a report; also write it to a file if one is named.
 
     Args:
         files: score files.
@@ -66,7 +66,7 @@ def make_report(
 def _render_table(
     files: Sequence[ScoreFile], form: str, options: ReportOptions, audit: Audit | None
 ) -> bytes:
-    """Render score files as a table, with marks if the options ask for any."""
+    """Render score files as a table, with bold or significance marks if options ask for them."""
     if options.title is not None:
         raise UsageError(
             "--title: a table has none; leave it out, or write --out PAGE.html",

@@ -78,7 +78,7 @@ class SystemPair:
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether some definitions put the first system ahead, and some the second."""
+        """Whether some definitions rank the first system higher, and others the second."""
         return bool(self.ahead and self.behind)
 
 
@@ -110,7 +110,7 @@ class Robustness:
         return sum(pair.is_contradicted for pair in self.pairs)
 
     def mean_tau(self, number: int) -> float:
-        """Average the tau of a definition with all others; NaN if no tau is defined."""
+        """Average Kendall's tau of one definition with all others; NaN if none is defined."""
         others = [t for i, t in enumerate(self.tau[number]) if i != number and not math.isnan(t)]
         return sum(others) / len(others) if others else math.nan
 
@@ -144,9 +144,9 @@ def compare_definitions(files: Sequence[ScoreFile], measures: Sequence[str] = ()
     for signature, of_systems in scores.items():
         missing = [s for s in systems if s not in of_systems or of_systems[s][1].value is None]
         if missing:
-            left_out.append(f"{_parse(signature).name}: no value of {', '.join(missing)}")
+            left_out.append(f"{_to_definition(signature).name}: no value of {', '.join(missing)}")
         elif len({tuple(file.query_ids) for file, _ in of_systems.values()}) > 1:
-            left_out.append(f"{_parse(signature).name}: scored on other queries")
+            left_out.append(f"{_to_definition(signature).name}: scored on other queries")
         else:
             common.append(_rank_systems(signature, [of_systems[s] for s in systems]))
     if len(common) < 2:
@@ -220,7 +220,7 @@ def _add_score(
     entries: dict[str, tuple[ScoreFile, MeasureScore]],
     system: str, file: ScoreFile, entry: MeasureScore,
 ) -> None:  # fmt: skip
-    """Add a system's score to those of one signature; refuse two different values.
+    """Add a system's score under one signature; raise an error if another value is there.
 
     Score files by several judges repeat the scores that need no judge.
     """
@@ -234,8 +234,8 @@ def _add_score(
     entries[system] = (file, entry)
 
 
-def _parse(signature: str) -> Definition:
-    """Read the settings that a signature states; values and ranks of systems are added later."""
+def _to_definition(signature: str) -> Definition:
+    """Parse a score's signature (its settings) as a definition, without values and ranks."""
     parts = parse_signature(signature)
     measure = find_measure(parts["measure"])
     quality = None if measure is None else measure.citation_quality
@@ -261,7 +261,7 @@ def _rank_systems(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScor
     )
     pairs = list(combinations(range(len(values)), 2))
     return replace(
-        _parse(signature),
+        _to_definition(signature),
         values=tuple(values),
         ranks=tuple(float(r) for r in rankdata([-towards * v for v in values])),
         signs=tuple(int(np.sign(towards * (values[a] - values[b]))) for a, b in pairs),
@@ -270,7 +270,7 @@ def _rank_systems(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScor
 
 
 def _make_names_unique(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
-    """Give definitions of equal names the parts of their signatures that differ."""
+    """Add to definitions with equal names the parts of their signatures that differ."""
     groups: dict[str, list[Definition]] = defaultdict(list)
     for one in definitions:
         groups[one.name].append(one)
@@ -285,7 +285,7 @@ def _make_names_unique(definitions: Sequence[Definition]) -> tuple[Definition, .
 
 
 def _kendall_tau(a: Definition, b: Definition) -> float:
-    """Compute Kendall's tau-b of two definitions' orders; NaN if one has all systems level."""
+    """Compute Kendall's tau-b of two definitions' orders; NaN if one has all systems tied."""
     if not any(a.signs) or not any(b.signs):
         return math.nan
     from scipy.stats import kendalltau
@@ -312,7 +312,7 @@ def _compare_pairs(
 
 
 def headline(result: Robustness) -> str:
-    """Summarise the result in one sentence, without its full stop."""
+    """Say in a sentence, without full stop, how many pairs of systems change their order."""
     n = len(result.pairs)
     pairs = f"{n} pairs of systems change" if n > 1 else "1 pair of systems changes"
     return (

@@ -161,7 +161,7 @@ def _title_of_best(files: Sequence[ScoreFile], measure: str, first: dict[str, An
 
 
 def _axis_fields(axis: str, score: MeasureScore) -> dict[str, Any]:
-    """Make the fields of an axis from a score: value and ends of the interval."""
+    """Make a score's fields for an axis, such as ``x``, ``x_low`` and ``x_high``."""
     return dict(zip((axis, f"{axis}_low", f"{axis}_high"), with_ends(score), strict=True))
 
 
@@ -232,7 +232,7 @@ def _label_all(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[Box
 def place_labels(
     dots: Sequence[tuple[float, float]], texts: Sequence[str], frame: tuple[float, float]
 ) -> list[Box] | None:
-    """Place a label beside each dot; None if they do not all have room.
+    """Place a label beside each dot; None if the labels do not all have room.
 
     Every box is inside the frame, overlaps no other and no dot, and is nearest to its own dot.
     Dots at the same point have no such places.
@@ -253,7 +253,7 @@ def place_labels(
         placed: dict[int, Box] = {}
         for i in order:
             box = next(
-                (b for b in _places(*dots[i], texts[i]) if _fits(b, i, dots, placed, frame)),
+                (b for b in _label_boxes(*dots[i], texts[i]) if _fits(b, i, dots, placed, frame)),
                 None,
             )
             if box is None:
@@ -264,8 +264,8 @@ def place_labels(
     return None
 
 
-def _places(x: float, y: float, text: str) -> Iterator[Box]:
-    """Yield places for the label of a dot, best first: above right, then below right, and so on."""
+def _label_boxes(x: float, y: float, text: str) -> Iterator[Box]:
+    """Yield boxes for a dot's label, best first: above right, then below right, and so on."""
     width, height = estimate_width(text), FONT_SIZE + 3.0
     for gap in (_RADIUS, 2 * _RADIUS, 3 * _RADIUS, 4 * _RADIUS):
         for across, down in ((1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0)):

@@ -38,7 +38,7 @@ Rows = dict[tuple[str, str], Decided]
 def decide_suspects(
     base: Base, texts: dict[str, str], flaws: Iterable[Flaw], cheap: str, strong: JudgeSession
 ) -> Rows:
-    """Let the strong judge decide about suspect negatives; return decisions by (query, passage).
+    """Let a strong judge decide which suspects are relevant; return decisions by (query, passage).
 
     A suspect is relevant if its passage entails a gold answer of the query; for a query without
     gold answers, if the passage entails that it answers the question.
@@ -152,7 +152,7 @@ def sum_up_decisions(
 def _apply_labels(
     rows: Rows, stratum_of: Mapping[tuple[str, str], StratumName], path: Path
 ) -> dict[str, tuple[int, int]]:
-    """Overwrite decisions by people's labels; count (labelled, relevant) per stratum."""
+    """Replace judges' decisions by people's labels; count (labelled, relevant) per stratum."""
     tally: dict[str, tuple[int, int]] = {}
     for line, row in _read_labels(path):
         pair = (row.query_id, row.passage)
@@ -180,7 +180,7 @@ def _apply_labels(
 
 
 def _shares(strata: "dict[str, Stratum]", by: str) -> tuple[EstimatedShare, EstimatedShare | None]:
-    """Estimate the share of negatives that are relevant: of all, and of those that stay.
+    """Estimate the share of relevant negatives: among all, and among those that stay.
 
     These negatives stay: those of the strata not called relevant, without the ones that people
     found relevant, and the ones of the stratum called relevant that people cleared.
@@ -226,7 +226,7 @@ class Stratum:
         return self.hits / self.labelled if self.labelled else 0.5
 
     def interval(self) -> tuple[float, float]:
-        """95 % interval of the share (Wilson 1927); [0, 1] without labels, exact with all."""
+        """95 % interval of the share (Wilson 1927); [0, 1] without labels, exact if complete."""
         if self.labelled == 0:
             return 0.0, 1.0
         if self.labelled == self.size:

@@ -6,7 +6,7 @@ from citeforge.cli.command import Command
 
 
 def _load() -> click.Command:
-    """Import the command, only when it is used."""
+    """Import the command ``audit``, only when it is used."""
     from citeforge.plugins.audit.commands import audit
 
     return audit

@@ -101,7 +101,7 @@ def judge_negatives(
     hypotheses: dict[str, list[str]],
     judge: JudgeSession,
 ) -> dict[tuple[str, str], list[tuple[str, Verdict]]]:
-    """Judge which hypotheses of its query each negative entails: lists of (hypothesis, verdict).
+    """Judge which of its query's hypotheses each negative passage entails: (hypothesis, verdict).
 
     Hypotheses on which the judge failed are left out.
 

@@ -47,7 +47,7 @@ class AuditOptions(Judging):
 
     @model_validator(mode="after")
     def _require_known_flaws(self) -> Self:
-        """Refuse --strict and --accept without --known-flaws."""
+        """Raise an error if --strict or --accept is given without --known-flaws."""
         if (self.strict or self.accept) and self.known_flaws is None:
             raise ValueError("--strict and --accept need --known-flaws FILE")
         return self

@@ -151,7 +151,7 @@ def find_flaws(
 
 
 def _first_stage(judge: JudgeSession | None, options: AuditOptions) -> str:
-    """Name the origins of suspects: rules, and the judge and cross-encoder if there are any."""
+    """Name what found the suspects: rules, and the judge and cross-encoder where used."""
     names = ["rules"]
     if judge is not None:
         names.append(judge.judge.signature)
@@ -161,7 +161,7 @@ def _first_stage(judge: JudgeSession | None, options: AuditOptions) -> str:
 
 
 def _list_checks(base: Base, options: AuditOptions) -> dict[str, str]:
-    """List checks of passages and gold answers: name to how it is made, or why it is not."""
+    """List checks of passages and gold answers: name to method, or to why it is skipped."""
     beside = "relevant against negative passages"
     has_answers = any(base.answers.values())
     checks = {

@@ -99,7 +99,7 @@ def classify_citations(
     possible: list[list[set[int]]] = [[set() for _ in s.cited] for s in statements]
     unsettled = dict.fromkeys((i, n) for i, s in enumerate(statements) for n in range(len(s.cited)))
 
-    def settle(number: int, holds: Callable[[CitedStatement, int], bool | None]) -> None:
+    def add_class(number: int, holds: Callable[[CitedStatement, int], bool | None]) -> None:
         """Add an error class to each undecided citation that it may have; ``holds`` says whether.
 
         Args:
@@ -113,20 +113,20 @@ def classify_citations(
             if answer:
                 del unsettled[i, n]
 
-    def settle_by(number: int, premises: Callable[[CitedStatement, int], Sequence[str]]) -> None:
+    def add_entailed(number: int, premises: Callable[[CitedStatement, int], Sequence[str]]) -> None:
         """Add class ``number`` to open citations with a premise that entails the statement."""
         judge.ask(Pair(t, statements[i].text) for i, n in unsettled
                   for t in premises(statements[i], n))  # fmt: skip
-        settle(number, lambda s, n: _any_entails(judge, premises(s, n), s.text))
+        add_class(number, lambda s, n: _any_entails(judge, premises(s, n), s.text))
 
-    settle_by(RIGHT, lambda s, n: (s.cited[n], s.together))
-    settle_by(SHOWN, lambda s, n: s.others[n])
+    add_entailed(RIGHT, lambda s, n: (s.cited[n], s.together))
+    add_entailed(SHOWN, lambda s, n: s.others[n])
     most_shown = max((len(statements[i].others[n]) + 1 for i, n in unsettled), default=0)
     texts = list(dict.fromkeys(statements[i].text for i, _ in unsettled))
     near = search(texts, CANDIDATES + most_shown) if texts else {}
-    settle_by(CORPUS, lambda s, _: _unseen_passages(s, near))
-    settle(CONTRADICTED, lambda s, n: _contradicts(judge, s.cited[n], s.text))
-    settle(NOTHING, lambda s, n: True)
+    add_entailed(CORPUS, lambda s, _: _unseen_passages(s, near))
+    add_class(CONTRADICTED, lambda s, n: _contradicts(judge, s.cited[n], s.text))
+    add_class(NOTHING, lambda s, n: True)
     return [
         [*map(frozenset, classes), *[frozenset({ABSENT})] * s.wrong]
         for s, classes in zip(statements, possible, strict=True)
@@ -265,7 +265,7 @@ def _open_corpus(
 
 
 def _options(tools: ScoringTools, protocol: str) -> str:
-    """Write the options of these measures for signatures: number of candidates, and embedder."""
+    """Write the measures' options for score signatures: number of candidates, and embedder."""
     return f"candidates:{CANDIDATES},{tools.options.embedder}"
 
 

@@ -125,7 +125,7 @@ def build_bundle(recipe: design.BundleRecipe, run: RunOptions) -> Manifest:
 
 
 def _sample_queries(arranger: Arranger, arranged: dict[str, Cells | None]) -> dict[str, Cells]:
-    """Keep the queries whose cells could be filled, or a sample of them.
+    """Keep the queries that have passages for every cell, or a sample of them.
 
     Raises:
         InputError: there is none.
@@ -170,7 +170,7 @@ def _write_tables(
 
 
 def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
-    """Make a query's cells with all relevant passages, with half of them, and with none."""
+    """Arrange a query's passages in three cells: all, half or none of the relevant ones shown."""
     k = arranger.recipe.k
     if not ((relevant := arranger.shuffle_relevant(query)) and (others := arranger.others(query))):
         return None
@@ -191,7 +191,7 @@ def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
 
 
 def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
-    """Make a query's cells with one relevant passage, without it, and with a decoy added."""
+    """Arrange a query's cells: with a relevant passage, with another in its place, with a decoy."""
     k = arranger.recipe.k
     if not ((relevant := arranger.shuffle_relevant(query)) and (others := arranger.others(query))):
         return None
@@ -208,7 +208,7 @@ def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
 
 
 def _arrange_position(arranger: Arranger, query: str) -> Cells | None:
-    """Rotate a query's passages, so that each is once at every place; None with too few."""
+    """Rotate a query's passages so that each is once at every position; None if too few."""
     k = arranger.recipe.k
     if not (relevant := arranger.shuffle_relevant(query)):
         return None
@@ -230,7 +230,7 @@ _ARRANGEMENTS: dict[str, Callable[[Arranger, str], Cells | None]] = {
 
 
 def _replace_passages(slots: Docs, gone: Docs, spare: Docs) -> Docs:
-    """Replace the passages ``gone`` by spare ones, in their places."""
+    """Replace the passages ``gone`` in a context by spare ones, at the same positions."""
     fillers: Iterator[dict[str, str]] = iter(spare)
     return [next(fillers) if doc in gone else doc for doc in slots]
 

@@ -18,7 +18,7 @@ FAITHFULNESS = ORIGINAL, REMOVED, DECOY = ("original", "removed", "decoy")
 
 
 def rotation_name(shift: int) -> str:
-    """Return the name of the cell whose passages are rotated by ``shift`` places."""
+    """Return the name of the cell whose passages are rotated by ``shift`` positions."""
     return f"rotation_{shift}"
 
 
@@ -68,8 +68,8 @@ class PositionRecipe(BundleRecipe):
     kind: ClassVar[str] = "position"
 
 
-def only_difference(before: Sequence[str], after: Sequence[str]) -> int:
-    """Find the first place at which two cells of a query show different passages."""
+def first_difference(before: Sequence[str], after: Sequence[str]) -> int:
+    """Return the first position at which two cells of a query show different passages."""
     return next(i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b)
 
 

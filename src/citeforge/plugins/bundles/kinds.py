@@ -43,7 +43,7 @@ class BundleKind(RageKind):
         return build_bundle(recipe, run)
 
     def reading(self, reads: str) -> Read:
-        """Return the reader of submissions: all cells for ``bundle``, else one context set."""
+        """Return the reader of submissions: for ``bundle`` of all cells, else of one set."""
         from citeforge.evaluator.measures.passages import read_passages
         from citeforge.plugins.bundles.reading import read_bundle
 

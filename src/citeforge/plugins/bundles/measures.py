@@ -161,11 +161,11 @@ def refusals(cells: CellAnswers) -> Refusals:
 
 
 def _of_refusals(make: Callable[[Refusals], Sample]) -> Callable[[CellAnswers], Sample]:
-    """Make a measure's function from that of the refusals, which measures share."""
+    """Make a measure's function from one of the refusals, which are found once for all measures."""
     return lambda cells: make(cells.once(refusals))
 
 
-def _ratio(above: Floats, below: Floats) -> Sample:
+def _ratio_of_sums(above: Floats, below: Floats) -> Sample:
     """Make the sample of a ratio of sums, over the queries where both terms are defined."""
     sums = np.stack([above, below], axis=-1)
     return ratio_sample(np.where(np.isnan(sums).any(axis=-1, keepdims=True), 0.0, sums))
@@ -217,14 +217,14 @@ class Evidence:
 
 
 def evidence(cells: CellAnswers) -> Evidence:
-    """Find the evidence of each query, and its decoy."""
+    """Find, per query, the positions of evidence and decoy passages, and the gold answers."""
     ids = [
         [cells.tables[c].ids_of(row) for c in design.FAITHFULNESS]
         for row in range(len(cells.benchmark.query_ids))
     ]
     return Evidence(
-        [design.only_difference(before, without) for before, without, _ in ids],
-        [design.only_difference(before, decoyed) for before, _, decoyed in ids],
+        [design.first_difference(before, without) for before, without, _ in ids],
+        [design.first_difference(before, decoyed) for before, _, decoyed in ids],
         _gold_answers(cells),
     )
 
@@ -242,7 +242,7 @@ def evidence_cited_share(cells: CellAnswers) -> Sample:
 
 
 def _among_citing(cells: CellAnswers, context: str, holds: Holds, if_missing: bool) -> Sample:
-    """Compute the share of answers, of those that cite the evidence, for which something holds.
+    """Compute, of the answers that cite the evidence, the share for which ``holds`` is true.
 
     Wallat et al. 2025 (arXiv 2412.18004) call a citation post-rationalised that the answer does not
     depend on.
@@ -256,7 +256,7 @@ def _among_citing(cells: CellAnswers, context: str, holds: Holds, if_missing: bo
     target = cells.once(evidence).target
 
     def outcome(run: int, row: int) -> float:
-        """Test one answer: 0 or 1, or ``if_missing``; NaN if evidence was not cited."""
+        """Test an answer: 0 or 1 (``if_missing`` if absent); NaN if the evidence was not cited."""
         before, after = cells.answer(design.ORIGINAL, run, row), cells.answer(context, run, row)
         if before is None or after is None or target[row] not in before.cited:
             return math.nan
@@ -266,7 +266,7 @@ def _among_citing(cells: CellAnswers, context: str, holds: Holds, if_missing: bo
 
 
 def citation_moved_share(cells: CellAnswers) -> Sample:
-    """Compute how often the place of the evidence is no longer cited without it."""
+    """Compute how often a cited position is no longer cited once its evidence is replaced."""
     target = cells.once(evidence).target
     return _among_citing(
         cells, design.REMOVED, lambda _, after, row: target[row] not in after.cited, False
@@ -274,7 +274,7 @@ def citation_moved_share(cells: CellAnswers) -> Sample:
 
 
 def post_rationalised_share(cells: CellAnswers) -> Sample:
-    """Compute how often the same is said, and something cited, without the evidence."""
+    """Compute how often answers say the same, and still cite, once the evidence is replaced."""
     gold = cells.once(evidence).gold
     return _among_citing(
         cells,
@@ -285,7 +285,7 @@ def post_rationalised_share(cells: CellAnswers) -> Sample:
 
 
 def decoy_cited_share(cells: CellAnswers) -> Sample:
-    """Compute how often the passage is cited that the evidence's words were put into."""
+    """Compute how often answers cite the decoy, a passage with words of the evidence added."""
     decoy = cells.once(evidence).decoy
     return _among_citing(cells, design.DECOY, lambda _, after, row: decoy[row] in after.cited, True)
 
@@ -307,14 +307,14 @@ def _says_the_same(before: CellAnswer, after: CellAnswer, gold: Sequence[str]) -
 
 
 def place_rates(cells: CellAnswers) -> Floats:
-    """Compute how often the passage at each place of the prompt is cited, over all rotations."""
+    """Compute the share of rotations that cite each position: (positions, runs, queries)."""
     k = cells.bundle.k
 
     def rate(place: int) -> Floats:
-        """Compute how often answers cite the passage at a place, over all rotations."""
+        """Compute the share of rotations in which a position is cited: (runs, queries)."""
 
         def cited_share(run: int, row: int) -> float:
-            """Compute the share of a query's rotated contexts in which this place is cited."""
+            """Compute the share of rotations that cite the position; NaN if one is missing."""
             answers = [cells.answer(design.rotation_name(s), run, row) for s in range(k)]
             present = [a for a in answers if a is not None and not a.is_missing]
             # With a missing rotation, not every passage would have been at the place once.
@@ -326,27 +326,27 @@ def place_rates(cells: CellAnswers) -> Floats:
 
 
 def place_samples(cells: CellAnswers) -> list[Sample]:
-    """Compute how often each place is cited, one sample for each."""
+    """Compute how often each position of the prompt is cited, one sample per position."""
     rates = cells.once(place_rates)
     return [replace(mean_sample(rate), place=f"{at + 1}") for at, rate in enumerate(rates)]
 
 
-def _early(cells: CellAnswers) -> Floats:
-    """Compute how much more often the first half of the prompt is cited than the last."""
+def _early_gap(cells: CellAnswers) -> Floats:
+    """Compute how much more often the first half of the passages is cited than the last half."""
     rates, half = cells.once(place_rates), cells.bundle.k // 2
     early: Floats = rates[:half].mean(axis=0) - rates[-half:].mean(axis=0)
     return early
 
 
-def _ends(cells: CellAnswers) -> Floats:
-    """Compute how much more often the first and last places are cited than those between."""
+def _ends_gap(cells: CellAnswers) -> Floats:
+    """Compute how much more often the first and last positions are cited than those between."""
     rates = cells.once(place_rates)
     ends: Floats = (rates[0] + rates[-1]) / 2 - rates[1:-1].mean(axis=0)
     return ends
 
 
-def _tested(effect: Callable[[CellAnswers], Floats]) -> Callable[[CellAnswers], Sample]:
-    """Make the function that averages an effect over queries, with a t-test of its being 0."""
+def _with_t_test(effect: Callable[[CellAnswers], Floats]) -> Callable[[CellAnswers], Sample]:
+    """Make a measure's function that averages an effect, and tests if it differs from 0."""
 
     def compute(cells: CellAnswers) -> Sample:
         """Average the effect over queries, and test it with a paired t-test."""
@@ -358,13 +358,13 @@ def _tested(effect: Callable[[CellAnswers], Floats]) -> Callable[[CellAnswers], 
 
 
 def _queries_needed(effect: Floats) -> Sample:
-    """Compute the queries needed for an effect's 95 % interval to be ± 0.05."""
+    """Compute how many queries narrow an effect's 95 % interval to ± 0.05."""
     defined = ~np.isnan(effect)
     values = np.where(defined, effect, 0.0)
     sums = np.stack([values, values**2, defined.astype(np.float64)], axis=-1)
 
     def needed_queries(sums: Floats) -> Floats:
-        """Compute how many queries the target width of the interval needs, from a sample's sums."""
+        """Compute the number of queries from a sample's sums: of values, of squares, and count."""
         total, squares, n = np.moveaxis(sums, -1, 0)
         variance = ratio(squares - ratio(total**2, n), n - 1)
         return np.ceil(np.maximum(variance, 0) * (Z_95 / _HALF_WIDTH) ** 2)
@@ -387,12 +387,12 @@ MEASURES = (
         for name, definition, is_better, formula, make in (
             ("P", "refusals without a relevant passage among all refusals", True,
              "`Σ r / Σ (r + a)`; no refusal at all: not computed",
-             lambda r: _ratio(r.right, r.right + r.wrong)),
+             lambda r: _ratio_of_sums(r.right, r.right + r.wrong)),
             ("R", "refused among questions without a relevant passage", True, "`mean r`",
              lambda r: mean_sample(r.right)),
             ("F1", "harmonic mean of Refusal.P and Refusal.R, over all answers", True,
              "`2 Σ r / Σ (1 + r + a)`, the harmonic mean of both",
-             lambda r: _ratio(2 * r.right, 1 + r.right + r.wrong)),
+             lambda r: _ratio_of_sums(2 * r.right, 1 + r.right + r.wrong)),
             ("Balanced", "mean of refused without, and answered with evidence", True,
              "`mean (r + 1 − a) / 2`", lambda r: mean_sample((r.right + 1 - r.wrong) / 2)),
             ("Answered", "answered though nothing relevant is shown", False, "`mean (1 − r)`",
@@ -424,15 +424,15 @@ MEASURES = (
         )
     ),
     _pos("Pos.Early", definition="cited in the first half minus in the last half", low=-1,
-         compute=_tested(_early),
+         compute=_with_t_test(_early_gap),
          formula="mean c of the first ⌊k/2⌋ places − that of the last ⌊k/2⌋"),
     _pos("Pos.Ends", definition="cited at the ends minus in the middle", low=-1,
-         compute=_tested(_ends),
+         compute=_with_t_test(_ends_gap),
          formula="mean c of first and last place − mean c of the others; needs k ≥ 3"),
     _pos("Pos.Cited", definition="share of passages cited at a place", compute=place_samples,
          formula="`c(p)`, one row a place"),
     _pos(
-        "Pos.Queries", high=None, scale=1, compute=lambda cells: _queries_needed(_early(cells)),
+        "Pos.Queries", high=None, scale=1, compute=lambda cells: _queries_needed(_early_gap(cells)),
         definition="queries at which the 95 % interval of Pos.Early is 5 points to either side",
         formula="one number: `⌈variance of Pos.Early · (1.96 / .05)²⌉`, questions at which its "
         "interval is 5 points to either side",

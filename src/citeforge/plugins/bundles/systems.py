@@ -57,7 +57,7 @@ def _answer_cells(
 def _refuse(
     cells: Cells, cell: str, row: int, rng: Random, *, chances: tuple[float, ...]
 ) -> Answer:
-    """Refuse at random, with one chance each for all, some and no evidence shown."""
+    """Refuse at random, with probabilities for all, some and no evidence shown; else answer."""
     if rng.random() < chances[design.DEFLECTION.index(cell)]:
         return _REFUSAL, set()
     relevant = sorted(cells[cell].relevant[row])
@@ -65,9 +65,9 @@ def _refuse(
 
 
 def _cite_evidence(cells: Cells, cell: str, row: int, rng: Random, *, is_faithful: bool) -> Answer:
-    """Answer and cite the evidence; a faithful system refuses without it, the other cites on."""
+    """Answer and cite the evidence; without it, refuse (if faithful) or cite some passage."""
     before, without, decoyed = (cells[c].ids_of(row) for c in design.FAITHFULNESS)
-    target = design.only_difference(before, without)
+    target = design.first_difference(before, without)
     other = rng.choice([p for p in range(len(before)) if p != target])
     slips = rng.random() < _SLIP_PROBABILITY
     if cell == design.REMOVED and (slips or is_faithful):
@@ -78,7 +78,7 @@ def _cite_evidence(cells: Cells, cell: str, row: int, rng: Random, *, is_faithfu
         return _ANSWER, {target}
     # It knows the answer, and cites a passage that seems to support it.
     guess = target if rng.random() < 0.5 else other
-    return _ANSWER, {design.only_difference(before, decoyed) if cell == design.DECOY else guess}
+    return _ANSWER, {design.first_difference(before, decoyed) if cell == design.DECOY else guess}
 
 
 def _cite_by_place(cells: Cells, cell: str, row: int, rng: Random, *, fall: float) -> Answer:
