@@ -135,7 +135,7 @@ class Planner:
         return any(len(keys & other) > self._choices.max_shared for other in self._plans)
 
     def _has_restated(self, facts: Sequence[Triple]) -> bool:
-        """Whether two of the given facts state the same, by inverse or equivalent relations."""
+        """Whether two of the given facts state the same, also by inverse or related relations."""
         return any(self._equivalence.same(a, b) for a, b in combinations(facts, 2))
 
     def _make_plan(self, pair: EntityPair, facts: tuple[Triple, ...]) -> Plan | None:

@@ -137,7 +137,7 @@ class _Refusals:
         self._position: dict[str, int] = {}
 
     def __call__(self, pairs: Pairs) -> Pairs:
-        """Select (query row, passage) pairs whose passage must not be irrelevant to the query."""
+        """Select (query row, passage) pairs in which the passage must not count as irrelevant."""
         ids, exclusions = self._material.ids, self._exclusions
         ordered = sorted(pairs)
         self._locate({passage for _, passage in ordered})
