@@ -79,7 +79,7 @@ class Workspace:
     """
 
     def __init__(self, out: Path, if_exists: IfExists) -> None:
-        """Set the output folder, and the action if it exists; nothing is made yet."""
+        """Set the build's output folder, and the action if it exists; no folder is made yet."""
         self.out = out
         self.if_exists = if_exists
         self.root = partial_of(out)
@@ -88,7 +88,7 @@ class Workspace:
         self.finished_package: Manifest | None = None
 
     def check_output_folder(self) -> None:
-        """Refuse to overwrite foreign files, or a package without permission to replace it."""
+        """Raise an error if the build must not replace or go on with what its folders contain."""
         if is_taken(self.out):
             names = unknown_files(self.out)
             if names:
@@ -112,11 +112,11 @@ class Workspace:
             self.had_stages = False
 
     def stage(self, name: str) -> Path:
-        """Get the folder of a stage."""
+        """Get the path of a build stage's folder, such as that of the corpus."""
         return self.root / name
 
     def finished(self, name: str, key: Any) -> dict[str, Any] | None:
-        """Read the results of a finished stage; None if its key differs or a file is damaged."""
+        """Read a build stage's results; None if it is unfinished, damaged or of another key."""
         try:
             marker = msgspec.convert(read_json(self.root / f"{name}.json"), StageMarker)
         except (InputError, msgspec.ValidationError):
@@ -130,7 +130,7 @@ class Workspace:
         return marker.record
 
     def start(self, name: str) -> Path:
-        """Make an empty folder for a stage that is to be done, removing earlier results."""
+        """Make an empty folder for a build stage, removing what an earlier build left in it."""
         folder = self.stage(name)
         with storage_errors(self.out):
             (self.root / f"{name}.json").unlink(missing_ok=True)
@@ -154,7 +154,7 @@ Stats = dict[str, object]
 
 
 def check_options(recipe: Recipe, run: RunOptions) -> None:
-    """Refuse run options that a build by this recipe cannot use, before anything is opened.
+    """Raise an error for run options that a build by this recipe cannot use, before it begins.
 
     Raises:
         UsageError: ``--dry-run`` of a build without a plan, ``--batch`` where requests wait for
@@ -177,7 +177,7 @@ def check_options(recipe: Recipe, run: RunOptions) -> None:
 
 @contextmanager
 def open_build(recipe: Recipe, run: RunOptions) -> "Iterator[Build]":
-    """Lock the output folder; on success give the package its final name.
+    """Lock the output folder during a build; on success move the package to its final name.
 
     On an error only finished work is kept.
 
@@ -239,7 +239,7 @@ class Build:
         )
 
     def finished(self, draft: Manifest) -> Manifest | None:
-        """Get the finished package that this build resumes; None if there is something to build.
+        """Get the manifest of the finished package that this build resumes; None if work is left.
 
         An unfinished build goes on only by the same recipe, too.
 
@@ -258,7 +258,7 @@ class Build:
         return None
 
     def secret(self) -> bytes | None:
-        """Get the secret that keys order, draws and ids; None if labels are public.
+        """Get the secret key of a build's ids, orders and draws; None if labels are not hidden.
 
         Raises:
             InputError: ``--secret-from`` names a folder without one.
@@ -268,7 +268,7 @@ class Build:
         return secret_in(self.workspace.root, self.run.secret_from)
 
     def package(self) -> PackageWriter:
-        """Start a package without tables, in the working folder."""
+        """Start writing an empty package in the build's working folder."""
         return PackageWriter(self.workspace.start("package"))
 
     def finish(

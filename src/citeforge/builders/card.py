@@ -48,7 +48,7 @@ class SidecarFiles:
 
     @staticmethod
     def read(folder: Path, changed: Mapping[str, str] | None = None) -> "SidecarFiles":
-        """Read audit, reference scores and hand-written text of a package.
+        """Read a package's audit, reference scores and hand-written card text.
 
         Args:
             folder: package.
@@ -59,7 +59,7 @@ class SidecarFiles:
         """
 
         def content(name: str, otherwise: Any) -> Any:
-            """Parse a JSON file, or the text that will replace it; ``otherwise`` if missing."""
+            """Parse a JSON file, or the text that is to replace it; ``otherwise`` if missing."""
             if changed is not None and name in changed:
                 return json.loads(changed[name])
             return read_json(folder / name) if (folder / name).is_file() else otherwise
@@ -77,7 +77,7 @@ def render_card(
     stats: dict[str, object],
     beside: SidecarFiles | None = None,
 ) -> str:
-    """Write the text of ``README.md``.
+    """Write the text of a package's card, ``README.md``.
 
     Args:
         manifest: provenance, without the hashes of stats and card.
@@ -170,7 +170,7 @@ def bars(counts: Iterable[float]) -> str:
 
 @cache
 def _card_template() -> Template:
-    """Compile the template of cards, once; it passes foreign texts through `_one_line`."""
+    """Compile the Jinja template of cards, once, with filters for texts and numbers."""
     environment = Environment(
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
         keep_trailing_newline=True, autoescape=False,
@@ -184,12 +184,12 @@ def _card_template() -> Template:
 
 
 def _one_line(text: object) -> str:
-    """Write foreign text as one line of Markdown, with tags escaped."""
+    """Write any text as one line of Markdown, with the ``<`` of HTML tags escaped."""
     return " ".join(str(text).split()).replace("<", "&lt;")
 
 
 def _format(value: object) -> str:
-    """Write a statistic as text; of a dictionary, up to 8 entries."""
+    """Write a statistic as text; of a dictionary only the first 8 entries."""
     if not isinstance(value, dict):
         return f"{value:,}" if isinstance(value, int) else str(value)
     is_counts = all(isinstance(v, int) for v in value.values())
@@ -199,7 +199,7 @@ def _format(value: object) -> str:
 
 
 def _list_flaws(audit: Audit) -> list[tuple[str, int]]:
-    """List (kind of flaw, count) of an audit; ("nothing", 0) without any."""
+    """List (kind of flaw, count) of an audit; ("nothing", 0) if there are none."""
     rows = [(kind, len(flaws)) for kind, flaws in audit.flaws.items()]
     rows += [(f"personal data: {k} (passages)", n) for k, n in audit.personal_data.items()]
     return rows or [("nothing", 0)]
@@ -224,9 +224,9 @@ def exploits_table(found: Exploits) -> Table:
 
 
 def _score_table(scores: list[dict[str, Any]]) -> dict[str, Any]:
-    """Collect the reference scores (a row per measure), judges and signatures; empty without any.
+    """Collect the card's reference scores (a row per measure), judges and signatures.
 
-    Only the first measures have room.
+    Empty without scores; only the first measures have room.
     """
     entries = [{m["name"]: m for m in s["measures"]} for s in scores]
     names = list(dict.fromkeys(name for of_system in entries for name in of_system))[:12]

@@ -20,7 +20,7 @@ _MOST_LISTED = 6
 
 
 def find_recipe(manifest: Manifest) -> Recipe | None:
-    """Read the recipe that a package was built by; None if its manifest lacks choices."""
+    """Read a package's recipe from its manifest; None if the manifest does not have all of it."""
     record = recipe_named(manifest.kind)
     try:
         return None if record is None else record.from_manifest(manifest)
@@ -29,7 +29,7 @@ def find_recipe(manifest: Manifest) -> Recipe | None:
 
 
 def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
-    """List ``field: old → new`` of all that tables, or the manifest's identity, depend on.
+    """List ``field: old → new`` of all in which a new build differs from a finished package.
 
     Args:
         earlier: manifest of a finished package.
@@ -38,7 +38,7 @@ def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
     """
     differences = list(list_differences("citeforge", earlier.citeforge, draft.citeforge))
     differences += option_differences(earlier, draft)
-    facts = [{k: v for k, v in m.config.items() if k not in _record(m)} for m in (earlier, draft)]
+    facts = [{k: v for k, v in m.config.items() if k not in _options(m)} for m in (earlier, draft)]
     shared = facts[0].keys() & facts[1].keys()
     for name in sorted(shared):
         differences += list_differences(
@@ -56,21 +56,21 @@ def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
 
 
 def option_differences(old: Manifest, draft: Manifest) -> list[str]:
-    """List ``field: old → new`` of two recipes, ignoring what the builds found."""
+    """List ``field: old → new`` of two builds' recipes, ignoring what the builds found."""
     differences: list[str] = []
     for field in ("kind", "name", "licence"):
         differences += list_differences(field, getattr(old, field), getattr(draft, field))
-    return [*differences, *list_differences("", _record(old), _record(draft))]
+    return [*differences, *list_differences("", _options(old), _options(draft))]
 
 
-def _record(manifest: Manifest) -> dict[str, Any]:
-    """Get the recipe part of ``config``; all of ``config`` for packages of unknown kinds."""
+def _options(manifest: Manifest) -> dict[str, Any]:
+    """Get the recipe in a manifest's ``config``; all of ``config`` if the kind is unknown."""
     recipe = find_recipe(manifest)
     return manifest.config if recipe is None else recipe.recorded()
 
 
 def _source_facts(manifest: Manifest) -> dict[str, Any]:
-    """Map each source to its files, revision and licence."""
+    """Map each source of a package to its files, revision and licence."""
     return {
         s.spec: {"files": s.files, "revision": s.revision, "licence": s.licence}
         for s in manifest.sources
@@ -88,7 +88,7 @@ def list_differences(place: str, old: Any, new: Any) -> Iterator[str]:
 
 
 def _value_text(value: Any) -> str:
-    """Write a JSON value in at most 60 characters; "nothing" for an absent one."""
+    """Write a JSON value in at most 60 characters; "nothing" if it is absent or null."""
     if value is _ABSENT or value is None:
         return "nothing"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -96,7 +96,7 @@ def _value_text(value: Any) -> str:
 
 
 def require_same(old: Manifest, draft: Manifest, out: Path) -> None:
-    """Refuse to reuse a finished package that was made by another recipe.
+    """Raise an error if a finished package was made by another recipe than this build's.
 
     Raises:
         InputError: names what differs.
@@ -105,7 +105,7 @@ def require_same(old: Manifest, draft: Manifest, out: Path) -> None:
 
 
 def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> None:
-    """Refuse to continue an unfinished build of another recipe.
+    """Raise an error if an unfinished build was begun with another recipe.
 
     A changed source, model or library is no other recipe: the stages notice it by their keys.
 
@@ -117,7 +117,7 @@ def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> Non
 
 
 def _refuse_other_recipe(what: str, different: Iterable[str], path: Path, allowed: str) -> None:
-    """Raise an error that lists the differences, unless there are none."""
+    """Raise an error that lists the differences between two recipes, if there are any."""
     if differences := list(different):
         listed = "; ".join(differences[:_MOST_LISTED])
         more = len(differences) - _MOST_LISTED

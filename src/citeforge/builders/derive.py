@@ -19,7 +19,7 @@ Docs = list[dict[str, str]]
 
 
 def mapped_negatives(negatives: Mapping[str, Docs]) -> list[tuple[str, str]]:
-    """List (query, passage) of every negative.
+    """List (query id, passage id) of every negative.
 
     Args:
         negatives: query to its negatives.
@@ -31,7 +31,7 @@ class Base(Package):
     """A finished package whose passages a derived benchmark uses."""
 
     def __init__(self, folder: Path, manifest: Manifest | None = None) -> None:
-        """Open a package whose contexts have passages.
+        """Open a package to derive another from; its contexts must have passages, not triples.
 
         Raises:
             InputError: not a package, damaged, or one whose contexts hold no passages.
@@ -46,7 +46,7 @@ class Base(Package):
             )
 
     def context(self, name: str) -> dict[str, Docs]:
-        """Read a context set: query to its ordered passages.
+        """Read a context set: map each query to its passages in order.
 
         Raises:
             UnknownValueError: no such context set.
@@ -55,7 +55,7 @@ class Base(Package):
 
     @cached_property
     def relevant(self) -> dict[str, list[str]]:
-        """Passages judged relevant to each query."""
+        """Ids of the passages judged relevant to each query."""
         return self._passages_by_query(RELEVANT)
 
     @cached_property
@@ -68,7 +68,7 @@ class Base(Package):
         return docs_of
 
     def _passages_by_query(self, label: str) -> dict[str, list[str]]:
-        """List each query's passages with a relevance label, without rewritten ones (twins)."""
+        """List the ids of each query's passages with a given relevance label, without twins."""
         ids_of: dict[str, list[str]] = {q: [] for q in self.query_ids}
         table = self.mappings[label]
         for query, passage in rows_of(table, "query-id", "corpus-id"):
@@ -100,7 +100,7 @@ class Base(Package):
         ids: Iterable[str],
         extra: pa.Table | None = None,
     ) -> None:
-        """Write corpus, judgements and gold of a derived benchmark.
+        """Write the corpus, judgements and gold of a benchmark derived from this package.
 
         Args:
             writer: writer of its package.

@@ -42,7 +42,7 @@ Places = dict[str, dict[int, int]]
 
 
 def secret_in(folder: Path, source: Path | None) -> bytes:
-    """Get or make the secret key that renames passages and orders them in a hidden build; keep it.
+    """Read or make the secret key of a build with hidden labels, and keep it in the build's folder.
 
     Args:
         folder: staging folder of the build.
@@ -59,7 +59,7 @@ def secret_in(folder: Path, source: Path | None) -> bytes:
 
 
 def read_secret(folder: Path) -> bytes:
-    """Read the random key by which a package's labels are hidden; the gold half has it, too.
+    """Read the secret key that hides a package's labels, from the package or its gold half.
 
     Raises:
         InputError: there is none, or it is damaged.
@@ -89,13 +89,13 @@ def write_secret(folder: Path, secret: bytes) -> None:
 
 
 def pseudonym(secret: bytes, *parts: str) -> str:
-    """Derive 20 hexadecimal digits from texts that reveal nothing about them without the secret."""
+    """Derive 20 hexadecimal digits from texts, which reveal nothing without the secret key."""
     text = "\x1f".join(parts).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, key=secret, digest_size=10).hexdigest()
 
 
 def hide(writer: PackageWriter, secret: bytes, scratch: Path) -> None:
-    """Rename and reorder the passages in all tables of a package by a secret.
+    """Rename and reorder the passages in all tables of a package by a secret key.
 
     Args:
         writer: writer of the package, with all its tables.
@@ -112,31 +112,31 @@ def hide(writer: PackageWriter, secret: bytes, scratch: Path) -> None:
             elif config == "gold":
                 table = _read(writer, config, split)
                 rows = [_hide_gold_row(row, places, secret) for row in table.to_pylist()]
-                _write(writer, config, split, pa.Table.from_pylist(rows, schema=table.schema))
+                _replace(writer, config, split, pa.Table.from_pylist(rows, schema=table.schema))
             elif config not in ("contexts", "queries"):
-                _write(writer, config, split, _hide_ids(_read(writer, config, split), secret))
+                _replace(writer, config, split, _hide_ids(_read(writer, config, split), secret))
     write_secret(writer.folder, secret)
     writer.files[SECRET] = sha256_file(writer.folder / SECRET)
 
 
 def _read(writer: PackageWriter, config: str, split: str) -> pa.Table:
-    """Read a table of the package."""
+    """Read a table of the package that is being hidden."""
     return read_table(shard_paths(writer.folder / config, split), BY_CONFIG[config])
 
 
-def _write(writer: PackageWriter, config: str, split: str, table: pa.Table) -> None:
-    """Replace a table of the package."""
+def _replace(writer: PackageWriter, config: str, split: str, table: pa.Table) -> None:
+    """Replace a table of the package that is being hidden, and record the new hashes."""
     files = write_table(writer.folder / config, split, table)
     writer.files |= {f"{config}/{name}": sha256 for name, sha256 in files.items()}
 
 
 def _hide_id(secret: bytes, passage: str) -> str:
-    """Derive the hidden id of a passage; "" stays."""
+    """Derive the hidden id of a passage by a secret key; an empty id stays empty."""
     return pseudonym(secret, "passage", passage) if passage else ""
 
 
 def _hide_contexts(writer: PackageWriter, split: str, secret: bytes) -> Places:
-    """Rename and reorder the passages of contexts; return each query's old to new positions."""
+    """Rename and reorder the passages of a context set; map old positions to new, per query."""
     table = _read(writer, "contexts", split)
     places, rows = {}, []
     for query, docs in rows_of(table, "query_id", "docs"):
@@ -145,12 +145,12 @@ def _hide_contexts(writer: PackageWriter, split: str, secret: bytes) -> Places:
         places[query] = {before: now for now, before in enumerate(order)}
         renamed = [{**docs[i], "corpus-id": _hide_id(secret, docs[i]["corpus-id"])} for i in order]
         rows.append({"query_id": query, "docs": renamed})
-    _write(writer, "contexts", split, pa.Table.from_pylist(rows, schema=table.schema))
+    _replace(writer, "contexts", split, pa.Table.from_pylist(rows, schema=table.schema))
     return places
 
 
 def _hide_ids(table: pa.Table, secret: bytes) -> pa.Table:
-    """Rename the passages in a table's columns of passage ids."""
+    """Replace the passage ids in a table by hidden ones."""
     for at, field in enumerate(table.schema):
         if field.name in _ID_COLUMNS:
             column = table[field.name].combine_chunks()
@@ -161,36 +161,36 @@ def _hide_ids(table: pa.Table, secret: bytes) -> pa.Table:
 
 
 def _hide_gold_row(row: dict[str, Any], places: Places, secret: bytes) -> dict[str, Any]:
-    """Rename the passages in a gold row, and renumber the citation marks in its text."""
+    """Replace the passage ids in a gold row by hidden ones, and renumber its citation marks."""
 
-    def renamed(ids: list[str] | None) -> list[str] | None:
-        """Rename passages, if there are any."""
+    def hide_ids(ids: list[str] | None) -> list[str] | None:
+        """Replace passage ids by hidden ones; None stays."""
         return None if ids is None else [_hide_id(secret, passage) for passage in ids]
 
-    def renumbered(text: str | None) -> str | None:
-        """Renumber the marks of a gold answer; other texts stay."""
+    def renumber(text: str | None) -> str | None:
+        """Renumber the citation marks of a gold answer; other texts stay."""
         mine = places.get(row["query_id"]) if row["kind"] == "answer" else None
         return text if text is None or mine is None else _renumber_marks(text, mine)
 
     sentences = row["sentences"]
     if sentences is not None:
         sentences = [
-            {**s, "text": renumbered(s["text"]), "citations": renamed(s["citations"])}
+            {**s, "text": renumber(s["text"]), "citations": hide_ids(s["citations"])}
             for s in sentences
         ]
-    changes = {"text": renumbered(row["text"]), "citations": renamed(row["citations"])}
+    changes = {"text": renumber(row["text"]), "citations": hide_ids(row["citations"])}
     return {**row, **changes, "sentences": sentences}
 
 
 def _renumber_marks(text: str, places: dict[int, int]) -> str:
-    """Renumber the marks of a gold answer to the new positions of their passages."""
+    """Renumber the citation marks of a gold answer by the new positions of its passages."""
     marks = [m for m in Grammar(base=1).parse(text, len(places)).markers if not m.is_residue]
     new = ("".join(f"[{places.get(n - 1, n - 1) + 1}]" for n in m.numbers) for m in marks)
     return splice(text, ((m.start, m.end, t) for m, t in zip(marks, new, strict=True)))
 
 
 def _hide_corpus(writer: PackageWriter, split: str, secret: bytes, scratch: Path) -> None:
-    """Rename the passages and sort them by new id, in buckets that fit into memory."""
+    """Rename the corpus's passages, and sort them by new id in buckets that fit into memory."""
     corpus = shard_paths(writer.folder / "corpus", split)
     n_buckets = 1 + count_rows(corpus) // _ROWS_PER_BUCKET
     with ExitStack() as stack:

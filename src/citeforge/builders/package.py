@@ -37,7 +37,7 @@ from citeforge.schemas.tables import CONTEXTS, CORPUS
 
 
 def corpus_stats(folder: Path) -> dict[str, object]:
-    """Compute counts and word lengths of a package's passages."""
+    """Compute how many passages a corpus has, how many have titles, and their lengths in words."""
     n = words = titled = 0
     longest = 0
     with progress("counting words", None, "passages") as advance:
@@ -66,11 +66,11 @@ class WordLengths:
     _EDGES = (10, 20, 40, 80, 160, 320, 640)
 
     def __init__(self) -> None:
-        """Start with empty bins."""
+        """Start a histogram of passage lengths with empty bins."""
         self._counts = np.zeros(len(self._EDGES) + 1, np.int64)
 
     def add(self, texts: pa.Array) -> pa.Array:
-        """Add texts to the histogram; return the number of words of each.
+        """Add passage texts to the histogram of lengths; return each text's number of words.
 
         Returns:
             Words of each.
@@ -97,7 +97,7 @@ def word_lengths(package: Package) -> dict[str, int]:
 
 
 def mapping_stats(label: str, mapping: pa.Table, n_queries: int) -> dict[str, object]:
-    """Compute how many passages with a label the queries have."""
+    """Compute how many passages with a given label queries have: total, mean, fewest, most."""
     per_query = mapping["query-id"].value_counts().field("counts")
     without = n_queries - len(per_query)
     low = 0 if without else pc.min(per_query).as_py()
@@ -110,7 +110,7 @@ def mapping_stats(label: str, mapping: pa.Table, n_queries: int) -> dict[str, ob
 
 
 def context_stats(name: str, contexts: pa.Table) -> dict[str, object]:
-    """Compute the mean size of the contexts of a set, and their share of relevant passages."""
+    """Compute a context set's mean number of passages, and mean share of relevant ones."""
     labels = [[d["label"] for d in docs] for docs in contexts["docs"].to_pylist()]
     shares = [row.count("relevant") / len(row) for row in labels if row]
     mean = round(sum(shares) / max(1, len(shares)), 4)
@@ -120,7 +120,7 @@ def context_stats(name: str, contexts: pa.Table) -> dict[str, object]:
 
 
 def context_sizes(name: str, contexts: pa.Table) -> dict[str, object]:
-    """Compute the mean size of the contexts of a set."""
+    """Compute the mean number of passages in the contexts of a set."""
     sizes = pc.list_value_length(contexts["docs"]).to_pylist()
     return {f"context {name}: passages, mean": round(sum(sizes) / len(sizes), 4)}
 
@@ -136,18 +136,18 @@ class PackageWriter:
     """
 
     def __init__(self, folder: Path) -> None:
-        """Start a package without tables."""
+        """Start writing a package, without tables, into a folder."""
         self.folder = folder
         self.files: dict[str, str] = {}
         self.splits: dict[str, list[str]] = {}
         self.empty: list[str] = []
 
     def add(self, config: str, split: str, table: pa.Table) -> None:
-        """Write one table; a table without rows is only noted."""
+        """Write one table of the package; of a table without rows only the name is recorded."""
         self.add_shards(config, split, write_table(self.folder / config, split, table))
 
     def add_shards(self, config: str, split: str, files: dict[str, str]) -> None:
-        """Add the shards of a table that are already in ``folder/config``."""
+        """Record a table whose Parquet files are already in the package's folder."""
         if not files:
             self.empty.append(f"{config}/{split}")
             return
@@ -157,7 +157,7 @@ class PackageWriter:
     def add_contexts(
         self, name: str, docs: Mapping[str, list[dict[str, str]]]
     ) -> dict[str, object]:
-        """Write a context set: query to ``corpus-id`` and ``label`` of its passages.
+        """Write a context set from the passages (``corpus-id`` and ``label``) of each query.
 
         Returns:
             Its statistics.
@@ -200,7 +200,7 @@ def write_corpus(
     source: Source,
     stage: str = "reading the corpus",
 ) -> dict[str, str]:
-    """Write batches of passages as a corpus; refuse an empty one.
+    """Write batches of passages as a corpus; raise an error if there are none.
 
     Args:
         folder: folder for the tables.
@@ -266,7 +266,7 @@ def copy_corpus(
 
 
 def link_corpus(folder: Path, corpus: list[Path]) -> dict[str, str]:
-    """Link the corpus files of a stage into a package; copy them if links are not possible.
+    """Link the corpus files of a build stage into a package; copy them if links are not possible.
 
     Args:
         folder: folder of the package.
@@ -310,7 +310,7 @@ def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
 def render_again(
     folder: Path, manifest: Manifest, stats: dict[str, object], changed: Mapping[str, str]
 ) -> tuple[Manifest, dict[str, str]]:
-    """Render statistics, card and manifest again: (new manifest, file name to text).
+    """Make a package's statistics, card and manifest anew; return their texts, write nothing.
 
     Args:
         folder: package.

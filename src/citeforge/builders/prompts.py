@@ -46,7 +46,7 @@ _BRACKETS = re.compile(r"[\[\]【】［］]")
 
 
 def neutralise(text: str) -> str:
-    """Put citation marks inside a passage's own text into round brackets."""
+    """Put what looks like a citation mark in a passage's own text into round brackets."""
     marks = Grammar().parse(text, 1 << 30).markers
     in_brackets = [m for m in marks if text[m.start] in "[【［" and not m.is_residue]
     return splice(
@@ -83,7 +83,7 @@ def load_template(name: str) -> Template:
 
 
 def render_template(template: Template, allowed: str, **values: Any) -> str:
-    """Fill in a template; an error names the line at which it failed.
+    """Fill in a prompt template; raise an error that names the line at which it failed.
 
     Args:
         template: result of :func:`load_template`.
@@ -218,7 +218,7 @@ def render_prompts(
 def make_prompt_docs(
     item: Item, base: int, labelling: Labelling, passages: Sequence[Passage] | None = None
 ) -> list[PromptDoc]:
-    """Convert the passages of an item for templates, numbered from ``base``.
+    """Convert a query's passages for prompt templates, numbered from ``base``.
 
     Args:
         item: the query.
@@ -230,8 +230,8 @@ def make_prompt_docs(
     return [
         PromptDoc(
             base + position,
-            labelling.plain(neutralise(passage.title)),
-            labelling.plain(neutralise(passage.text)),
+            labelling.neutralise(neutralise(passage.title)),
+            labelling.neutralise(neutralise(passage.text)),
             "" if own else labelling.get_label(item.query_id, position),
         )
         for position, passage in enumerate(item.passages if passages is None else passages)

@@ -45,23 +45,23 @@ class Rebuilt(Displayed):
 
     @property
     def differing_tables(self) -> list[str]:
-        """Tables that differ or that only one package has, measured ones (cosines) aside."""
+        """Tables that differ or that only one of the packages has, except tables of cosines."""
         names = {n for m in (self.old, self.new) for n in m.files if is_hashed(n)}
         return sorted(n for n in names if self.old.files.get(n) != self.new.files.get(n))
 
     def _headline(self) -> str:
-        """Say how many tables differ."""
+        """Say in one line how many tables of the rebuilt package differ."""
         n = len(self.differing_tables)
         outcome = f"{n:,} tables differ" if n else "all tables are equal"
         return f"{self.old.name} made again: {outcome}"
 
     def _tables(self) -> Iterator[Table]:
-        """List the tables that differ."""
+        """Make the table of names of tables that differ after a rebuild."""
         yield Table(["tables that differ"], [[name] for name in self.differing_tables])
 
 
 def first_difference(old: Path, new: Path, tables: Sequence[str]) -> str:
-    """Describe the first row in which two packages differ; "" if only the files differ.
+    """Describe the first row in which two packages differ; "" if their rows are all equal.
 
     Args:
         old: folder of one.
@@ -89,7 +89,7 @@ def _read_rows(table: Path) -> Iterator[dict[str, Any]]:
 
 
 def refuse(uses: Sequence[str]) -> None:
-    """Raise the error of a recipe that uses files, models or endpoints without consent.
+    """Raise an error that lists the files, models and endpoints a recipe uses without consent.
 
     Raises:
         UsageError: always; lists what is used.
@@ -126,7 +126,7 @@ def list_resources(recipe: Recipe, except_for: Collection[str] = ()) -> list[str
 def rebuild(
     folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse
 ) -> Rebuilt:
-    """Build again by the recipe in a manifest, and compare the tables.
+    """Build a package again by the recipe in its manifest, and compare the tables.
 
     Args:
         folder: package; of its files only the manifest is read, and the secret where it has one.
@@ -184,7 +184,7 @@ def _split_assignment(recipe: Recipe, text: str) -> tuple[str, str]:
 
 
 def _replace_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
-    """Replace inputs of a recipe, and validate it again."""
+    """Replace the given input fields of a recipe, and validate it again."""
     try:
         return type(recipe).model_validate({**dict(recipe), **inputs})
     except ValidationError as error:
@@ -192,7 +192,7 @@ def _replace_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
 
 
 def _find_profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
-    """Find the judge profiles of a recipe: at their paths, or beside the old package."""
+    """Find judge profiles that have moved beside the old package; return changed fields."""
     profiles = {}
     for field, judging in recipe:
         name = judging.judge_profile if isinstance(judging, Judging) else None

@@ -58,7 +58,7 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def _parse(path: Path) -> tuple[Any, yaml.Node | None]:
-    """Parse a recipe file: (its content, its YAML node for line numbers or None)."""
+    """Parse a recipe file: return its content, and a YAML node that knows line numbers or None."""
     if path.suffix != ".json":
         content = read_yaml(path)
         root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
@@ -74,7 +74,7 @@ def _parse(path: Path) -> tuple[Any, yaml.Node | None]:
 
 
 def _field_line(node: yaml.Node | None, place: Sequence[str | int]) -> int | None:
-    """Find the line of a field; if it is not in the file, that of its deepest existing parent."""
+    """Find the line of a recipe's field, or of the nearest field around it; None without a node."""
     return None if node is None else line_of_place(node, place) or node.start_mark.line + 1
 
 
@@ -101,7 +101,7 @@ def recipe_text(recipe: Recipe | type[Recipe]) -> str:
 
 
 def _field_comment(flag: Flag) -> str:
-    """Write the comment of a field: its help, bounds and choices."""
+    """Write the YAML comment of a recipe's field: its help, bounds and choices."""
     words = {"ge": "at least {}", "gt": "above {}", "le": "at most {}", "lt": "below {}"}
     notes = [words[name].format(f"{limit:g}") for name, limit in flag.bounds.items()]
     if flag.choices:
@@ -111,14 +111,14 @@ def _field_comment(flag: Flag) -> str:
 
 
 def _value(flag: Flag, recipe: Recipe | None) -> Any:
-    """Get the value of a field as a recipe file has it: the recipe's, or the default."""
+    """Get the value of a field to write in a recipe file: the recipe's, or the default."""
     if recipe is None and flag.field.is_required():
         return None
     return _to_yaml_value(flag.field.get_default() if recipe is None else flag.read_from(recipe))
 
 
 def _to_yaml_value(value: Any) -> Any:
-    """Convert a value of a recipe to lists, texts and numbers."""
+    """Convert a recipe's value to what YAML can hold: lists, mappings, texts and numbers."""
     if isinstance(value, tuple):
         return [_to_yaml_value(one) for one in value]
     if isinstance(value, Mixture | Path):

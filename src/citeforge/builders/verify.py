@@ -64,7 +64,7 @@ def _wrong_schemas(package: Package) -> Iterator[Problem]:
 
 
 def wrong_ids(package: Package) -> Problems:
-    """Find duplicate and dangling ids, and passages with two labels for one query."""
+    """Yield problems of ids: duplicates, unknown ones, or two labels for one (query, passage)."""
     names, mappings = package.queries["_id"], package.mappings
     if pc.count_distinct(names).as_py() != len(names):
         yield "queries", "duplicate _id"
@@ -93,7 +93,7 @@ def _duplicate_passages(package: Package) -> Problems:
 
 
 def missing_passages(package: Package, names: Iterable[pa.ChunkedArray]) -> list[str]:
-    """List the passages that id columns name but the corpus lacks, in their order."""
+    """List the passage ids in given columns that the corpus lacks, in order of appearance."""
     ids = pa.chunked_array([c for column in names for c in column.chunks], pa.string()).unique()
     missing = dict.fromkeys(ids.to_pylist())
     for batch in package.passages(["_id"]) if missing else ():

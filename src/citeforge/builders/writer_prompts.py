@@ -31,13 +31,13 @@ class WriterPrompt:
         self._template = SandboxedEnvironment(undefined=StrictUndefined).from_string(source)
 
     def render(self, values: Mapping[str, Any]) -> str:
-        """Fill in the template with values, whose texts are quoted."""
+        """Fill in the prompt template with values, and a function that puts texts in quotes."""
         return self._template.render(with_quotes(values))
 
     def request(
         self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0
     ) -> Request:
-        """Fill in the template for one attempt, counted from 0."""
+        """Make the LLM request of one attempt (counted from 0) from the filled-in template."""
         messages = (("user", self.render(values)),)
         return Request(messages, params, sample=attempt, task=self.task, values=dict(values))
 

@@ -79,39 +79,39 @@ class GoldRows(tuple[Gold, ...]):
     """Gold rows of a query, in order, and those of each kind."""
 
     def _of_kind(self, name: str) -> tuple[Gold, ...]:
-        """Select the rows of one kind."""
+        """Select the gold rows of one kind, such as ``claim``."""
         return tuple(row for row in self if name == row.kind)
 
     @property
     def answers(self) -> tuple[Gold, ...]:
-        """Whole answers (HAGRID)."""
+        """Gold rows that are whole answers (HAGRID)."""
         return self._of_kind("answer")
 
     @property
     def single(self) -> Gold | None:
-        """Choose the one whole answer: attributable and informative first, then attributable."""
+        """The one whole gold answer: attributable and informative first, then attributable."""
         return max(
             self.answers, key=lambda g: (g.attributable == 1, g.informative == 1), default=None
         )
 
     @property
     def long_answers(self) -> tuple[Gold, ...]:
-        """Annotated long answers (ASQA)."""
+        """Gold rows that are annotated long answers (ASQA)."""
         return self._of_kind("long_answer")
 
     @property
     def qa_pairs(self) -> tuple[Gold, ...]:
-        """Questions with short answers that a long answer must hold (ASQA)."""
+        """Gold rows that are questions with short answers, to be found in a long answer (ASQA)."""
         return self._of_kind("qa_pair")
 
     @property
     def answer_lists(self) -> tuple[Gold, ...]:
-        """Entities of a list, each with its accepted forms (QAMPARI)."""
+        """Gold rows that are entities of a list, each with its accepted forms (QAMPARI)."""
         return self._of_kind("answer_list")
 
     @property
     def claims(self) -> tuple[Gold, ...]:
-        """Claims that an answer should entail (ELI5)."""
+        """Gold rows that are claims which an answer should entail (ELI5)."""
         return self._of_kind("claim")
 
 
@@ -150,7 +150,7 @@ class Item(Displayed):
         return self.passages or tuple(t for graph in self.graphs for t in graph.triples)
 
     def gold_label(self, triple: Triple) -> str:
-        """Say whether a shown triple is gold, or which gold fact it states, too."""
+        """Say if a shown triple is gold, or which gold triple it restates; "" if neither."""
         if triple in self.knowledge:
             return "gold"
         if (same := self.equivalents.get(triple)) is None:
@@ -211,9 +211,9 @@ class Labelling:
     own: re.Pattern[str] | None = None
 
     def get_label(self, query: str, position: int) -> str:
-        """Get the label of a passage, or an empty string."""
+        """Get the author label of the passage at a position of a query's context; "" if none."""
         return self.labels[query][position] if self.labels else ""
 
-    def plain(self, text: str) -> str:
-        """Change the square brackets of labels in a passage's own text to round ones."""
+    def neutralise(self, text: str) -> str:
+        """Put what looks like an author label in a passage's own text into round brackets."""
         return text if self.own is None else self.own.sub(r"(\1)", text)

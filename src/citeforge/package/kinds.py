@@ -76,7 +76,7 @@ class Kind(ABC):
     refusals: ClassVar[Mapping[str, str]] = {}
 
     def __init_subclass__(cls) -> None:
-        """Refuse a kind whose name is not that of its recipe."""
+        """Raise an error if a kind of benchmark has another name than its recipe."""
         if cls.recipe is not None and cls.name != cls.recipe.kind:
             raise ValueError(
                 f"the kind {cls.name!r} has a recipe of the kind {cls.recipe.kind!r}; give it "
@@ -109,7 +109,7 @@ class Kind(ABC):
         return table
 
     def refusal(self, what: str) -> str | None:
-        """Explain why a feature is not offered; None where it is.
+        """Explain why this kind of benchmark does not offer a feature; None if it does.
 
         Args:
             what: a key of ``refusals``.
@@ -124,7 +124,7 @@ Base = TypeVar("Base", bound=Kind)
 
 
 def kind_of(manifest: Manifest, path: object = None) -> Kind:
-    """Look up the kind that a manifest names.
+    """Look up the kind of benchmark that a package's manifest names.
 
     Args:
         manifest: of a package.
@@ -159,7 +159,7 @@ def kind_of_recipe(recipe: Recipe) -> Kind:
 
 
 def require_base(kind: Kind, base: type[Base]) -> Base:
-    """Return a kind as one of a base class that does more than :class:`Kind`.
+    """Check that a kind of benchmark is of a given subclass of :class:`Kind`, and return it.
 
     Raises:
         InputError: it is a plugin's, and of another class.
@@ -171,7 +171,7 @@ def require_base(kind: Kind, base: type[Base]) -> Base:
 
 
 def recipe_named(name: str) -> type[Recipe] | None:
-    """Look up the recipe of a kind; None for an unknown kind and for one without a recipe.
+    """Look up the recipe class of a kind of benchmark; None if it is unknown or has none.
 
     Raises:
         InputError: the plugin that defines the kind is broken.
@@ -182,15 +182,15 @@ def recipe_named(name: str) -> type[Recipe] | None:
 
 
 def recipes() -> dict[str, type[Recipe]]:
-    """Get the recipes of all kinds that can be built, in the order of help pages."""
+    """Map the kinds of benchmark that can be built to recipe classes, in help pages' order."""
     return {k.name: k.recipe for k in KINDS.all().values() if k.recipe is not None}
 
 
 def built_in_kinds() -> list[Kind]:
-    """List the built-in kinds."""
+    """List the built-in kinds of benchmark."""
     return [KINDS.get(name) for name, origin in KINDS.names().items() if not origin]
 
 
 def plugin_of(name: str) -> str | None:
-    """Get name and version of the plugin that defines a kind; None for a built-in one."""
+    """Get the plugin (name and version) that defines a kind of benchmark; None if built-in."""
     return KINDS.names().get(name) or None

@@ -82,7 +82,7 @@ def read_stats(folder: Path) -> dict[str, Any]:
 
 
 def load_manifest(folder: Path) -> Manifest:
-    """Read the manifest of a package; refuse one in which a single byte was changed.
+    """Read the manifest of a package; raise an error if a single byte of it was changed.
 
     Raises:
         InputError: missing, damaged, changed, or written by a newer version.
@@ -129,7 +129,7 @@ def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
 
 
 def resolve_package_file(folder: Path, name: str) -> Path:
-    """Get the path of a file of a package; refuse links out of its folder.
+    """Get the path of a file of a package; raise an error if it links out of the folder.
 
     Links are followed to the ``blobs`` of the Hub's cache alone.
 
@@ -157,7 +157,7 @@ def resolve_package_file(folder: Path, name: str) -> Path:
 
 
 def list_splits(manifest: Manifest) -> dict[str, list[str]]:
-    """Map configs to the splits that have rows, in the order of their files."""
+    """Map each table config, such as ``contexts``, to its splits that have rows, in file order."""
     splits: dict[str, list[str]] = {}
     for name in manifest.files:
         if name.endswith(".parquet"):

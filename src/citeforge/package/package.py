@@ -110,7 +110,7 @@ class Package(Displayed):
 
     @property
     def hash(self) -> str:
-        """sha256 over its tables, 64 hexadecimal digits."""
+        """sha256 over the benchmark's tables, 64 hexadecimal digits."""
         return self.manifest.benchmark_hash
 
     @property
@@ -210,7 +210,7 @@ class Package(Displayed):
 
     @cached_property
     def forms(self) -> dict[str, pa.Table]:
-        """Queries in each form of the package (schema QUERIES), the main one first."""
+        """Tables of the queries by form of wording (schema QUERIES), the main form first."""
         splits = dict.fromkeys(self.kind.other_questions.values())
         others = {split: self.table("queries", split) for split in splits}
         return {
@@ -238,7 +238,7 @@ class Package(Displayed):
 
     @cached_property
     def mappings(self) -> dict[str, pa.Table]:
-        """Pairs of query and passage by label (schema MAPPING).
+        """Tables of (query, passage) pairs by relevance label (schema MAPPING).
 
         Raises:
             InputError: one is damaged, or is about a query that the benchmark lacks.
@@ -246,7 +246,7 @@ class Package(Displayed):
         return {label: self.mapping(label) for label in LABELS}
 
     def mapping(self, label: str) -> pa.Table:
-        """Read the pairs of query and passage with one label (schema MAPPING), or undecided ones.
+        """Read the (query, passage) pairs with one label, or undecided ones (schema MAPPING).
 
         Raises:
             InputError: the table is damaged.
@@ -282,12 +282,12 @@ class Package(Displayed):
 
     @cached_property
     def twins(self) -> pa.Table:
-        """Table of twins (schema TWINS); no rows where the package has none."""
+        """Table of twins, LLM-written versions of passages (schema TWINS); may have no rows."""
         return read_table(self.shards("twins", "twins"), TWINS)
 
     @cached_property
     def cosines(self) -> pa.Table:
-        """Cosines of mined passages (schema COSINES); no rows where there are none."""
+        """Table of cosines of mined passages and queries (schema COSINES); may have no rows."""
         return read_table(self.shards("cosines", SEEMINGLY_RELEVANT), COSINES)
 
     def passages(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -335,7 +335,7 @@ class Package(Displayed):
         return {(query, passage): text for query, passage, text, idle in rows if not idle}
 
     def authors(self, context: str) -> pa.Table:
-        """Read the labels of passages in a cell of an authorship benchmark (schema AUTHORS)."""
+        """Read the author labels of the passages in a context set (schema AUTHORS)."""
         return self.table("authors", context)
 
     def absent(self, context: str) -> pa.Table:
@@ -349,7 +349,7 @@ class Package(Displayed):
 
     @property
     def corpus(self) -> list[Path]:
-        """Shards of the corpus (schema CORPUS), to be streamed."""
+        """Parquet files of the corpus (schema CORPUS), in order."""
         return self.shards("corpus", "corpus")
 
     def texts(self, ids: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
@@ -421,7 +421,7 @@ class PackageKind(Kind):
 
 
 def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Table:
-    """Select the rows of some queries; all rows of a table without queries."""
+    """Select a table's rows about given queries; all rows if no column names queries."""
     column = "_id" if config == "queries" else None
     column = column or next((c for c in ("query_id", "query-id") if c in table.column_names), None)
     if column is None:

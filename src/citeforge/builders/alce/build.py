@@ -84,7 +84,7 @@ class _Findings:
 
     @property
     def lists(self) -> frozenset[str]:
-        """Queries whose gold is a list of answers."""
+        """Ids of the queries whose gold is a list of answers."""
         return frozenset(query for query, gold in self.gold.items() if gold.answer_lists)
 
 
@@ -176,7 +176,7 @@ def build_retrieved(
 
 
 def _open_sources(recipe: AlceRecipe, place: Workspace) -> list[Source]:
-    """Open the source of the questions and, if it is another one, that of the passages."""
+    """Open the source of the questions and, if the recipe names a corpus, that of the passages."""
     require_strict(recipe.extra_fields, recipe.source, recipe.corpus)
     read = ReadOptions(
         recipe.skip_empty, recipe.skip_dangling, place.stage("archives"),
@@ -209,7 +209,7 @@ def _recorded_config(recipe: AlceRecipe, models: Models) -> dict[str, Any]:
 
 
 def _write_corpus(recipe: AlceRecipe, source: Source, place: Workspace) -> list[Path]:
-    """Write the corpus, or reuse that of a finished stage; return its files."""
+    """Write the corpus, or reuse one that an interrupted build finished; return its files."""
     info = source.info()
     key = {
         "source": [info.spec, info.files, info.revision],
@@ -238,7 +238,7 @@ def _find_gold(
     judge: JudgeSession | None,
     counts: Counter[str],
 ) -> _Findings:
-    """Find which gold answers and claims each retrieved candidate contains."""
+    """Find which of a query's gold answers and claims each passage retrieved for it contains."""
     ranked = {
         name: {query: [r.docid for r in ranking.get(query, [])] for query in questions.texts}
         for name, ranking in rankings.items()
@@ -265,7 +265,7 @@ def _find_gold(
 
 
 def _recall_stats(recipe: AlceRecipe, findings: _Findings) -> Stats:
-    """Compute the mean recall of each retriever, for each kind of gold."""
+    """Compute each retriever's mean recall of gold answers, claims and judged passages."""
     stats: Stats = {}
     for name, ranked in findings.rankings.items():
         longest = max(map(len, ranked.values()), default=0)
@@ -283,7 +283,7 @@ def _write_contexts(
     llm: Llm | None,
     counts: Counter[str],
 ) -> None:
-    """Write the context sets: passages of the first retriever, oracle set, condensed texts.
+    """Write the context sets: first retriever's passages, oracle choice, summaries, snippets.
 
     Raises:
         InputError: oracle passages, and no gold that tells passages apart.

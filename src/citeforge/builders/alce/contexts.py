@@ -33,7 +33,7 @@ def relevant_table(
     gold: Mapping[str, GoldRows],
     texts: Texts,
 ) -> tuple[pa.Table, int]:
-    """Make the table of relevant passages: judged ones, and candidates that contain gold.
+    """Make the table of relevant passages: judged ones, and retrieved ones that contain gold.
 
     Returns:
         (schema MAPPING, number of judged passages that the corpus lacks).
@@ -57,7 +57,7 @@ def relevant_table(
 
 
 def _answers_in(text: str, gold: GoldRows) -> list[str]:
-    """List the accepted answers that a text contains."""
+    """List a query's gold short answers, in all accepted forms, that a text contains."""
     normalised = normalise_answer(text)
     forms = (a for g in (*gold.qa_pairs, *gold.answer_lists) for a in g.aliases)
     return [a for a in dict.fromkeys(forms) if contains_answer(normalised, [a])]
@@ -72,7 +72,7 @@ class ContextWriter:
     """
 
     def __init__(self, writer: PackageWriter, relevant: pa.Table) -> None:
-        """Set the package to write to, and the pairs that are labelled relevant.
+        """Set the package to write to, and the (query, passage) pairs labelled relevant.
 
         Args:
             writer: writer of the package.
@@ -84,7 +84,7 @@ class ContextWriter:
         self._relevant = set(rows_of(relevant, "query-id", "corpus-id"))
 
     def add(self, name: str, ids_of: Named, description: str) -> None:
-        """Write a context set: query to passages in order, with their labels."""
+        """Label the ordered passages of each query, and write them as a context set."""
         labels = {True: RELEVANT, False: UNJUDGED}
         docs = {
             query: [{"corpus-id": i, "label": labels[(query, i) in self._relevant]} for i in row]
@@ -96,11 +96,11 @@ class ContextWriter:
     def add_oracle(
         self, coverage: Coverage, candidates: Named, lists: frozenset[str], k: int
     ) -> None:
-        """Add each query's oracle set: its k candidates that cover most gold answers (ALCE, G.1).
+        """Write the set ``oracle``: per query the k candidates that cover most gold (ALCE, G.1).
 
         Args:
             coverage: gold units that each candidate contains.
-            candidates: query to them, best first.
+            candidates: query to its candidates, best first.
             lists: queries whose gold is a list of answers.
             k: passages per context.
         """
@@ -117,7 +117,7 @@ class ContextWriter:
     def add_condensed(
         self, form: str, table: pa.Table, ids_of: Named, texts: Texts, k: int, where: str
     ) -> None:
-        """Add a table of summaries or snippets, and the context set of the first k passages.
+        """Write a table of summaries or snippets, and a context set of the first k per query.
 
         Args:
             form: ``summary`` or ``snippet``.

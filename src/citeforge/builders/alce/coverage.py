@@ -42,31 +42,31 @@ class Coverage:
     failures: int = 0
 
     def get_units(self, query: str, passages: Iterable[str]) -> list[frozenset[int]]:
-        """Get the gold units of a query that each of some passages contains."""
+        """Get, per given passage, the indexes of the gold units (such as answers) it contains."""
         covers = self.held.get(query, {})
         return [covers.get(name, frozenset()) for name in passages]
 
     def hits(self, query: str, passages: Iterable[str]) -> int:
-        """Count the gold units of a query that at least one of some passages contains."""
+        """Count a query's gold units (such as answers) that at least one given passage contains."""
         return len(frozenset().union(*self.get_units(query, passages)))
 
     def recall(self, query: str, passages: Iterable[str]) -> float:
-        """Compute the share of a query's gold units that at least one of some passages contains."""
+        """Compute the share of a query's gold units (such as answers) in the given passages."""
         return self.hits(query, passages) / self.sizes[query]
 
     def recall_5(self, query: str, passages: Iterable[str]) -> float:
-        """Compute recall-5: 5 units, or all if there are fewer, count as 1 (ALCE, section 3.2)."""
+        """Compute ALCE's recall-5 (section 3.2): gold answers found of 5, or of all if fewer."""
         return min(ENOUGH, self.hits(query, passages)) / min(ENOUGH, self.sizes[query])
 
     def measures(self, lists: frozenset[str]) -> Iterator[tuple[str, list[str], Recall]]:
-        """Yield the recalls to report: (suffix of the name, queries that have it, function)."""
+        """Yield each recall to report as (suffix of its name, queries that have it, function)."""
         yield "", list(self.sizes), self.recall
         if self.unit == SHORT and (listed := [q for q in self.sizes if q in lists]):
             yield "-5", listed, self.recall_5
 
 
 def covered_answers(gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts) -> Coverage:
-    """Find which short answers each candidate contains, normalised as in ALCE.
+    """Find which gold short answers each candidate passage contains, normalised as in ALCE.
 
     Units are the groups of accepted forms in ``qa_pair`` and ``answer_list`` rows.
     """
@@ -88,7 +88,7 @@ def covered_answers(gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts) -
 def entailed_claims(
     gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts, judge: JudgeSession
 ) -> Coverage:
-    """Ask a judge which gold claims each candidate entails."""
+    """Ask a judge which of a query's gold claims each of its candidate passages entails."""
     coverage = Coverage(CLAIMS)
     claims_of = {q: [c.text or "" for c in rows.claims] for q, rows in gold.items() if rows.claims}
     queries = list(claims_of)
@@ -113,10 +113,10 @@ def entailed_claims(
 
 
 def judged_relevant(relevant: Named, ids_of: Named, whole: Mapping[str, str]) -> Coverage:
-    """Find which candidates the source judges relevant.
+    """Find which candidates are, or were cut from, passages that the source judges relevant.
 
     Args:
-        relevant: query to them.
+        relevant: query to the passages judged relevant.
         ids_of: query to candidates.
         whole: candidate to the passage that it was cut from; itself where nothing was cut.
     """
@@ -136,11 +136,11 @@ def judged_relevant(relevant: Named, ids_of: Named, whole: Mapping[str, str]) ->
 def mean_recalls(
     name: str, rows: Named, coverage: Coverage, lists: frozenset[str], deepest: int
 ) -> dict[str, object]:
-    """Compute mean recall at several depths, over the queries that have such gold.
+    """Compute the mean recall of gold by each query's first passages, at several depths.
 
     Args:
         name: name of the retriever or set, for the statistics.
-        rows: query to these, in their order.
+        rows: query to its passages, in their order.
         coverage: gold units that the passages contain.
         lists: queries whose gold is a list of answers, of which 5 are enough for recall-5.
         deepest: passages that were asked for; the last depth.
@@ -160,11 +160,11 @@ def mean_recalls(
 def share_kept(
     best: Named, candidates: Named, coverage: Coverage, lists: frozenset[str]
 ) -> dict[str, object]:
-    """Compute the share of queries whose few best passages reach the recall of all candidates.
+    """Compute the share of queries whose chosen passages have the recall of all candidates.
 
     Args:
-        best: query to the few.
-        candidates: query to all.
+        best: query to its chosen passages.
+        candidates: query to all its candidates.
         coverage: gold units that the passages contain.
         lists: queries whose gold is a list of answers, which also have recall-5.
 
@@ -185,7 +185,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def choose_oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
-    """Choose k passages that together cover most gold units, greedily.
+    """Choose greedily k passages that together contain most gold units (such as answers).
 
     The k passages with the highest recall of their own are the start; then every other passage, by
     its own recall, takes the place of the one whose replacement raises the recall of the set most,
@@ -202,7 +202,7 @@ def choose_oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
     """
 
     def reach(rows: Sequence[int]) -> int:
-        """Count the gold units that some passages cover together."""
+        """Count the distinct gold units (such as answers) in the passages at given positions."""
         return len({unit for i in rows for unit in covered[i]})
 
     order = sorted(range(len(covered)), key=lambda i: (-len(covered[i]), i))

@@ -82,7 +82,7 @@ def _build(
     name: str,
     description: str,
 ) -> Manifest:
-    """Write a data set unchanged as a package with one context set."""
+    """Build a package from a source's queries, passages and gold, with one given context set."""
     with open_build(recipe, run) as build:
         info = info_of(source, recipe.licence)
         draft = build.draft(recipe.recorded(), [info], recipe.licence or info.licence, {})

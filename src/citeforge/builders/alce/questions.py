@@ -51,7 +51,7 @@ class QuestionSet:
 
 
 def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:
-    """Open the source of the questions; any but ALCE's items requires a corpus.
+    """Open the source of the questions; if it is not ``alce:PATH``, a corpus is required.
 
     Raises:
         InputError: it cannot be read.
@@ -70,7 +70,7 @@ def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:
 
 
 def read_question_set(source: Source, recipe: AlceRecipe) -> QuestionSet:
-    """Read questions and gold: the source's, or ``answers`` in the metadata of queries.
+    """Read a source's questions and gold; gold may be ``answers`` in the queries' metadata.
 
     ``answers`` is a list of accepted forms of one answer, or a list of such lists.
 
@@ -131,7 +131,7 @@ def _gold_rows(source: Source, query: str, text: str, metadata: Any) -> Iterator
 
 
 def split_names(specs: Sequence[str]) -> dict[str, str]:
-    """Name the table of candidates of each retriever: ``bm25``, ``run_STEM``; name to its spec."""
+    """Map a table name for each retriever (``bm25``, ``run_STEM``) to its specification."""
     spec_of: dict[str, str] = {}
     for spec in dict.fromkeys(specs):
         name, _, argument = spec.partition(":")
@@ -212,7 +212,7 @@ def cut_into_pieces(text: str, size: int) -> list[str]:
 
 
 def piece_id(passage: str, number: int) -> str:
-    """Make the id of a piece of a passage, numbered from 0."""
+    """Make the id of a piece of a passage from the passage's id and the piece's number."""
     return f"{passage}{_SIGN}{number}"
 
 
@@ -222,7 +222,7 @@ def whole_id(piece: str) -> str:
 
 
 def passage_chunks(source: Source, size: int) -> Iterator[pa.RecordBatch]:
-    """Stream the passages of a source, each cut into pieces with its title (schema CORPUS).
+    """Yield a source's passages, cut into titled pieces of ``size`` words (schema CORPUS).
 
     Raises:
         InputError: no passage has a word.

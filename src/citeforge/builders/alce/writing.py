@@ -32,7 +32,7 @@ something irrelevant."""
 def write_texts(
     llm: Llm, task: str, rows: Sequence[dict[str, Any]], most_tokens: int
 ) -> list[str | Failure]:
-    """Ask the LLM for one text per row of prompt values, at temperature 0.
+    """Ask an LLM for one text per row of values that fill in a prompt, at temperature 0.
 
     Args:
         llm: the writer.
@@ -49,7 +49,7 @@ def write_texts(
 
 
 def long_answer(rows: GoldRows) -> str:
-    """Get the long answer that claims are split from, without citation marks; "" if none.
+    """Get a query's gold long answer without citation marks, to be split into claims; "" if none.
 
     The first annotated one (ASQA), or the one whole answer that measures select (ELI5, HAGRID).
     """
@@ -75,7 +75,7 @@ def sub_claims(
     judge: JudgeSession,
     counts: Counter[str],
 ) -> list[dict[str, Any]]:
-    """Let the LLM split long answers into claims, checked by a judge; return gold rows.
+    """Let an LLM split gold long answers into claims; return those a judge finds entailed.
 
     Args:
         questions: query to its text.
@@ -115,7 +115,7 @@ def sub_claims(
 
 
 def is_irrelevant(reply: str) -> bool:
-    """Whether a reply says that the passage does not help to answer the question."""
+    """Whether an LLM's reply says that the passage does not help to answer the question."""
     words = normalise_answer(reply).split()
     return words[:1] == ["irrelevant"] or (
         len(words) <= _REMARK_WORDS and _WORD.search(reply) is not None
@@ -130,7 +130,7 @@ def condense(
     llm: Llm,
     counts: Counter[str],
 ) -> pa.Table:
-    """Let the LLM summarise candidates for their questions, or extract snippets.
+    """Let an LLM summarise each query's candidate passages, or extract snippets from them.
 
     Args:
         form: ``summary`` or ``snippet``.
@@ -158,12 +158,12 @@ def condense(
 
 
 def usable_texts(table: pa.Table) -> dict[tuple[str, str], str]:
-    """Map (query, passage) to its condensed text, for rows not marked as irrelevant."""
+    """Map (query, passage) to its summary or snippet, leaving out those marked as irrelevant."""
     return {(query, name): text for query, name, text, idle in rows_of(table) if not idle}
 
 
 def condensed_stats(form: str, table: pa.Table, texts: Texts) -> dict[str, object]:
-    """Compute lengths of condensed texts, and the share of snippets found word for word."""
+    """Compute statistics of summaries or snippets: mean lengths, shares irrelevant and verbatim."""
     good = usable_texts(table)
     stats: dict[str, object] = {
         f"{form}: share of passages found irrelevant": round(

@@ -30,7 +30,7 @@ _STATED = {None: "no author", "informed": "the true author", "cf": "the counterf
 
 
 def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
-    """Build an authorship benchmark: one context set per cell of the design.
+    """Build an authorship benchmark: one context set per experimental condition (cell).
 
     Args:
         recipe: everything that the tables depend on.
@@ -68,7 +68,7 @@ def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
 
 
 def _make_design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
-    """Make the design: a cell per choice of passage origins and of author labels (or none).
+    """Make the design: a condition (cell) per choice of passage origins and author labels or none.
 
     Raises:
         UsageError: LLM origins without twins.
@@ -90,7 +90,7 @@ def _make_design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
 
 
 def _config(recipe: AuthorshipRecipe, base: Base, design: Design) -> dict[str, Any]:
-    """Make the manifest's ``config``: the recipe, facts of the base package, and the design."""
+    """Make the manifest's ``config``: recipe, description of the base package, and design."""
     name, built_in = Path(base.manifest.name), built_in_label_sets()
     update = {
         "benchmark": recipe.benchmark and name,
@@ -160,7 +160,7 @@ def _write_tables(
 
 
 def _swap_in_twins(docs: Docs, cell: Cell, twins: Twins) -> Docs:
-    """Replace human passages by their LLM twins if the cell's origin of the passage is LLM."""
+    """Replace human passages by LLM-written twins where the condition (cell) asks for them."""
     rows = []
     for doc in docs:
         origin = cell.relevant_origin if doc["label"] == RELEVANT else cell.other_origin
@@ -170,7 +170,7 @@ def _swap_in_twins(docs: Docs, cell: Cell, twins: Twins) -> Docs:
 
 
 def _describe_cell(cell: Cell) -> str:
-    """Describe a cell in words: real origins, stated authors, and label set."""
+    """Describe an experimental condition (cell): real origins, stated authors, label set."""
     description = (
         f"relevant passages by {cell.relevant_origin}, others by {cell.other_origin}; authors "
         f"stated: {_STATED[cell.relevant_told]} (relevant), {_STATED[cell.other_told]} (others)"

@@ -94,7 +94,7 @@ class TwinReport:
 
     @property
     def accepted(self) -> bool:
-        """Whether every check passed."""
+        """Whether the twin (LLM-written rewrite of a passage) passed every check."""
         return not self.failed
 
 
@@ -110,8 +110,8 @@ class Checker:
         self.judge = judge
 
     def check(self, pairs: Sequence[tuple[SourcePassage, str]]) -> list[TwinReport]:
-        """Check (passage, twin) pairs; the judge gets all that pass the rules, in one call."""
-        reports = [self._report(passage, twin) for passage, twin in pairs]
+        """Check (passage, rewrite) pairs by rules; a judge checks those that pass, in one call."""
+        reports = [self._check_by_rules(passage, twin) for passage, twin in pairs]
         if self.judge is None:
             return reports
         questions = [
@@ -132,15 +132,15 @@ class Checker:
                 report.failed[ENTAILMENT] = f"{what}: not entailed"
         return reports
 
-    def _report(self, passage: SourcePassage, twin: str) -> TwinReport:
-        """Check one twin by rules."""
+    def _check_by_rules(self, passage: SourcePassage, twin: str) -> TwinReport:
+        """Check an LLM's rewrite of a passage by rules, without the judge."""
         figures = compare_texts(passage.text, twin)
-        return TwinReport(figures, dict(self._faults(passage, twin, figures)))
+        return TwinReport(figures, dict(self._find_faults(passage, twin, figures)))
 
-    def _faults(
+    def _find_faults(
         self, passage: SourcePassage, twin: str, figures: TwinFigures
     ) -> Iterator[tuple[str, str]]:
-        """Yield (name of a failed check, why), in the order of CHECKS."""
+        """Yield (name, reason) of each check by rules that an LLM's rewrite of a passage fails."""
         human, (low, high) = passage.text, self.thresholds.length_ratio
         # A ratio on the very edge passes whatever the last bit of the division says.
         if not low - 1e-9 <= figures.length_ratio <= high + 1e-9:
@@ -170,7 +170,7 @@ class Checker:
 
 
 def compare_texts(human: str, twin: str) -> TwinFigures:
-    """Compute length ratio, edit similarity (1 for a copy) and share of common trigrams."""
+    """Compute length ratio, edit similarity (1: copy), trigram overlap of passage and rewrite."""
     a, b = bare_words(human), bare_words(twin)
     similarity = Levenshtein.normalized_similarity(" ".join(a), " ".join(b))
     grams, own = (Counter(zip(w, w[1:], w[2:], strict=False)) for w in (a, b))
@@ -184,7 +184,7 @@ def compare_texts(human: str, twin: str) -> TwinFigures:
 def _find_changes(
     name: str, lost: Sequence[str], added: Sequence[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Yield (name, reason) of a failed check if a rewrite lost or added items."""
+    """Yield (check, reason) if a rewrite lost or added items, such as numbers or names."""
     parts = []
     for verb, items in (("lacks", lost), ("adds", added)):
         if items:
@@ -236,7 +236,7 @@ class TwinWriter:
         self.attempts = attempts
 
     def write(self, passages: Iterable[SourcePassage]) -> list[Twin]:
-        """Write the twins of passages, in order; a twin that never passed is the best attempt."""
+        """Let the LLM rewrite each passage; keep the best attempt if none passes the checks."""
         twins = [Twin(p) for p in passages]
         for attempt in range(self.attempts.limit):
             rest = [t for t in twins if not t.report.accepted]
@@ -269,7 +269,7 @@ class TwinWriter:
 
 
 def twin_request(title: str, text: str, temperature: float, attempt: int) -> Request:
-    """Make the request to rewrite a passage; attempts count from 0."""
+    """Make the LLM request to rewrite a passage as its twin; attempts are counted from 0."""
     n_bytes = len(text.encode("utf-8", "surrogatepass"))
     params = {"temperature": temperature, "max_tokens": 64 + n_bytes // 2}
     return writer_prompt("twin").request({"title": title, "text": text}, params, attempt)

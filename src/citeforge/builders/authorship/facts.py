@@ -81,7 +81,7 @@ def bare_words(text: str) -> list[str]:
 
 
 def with_digits(text: str) -> str:
-    """Write long number words in digits ("2.4 million": "2400000") and ISO dates in words."""
+    """Replace long number words by digits ("2.4 million": "2400000"), and ISO dates by words."""
     text = _ISO_DATE.sub(lambda m: f"{int(m[3])} {MONTHS[int(m[2]) - 1]} {m[1]}", text)
     return _LONG_NUMBER.sub(
         lambda m: _in_digits(m.group().lower()), text.replace("per cent", "percent")
@@ -89,7 +89,7 @@ def with_digits(text: str) -> str:
 
 
 def _in_digits(number: str) -> str:
-    """Compute a number from its words: ``"two hundred and five"`` is ``"205"``."""
+    """Convert a number from words to digits: ``"two hundred and five"`` to ``"205"``."""
     value = part = Decimal(0)
     words = re.split(r"[- ]", number)
     for word in words:
@@ -106,9 +106,9 @@ def _in_digits(number: str) -> str:
 
 
 def numbers_in_text(text: str) -> Numbers:
-    """Find the numbers of a text, without separators and ordinal endings (``1,200``: ``1200``)."""
+    """Find the numbers in a text, without separators and ordinal endings (``1,200``: ``1200``)."""
     text, allowed = with_digits(text), set[str]()
-    required = {_plain(n) for n in _NUMBER.findall(text)}
+    required = {_normalise_number(n) for n in _NUMBER.findall(text)}
     for word in bare_words(text):
         allowed.update(x for x in (_OTHER_WORDS.get(word), _WORD_NUMBERS.get(word)) if x)
         if word in _WORD_NUMBERS and word not in _AMBIGUOUS:
@@ -117,7 +117,7 @@ def numbers_in_text(text: str) -> Numbers:
 
 
 def numbers_from_years(text: str) -> frozenset[str]:
-    """Compute numbers implied by years: ``6`` by 1948 and 1954; ``1954`` by 1948, 6 years later."""
+    """Compute numbers that years imply: 1948 and 1954 give 6; 1948 and "6 years" give 1954."""
     text = with_digits(text)
     years = {int(n) for n in _NUMBER.findall(text) if len(n) == 4 and n.isdigit() and n < "2100"}
     number = {**_WORD_NUMBERS, **dict.fromkeys(("a", "next", "following", "previous"), "1")}
@@ -135,7 +135,7 @@ def number_words() -> dict[str, str]:
     return {w: n for w, n in _WORD_NUMBERS.items() if w not in _ORDINALS}
 
 
-def _plain(number: str) -> str:
+def _normalise_number(number: str) -> str:
     """Remove ordinal endings, separators and leading zeros from a number."""
     bare = re.sub(r"(?:st|nd|rd|th)$", "", number)
     if _GROUPED.fullmatch(bare):
@@ -144,7 +144,7 @@ def _plain(number: str) -> str:
 
 
 def months_in_text(text: str) -> frozenset[str]:
-    """Find the months that a text names, in lower case; days and years count as numbers."""
+    """Find the months that a text names, as full English names in lower case."""
     dates = set()
     for match in _MONTH.finditer(with_digits(text)):
         start = match.group().lower()[:3]
@@ -192,7 +192,7 @@ class Entities:
     """
 
     def __init__(self, model: str | None = None) -> None:
-        """Set the spaCy model; None for rules on capitalised words."""
+        """Set the spaCy model that finds names; None for rules on capitalised words."""
         self.model = ner_model(model)
 
     @property
@@ -238,7 +238,7 @@ class Entities:
         )  # fmt: skip
 
     def _find_unmatched(self, text: Any, other: Any) -> dict[str, bool]:
-        """Map names with words missing from another text to whether all their words are."""
+        """Map each name with words missing from another text to whether all its words are."""
         # spaCy cuts words where the regular expression does not ("A0_"): both kinds are taken.
         words = bare_words(other.text) + [w for t in other for w in bare_words(t.text)]
         there = {form for word in words for form in (word, _stem(word))}
@@ -278,7 +278,7 @@ class Entities:
 
 
 def _initials(name: str) -> str:
-    """Join the first letters of a name's capitalised words: ``"raf"`` of Royal Air Force."""
+    """Join the first letters of a name's capitalised words: ``"raf"`` for Royal Air Force."""
     return "".join(w[0].lower() for w in _WORD.findall(name) if w[0].isupper() and w != "The")
 
 
@@ -291,7 +291,7 @@ def _is_same_origin(name: str, other: str) -> bool:
 
 
 def _is_of_place(adjective: str, place: str) -> bool:
-    """Whether an adjective belongs to a place by its ending ("American" to "America")."""
+    """Whether an adjective belongs to a place, judged by spelling ("American" to "America")."""
     match = _ADJECTIVE.fullmatch(adjective)
     return match is not None and place.startswith((match[1] or match[2])[:_SAME_LETTERS])
 

@@ -20,12 +20,12 @@ _BUILT_IN = Path(__file__).parent / "data" / "label_sets.yaml"
 
 @cache
 def built_in_label_sets() -> dict[str, LabelSet]:
-    """Read the built-in label sets, by name."""
+    """Read the built-in sets of author labels; map their names to them."""
     return {s.name: s for s in load_label_sets(_BUILT_IN)}
 
 
 def load_label_sets(path: Path) -> list[LabelSet]:
-    """Read label sets from a YAML file: one mapping, or a list of them.
+    """Read sets of author labels from a YAML file: one mapping, or a list of them.
 
     Raises:
         InputError: not YAML, an unknown or missing field, or labels that both sides have.
@@ -53,7 +53,7 @@ def load_label_sets(path: Path) -> list[LabelSet]:
 def choose_label_sets(
     given: Sequence[LabelSet | str], files: Sequence[Path]
 ) -> tuple[LabelSet, ...]:
-    """Collect the label sets of a build: given ones, then those of files; by default two.
+    """Collect a build's sets of author labels: given ones, then those of files; else two defaults.
 
     Raises:
         UnknownValueError: no such set.
@@ -78,7 +78,7 @@ def choose_label_sets(
 
 
 def require_enough_labels(labels: LabelSet, k: int) -> None:
-    """Refuse a pool with fewer distinct labels than a context has passages (k).
+    """Raise an error if distinct author labels are asked for and a set has too few for k passages.
 
     Raises:
         InputError: a context could not be labelled without a repeated label.
@@ -96,7 +96,7 @@ def require_enough_labels(labels: LabelSet, k: int) -> None:
 
 
 def draw_labels(labels: LabelSet, query: str, size: int, seed: int) -> list[tuple[str, str]]:
-    """Draw (label of the first side, of the second side) for ``size`` positions of a context.
+    """Draw (label of side one, label of side two) for each position of a query's context.
 
     Keyed by (seed, set, query): a passage that has the same side in two cells has the same label
     in both. In sets by lot a coin decides for each position which side is called first.
@@ -118,7 +118,7 @@ def draw_labels(labels: LabelSet, query: str, size: int, seed: int) -> list[tupl
 def cell_labels(
     pool: LabelSet, cell: Cell, docs: Mapping[str, Docs], seed: int
 ) -> list[dict[str, object]]:
-    """Draw an author label for each passage of a labelled context set: rows of AUTHORS.
+    """Draw an author label per passage of a labelled context set; return rows of table AUTHORS.
 
     Args:
         pool: the label set.
@@ -138,7 +138,7 @@ def cell_labels(
 
 
 def read_labelling(package: Package, context: str) -> Labelling:
-    """Read how a context set names authors: the label of each passage, and the note on labels.
+    """Read each passage's author label in a context set, and the note that explains the labels.
 
     Args:
         package: an authorship benchmark.

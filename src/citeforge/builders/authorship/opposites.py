@@ -22,7 +22,7 @@ _NO_COMPARATIVES = frozenset({"other", "another"})
 
 
 def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
-    """Yield (check, reason) of negations and of opposites by which a twin changes a passage.
+    """Yield (check, reason) if a rewrite changes negations, or replaces words by opposites.
 
     Args:
         human: English passage.
@@ -41,7 +41,7 @@ def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
 
 
 def _find_denials(text: Wording, other: Wording) -> Iterator[str]:
-    """Yield negations of a text that the corresponding sentence of another text lacks.
+    """Yield phrases in which a text negates what the matching sentence of another text affirms.
 
     A negation does not count if the other text lacks the denied word ("did not survive": "died"),
     or if "until" or "before" follows ("not before 1990": "only in 1990").
@@ -69,7 +69,7 @@ def _until_follows(text: Wording, place: int) -> bool:
 
 
 def _find_swapped_words(before: Wording, after: Wording) -> Iterator[tuple[str, str]]:
-    """Yield (word, opposite in its place), except where a negation keeps the meaning."""
+    """Yield (word, word in its place in the rewrite) for each reversal that no negation undoes."""
     for pairs in [*_find_swaps(before, after), *_find_substitutions(before, after)]:
         if all(_is_denied(before, old) == _is_denied(after, new) for old, new in pairs):
             old, new = pairs[0]
@@ -77,7 +77,7 @@ def _find_swapped_words(before: Wording, after: Wording) -> Iterator[tuple[str, 
 
 
 def _find_substitutions(before: Wording, after: Wording) -> Iterator[list[tuple[int, int]]]:
-    """Yield [(index of a word, index of its opposite between the same words of the other)]."""
+    """Yield [(index of a word, index of its opposite between the same words in the rewrite)]."""
     old, new = before.contexts(), after.contexts()
     for context, words in new.items():
         for side, place in words.items():
@@ -139,7 +139,7 @@ def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
 
 
 def _is_compared(text: Wording, place: int) -> bool:
-    """Whether the token at an index compares: "than" follows, or "of" behind a direction."""
+    """Whether a token compares: "than" follows, or it is a direction before "of" ("north of")."""
     following = text.tokens[place + 1 : place + 6]
     is_direction = DIRECTION.match(text.tokens[place]) is not None
     is_told = "than" in following or text.tokens[place].endswith("_than")
@@ -158,7 +158,7 @@ def _are_sides_swapped(
         new: index of the token that stands for it in the rewrite.
         is_loose: whether one swapped word is enough.
     """
-    (left, right), (new_left, new_right) = _halves(before, old), _halves(after, new)
+    (left, right), (new_left, new_right) = _words_around(before, old), _words_around(after, new)
     if right[:2] and right[:2] == new_right[:2]:
         return False
     if is_loose and (right[:1] == new_left[-1:] != [] or left[-1:] == new_right[:1] != []):
@@ -170,8 +170,8 @@ def _are_sides_swapped(
     return (any if is_loose and is_apart else all)(crossed) and not there & new_there
 
 
-def _halves(text: Wording, place: int) -> tuple[list[str], list[str]]:
-    """Get the stems of the content words before a token, and of four after it (or "than")."""
+def _words_around(text: Wording, place: int) -> tuple[list[str], list[str]]:
+    """Get the stems of content words before a token, and of up to four after it (or "than")."""
     start, end = text.sentence(place)
     middle = place
     for i in range(place + 1, min(end, place + 8)):
@@ -191,7 +191,7 @@ _UNIT = re.compile(
 
 
 def find_unit_faults(human: str, twin: str) -> Iterator[str]:
-    """Yield the first change of a number's unit: ``"'310 metres' became '310 feet'"``.
+    """Yield the first unit that a rewrite changes: ``"'310 metres' became '310 feet'"``.
 
     Args:
         human: English passage.
@@ -213,7 +213,7 @@ def find_unit_faults(human: str, twin: str) -> Iterator[str]:
 
 
 def _units(text: str) -> dict[str, dict[str, str]]:
-    """Map each number of a text to its units, and each unit to the words it was read from."""
+    """Map each number in a text to its units of measurement, and these to their wording there."""
     found: dict[str, dict[str, str]] = {}
     units = word_lists().units
     for match in _UNIT.finditer(text):

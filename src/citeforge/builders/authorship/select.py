@@ -55,7 +55,7 @@ def find_candidates(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ra
 
 
 def _mapped_negatives(base: Base, seed: int) -> Ranked:
-    """List each query's negatives: seemingly relevant ones by rank (or shuffled), then others."""
+    """List each query's negatives: seemingly relevant by rank (or shuffled), then irrelevant."""
     is_ranked = base.mappings[SEEMINGLY_RELEVANT]["rank"].null_count == 0
     found: Ranked = {}
     for query, docs in base.negatives.items():
@@ -150,7 +150,7 @@ class _Selector:
         self._forms = dict(zip(self._texts, forms.to_pylist(), strict=True))
 
     def list_relevant(self, query: str) -> list[str]:
-        """List a query's relevant passages; one that does not qualify is counted and has none."""
+        """List a query's relevant passages; none if the query is unsuitable, which is counted."""
         base, rule, counts = self._base, self._selection.rule, self.counts
         judged = list(dict.fromkeys(base.relevant[query]))
         if rule == "one-in-list":
@@ -167,7 +167,7 @@ class _Selector:
         return []
 
     def list_others(self, query: str) -> list[str]:
-        """List the first k usable candidates that are not relevant; count the others left out."""
+        """List a query's first k usable non-relevant candidates; count those that rules exclude."""
         base, selection = self._base, self._selection
         relevant = set(base.relevant[query])
         same = {self._forms.get(i) for i in relevant}

@@ -112,7 +112,7 @@ NOT_CHECKED = (
 
 
 def _refuse_lexical(recipe: TwinsRecipe) -> None:
-    """Refuse the judge ``lexical``, which cannot see a change of meaning."""
+    """Raise an error for the judge ``lexical``, which cannot see a change of meaning."""
     if recipe.judging.judge == "lexical":
         raise UsageError(
             "--judge lexical: counts shared words, and does not notice a twin that says the "
@@ -122,10 +122,10 @@ def _refuse_lexical(recipe: TwinsRecipe) -> None:
 
 
 def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
-    """Count the LLM calls of a build: if every first twin is accepted, and at most.
+    """Count the fewest and the most LLM calls that a build of twins can need.
 
-    At most, each attempt asks for every passage of the contexts and every negative that could
-    replace one.
+    The fewest: every first twin is accepted. The most: each attempt asks for every passage of the
+    contexts and every negative that could replace one.
 
     Raises:
         InputError: not a package.
@@ -155,7 +155,7 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
 
 
 def _read_contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:
-    """Read the context sets that the recipe names, or all: name to query to passages."""
+    """Map the context sets that the recipe names, or all, to the passages of each query."""
     return {n: base.context(n) for n in recipe.contexts or base.manifest.contexts}
 
 
@@ -174,7 +174,7 @@ class Rewriting:
     def __init__(
         self, base: Base, contexts: dict[str, dict[str, Docs]], writer: TwinWriter
     ) -> None:
-        """Write twins and replace failing passages until no passage is left to try."""
+        """Write twins of all passages shown, and replace passages whose twins fail."""
         self.base, self.contexts, self.writer = base, contexts, writer
         self.twins: dict[str, Twin] = {}
         self.replaced = 0
@@ -201,7 +201,7 @@ class Rewriting:
                 yield from ((query, doc) for doc in row)
 
     def _collect_passages(self, ids: Sequence[str]) -> list[SourcePassage]:
-        """Collect passages with the answers that their twins must keep or must not gain."""
+        """Collect passages with the gold answers that their twins must keep or must not gain."""
         answers_of: dict[bool, dict[str, list[tuple[str, ...]]]] = {True: {}, False: {}}
         for query, answers in self.base.answers.items():
             listed = [
@@ -219,7 +219,7 @@ class Rewriting:
         ]
 
     def _replace_failing(self) -> None:
-        """Replace each failing non-relevant passage by the next negative of its query."""
+        """Replace each non-relevant passage whose twin failed by the query's next negative."""
         for docs in self.contexts.values():
             for query, row in docs.items():
                 ids = {d["corpus-id"] for d in row}
@@ -234,7 +234,7 @@ class Rewriting:
                         self.replaced += 1
 
     def _next_negative(self, query: str, ids: set[str], label: str) -> dict[str, str] | None:
-        """Find a query's next unused negative, if possible of a label; None if none is left."""
+        """Find a query's next unused negative, preferably of one label; None if none is left."""
 
         def usable(doc: dict[str, str]) -> bool:
             """Whether a negative is not in the context yet, and its twin did not fail."""
@@ -251,7 +251,7 @@ def _write_tables(
     rewriting: Rewriting,
     models: dict[str, dict[str, Any]],
 ) -> tuple[list[str], dict[str, int], Stats]:
-    """Write all tables; return (names of context sets, counts for the manifest, statistics)."""
+    """Write a package's tables; return (names of context sets, manifest's counts, statistics)."""
     base, dropped = rewriting.base, rewriting.dropped
     queries = [q for q in base.query_ids if recipe.keep_failed or q not in dropped]
     if not queries:
@@ -291,7 +291,7 @@ def _write_tables(
 def _make_twin_rows(
     rewriting: Rewriting, ids: set[str], author: str, keep_failed: bool
 ) -> tuple[list[dict[str, object]], pa.Table]:
-    """Make (rows of the twins table, table of the twins as passages of the corpus)."""
+    """Make the rows of the twins table, and the table of twins that join the corpus."""
     twins = rewriting.twins
     rows, passages = [], []
     existing = set(rewriting.base.texts(f"{i}~twin" for i in twins))
@@ -321,7 +321,7 @@ def _make_twin_rows(
 
 
 def _count_outcomes(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
-    """Count rewritten, replaced and failed passages and dropped queries, for the manifest."""
+    """Count rewritten, replaced and failed passages and affected queries, for the manifest."""
     base, twins = rewriting.base, list(rewriting.twins.values())
     reports = [t.report for t in twins]
     counts = {
@@ -347,7 +347,7 @@ def _count_outcomes(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
 
 
 def twin_stats(table: pa.Table, judged: bool) -> dict[str, object]:
-    """Compute the shares of twins that each check accepts, and the means of the table's numbers.
+    """Compute the share of twins that pass each check, and mean attempts, lengths, similarities.
 
     Args:
         table: schema TWINS, with the best attempt at each passage.
@@ -361,7 +361,7 @@ def twin_stats(table: pa.Table, judged: bool) -> dict[str, object]:
     good = [r for r in rows if r["accepted"]]
 
     def mean(column: str) -> float:
-        """Compute the mean of a column over accepted twins; 0 without any."""
+        """Compute the mean of a column over accepted twins; 0 if there are none."""
         return round(math.fsum(r[column] for r in good) / len(good), 4) if good else 0.0
 
     failures = [set(r["failed"]) for r in rows if not math.isnan(r["length_ratio"])]

@@ -57,7 +57,7 @@ def word_lists() -> _Lists:
             mutual.add(group)
         for side, words in enumerate(line.lstrip("~ ").split("|")):
             phrases += [w for w in words.split() if "_" in w]
-            for form in {f for w in words.split() for f in _forms(w)}:
+            for form in {f for w in words.split() for f in _inflect(w)}:
                 opposites.setdefault(form, []).append(Side(group, side))
     units: dict[str, list[tuple[str, str]]] = {}
     for kind, text in data["units"].items():
@@ -67,7 +67,7 @@ def word_lists() -> _Lists:
                     units.setdefault(form, []).append((kind, spellings[0]))
     return _Lists(
         frozenset(negation["plain"]),
-        frozenset(form for word in negation["denying"] for form in _forms(word)),
+        frozenset(form for word in negation["denying"] for form in _inflect(word)),
         {form: tuple(sides) for form, sides in opposites.items()},
         frozenset(mutual),
         # A neutral phrase loses its spaces, and with them the word of negation in it.
@@ -78,8 +78,8 @@ def word_lists() -> _Lists:
     )
 
 
-def _forms(word: str) -> set[str]:
-    """Form a word with all regular endings of verbs, nouns and adjectives."""
+def _inflect(word: str) -> set[str]:
+    """Make the regular inflected forms of a word, as verb, noun, adjective or adverb."""
     if len(word) < 3 or "_" in word or word.startswith("="):
         return {word.removeprefix("=")}
     stems = {word}
@@ -99,7 +99,7 @@ class Wording:
     """Words of one text, with questions about its negations and opposites."""
 
     def __init__(self, text: str) -> None:
-        """Split a text into lower-case words; phrases of the lists become one word each."""
+        """Split a text into lower-case tokens; phrases of the word lists become one token each."""
         lists = word_lists()
         lower = _NOT.sub(lambda m: f"{m[1] or m[2]} not", text).lower()
         for phrase, joined in lists.phrases:
@@ -110,13 +110,13 @@ class Wording:
         self.tokens = [t.replace("\uf8ff", "_") for t in split_tokens(lower)]
 
     def sentence(self, place: int) -> tuple[int, int]:
-        """Get (start, end) of the sentence that contains the token at an index."""
+        """Get the indexes (start, end) of the sentence that contains the token at an index."""
         start = next((i + 1 for i in range(place, -1, -1) if self.tokens[i] in ".!?"), 0)
         n = len(self.tokens)
         return start, next((i for i in range(place, n) if self.tokens[i] in ".!?"), n)
 
     def is_content(self, place: int) -> bool:
-        """Whether the token at an index is a content word: long, no stop word, no negation."""
+        """Whether the token at an index is a content word or number, no stop word or negation."""
         word = self.tokens[place]
         is_long = len(word) > 2 or word[:1].isdigit()
         return is_long and word not in _STOP and word not in word_lists().plain
@@ -161,7 +161,7 @@ class Wording:
         )
 
     def contexts(self) -> dict[tuple[str, str], dict[Side, int]]:
-        """Map (content word before, after) of words with opposites to their sides and indexes."""
+        """Map content words (before, after) of a word that has opposites to its sides and index."""
         found: dict[tuple[str, str], dict[Side, int]] = {}
         for place, word in enumerate(self.tokens):
             sides = list(_sides(word))
@@ -173,11 +173,11 @@ class Wording:
         return found
 
     def _stems(self, places: Iterable[int]) -> Iterator[str]:
-        """Yield the stems of the content words at some indexes."""
+        """Yield the stems of the content words among the tokens at given indexes."""
         return (stem(self.tokens[i]) for i in places if self.is_content(i))
 
     def sides(self) -> dict[Side, list[int]]:
-        """Map sides to the indexes of their words; "less hard" is on the side of "easy"."""
+        """Map sides of opposites to their words' indexes; "less hard" is on the side of "easy"."""
         found: dict[Side, list[int]] = {}
         for place, word in enumerate(self.tokens):
             previous = self.tokens[place - 1] if place else ""
@@ -205,7 +205,7 @@ def stem(word: str) -> str:
 
 
 def affirmed_forms(word: str) -> list[str]:
-    """Stem a word, and the word without a negative prefix: ``["uncom", "commo"]``."""
+    """Stem a word, and what follows its negative prefix: "uncommon": ``["uncom", "commo"]``."""
     prefix = _PREFIX.match(word)
     return [stem(word), *([stem(word[prefix.end() :])] if prefix else [])]
 

@@ -28,7 +28,7 @@ _STOOD_IN = "no reply could be taken: the template wrote it"
 
 
 def embedded_templates(domain: Domain) -> dict[str, str]:
-    """Map each writing task to its Jinja template; a domain may replace those of questions."""
+    """Map each writing task to the Jinja template that writes its text without an LLM."""
     return {
         "seed": "{{ fact }}",
         "annotate": "{{ annotated }}",
@@ -39,7 +39,7 @@ def embedded_templates(domain: Domain) -> dict[str, str]:
 
 
 def refusal_kind(reason: str) -> str:
-    """Remove names and values from the reason of a refusal, to count refusals by kind.
+    """Shorten the reason why a reply was refused to its kind, without names and values.
 
     ``does not name 'Ada Lovelace'`` → ``does not name …``; ``says 1850; date of birth of Ada is
     1815`` → ``says …``.
@@ -55,7 +55,7 @@ def prompt_hashes() -> dict[str, str]:
 
 
 def request(task: str, values: Mapping[str, Any], attempt: int, temperature: float) -> Request:
-    """Make the LLM request of one attempt at a task; attempts count from 0."""
+    """Make the LLM request of one attempt at a writing task; attempts are counted from 0."""
     own, grows = _TOKENS[task]
     size = len(str(values.get("paragraph", ""))) if grows else 0
     params = {"temperature": temperature, "max_tokens": own + size // 2}
@@ -63,7 +63,7 @@ def request(task: str, values: Mapping[str, Any], attempt: int, temperature: flo
 
 
 def clean_reply(text: str) -> str:
-    """Remove the label and quotation marks around a reply, and join its lines into one."""
+    """Remove a leading label and quotation marks from an LLM's reply, and join its lines."""
     text = " ".join(text.split())
     for label in ("answer", "question", "sentence"):
         if text.lower().startswith(f"{label}:"):
@@ -100,7 +100,7 @@ class Asker:
     """
 
     def __init__(self, llm: Llm, choices: Choices, domain: Domain) -> None:
-        """Plan the attempts at each text: by the LLM, then by the template if it may stand in."""
+        """Plan the attempts at each text: by the LLM, then by the built-in template if allowed."""
         self.llm, self.choices = llm, choices
         self.refused, self.stood_in = Counter[str](), Counter[str]()
         template = TemplateWriter(embedded_templates(domain))
@@ -114,7 +114,7 @@ class Asker:
         return self.llm.identity().get("name") == "template"
 
     def ask(self, task: str, values: Mapping[str, dict[str, Any]], check: Check) -> Replies:
-        """Request a text per pair; retry refused ones, with the reason, until attempts run out.
+        """Ask an LLM for a text per entity pair; ask again, with the reason, if one is refused.
 
         Args:
             task: name of the prompt.

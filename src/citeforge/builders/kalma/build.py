@@ -126,7 +126,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
 
 
 def _check_stats(asks: QuestionCheck, kept: Sequence[Evolution]) -> dict[str, str]:
-    """Compute the share of gold facts that questions ask for, and the check's error rates."""
+    """Compute the shares of gold facts that questions ask for, and the question check's errors."""
     forms = {form: [e.to_check(getattr(e, form)) for e in kept] for form in LEAST}
     return share_stats(asks, forms) | error_stats(
         asks, control_questions(asks.domain, ((e.pair, e.further_facts) for e in kept))
@@ -137,7 +137,7 @@ def _all_contexts(
     recipe: KalmaRecipe, questions: Sequence[KalmaQuestion], equivalence: Equivalence,
     kg: KnowledgeGraph | None,
 ) -> tuple[dict[str, TripleContext], dict[str, int]]:  # fmt: skip
-    """Make all context sets; with ``retrieved`` also that of the baseline, and its counts."""
+    """Make all context sets, and count what the set ``retrieved`` holds if it is asked for."""
     contexts = make_contexts(questions, equivalence, recipe.seed)
     counts: dict[str, int] = {}
     if recipe.retrieved and kg is not None:
@@ -150,7 +150,7 @@ def _write_package(
     evolutions: Sequence[Evolution], contexts: Mapping[str, TripleContext],
     equivalence: Equivalence, shares: Mapping[str, str], **learnt: Any,
 ) -> Manifest:  # fmt: skip
-    """Write the tables and the manifest of the package."""
+    """Write the tables, statistics and manifest of a KaLMA package."""
     writer = build.package()
     equivalents = find_equivalents(questions, contexts, equivalence)
     sets = write_tables(writer, questions, evolutions, contexts, equivalents)
@@ -188,7 +188,7 @@ def _config(
 
 
 def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> SelectedPairs:
-    """Select the entity pairs that questions are about.
+    """Select the pairs of entities that questions are about, from a file or from the graph.
 
     Raises:
         InputError: none is left.
@@ -205,7 +205,7 @@ def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> SelectedPairs:
 
 
 def _no_questions_error(dropped: Counter[str], refused: Counter[str], writer: Llm) -> InputError:
-    """Make the error of a build in which no pair became a question."""
+    """Make the error of a build in which no pair of entities became a question."""
     reasons = "; ".join(f"{what}: {n}" for what, n in dropped.items())
     replies = ", ".join(f"{why} ({n})" for why, n in refused.most_common(3))
     return InputError(
@@ -217,7 +217,7 @@ def _no_questions_error(dropped: Counter[str], refused: Counter[str], writer: Ll
 
 
 def _count_unphrased(evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[str, int]:
-    """Count facts asked for whose relation has no wording in the domain file, and warn of them."""
+    """Count facts asked for whose relation the domain file has no words for; warn of them."""
     domain = evolver.kg.domain
     relations = [t.relation for e in evolutions for t in e.further_facts]
     wordless = Counter(r for r in relations if domain.phrasing.phrase(r) is None)
@@ -232,7 +232,7 @@ def _count_unphrased(evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[
 
 
 def _make_question(e: Evolution) -> KalmaQuestion:
-    """Make the query of the package from a pair whose two questions are written."""
+    """Make a query of the package from a pair of entities whose two questions are written."""
     graphs = e.pair.graphs
     metadata = {
         "entities": [g.qid for g in graphs],
@@ -243,7 +243,7 @@ def _make_question(e: Evolution) -> KalmaQuestion:
 
 
 def _describe_source(kg: KnowledgeGraph, licence: str | None) -> tuple[SourceInfo, str]:
-    """Describe the graph as (source for the manifest, value of ``--kg`` without folders)."""
+    """Describe the knowledge graph as (source for the manifest, ``--kg`` without folders)."""
     identity = kg.identity()
     files = {identity["file"]: identity["sha256"]} if "file" in identity else {}
     spec = identity.get("endpoint") or identity.get("file", "graph")
@@ -252,7 +252,7 @@ def _describe_source(kg: KnowledgeGraph, licence: str | None) -> tuple[SourceInf
 
 
 def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
-    """Build a package of BioKaLMA's published questions and sub-graphs; it has no rounds."""
+    """Build a package of BioKaLMA's published questions and sub-graphs; no LLM writes anything."""
     with open_build(recipe, run) as build:
         scheme, _, argument = (recipe.source or "").partition(":")
         if scheme != "kalma" or not argument:

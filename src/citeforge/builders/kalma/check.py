@@ -35,12 +35,12 @@ _PLAIN = STOP | GENERIC | set(
 
 
 def without_citations(paragraph: str, pool: Sequence[Triple]) -> str:
-    """Remove the citations from a paragraph."""
+    """Remove the citations of triples from a paragraph."""
     return without_markers(paragraph, TripleGrammar(pool).parse(paragraph).markers)
 
 
 def cited_triples(paragraph: str, pool: Sequence[Triple]) -> list[Key]:
-    """List the triples that a paragraph cites, in order."""
+    """List the keys of the triples that a paragraph cites, in order."""
     grammar = TripleGrammar(pool)
     grammar.parse(paragraph)
     return [c for bracket in grammar.brackets for c in bracket if c.complete]
@@ -54,7 +54,7 @@ def _contains_any(text: str, words: Iterable[str]) -> bool:
 def find_misplaced_mark(
     reply: str, pool: Sequence[Triple], link: Triple, words: RelationWords
 ) -> str | None:
-    """Say why a citation in an annotated seed is at a wrong place; None if all are right.
+    """Say why a sentence does not say what a triple that it cites states; None if it does.
 
     Values in other words, and sentences with a pronoun for a subject, are not looked at.
     """
@@ -76,7 +76,7 @@ def _explain_wrong_places(
     words: RelationWords,
     within: slice = slice(None),
 ) -> str | None:
-    """Say why no mention of a triple's value says it of the triple's entity; None if one does.
+    """Say why a text does not ascribe a triple's value to the triple's entity; None if it does.
 
     Args:
         mentions: mentions of entities in a text.
@@ -109,7 +109,7 @@ def _is_adjective(text: str, start: int, end: int) -> bool:
 
 
 def find_annotation_fault(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
-    """Say why a sentence is refused to which an LLM added citations of facts; None if it is not."""
+    """Say why an LLM's sentence with added citations is refused; None if it is accepted."""
     by_key = {t.key: t for t in pool}
     citations = cited_triples(reply, pool)
     if not citations:
@@ -148,7 +148,7 @@ class ExtensionCheck:
     def __init__(
         self, domain: Domain, segmenter: Segmenter, judge: JudgeSession | None = None
     ) -> None:
-        """Take the domain, sentence splitter and judge that sentences are checked with.
+        """Set the domain, sentence splitter and judge that check paragraphs with a new sentence.
 
         Args:
             domain: cues and forms of relations.
@@ -160,14 +160,14 @@ class ExtensionCheck:
 
     @property
     def checked_by(self) -> str:
-        """Names of the checks for contradictions and entailment, for the manifest."""
+        """Description of the checks for contradictions and entailment, for the manifest."""
         clash = "contradictions: value clash on single-valued relations"
         if self.judge is None:
             return f"{clash}; fact: its value or an alias is in the text; claims: by their words"
         return f"{clash}; fact and claims: judge {self.judge.judge.signature}"
 
     def find_faults(self, extensions: Sequence[Extension]) -> list[str | None]:
-        """Say why each extended paragraph is refused, None if accepted; one call of the judge."""
+        """Say why each paragraph with a new sentence is refused; None for those accepted."""
         checked = [self._check_by_rules(e) for e in extensions]
         reasons = [reason for reason, _ in checked]
         if self.judge is None:
@@ -187,13 +187,13 @@ class ExtensionCheck:
         return reasons
 
     def _claim_sources(self, extension: Extension) -> str:
-        """Join the texts a new sentence may repeat: paragraph, new fact, aliases of its value."""
+        """Join all that a new sentence may say: old paragraph, new fact, aliases of its value."""
         before = without_citations(extension.before, extension.pool)
         names = f" Also called: {', '.join(extension.aliases)}." if extension.aliases else ""
         return f"{before} {self.domain.verbalise(extension.triple)}{names}"
 
     def _check_by_rules(self, extension: Extension) -> tuple[str | None, str]:
-        """Check an extension by rules: (reason to refuse it or None, the new sentence)."""
+        """Check an extended paragraph by rules: (reason to refuse it or None, the new sentence)."""
         triple, pool = extension.triple, extension.pool
         old, new = cited_triples(extension.before, pool), cited_triples(extension.after, pool)
         if any(new.count(k) < old.count(k) for k in old):
@@ -248,7 +248,7 @@ class ExtensionCheck:
         return [text[s:e] for s, e in self.segmenter.split(text)]
 
     def _find_contradiction(self, sentence: str, pool: Sequence[Triple]) -> str | None:
-        """Say which single-valued fact a sentence contradicts; None for none."""
+        """Say how a sentence contradicts a single-valued fact; None if it contradicts none."""
         for fact in pool:
             cues = self.domain.single_valued.get(fact.relation)
             if cues is None or fact.name.split()[-1] not in sentence:
@@ -259,7 +259,7 @@ class ExtensionCheck:
 
 
 def _find_clash(sentence: str, fact: Triple, pool: Sequence[Triple]) -> str | None:
-    """Name the other value, of ``pool``, that a sentence gives a single-valued fact; None without.
+    """Say which wrong value a sentence gives for a single-valued fact; None if it gives none.
 
     Dates: another year, and not the right one. Entities: a value that the same relation has for
     the pool's other entity, and not the right one.

@@ -62,7 +62,7 @@ class TripleContext:
 def make_contexts(
     questions: Sequence[KalmaQuestion], equivalence: Equivalence, seed: int
 ) -> dict[str, TripleContext]:
-    """Make all context sets of the questions, by name.
+    """Make all context sets of KaLMA questions, by name.
 
     Args:
         questions: queries in order; without gold there are no ``absent`` sets, and with general
@@ -89,7 +89,7 @@ def _remove_gold(
     questions: Sequence[KalmaQuestion], full: dict[str, list[Triple]], equivalence: Equivalence,
     size: int, seed: int,
 ) -> TripleContext:  # fmt: skip
-    """Make the context set without some gold facts, or triples that state the same."""
+    """Make a context set without ``size`` gold facts per query, or triples that restate them."""
     facts = "fact" if size == 1 else "facts"
     made = TripleContext(
         f"{size} {facts} of each minimum knowledge set removed, with what would leak it"
@@ -119,7 +119,7 @@ def find_equivalents(
     contexts: Mapping[str, TripleContext],
     equivalence: Equivalence,
 ) -> Equivalents:
-    """Find, per gold fact, the shown triples that state it by another relation or its inverse."""
+    """Find, per gold fact, other shown triples that state it by another relation or its inverse."""
     found: Equivalents = {}
     for question in questions:
         name = question.query_id
@@ -138,7 +138,7 @@ def find_equivalents(
 def count_answers(
     questions: Sequence[KalmaQuestion], equivalents: Equivalents, equivalence: Equivalence
 ) -> dict[str, int]:
-    """Count gold facts that have equivalent triples, and questions with right non-gold answers."""
+    """Count gold facts that other triples restate, and questions with right answers not in gold."""
     n_facts = n_questions = n_other = 0
     for question in questions:
         same = equivalents[question.query_id]
@@ -164,7 +164,7 @@ def count_answers(
 def _replace_graphs(
     questions: Sequence[KalmaQuestion], seed: int
 ) -> Iterator[tuple[str, TripleContext]]:
-    """Yield the sets ``retrieval_P``, in which irrelevant sub-graphs replace all but P %."""
+    """Yield the sets ``retrieval_P``: P % right sub-graphs, the rest replaced by wrong ones."""
     graphs: Mapping[str, Graph] = {g.qid: g for q in questions for g in q.graphs}
     wrong = {
         (q.query_id, at): _draw_graph(q, at, graphs, seed)
@@ -190,7 +190,7 @@ def _replace_graphs(
 
 
 def _draw_graph(question: KalmaQuestion, at: int, graphs: Mapping[str, Graph], seed: int) -> Graph:
-    """Draw the sub-graph of an entity that a query is not about; positions ``at`` differ."""
+    """Draw a sub-graph of an entity that a query is not about, to replace the one at a position."""
     own = {g.qid for g in question.graphs}
     others = sorted(
         (q for q in graphs if q not in own),
@@ -202,7 +202,7 @@ def _draw_graph(question: KalmaQuestion, at: int, graphs: Mapping[str, Graph], s
 def retrieve_graphs(
     kg: KnowledgeGraph, questions: Sequence[KalmaQuestion], ner: str | None
 ) -> tuple[TripleContext, dict[str, int]]:
-    """Make the set ``retrieved``, of entities to which names in the questions lead; and counts.
+    """Make the set ``retrieved`` of sub-graphs found by names in the questions, with counts.
 
     Args:
         kg: where names are looked up.

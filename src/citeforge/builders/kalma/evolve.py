@@ -65,7 +65,7 @@ class Specificity:
         )
 
     def compute(self, relation: str) -> float:
-        """Compute log(2 · graphs / graphs with the relation); at least 1 graph counts."""
+        """Compute a relation's rarity: log(2 · number of graphs / graphs with the relation)."""
         return math.log(2 * self.n_graphs / max(self.counts[relation_key(relation)], 1))
 
 
@@ -133,12 +133,12 @@ class Evolution:
 
     @property
     def paragraph(self) -> str:
-        """Text so far, with citations."""
+        """Paragraph after the last round, with citations."""
         return self.rounds[-1].paragraph
 
     @property
     def gold(self) -> list[tuple[Triple, int]]:
-        """The minimum knowledge set: what the rounds used, with the round."""
+        """Minimum knowledge set: each triple that the rounds added, with the round's number."""
         return [(t, r.number) for r in self.rounds for t in r.triples]
 
     @property
@@ -147,12 +147,12 @@ class Evolution:
         return [triple for triple, _ in self.gold if triple.key != self.pair.link.key]
 
     def to_check(self, question: str) -> QuestionToCheck:
-        """Combine a question with the facts it should ask for, as input of the check."""
+        """Make the input of the question check: a question and the facts it should ask for."""
         return QuestionToCheck(question, tuple(self.further_facts), self.pair.pool, self.pair.link)
 
     @property
     def remaining_facts(self) -> list[Triple]:
-        """Facts of the plan that no round has added."""
+        """Planned facts that no round has added to the paragraph."""
         gold = {triple for triple, _ in self.gold}
         return [t for t in self.plan.facts if t not in gold] if self.plan else []
 
@@ -170,7 +170,7 @@ class Evolver:
         seed: int = 0,
         questions: QuestionCheck | None = None,
     ) -> None:
-        """Set the graph, the writing LLM, the checks and choices; nothing is asked yet."""
+        """Set the graph, the writing LLM, the checks and options; no request is sent yet."""
         self.questions = questions or QuestionCheck(kg.domain)
         self.kg, self.choices, self.seed = kg, choices, seed
         self.make_perplexity = make_perplexity
@@ -197,15 +197,15 @@ class Evolver:
         return list(self._evolutions.values())
 
     def _active(self) -> dict[str, Evolution]:
-        """Map ids of entity pairs to their growing questions, without those given up."""
+        """Map ids of entity pairs to their state, leaving out dropped pairs."""
         return {name: e for name, e in self._evolutions.items() if not e.dropped}
 
     def _write_seeds(self) -> None:
-        """Let the LLM write a first sentence on how each pair is related; drop pairs without."""
+        """Let the LLM write a missing first sentence on each pair of entities, or drop the pair."""
         wanting = {name: e for name, e in self._active().items() if not e.seed}
 
         def wrong(name: str, reply: str) -> str | None:
-            """Say why an LLM's sentence on a pair is refused; None if it names both entities."""
+            """Say why an LLM's sentence on two entities is refused; None if it names both."""
             link = wanting[name].pair.link
             return None if link.name in reply and link.value in reply else "does not name both"
 
@@ -217,7 +217,7 @@ class Evolver:
                 e.dropped = "the writer wrote no seed sentence"
 
     def _annotate(self, planner: Planner) -> None:
-        """Ask the writer to cite facts in the seeds; then plan the facts of each question."""
+        """Ask the LLM to cite facts in the first sentences; then plan each question's facts."""
         active = self._active()
         values: dict[str, dict[str, Any]] = {}
         for name, e in active.items():
@@ -254,7 +254,7 @@ class Evolver:
         self, number: int, active: Mapping[str, Evolution], perplexity: Perplexity,
         specificity: Specificity,
     ) -> None:  # fmt: skip
-        """Run one round: extend each paragraph by the best triple the writer can put in words."""
+        """Run one round: extend each paragraph by the best-ranked triple that the LLM can add."""
         ranked: dict[str, list[ScoredTriple]] = {}
         with progress(f"scoring, round {number}", len(active), "paragraphs") as advance:
             for name, e in active.items():
@@ -286,7 +286,7 @@ class Evolver:
             e.rounds.append(Round(number, text, (triple,), best, tuple(notes[name])))
 
     def _request_extensions(self, triples: dict[str, Triple]) -> Replies:
-        """Ask the writer to add one triple to the paragraph of each pair."""
+        """Ask the LLM to add a sentence that states one triple to the paragraph of each pair."""
         unknown = {t.value_id for t in triples.values()} - {"", *self._aliases}
         self._aliases |= self.kg.aliases(sorted(unknown))
         values = {}
@@ -311,7 +311,7 @@ class Evolver:
         return self.asker.ask("extend", values, wrong)
 
     def _ask_questions(self) -> None:
-        """Ask the writer for both questions of each pair; drop pairs that lack one."""
+        """Ask the LLM for a general and a specific question per pair; drop pairs that lack one."""
         for task in ("general", "specific"):
             active = self._active()
             values = {
@@ -326,7 +326,7 @@ class Evolver:
                     e.dropped = f"the writer asked no {task} question"
 
     def _find_question_faults(self, form: str, replies: dict[str, str]) -> dict[str, str | None]:
-        """Say why each question of a form is refused; None if it is accepted."""
+        """Say why each general or specific question is refused; None for those accepted."""
         reasons = {name: self._find_question_fault(name, reply) for name, reply in replies.items()}
         if self.asker.is_template:
             return reasons  # composed from the facts
@@ -338,7 +338,7 @@ class Evolver:
         return reasons
 
     def _find_question_fault(self, name: str, reply: str) -> str | None:
-        """Say why a question is unusable or contains an answer; None if neither."""
+        """Say why a text is no usable question, or contains an answer; None if it is fine."""
         e = self._evolutions[name]
         if reason := check.find_question_fault(reply, [g.name for g in e.pair.graphs]):
             return reason
@@ -365,7 +365,7 @@ def control_questions(
 
 
 def _question_values(evolution: Evolution) -> dict[str, Any]:
-    """Collect what fills in the prompt for the questions about a pair of entities."""
+    """Collect the values that fill in the prompt for the questions about two entities."""
     relations: defaultdict[str, dict[str, None]] = defaultdict(dict)
     for triple in evolution.further_facts:
         relations[triple.name][triple.relation] = None

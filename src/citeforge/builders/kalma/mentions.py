@@ -39,7 +39,7 @@ _DENIAL = re.compile(
 def words_in(
     text: str, words: Sequence[str], within: slice = slice(None)
 ) -> Iterator[re.Match[str]]:
-    """Match any of some words or names, as whole words, within a part of a text."""
+    """Yield matches of given words or names in a part of a text, as whole words only."""
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)")
     begin, end, _ = within.indices(len(text))
     return pattern.finditer(text, begin, end) if words else iter(())
@@ -60,7 +60,7 @@ def _name_before(text: str, start: int) -> bool:
 
 
 def _name_after(text: str, end: int) -> bool:
-    """Whether the word after a position is part of the same name."""
+    """Whether the word after a position is part of the same name: ``Einstein`` after ``Albert``."""
     match = _WORD_AFTER.match(text, end)
     return match is not None and match[1][0].isupper()
 
@@ -92,12 +92,12 @@ class Mentions:
 
     @classmethod
     def from_triples(cls, text: str, pool: Iterable[Triple]) -> "Mentions":
-        """Find the mentions of the entities of triples; their values count as longer names."""
+        """Find where a text mentions the entities of given triples."""
         triples = list(pool)
         return cls(text, {t.qid: t.name for t in triples}, (t.value for t in triples))
 
     def places(self, shapes: Sequence[str], within: slice = slice(None)) -> list[tuple[int, int]]:
-        """List (start, end) of the mentions of a value, by its spellings, outside longer names."""
+        """List (start, end) of each mention of a value, in any spelling, outside longer names."""
         spans = (m.span() for shape in shapes for m in words_in(self.text, [shape], within))
         return [span for span in spans if self.stands_alone(*span)]
 
@@ -113,7 +113,7 @@ class Mentions:
         return not _name_before(text, start) and not _name_after(text, end)
 
     def subject(self, at: int) -> str | None:
-        """Get the QID of the entity that a position is about: the last one named before it.
+        """Get the QID of the entity that text at a position is about: the last one named before it.
 
         Before all names it is the first one; after ``…, and loved …`` it is still the subject
         of the sentence.
@@ -126,17 +126,17 @@ class Mentions:
         return self._qids[last]
 
     def is_preceded_by_name(self, at: int) -> bool:
-        """Whether the sentence of a position names an entity before that position."""
+        """Whether a sentence names an entity before a given position in it."""
         return self._first_in_sentence(at) < bisect_left(self._starts, at)
 
     def _first_in_sentence(self, at: int) -> int:
-        """Get the index of the first mention in the sentence of a position."""
+        """Get the index of the first mention in the sentence that contains a position."""
         begin = max((m.end() for m in _SENTENCE_END.finditer(self.text, 0, at)), default=0)
         return bisect_left(self._starts, begin)
 
 
 def marker(triple: Triple) -> str:
-    """Write the citation of one triple."""
+    """Write the citation mark of a triple: ``[QID, relation: value]``."""
     return render(triple.qid, [(triple.relation, triple.value)])
 
 
@@ -166,7 +166,7 @@ def renderings(triple: Triple) -> list[str]:
 
 
 def annotate(text: str, pool: Sequence[Triple], link: Triple) -> str:
-    """Insert the citation of a linking triple where the text first mentions the triple's value."""
+    """Insert a triple's citation after the first mention of its value in a text."""
     for _, end in Mentions.from_triples(text, pool).places(renderings(link)):
         return f"{text[:end]} {marker(link)}{text[end:]}"
     return text

@@ -35,7 +35,7 @@ def write_tables(
     contexts: Mapping[str, TripleContext],
     equivalents: Equivalents,
 ) -> dict[str, ContextSet]:
-    """Write the tables of a package; return the manifest's records of the context sets.
+    """Write the tables of a KaLMA package; return its context sets' descriptions for the manifest.
 
     Args:
         writer: where the package grows.
@@ -46,7 +46,7 @@ def write_tables(
     """
 
     def add(config: str, split: str, rows: Iterable[dict[str, Any]]) -> None:
-        """Write one table from rows."""
+        """Write rows as one table of the package."""
         table = pa.Table.from_pylist(list(rows), schema=KG_BY_CONFIG[config])
         writer.add(config, split, table)
 
@@ -85,12 +85,12 @@ def write_tables(
 
 
 def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object]) -> Stats:
-    """Compute the statistics of the card: those of the paper (section 2.3) and further ones."""
+    """Compute a KaLMA package's statistics: the paper's (section 2.3) and given further ones."""
     graphs = {g.qid: g for q in questions for g in q.graphs}
     triples = [t for g in graphs.values() for t in g.triples]
 
     def distinct(*relations: str) -> int:
-        """Count the distinct values of some relations."""
+        """Count the distinct values of given relations in all sub-graphs."""
         return len({t.value for t in triples if t.relation in relations})
 
     years = [
@@ -116,13 +116,13 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object
         **further,
     }
     if years:
-        stats["years of birth"] = f"{_year(min(years))} to {_year(max(years))}"
+        stats["years of birth"] = f"{_year_text(min(years))} to {_year_text(max(years))}"
     stats["relations of minimum knowledge sets"] = dict(relations.most_common())
     return stats
 
 
 def parse_year(date: str) -> int | None:
-    """Get the year of a date in a triple, with 0 for 1 BCE; None for centuries and the like.
+    """Get the year of a date in a triple, with 0 for 1 BCE; None if the text is no such date.
 
     ``1815-12-10``, ``1810s``, ``44-03-15 BCE``, and as published files have it ``-0043-03-15``
     (XSD 1.1: 44 BCE).
@@ -135,8 +135,8 @@ def parse_year(date: str) -> int | None:
     return -int(match["year"]) if match["sign"] else int(match["year"])
 
 
-def _year(number: int) -> str:
-    """Write a year as counted by :func:`parse_year`: ``44 BCE`` for -43."""
+def _year_text(number: int) -> str:
+    """Write a year number as text, in which 0 is 1 BCE: ``44 BCE`` for -43."""
     return f"{1 - number} BCE" if number < 1 else str(number)
 
 
@@ -172,7 +172,7 @@ def trace_text(package: Package, query_id: str) -> str:
 
 
 def wrong_kalma(package: Package) -> Problems:
-    """Find queries, contexts, gold and removed facts that do not fit together."""
+    """Yield inconsistencies among a KaLMA package's queries, contexts, gold and removed facts."""
     ids = package.query_ids
     if len(set(ids)) != len(ids):
         yield "queries/specific", "duplicate _id"
@@ -210,7 +210,7 @@ def wrong_kalma(package: Package) -> Problems:
 
 
 def _find_missing_values(package: Package, triples_of: dict[str, list[Triple]]) -> Problems:
-    """Find values missing from the gold of a relation: right answers would count as wrong."""
+    """Yield values missing from gold although it has other values of their relation."""
     gold = by_query(package.gold.to_pylist())
     for query, text in rows_of(package.queries, "_id", "metadata"):
         metadata, mine = json.loads(text), list(map(from_row, gold.get(query, [])))
@@ -219,7 +219,7 @@ def _find_missing_values(package: Package, triples_of: dict[str, list[Triple]]) 
 
 
 def _find_wrong_removals(package: Package, per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
-    """Find absent sets that are not the full set less the triples removed."""
+    """Yield ``absent_N`` sets that are not the full set without the triples listed as removed."""
     before: Counter[tuple[str, Triple]] = Counter()
     for name in (n for n in package.contexts if n.startswith("absent_")):
         rows = package.absent(name).to_pylist()
@@ -235,7 +235,7 @@ def _find_wrong_removals(package: Package, per_set: dict[str, dict[str, list[Tri
 
 
 def _find_unnested_sets(per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
-    """Find retrieval sets that are not nested in those of higher accuracy."""
+    """Yield ``retrieval_P`` sets with right sub-graphs that a set of higher P lacks."""
     right = {q: {t.qid for t in triples} for q, triples in per_set["full"].items()}
     names = [n for n in per_set if n.startswith("retrieval_")]
     right_graphs = {

@@ -34,14 +34,14 @@ class Speaker:
     """Names the two entities of one question: by name first, then by pronoun."""
 
     def __init__(self, pair: EntityPair, phrasing: Phrasing, asks_link: bool) -> None:
-        """Start a question on a pair; one that asks for the link has named both entities."""
+        """Start a question about two entities; one that asks for their link has named both."""
         self._pair, self._phrasing = pair, phrasing
         self._graphs = {g.qid: g for g in pair.graphs}
         self._named = set(self._graphs) if asks_link else set[str]()
         self._last: tuple[str, ...] = ()
 
     def say(self, clause: Clause) -> str:
-        """Write a clause, with names or pronouns in the place of its slots."""
+        """Write a clause of a question, with names or pronouns filled in."""
         qids = clause.qids
         pronouns = _pronouns(self._graphs[qids[0]], self._phrasing)
         is_present = all(_is_living(self._graphs[q], self._phrasing) for q in qids)
@@ -75,7 +75,7 @@ class Speaker:
         return f"who {verb} {names[0]} to {names[1]}"
 
     def _mention(self, qid: str) -> str:
-        """Get an entity's name; the other's first mention has its relation: ``her husband B``."""
+        """Get an entity's name; its first mention may tell how it is related: ``her husband B``."""
         name, owner = with_article(self._graphs[qid].name), self._pair.owner
         is_first = qid not in self._named
         self._named.add(qid)
@@ -92,7 +92,7 @@ class Speaker:
 
 
 def _values(graph: Graph, relation: str) -> list[str]:
-    """List the values of a relation in a graph."""
+    """List the values that a sub-graph has for a relation."""
     return [t.value for t in graph.triples if t.relation == relation]
 
 
@@ -109,7 +109,7 @@ def _pronouns(graph: Graph, phrasing: Phrasing) -> tuple[str, str, str] | None:
 
 
 def _is_living(graph: Graph, phrasing: Phrasing) -> bool:
-    """Whether questions speak of an entity in the present tense."""
+    """Whether questions speak of an entity in the present tense, as of a living person."""
     living = phrasing.living
     if living is None:
         return True
@@ -120,7 +120,7 @@ def _is_living(graph: Graph, phrasing: Phrasing) -> bool:
 
 
 def find_phrase(domain: Domain, relation: str) -> Phrase:
-    """Get the domain's clause and theme of a relation, or plain ones from its label."""
+    """Get the question clause and theme of a relation from the domain, or plain ones."""
     phrase = domain.phrasing.phrase(relation)
     if phrase is None:
         phrase = plain_phrase(relation, domain.form_of(relation))
@@ -150,12 +150,12 @@ def compose(
 def _clauses(
     domain: Domain, pair: EntityPair, facts: Sequence[Triple], is_general: bool
 ) -> list[Clause]:
-    """List the clauses of a question: first on both entities, then on the owner of the link."""
+    """List a question's clauses: those on both entities, then the link's owner, then the other."""
     groups: dict[str, dict[str, list[Triple]]] = {}
     phrases = {t.relation: find_phrase(domain, t.relation) for t in pair.pool}
 
     def key(triple: Triple) -> str:
-        """Get the theme of a fact (general questions) or its clause, by which facts are grouped."""
+        """Get what facts are grouped by: their theme (general questions) or their clause."""
         return phrases[triple.relation].theme if is_general else phrases[triple.relation].ask
 
     first, second = pair.owner.qid, pair.other.qid
@@ -183,10 +183,10 @@ def _clauses(
         else:
             clauses += [Clause(a, (q,), phrase.theme, besides[q]) for q, a in asks.items()]
     order = [(first, second), (first,), (second,)]
-    return sorted(_joined(clauses), key=lambda clause: order.index(clause.qids))
+    return sorted(_join_clauses(clauses), key=lambda clause: order.index(clause.qids))
 
 
-def _joined(clauses: Iterable[Clause]) -> list[Clause]:
+def _join_clauses(clauses: Iterable[Clause]) -> list[Clause]:
     """Join clauses that share a verb or an owner: ``when and where was she born``."""
     groups: dict[tuple[str, Clause], list[str]] = {}
     for clause in clauses:

@@ -26,16 +26,16 @@ class _RequestRecorder:
     """Stand-in LLM: records the requests for the real writer, and replies by template."""
 
     def __init__(self, name: str, template: TemplateWriter) -> None:
-        """Set up an empty record under the real writer's name, with the template that replies."""
+        """Start without requests, under the real LLM's name, with the template that replies."""
         self.name, self.template = name, template
         self.requests: list[Request] = []
 
     def identity(self) -> dict[str, Any]:
-        """Give the name of the real writer, so that the build sends the same requests."""
+        """Give the name of the real LLM, so that the build sends the same requests to it."""
         return {"name": self.name}
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
-        """Record the requests, and reply to each as the LLM ``template`` does."""
+        """Record LLM requests, and reply to each from a template instead of asking the LLM."""
         self.requests += requests
         return self.template.complete(requests)
 

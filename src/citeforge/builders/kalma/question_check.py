@@ -83,7 +83,7 @@ class QuestionCheck:
     """
 
     def __init__(self, domain: Domain, llm: Llm | None = None) -> None:
-        """Set the domain whose words the rule uses, or the LLM that is asked instead."""
+        """Set the domain whose words the rule uses, and the LLM that is asked instead, if any."""
         self.domain, self.llm = domain, llm
         self.failed = 0
         self._known: dict[QuestionToCheck, AskedFacts] = {}
@@ -91,7 +91,7 @@ class QuestionCheck:
 
     @property
     def checked_by(self) -> str:
-        """Name of the rule or model that checks, for manifests."""
+        """Name of the rule or LLM that checks questions, for manifests."""
         if self.llm is None:
             return "rule: words of the relations"
         return f"{signature_name(self.llm)}, prompt {writer_prompt('kalma/asks').sha256[:8]}"
@@ -99,17 +99,21 @@ class QuestionCheck:
     def check(self, askings: Sequence[QuestionToCheck]) -> list[AskedFacts]:
         """Find which facts each question asks for, by rule or with one LLM call per question."""
         if self.llm is None:
-            return [self._by_rule(a) for a in askings]
+            return [self._check_by_rule(a) for a in askings]
         for attempt in range(_TRIES):
             waiting = [a for a in dict.fromkeys(askings) if self._known.get(a, _UNREAD).failure]
-            requests = [_request(a, attempt) for a in waiting]
+            requests = [_make_request(a, attempt) for a in waiting]
             results = self.llm.complete(requests) if requests else []
-            self._known |= {a: _read(r, a) for a, r in zip(waiting, results, strict=True)}
+            self._known |= {a: _read_reply(r, a) for a, r in zip(waiting, results, strict=True)}
         self.failed += sum(bool(self._known[a].failure) for a in askings)
         return [self._known[a] for a in askings]
 
-    def _by_rule(self, asking: QuestionToCheck) -> AskedFacts:
-        """Check by words: a fact is asked for if its entity and all words of one way to ask are."""
+    def _check_by_rule(self, asking: QuestionToCheck) -> AskedFacts:
+        """Check a question by its words: which facts it does not ask for, what else it asks for.
+
+        A fact is asked for if the question has its entity, or a pronoun, and all words of one way
+        to ask for its relation.
+        """
         names = {t.qid: t.name for t in asking.shown} | {t.qid: t.name for t in asking.facts}
         text = asking.question
         for name in sorted(names.values(), key=len, reverse=True):
@@ -135,7 +139,7 @@ class QuestionCheck:
         return AskedFacts(missing, tuple(beyond.values()))
 
     def _matching_ways(self, relation: str, words: frozenset[str]) -> list[frozenset[str]]:
-        """List the ways to ask for a relation whose words are all among the given ones."""
+        """List the word sets that ask for a relation and are part of the given words."""
         return [way for way in self._words.ways(relation) if way <= words]
 
 
@@ -160,7 +164,7 @@ _FORMAT = json_format(
 )
 
 
-def _request(asking: QuestionToCheck, sample: int) -> Request:
+def _make_request(asking: QuestionToCheck, sample: int) -> Request:
     """Make the request that asks an LLM which of the numbered facts a question asks for."""
     facts = [*asking.facts, *([asking.link] if asking.link else [])]
     lines = "\n".join(
@@ -171,8 +175,8 @@ def _request(asking: QuestionToCheck, sample: int) -> Request:
     return writer_prompt("kalma/asks").request(values, params, sample)
 
 
-def _read(result: Result, asking: QuestionToCheck) -> AskedFacts:
-    """Read the fact numbers in an LLM's reply; numbers of no fact are ignored."""
+def _read_reply(result: Result, asking: QuestionToCheck) -> AskedFacts:
+    """Read in an LLM's reply which numbered facts a question asks for; ignore unknown numbers."""
     if isinstance(result, Failure):
         return AskedFacts(failure=f"{result.reason}: {result.message}")
     replies: list[_Reply] = []
@@ -191,7 +195,7 @@ def _read(result: Result, asking: QuestionToCheck) -> AskedFacts:
 def make_question_check(
     domain: Domain, checker: str, store: ReplayStore | None, options: RunOptions
 ) -> QuestionCheck:
-    """Make the check that ``--checker`` names: ``rule``, or an LLM.
+    """Make the check of questions that ``--checker`` names: ``rule``, or an LLM.
 
     Raises:
         UsageError: no such model.
@@ -210,7 +214,7 @@ def share_text(hits: int, of: int) -> str:
 def share_stats(
     check: QuestionCheck, askings_of: Mapping[str, Sequence[QuestionToCheck]]
 ) -> dict[str, str]:
-    """Compute shares of gold facts asked for, and of questions that ask for more, by form."""
+    """Compute, per form, the shares of gold facts asked for and of questions asking for more."""
     stats = {}
     for form, askings in askings_of.items():
         read = [(a, r) for a, r in zip(askings, check.check(askings), strict=True) if not r.failure]
@@ -227,7 +231,7 @@ Controls = Iterable[tuple[QuestionToCheck, frozenset[Triple]]]
 
 
 def error_stats(check: QuestionCheck, controls: Controls) -> dict[str, str]:
-    """Measure the question check on questions composed from known facts; write its error shares."""
+    """Measure the question check's error rates on questions whose facts are known."""
     rows = list(controls)
     n_asked = n_overlooked = n_absent = n_imagined = 0
     for (asking, absent), found in zip(rows, check.check([a for a, _ in rows]), strict=True):

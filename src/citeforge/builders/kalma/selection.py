@@ -60,22 +60,22 @@ class EntityPair:
 
     @property
     def id(self) -> str:
-        """Id of the query: both QIDs."""
+        """Id of the query about the pair: both entities' QIDs."""
         return f"{self.first.qid}-{self.second.qid}"
 
     @property
     def graphs(self) -> tuple[Graph, Graph]:
-        """Both sub-graphs."""
+        """Sub-graphs of both entities."""
         return self.first, self.second
 
     @property
     def owner(self) -> Graph:
-        """Sub-graph whose triple links the pair; questions name its entity first."""
+        """Sub-graph that has the linking triple; questions name its entity first."""
         return self.first if self.link.qid == self.first.qid else self.second
 
     @property
     def other(self) -> Graph:
-        """Sub-graph that the link leads to."""
+        """Sub-graph of the entity that the linking triple leads to."""
         return self.second if self.link.qid == self.first.qid else self.first
 
     @property
@@ -96,7 +96,7 @@ def values_by_relation(pool: Iterable[Triple]) -> dict[tuple[str, str], list[Tri
 def missing_values(
     pool: Iterable[Triple], gold: Iterable[Triple], named: Collection[str]
 ) -> list[Triple]:
-    """List triples missing from the gold whose relation has other values in it.
+    """List triples missing from the gold although it has other values of their relation.
 
     A question for a relation asks for all of its values, and a system that gives one of these
     would be right and marked as wrong. Values that are ``named`` entities do not count: the
@@ -124,7 +124,7 @@ _Row = msgspec.defstruct(
 
 
 def read_stated(path: Path) -> list[StatedPair]:
-    """Read paragraphs with stated relations from JSON Lines or CSV, under any known field names.
+    """Read paragraphs, each with two names and their stated relation, from JSON Lines or CSV.
 
     Raises:
         InputError: unreadable, or a field is missing or empty.
@@ -151,7 +151,7 @@ def read_stated(path: Path) -> list[StatedPair]:
 
 
 def disambiguate(kg: KnowledgeGraph, stated: Sequence[StatedPair]) -> SelectedPairs:
-    """Find for each paragraph the entity pair that the graph connects by the stated relation.
+    """Find, for each paragraph's two names, the entities that the graph links as the text says.
 
     All entities of each name are candidates; a pair is kept when exactly one combination of them is
     connected by an edge that agrees with the stated relation, in either direction.
@@ -191,7 +191,7 @@ def disambiguate(kg: KnowledgeGraph, stated: Sequence[StatedPair]) -> SelectedPa
 def _connections(
     kg: KnowledgeGraph, relation: str, first: list[Graph], second: list[Graph]
 ) -> tuple[bool, list[tuple[Graph, Graph, Triple]]]:
-    """Return (whether any entities are connected, those connected by the stated relation)."""
+    """Return (whether the graph links any two entities, the pairs linked by a stated relation)."""
     label = kg.domain.find_relation(relation)
     stated = relation_key(label)
     inverse = {relation_key(r) for r in kg.domain.inverses(label)}
@@ -210,7 +210,7 @@ def _connections(
 def from_graph(
     kg: KnowledgeGraph, where: str | None, relations: Sequence[str], limit: int | None, seed: int
 ) -> SelectedPairs:
-    """Draw entity pairs that the graph connects by some relations.
+    """Draw pairs of entities that the knowledge graph links by given relations.
 
     Raises:
         InputError: the graph has no such relation, or no pair.
@@ -258,7 +258,7 @@ def from_graph(
 
 
 def _other_ends(kg: KnowledgeGraph, relations: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Name the classes of the values of relations that connect no two entities of the class."""
+    """Yield, per relation that links no two entities of the domain, the classes of its values."""
     ends = kg.ends([i for ids in relations.values() for i in ids]) if relations else {}
     for relation, ids in relations.items():
         classes = Counter[str]()

@@ -60,7 +60,7 @@ class Planner:
     def __init__(
         self, domain: Domain, choices: Choices, seed: int, equivalence: Equivalence
     ) -> None:
-        """Start without plans; the seed draws how many facts each plan gets."""
+        """Start without plans of questions; the seed draws how many facts each plan gets."""
         self._domain, self._choices, self._seed = domain, choices, seed
         self._equivalence = equivalence
         self._used = Counter[str]()
@@ -92,7 +92,7 @@ class Planner:
         wanted = generator(self._seed, "kalma facts", pair.id).randint(low, high)
 
         def sort_key(cells: Sequence[Cell]) -> tuple[object, ...]:
-            """Make the sort key of a choice of (theme, entity) cells; the best has the lowest."""
+            """Make the sort key of some (theme, entity) groups of facts; the best sorts first."""
             facts = [t for cell in cells for t in cell.facts]
             themes = [cell.theme for cell in cells]
             return (
@@ -126,20 +126,20 @@ class Planner:
         return second
 
     def _cost(self, theme: str) -> float:
-        """Compute the penalty of a theme by the share of questions that use it, in facts."""
+        """Compute a theme's penalty, as a number of facts: higher the more plans have used it."""
         return _COST * self._used[theme] / max(len(self._plans), 1)
 
     def _repeats_a_plan(self, plan: Plan) -> bool:
-        """Whether a plan shares more facts with an earlier one than the choices allow."""
+        """Whether a plan shares more facts with an earlier plan than the options allow."""
         keys = {t.key for t in plan.facts}
         return any(len(keys & other) > self._choices.max_shared for other in self._plans)
 
     def _has_restated(self, facts: Sequence[Triple]) -> bool:
-        """Whether two of the facts state the same."""
+        """Whether two of the given facts state the same, also by inverse or related relations."""
         return any(self._equivalence.same(a, b) for a, b in combinations(facts, 2))
 
     def _make_plan(self, pair: EntityPair, facts: tuple[Triple, ...]) -> Plan | None:
-        """Compose both questions for facts; None if a question contains an answer."""
+        """Compose the general and specific question for facts; None if one contains an answer."""
         asks_link = pair.link in facts
         asked = [t for t in facts if t != pair.link]
         general = compose(self._domain, pair, asked, asks_link, is_general=True)
@@ -148,7 +148,7 @@ class Planner:
         return None if leak else Plan(facts, general, specific)
 
     def _cells(self, pair: EntityPair) -> Iterator[Cell]:
-        """Yield the themes of each entity whose facts can all be asked for."""
+        """Yield the (theme, entity) groups of facts that can all be asked for."""
         named = {g.qid: g.name for g in pair.graphs}
         groups: dict[tuple[str, str], list[Triple]] = {}
         unnamed = (t for g in pair.graphs for t in g.unnamed)
@@ -171,7 +171,7 @@ class Planner:
                 yield Cell(qid, theme, tuple(facts), wordless)
 
     def _without_restated(self, facts: Sequence[Triple]) -> list[Triple]:
-        """Remove relations of which other relations among the facts state every value."""
+        """Remove the facts of each relation whose values other facts all state, too."""
         kept = list(facts)
         for relation in dict.fromkeys(t.relation for t in reversed(facts)):
             mine = [t for t in kept if t.relation == relation]

@@ -39,7 +39,7 @@ def _stem(word: str) -> str:
 
 
 def meaning_words(text: str, stop: frozenset[str] = STOP) -> dict[str, str]:
-    """Map stems to the content words of a text; synonyms share a stem."""
+    """Map the stem of each content word in a text to the word; synonyms share a stem."""
     stems = {_stem(w): w for w in _WORD.findall(text.lower()) if w not in stop}
     return {_synonym_stems().get(stem, stem): w for stem, w in stems.items() if stem not in stop}
 
@@ -48,12 +48,12 @@ class RelationWords:
     """Words by which questions ask for the relations of a domain."""
 
     def __init__(self, domain: Domain) -> None:
-        """Set the domain; words of a relation are collected when it is first asked about."""
+        """Set the domain; words that ask for a relation are collected at its first use."""
         self.domain = domain
         self._ways: dict[str, list[frozenset[str]]] = {}
 
     def ways(self, relation: str) -> list[frozenset[str]]:
-        """List word sets; a question with all words of one set asks for the relation.
+        """List the sets of words that ask for a relation; a question needs all words of one set.
 
         They come from its label, the label's head, its clauses in the domain, and the words of
         input files for it.

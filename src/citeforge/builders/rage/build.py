@@ -78,7 +78,7 @@ def build_rage(
 
 
 def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
-    """Remove the negatives that the recipe drops: suspects, and those decided to be relevant."""
+    """Remove negatives that seem relevant or were decided to be, if the recipe says so."""
     recipe = material.recipe
     if recipe.drop_suspects:
         mappings = drop_suspects(material, mappings)
@@ -88,7 +88,7 @@ def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
 
 
 def write_cosines(writer: PackageWriter, cosines: pa.Table, mappings: Mappings) -> None:
-    """Write the cosines of mined passages, except those that filters dropped."""
+    """Write the cosines of queries and mined passages, except passages that filters dropped."""
     kept = set(rows_of(mappings[SEEMINGLY_RELEVANT], "query-id", "corpus-id"))
     pairs = rows_of(cosines, "query-id", "corpus-id")
     still = cosines.filter(pa.array([pair in kept for pair in pairs], pa.bool_()))
@@ -120,7 +120,7 @@ def freeze_contexts(
     seed: int,
     choose_size: Callable[[Pools, Mixture], OneSize | None] | None = None,
 ) -> FrozenContexts:
-    """Draw the contexts of every mixture; hidden labels also get other irrelevant passages.
+    """Draw the context of each query for every mixture that the recipe names.
 
     Args:
         material: material of the build.

@@ -31,7 +31,7 @@ def freeze_hidden(
     seed: int,
     drop: Callable[[Mappings], Mappings],
 ) -> tuple[Mappings, Contexts, ContextSet]:
-    """Choose the contexts of all queries so that negatives do not reveal labels.
+    """Choose the contexts of all queries so that they do not reveal which passages are relevant.
 
     Args:
         material: material of the build; its counts are updated.
@@ -111,7 +111,7 @@ def _collect_candidates(
 def _put_chosen_first(
     drawn: dict[str, list[str]], chosen: Sequence[Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Put the chosen passages before the drawn ones; each query keeps its number."""
+    """Put chosen passages before drawn ones; each query keeps its number of passages."""
     result = {}
     for (query, ids), far in zip(drawn.items(), chosen, strict=True):
         both = list(dict.fromkeys([*far, *ids]))
@@ -125,7 +125,7 @@ class _Refusals:
     def __init__(
         self, material: Material, mappings: Mappings, drop: Callable[[Mappings], Mappings]
     ) -> None:
-        """Collect relevant, near and excluded passages of each query."""
+        """Collect each query's relevant, seemingly relevant (near) and excluded passages."""
         self._material, self._drop = material, drop
         self._relevant = mappings[RELEVANT]
         near = mappings.get(SEEMINGLY_RELEVANT, MAPPING.empty_table())
@@ -137,7 +137,7 @@ class _Refusals:
         self._position: dict[str, int] = {}
 
     def __call__(self, pairs: Pairs) -> Pairs:
-        """Select the (query row, passage) pairs to refuse: excluded, near or filtered out."""
+        """Select (query row, passage) pairs in which the passage must not count as irrelevant."""
         ids, exclusions = self._material.ids, self._exclusions
         ordered = sorted(pairs)
         self._locate({passage for _, passage in ordered})

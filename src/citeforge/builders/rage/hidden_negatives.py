@@ -105,7 +105,7 @@ def sort_by_shared_words(
 
 
 def word_weights(texts: Iterable[str]) -> dict[str, int]:
-    """Weight each word by its rarity in some texts, as an integer."""
+    """Map each word in given texts to an integer weight, which is higher for rarer words."""
     found = [set(_WORD.findall(text.casefold())) for text in texts]
     counts = Counter(word for words in found for word in words)
     return {word: (len(found) // n).bit_length() for word, n in counts.items()}
@@ -164,7 +164,7 @@ class _Plan:
     _users: dict[str, dict[int, None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Assign near negatives, then add far passages until all places are filled."""
+        """Assign seemingly relevant negatives to queries; admit others for the places left."""
         self.left = self.size * len(self.queries) - self.repeats * self.weights.total()
         self.rest = {p: (self.repeats - 1) * w for p, w in self.weights.items()}
         self.chosen = [{} for _ in self.queries]
@@ -180,7 +180,7 @@ class _Plan:
 
     @property
     def n_short(self) -> int:
-        """Number of near negatives that all queries still need."""
+        """Number of seemingly relevant (near) negatives that all queries together still need."""
         return sum(map(self._n_missing, range(len(self.queries))))
 
     def _n_missing(self, row: int) -> int:
@@ -189,7 +189,7 @@ class _Plan:
         return max(0, self.n_near - len(mine.relevant) - len(self.chosen[row]))
 
     def _admit(self, passage: str, most: int) -> bool:
-        """Plan to show a passage that is relevant to no query, as often as a relevant one."""
+        """Plan to show a non-relevant passage as often as a relevant one; False if it cannot be."""
         weights = list(self.weights.values()) or [1]
         number = self.repeats * self.rng.choice(weights)
         number = number if number <= self.left else min(self.repeats, most)
@@ -226,7 +226,7 @@ class _Plan:
                     self._assign(row, passage)
 
     def _free_candidate(self, row: int) -> bool:
-        """Give a query one more near negative, if other queries can swap theirs; else False."""
+        """Get a query one more near negative by reassigning others'; False if that fails."""
         came_from: dict[str, int] = {}
         gives: dict[int, str] = {}
         waiting = deque([row])
@@ -278,7 +278,7 @@ def _deal_far_negatives(plan: _Plan, refused: Refused) -> tuple[list[list[str]],
     n = min(len(places), len(dealt))
 
     def fits(place: int) -> bool:
-        """Whether the passage dealt to a place may be shown with the query of the place."""
+        """Whether the passage dealt to a position may be shown in the context of its query."""
         row, passage = places[place], dealt[place]
         mine = dealt[ends[row] : min(ends[row + 1], n)]
         return (

@@ -56,13 +56,13 @@ class Exclusions:
 
     @property
     def reads_texts(self) -> bool:
-        """Whether a rule looks at the texts of passages."""
+        """Whether an exclusion rule needs the texts of passages."""
         return self.mining.exclude_answers or self.mining.exclude_contained
 
     def verdicts(
         self, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int8]:
-        """Classify (query row, corpus position) pairs as FINE, ANSWER or PIECE."""
+        """Classify (query, passage) pairs: FINE, ANSWER (has one), PIECE (of a relevant text)."""
         verdicts = np.zeros(len(rows), np.int8)
         if not self.reads_texts or not len(rows):
             return verdicts
@@ -86,7 +86,7 @@ class Exclusions:
         return verdicts
 
     def _add_shingles(self, positions: set[int]) -> None:
-        """Compute and keep the shingles of relevant passages at some positions."""
+        """Compute and keep the runs of words (shingles) of passages at given corpus positions."""
         if new := sorted(positions - self._shingles.keys()):
             texts = take_rows(self.corpus, np.array(new, np.int64), ["text"])["text"].to_pylist()
             self._shingles.update(zip(new, map(shingles, texts), strict=True))
@@ -107,7 +107,7 @@ def find_exclusions(
     relevant_positions: npt.NDArray[np.int64],
     answers: list[list[str]],
 ) -> Exclusions:
-    """Find the passages that must not be mined as negatives of each query, and the rule for each.
+    """Find, for each query, the passages that must not be mined as its negatives.
 
     Args:
         corpus: Parquet files of the corpus.
@@ -132,7 +132,7 @@ def find_exclusions(
 
 
 def _exclude_equal_texts(result: Exclusions) -> None:
-    """Exclude passages with the same normalised text as a relevant one."""
+    """Exclude passages with the same normalised text as a relevant passage of the query."""
     unique = np.unique([p for positions in result.relevant for p in positions]).astype(np.int64)
     if not len(unique):
         return
@@ -149,7 +149,7 @@ def _exclude_equal_texts(result: Exclusions) -> None:
 
 
 def _exclude_queries(queries: pa.Table, result: Exclusions) -> None:
-    """Exclude passages that are the query itself, by text or id."""
+    """Exclude passages that have the query's own text or id."""
     texts = normalise_passages(pa.concat_arrays(queries["text"].chunks))
     ids = pa.concat_arrays(queries["_id"].chunks)
     for column, values, what in (("text", texts, "text"), ("_id", ids, "id")):
@@ -159,7 +159,7 @@ def _exclude_queries(queries: pa.Table, result: Exclusions) -> None:
 
 
 def _find_all(corpus: list[Path], column: str, values: pa.Array, stage: str) -> list[list[int]]:
-    """Find the corpus positions of each value of a column; a value may have several."""
+    """Find the corpus positions at which a column has each of the given values."""
     distinct = values.unique()
     positions_of: list[list[int]] = [[] for _ in distinct]
     positions, indices = find_rows(corpus, column, distinct, stage)
@@ -246,7 +246,7 @@ class SeeminglyRelevant:
         exclusions: Exclusions,
         n_wanted: npt.NDArray[np.int64] | None = None,
     ) -> None:
-        """Prepare to mine ``n_wanted`` passages of each query, without those to pass over.
+        """Prepare to mine ``n_wanted`` near passages for each query, except excluded ones.
 
         Args:
             search: search over the corpus, with the queries set.
@@ -263,7 +263,7 @@ class SeeminglyRelevant:
         self.above = Counter(dict.fromkeys(self._score_limits(np.empty(0, np.int64)), 0))
 
     def mine(self) -> list[list[Mined]]:
-        """Find up to ``mining.seemingly_relevant`` passages of each query, in corpus order."""
+        """Find each query's nearest non-relevant passages, as many as wanted, in corpus order."""
         results: dict[int, _MinedQuery] = {}
         open_rows = np.flatnonzero(self._n_wanted)
         extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)
@@ -288,7 +288,7 @@ class SeeminglyRelevant:
     def _mine_queries(
         self, rows: npt.NDArray[np.int64], k: int, results: dict[int, _MinedQuery]
     ) -> list[int]:
-        """Select negatives among k candidates per query; return queries that need more."""
+        """Select negatives among k candidates per query; return queries that need a larger k."""
         others, candidates = self.search.find_candidates(rows, k)
         pairs = self._pair_up(rows, candidates)
         todo = rows

@@ -97,7 +97,7 @@ def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeM
     drawn = {**key, "draws": draw_seed} if material.recipe.hidden else key
     record = place.finished("mapping", drawn)
     if record is None:
-        files, record = _mine(material, place, rankings, positions, draw_seed)
+        files, record = _mine_and_draw(material, place, rankings, positions, draw_seed)
         place.finish("mapping", drawn, files, record)
     material.counts.update(record["counts"])
     folder = place.stage("mapping")
@@ -112,7 +112,7 @@ def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeM
 def _source_mappings(
     material: Material, from_source: dict[str, pa.Table], positions: np.ndarray, draw_seed: int
 ) -> dict[str, pa.Table]:
-    """Locate the passages that the source lists per query and label; draw irrelevant if none."""
+    """Take each query's labelled passages from the source; draw irrelevant ones if it has none."""
     mining = material.recipe.mining
     tables = {RELEVANT: material.relevant}
     mined: dict[str, list[Mined]] = {q: [] for q in material.ids}
@@ -148,7 +148,7 @@ def _choose_miner(material: Material) -> tuple[Models, Rankings | None]:
 
 
 def _mining_key(material: Material, models: Models) -> dict[str, Any]:
-    """Collect everything that mined negatives depend on, as the key of the stage."""
+    """Collect everything that mined negatives depend on, to notice when they must be mined anew."""
     recipe, vectors = material.recipe, material.sources.vectors
     return {
         "vectors": None if vectors is None else [v.sha256 for v in vectors],
@@ -164,14 +164,14 @@ def _mining_key(material: Material, models: Models) -> dict[str, Any]:
     }
 
 
-def _mine(
+def _mine_and_draw(
     material: Material,
     place: Workspace,
     rankings: Rankings | None,
     positions: np.ndarray,
     draw_seed: int,
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Mine and draw negatives; return the tables' files and the record of the stage."""
+    """Mine and draw each query's negatives, and write them; return files with sha256, counts."""
     ids, corpus, recipe = material.ids, material.corpus, material.recipe
     exclusions = material.exclusions(positions)
     counts = exclusions.counts
@@ -250,7 +250,7 @@ def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Mined]]
 def draw_irrelevant(
     query_ids: list[str], exclusions: Exclusions, mined: list[list[Mined]], seed: int
 ) -> list[list[Mined]]:
-    """Draw passages uniformly, except relevant and seemingly relevant ones.
+    """Draw random passages for each query, except relevant and seemingly relevant ones.
 
     Args:
         query_ids: ids, which key the draws.

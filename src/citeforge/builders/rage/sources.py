@@ -41,7 +41,7 @@ EmbedderMaker = Callable[[], Embedder]
 
 
 def recipe_embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
-    """Make the embedder that a recipe names, with its prefixes."""
+    """Make the embedder that a recipe names, with its prefixes for queries and passages."""
     prefixes = None
     if recipe.query_prefix is not None or recipe.passage_prefix is not None:
         prefixes = Prefixes(recipe.query_prefix or "", recipe.passage_prefix or "", "given")
@@ -223,7 +223,7 @@ class Material:
         return ids
 
     def locate(self, mapping: pa.Table) -> tuple[pa.Table, np.ndarray]:
-        """Find a mapping's passages: (rows whose passage exists, corpus position per row or −1)."""
+        """Find a mapping's passages in the corpus: (rows that have one, position per row or −1)."""
         ids = mapping["corpus-id"].unique()
         positions, indices = find_rows(self.corpus, "_id", ids)
         where = np.full(len(ids), -1, np.int64)
@@ -325,7 +325,7 @@ def _require_relevant(
 
 
 def _write_or_reuse_corpus(sources: RageSources, place: Workspace) -> tuple[list[SourceInfo], Path]:
-    """Write the corpus, or reuse that of a finished stage: (provenance, its folder)."""
+    """Write the corpus, or reuse an interrupted build's; return (provenance, its folder)."""
     infos, recipe = sources.infos(), sources.recipe
     key = {
         "sources": [[i.spec, i.files, i.revision] for i in infos],
@@ -371,7 +371,7 @@ def _join_corpora(source: Source, extra: Source, folder: Path, prefix: str) -> d
     first = shard_paths(scratch, "corpus")
     with progress("reading the other corpus", None, "passages") as advance:
         both = _find_overlap(first, _prefix_ids(extra, prefix), advance)
-    joined = _merge(first, _prefix_ids(extra, prefix), both, extra)
+    joined = _merge_corpora(first, _prefix_ids(extra, prefix), both, extra)
     files = write_corpus(folder, joined, source, "joining both corpora")
     if both:
         extra.info().counts["passages already in the first source, merged"] = len(both)
@@ -423,7 +423,7 @@ def _hash_ids(ids: list[str]) -> npt.NDArray[np.int64]:
     return np.fromiter(map(hash, ids), np.int64, len(ids))
 
 
-def _merge(
+def _merge_corpora(
     first: list[Path],
     extra: Iterator[pa.RecordBatch],
     both: dict[str, tuple[str, str]],
@@ -444,7 +444,7 @@ def _fill_titles(
     both: dict[str, tuple[str, str]],
     extra: Source,
 ) -> pa.RecordBatch:
-    """Fill empty titles of passages in both corpora; refuse different texts of one id."""
+    """Fill empty titles of passages in both corpora; raise an error if an id has two texts."""
     texts = normalise_passages(batch["text"])
     titles = batch["title"].to_pylist()
     for row in rows.tolist():

@@ -83,7 +83,7 @@ def _sketch(text: str) -> Any:
 
 
 def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
-    """Remove from mappings the negatives that :func:`find_suspects` finds; count them."""
+    """Remove and count negatives that are probably relevant by :func:`find_suspects`."""
     ids = material.ids
     relevant: dict[str, list[str]] = {q: [] for q in ids}
     for query, passage in rows_of(mappings[RELEVANT], "query-id", "corpus-id"):
@@ -93,7 +93,7 @@ def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
     texts = {i: text for i, (_, text) in read_texts(material.corpus, passages).items()}
     answers = dict(zip(ids, gold, strict=True))
     least = material.recipe.mining.contained
-    suspects = list(find_suspects(_negatives(mappings), relevant, answers, texts, least))
+    suspects = list(find_suspects(_list_negatives(mappings), relevant, answers, texts, least))
     dropped = Counter(f.kind for f in suspects)
     for reason in ("near-duplicate", "answer-in-negative", "shared-text"):
         if dropped[reason]:
@@ -102,7 +102,7 @@ def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
 
 
 def drop_decided(path: Path, material: Material, mappings: Mappings) -> Mappings:
-    """Remove from mappings the negatives that an audit decided are relevant; count them.
+    """Remove and count negatives that an audit decided are relevant.
 
     Args:
         path: the audit.
@@ -119,14 +119,14 @@ def drop_decided(path: Path, material: Material, mappings: Mappings) -> Mappings
             allowed="audit.json of `citeforge audit DIR --strong-judge JUDGE`",
         )  # fmt: skip
     by = {(d.query, d.passage): d.by for d in audit.decisions if d.verdict == "relevant"}
-    there = set(_negatives(mappings))
+    there = set(_list_negatives(mappings))
     for who, n in sorted(Counter(by[pair] for pair in there & set(by)).items()):
         counts[f"negatives dropped: decided to be relevant by {who}"] = n
     counts["decided to be relevant, but no negatives here"] = len(set(by) - there)
     return _remove_pairs(mappings, set(by))
 
 
-def _negatives(mappings: Mappings) -> list[tuple[str, str]]:
+def _list_negatives(mappings: Mappings) -> list[tuple[str, str]]:
     """List (query, passage) of every negative in mappings."""
     tables = (table for label, table in mappings.items() if label != RELEVANT)
     return [pair for table in tables for pair in rows_of(table, "query-id", "corpus-id")]
