@@ -123,7 +123,7 @@ class JudgeProfile(FrozenRecord):
         return self
 
     def _refuse_overlapping_verdicts(self) -> None:
-        """Raise an error if two verdicts are one word, or a boolean is one though replies are text."""
+        """Raise an error if two verdicts are one word, or one is a boolean and replies are text."""
         if self.architecture != "json-llm" and any(isinstance(v, bool) for v in self.verdicts):
             raise ValueError("a verdict is true or false, not text: quote Yes and No in YAML")
         words = [str(v).strip().lower() for v in self.verdicts]

@@ -170,7 +170,7 @@ def from_row(row: dict[str, str]) -> Triple:
 
 
 def group_into_graphs(triples: list[Triple]) -> Iterator[Graph]:
-    """Group the triples of a context into one sub-graph per centre entity, in order of appearance."""
+    """Group the triples of a context into one sub-graph per centre entity, as they first appear."""
     by_entity: dict[str, list[Triple]] = {}
     for triple in triples:
         by_entity.setdefault(triple.qid, []).append(triple)
