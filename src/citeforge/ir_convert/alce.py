@@ -92,7 +92,7 @@ def passage_id(doc: AlceDocument) -> str:
 
 
 def read_items(path: Path, allow_blank: bool = False, name: str = "") -> list[AlceItem]:
-    """Read the items of an ALCE file: a list, or an object with the list under ``data`` or a name.
+    """Read the items of an ALCE JSON file: a list, or an object that contains the list.
 
     Args:
         path: JSON file.
@@ -202,7 +202,7 @@ def open_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSo
 
 
 def load_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSource":
-    """Open a file of any ALCE data set, for builds that need no relevance of ELI5.
+    """Open a file of ASQA, QAMPARI or ELI5 items; ELI5 needs no judge here.
 
     Raises:
         InputError: not such a file.
@@ -228,7 +228,7 @@ class AlceSource(FileSource):
     def __init__(
         self, path: Path, items: list[AlceItem], task: Task, info: SourceInfo, options: ReadOptions
     ) -> None:
-        """Take the items of a file, and record the rule of relevance in ``info``."""
+        """Keep the items that have a question, and record the rule of relevance in ``info``."""
         self.path = path
         self.task = task
         self.items = [item for item in items if item.question.strip()]
@@ -249,7 +249,7 @@ class AlceSource(FileSource):
         return placed_passages(self._documents, self.source.counts, self.options.skip_empty)
 
     def _documents(self) -> Iterator[PlacedPassage]:
-        """Yield the documents of all items, each with its place."""
+        """Yield the documents of all items, each with the file and item number it is from."""
         for number, item in enumerate(self._all, 1):
             for doc in item.docs:
                 yield Place(self.path, number), passage_id(doc), doc.title, doc.text, None
@@ -275,7 +275,7 @@ class AlceSource(FileSource):
         return table_of(columns, MAPPING)
 
     def _find_entailing(self, judge: JudgeSession) -> pa.Table:
-        """Find the passages that entail claims; the score is the number of claims."""
+        """List (query, passage) pairs whose passage entails claims; the score is their number."""
         pairs = [
             (item.query_id, passage_id(doc), Pair(premise_of(doc.title, doc.text), claim))
             for item in self.items
@@ -295,7 +295,7 @@ class AlceSource(FileSource):
         return table_of(rows, MAPPING)
 
     def gold(self) -> pa.Table:
-        """Return the gold of all items."""
+        """Return the gold answers and claims of all items (schema GOLD)."""
         rows = [
             {"query_id": item.query_id, "position": position, **piece}
             for item in self.items
@@ -304,7 +304,7 @@ class AlceSource(FileSource):
         return pa.Table.from_pylist(rows, schema=GOLD)
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        """Return the file as the place of a judgement, for error messages; its line is unknown."""
+        """Return (file, None) as the source of a judgement, for error messages."""
         return str(self.path), None
 
 

@@ -178,7 +178,7 @@ def find_qrels(folder: Path, split: str) -> Path:
 def read_corpus(
     path: Path, options: ReadOptions, counts: dict[str, int]
 ) -> Iterator[PlacedPassage]:
-    """Yield the passages of a ``corpus.jsonl``, each with its place.
+    """Yield the passages of a ``corpus.jsonl``, each with the file and line it is from.
 
     Args:
         path: the file, plain or .gz.

@@ -77,7 +77,7 @@ class PassagesAlone(FileSource):
     contents = "passages"
 
     def __init__(self, info: SourceInfo, files: Mapping[str, Path]) -> None:
-        """Take the provenance, and the files to hash for it."""
+        """Keep the provenance, and the files whose hashes it will list."""
         self.source, self.files = info, files
 
     def queries(self) -> pa.Table:
@@ -87,7 +87,7 @@ class PassagesAlone(FileSource):
     relevant = queries
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        """Return the name of the source; it has no judgements."""
+        """Return (name of the source, None), since it has no judgements."""
         return self.source.spec, None
 
 
@@ -95,7 +95,7 @@ class CorpusFiles(PassagesAlone):
     """Passages of JSON Lines and Parquet files, streamed; a source without queries."""
 
     def __init__(self, files: list[Path], argument: str, options: ReadOptions) -> None:
-        """Take the files, in order, and the argument that named them."""
+        """Keep the files to read, in order, and the source name ``corpus:ARGUMENT``."""
         self.options = options
         info = SourceInfo(spec=f"corpus:{argument}", kind="corpus")
         super().__init__(info, {path.name: path for path in files})

@@ -115,7 +115,7 @@ class HagridSource(FileSource):
     """
 
     def __init__(self, path: Path, info: SourceInfo, options: ReadOptions) -> None:
-        """Take the file, and record the rule of relevance in ``info``."""
+        """Keep the path and options, and record the rule of relevance in the provenance."""
         self.path = path
         self.options = options
         self.source, self.files = info, {path.name: path}
@@ -123,7 +123,7 @@ class HagridSource(FileSource):
 
     @cached_property
     def _rows(self) -> dict[str, tuple[int, HagridQuestion]]:
-        """Id to (line, question); includes blank questions, if they are allowed."""
+        """Line and question by query id; includes blank questions if they are allowed."""
         rows: dict[str, tuple[int, HagridQuestion]] = {}
         n_repeats = 0
         for line, row in read_known_fields(
@@ -150,11 +150,11 @@ class HagridSource(FileSource):
         return [(line, name, row) for name, (line, row) in self._rows.items() if row.query.strip()]
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        """Yield the quotes of all questions in batches, each id once."""
+        """Yield the quotes (passages) of all questions in batches, each id once."""
         return placed_passages(self._quotes, self.source.counts, self.options.skip_empty)
 
     def _quotes(self) -> Iterator[PlacedPassage]:
-        """Yield the quotes of all questions, each with its place."""
+        """Yield the quotes (passages) of all questions, each with the file and line it is from."""
         for line, row in self._rows.values():
             for quote in row.quotes:
                 yield Place(self.path, line), quote.passage_id, "", quote.text, None
@@ -195,7 +195,7 @@ class HagridSource(FileSource):
                         "position": position,
                         "text": answer.answer,
                         "citations": citations,
-                        "sentences": [_sentence(s, ids) for s in answer.sentences or []],
+                        "sentences": [_convert_sentence(s, ids) for s in answer.sentences or []],
                     }
                 )
         if unresolved:
@@ -203,18 +203,18 @@ class HagridSource(FileSource):
         return pa.Table.from_pylist(rows, schema=GOLD)
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        """Return the file, and the line of the query, as the place of a judgement."""
+        """Return (file, line of the query) as the source of a judgement, for error messages."""
         row = self._rows.get(query_id)
         return str(self.path), None if row is None else row[0]
 
 
 def resolve_citations(text: str, ids: list[str]) -> tuple[list[str], int]:
-    """Find the ids of the passages that a text cites by position; count citations without one."""
+    """Get the ids of passages that a text cites by position; count positions that do not exist."""
     inside, outside, _ = Grammar(base=1).cited(text, len(ids))
     return list(dict.fromkeys(ids[i] for i in sorted(inside))), outside
 
 
-def _sentence(sentence: HagridSentence, ids: list[str]) -> dict[str, Any]:
-    """Convert a sentence of an answer to a structure of the gold table."""
+def _convert_sentence(sentence: HagridSentence, ids: list[str]) -> dict[str, Any]:
+    """Convert a sentence of an answer to a dictionary for the gold table, with cited ids."""
     cited, _ = resolve_citations(sentence.text, ids)
     return msgspec.structs.asdict(sentence) | {"citations": cited}

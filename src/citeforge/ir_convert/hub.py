@@ -116,7 +116,7 @@ class Repository:
         return next(filter(None, map(self._load, names)), None)
 
     def missing_error(self, *configs: str) -> InputError:
-        """Make the error for a data set without a needed config; it lists those that it has."""
+        """Make the error for a data set without a needed config; it lists the existing configs."""
         import datasets
 
         try:
@@ -206,7 +206,7 @@ def open_judged(
     split: str | None,
     options: ReadOptions,
 ) -> "HubSource":
-    """Open ``beir-hub:REPO`` or ``mteb:REPO``: configs of passages, queries and judgements.
+    """Open ``beir-hub:REPO`` or ``mteb:REPO``, with passages, queries and judgements.
 
     Args:
         kind: name of the source.
@@ -228,7 +228,7 @@ def open_judged(
     if split not in splits:
         raise UnknownValueError(f"--split of {judged.name}", split, splits)
     info = _info(kind, argument, split, *dict.fromkeys((repo, judged)))
-    return HubSource(repo, {RELEVANT: _table(splits[split], MAPPING, judged)}, info, options)
+    return HubSource(repo, {RELEVANT: _read_table(splits[split], MAPPING, judged)}, info, options)
 
 
 def open_corpus_hub(
@@ -248,7 +248,7 @@ def open_rage(kind: str, argument: str, split: str | None, options: ReadOptions)
         raise InputError(
             "has no mapping of relevant passages", path=repo.name, code="missing-field"
         )
-    tables = {name: _table(splits[name], MAPPING, repo) for name in LABELS if name in splits}
+    tables = {name: _read_table(splits[name], MAPPING, repo) for name in LABELS if name in splits}
     return HubSource(repo, tables, _info(kind, argument, None, repo), options)
 
 
@@ -323,7 +323,7 @@ class HubSource(Source):
         judged = self._relevant["query-id"].unique()
         if self._queries is None:
             raise without_queries(self._info.spec)
-        table = _table(self._queries, QUERIES, self.repo)
+        table = _read_table(self._queries, QUERIES, self.repo)
         batches = self._check_passages(lambda: iter(table.to_batches()), "queries", "queries")
         table = pa.Table.from_batches(batches, QUERIES)
         missing = pc.filter(judged, pc.invert(pc.is_in(judged, value_set=table["_id"])))
@@ -348,23 +348,23 @@ class HubSource(Source):
         return relevant
 
     def gold(self) -> pa.Table:
-        """Return the config ``gold``; an empty table if there is none."""
+        """Return the gold answers from the config ``gold``; an empty table if there is none."""
         splits = self.repo.config("gold")
         if not splits:
             return super().gold()
-        return _table(next(iter(splits.values())), GOLD, self.repo)
+        return _read_table(next(iter(splits.values())), GOLD, self.repo)
 
     def mined(self) -> dict[str, pa.Table]:
         """Return the mined negatives of a RAGE package (its table ``mapping``), by label."""
         return self._mined
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        """Return the name of the data set as the place of a judgement; it has no line."""
+        """Return (name of the data set, None) as the source of a judgement; lines are unknown."""
         return self.repo.name, None
 
 
-def _table(split: Any, schema: pa.Schema, repo: Repository) -> pa.Table:
-    """Read a split as an Arrow table of some schema."""
+def _read_table(split: Any, schema: pa.Schema, repo: Repository) -> pa.Table:
+    """Read a split of a data set as an Arrow table with the given schema."""
     return conform(split.with_format("arrow")[:], schema, repo.name)
 
 

@@ -158,7 +158,7 @@ def read_gold(path: Path, later: Path | None = None) -> list[list[GoldFact]]:
 def _number_rounds(
     path: Path, entry: int, facts: Sequence[GoldFact], later: Sequence[GoldFact]
 ) -> list[GoldFact]:
-    """Set the rounds of one entry's facts: 2 if ``later`` has the fact, else 1."""
+    """Set the round of each fact in an entry: 2 or more if ``later`` has the fact, else 1."""
     rest = Counter(f.key for f in later)
     numbered = []
     for fact in facts:
@@ -179,7 +179,7 @@ def _number_rounds(
 
 
 def _gold_rows(path: Path) -> list[list[GoldFact]]:
-    """Read the facts of each entry of one file of gold."""
+    """Read the gold facts of each question from one file."""
     layout = "[question, [[qid, relation, value], …]]"
     allowed = "texts, and perhaps a round from 0 as the fourth element of a fact"
     return [facts for _, facts in _read_rows(path, tuple[Any, list[GoldFact]], layout, allowed)]

@@ -67,7 +67,7 @@ def declared_sources(
 DECLARATIONS = declared_sources(Path(__file__).parent / "data", _OPENERS)
 
 
-def _unknown(spec: str) -> UsageError:
+def _unknown_source_error(spec: str) -> UsageError:
     """Make the error for an unknown source, or a ``--source`` that is not ``KIND:ARGUMENT``."""
     name, _, argument = spec.partition(":")
     names = list(SOURCES.names())
@@ -86,7 +86,7 @@ SOURCES: MakerRegistry[Declaration, Source] = MakerRegistry(
     list(DECLARATIONS.values()),
     {},
     "info passages queries relevant gold mined locate_judgement",
-    _unknown,
+    _unknown_source_error,
 )
 
 
@@ -109,7 +109,7 @@ def citation_of(name: str) -> str:
 
 
 def require_strict(option: str, *specs: str | None) -> None:
-    """Refuse ``--extra-fields`` if none of the sources has a strict format.
+    """Raise an error if ``--extra-fields`` is set and no source has a strict format.
 
     Raises:
         UsageError: no source is one of ``STRICT``.
@@ -124,7 +124,7 @@ def require_strict(option: str, *specs: str | None) -> None:
 
 
 def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:
-    """Open the source named by ``kind:argument``.
+    """Open the data source with the name ``KIND:ARGUMENT``, such as ``beir:PATH``.
 
     Raises:
         UsageError: no colon, nothing behind it, or an unknown kind.
@@ -154,6 +154,6 @@ def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str)
             code="bad-option",
         )
     if SOURCES.find(name) is None:
-        error = with_broken_files(_unknown(spec))
+        error = with_broken_files(_unknown_source_error(spec))
         raise UsageError(f"{option} {spec!r}: {error}", code=error.code)
     return SOURCES.maker(spec)(split, replace(options, passages_only=True))

@@ -100,7 +100,7 @@ class DuplicateFinder:
     """
 
     def __init__(self) -> None:
-        """Start with no ids seen."""
+        """Start with no hashes of ids."""
         # Sorted, each longer than the next: an id is merged some log2(ids / block) times.
         self._runs: list[npt.NDArray[np.int64]] = []
 
@@ -249,7 +249,7 @@ def placed_passages(
     skip_empty: bool,
     id_field: str = "docid",
 ) -> Iterator[pa.RecordBatch]:
-    """Yield passages that have places in batches, checked by :func:`checked_passages`.
+    """Put passages with file positions into batches, checked by :func:`checked_passages`.
 
     Args:
         rows: yields passages, from the start at every call.
@@ -320,11 +320,11 @@ class Source(Protocol):
         return GOLD.empty_table()
 
     def mined(self) -> dict[str, pa.Table]:
-        """Return the negatives that the source itself has, by label (schema MAPPING)."""
+        """Return the source's own mined negative passages, by label (schema MAPPING)."""
         return {}
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        """Return the file and line of a judgement, for error messages."""
+        """Return the file of a judgement and its line if known, for error messages."""
         ...
 
 
@@ -375,7 +375,7 @@ class Judgements:
     contradicted: int = 0
 
     def add(self, line: int, query: str, passage: str, score: int) -> None:
-        """Add a judgement of a pair.
+        """Add the relevance score of a (query, passage) pair, and the line that states it.
 
         Raises:
             InputError: it differs from an earlier judgement of the pair.
@@ -432,7 +432,7 @@ class JudgedSource(FileSource):
         )
 
     def queries(self) -> pa.Table:
-        """Return the judged queries; refuse or skip unknown and blank ones."""
+        """Return the judged queries; unknown or blank ones are errors unless they are skipped."""
         judged = {query for query, _ in self.judged.scores}
         missing = [pair for pair in self.judged.scores if pair[0] not in self.texts]
         if missing and not self.options.skip_dangling:
@@ -472,9 +472,9 @@ class JudgedSource(FileSource):
         return self.gold_table
 
     def mined(self) -> dict[str, pa.Table]:
-        """Return the negatives of the source, by label."""
+        """Return the source's own mined negative passages, by label."""
         return self.negatives
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        """Return the file of the judgements, and the line of this one."""
+        """Return the file of the judgements, and the line of the given pair in it."""
         return self.judged.path, self.judged.lines.get((query_id, corpus_id))

@@ -106,17 +106,17 @@ class Phrasing(FrozenRecord):
         return self
 
     def phrase(self, relation: str) -> Phrase | None:
-        """Get the clauses of a relation by Wikidata's or BioKaLMA's label; None if it has none."""
+        """Get the words that ask for a relation with Wikidata's or BioKaLMA's label, or None."""
         return self.phrases_by_key.get(relation_key(relation))
 
     @cached_property
     def phrases_by_key(self) -> dict[str, Phrase]:
-        """Map relation labels, normalised by ``relation_key``, to their clauses."""
+        """Words that ask for relations, by relation label as :func:`relation_key` normalises it."""
         return {relation_key(label): phrase for label, phrase in self.relations.items()}
 
 
 def plain_phrase(relation: str, form: str) -> Phrase:
-    """Make a clause from a relation's label, for any kind of entity and number of values.
+    """Make the clause that asks for a relation from its label, for any kind of entity.
 
     Args:
         relation: its label.
@@ -159,7 +159,7 @@ def with_article(name: str) -> str:
 
 @cache
 def _compile(template: str) -> Template:
-    """Compile a sentence template in a sandbox; missing values raise."""
+    """Compile a Jinja sentence template in a sandbox; a missing value raises an error."""
     return SandboxedEnvironment(undefined=StrictUndefined).from_string(template)
 
 
@@ -168,13 +168,13 @@ _DATA = Path(__file__).parent / "data"
 
 @cache
 def word_groups(name: str) -> tuple[tuple[str, ...], ...]:
-    """Read the groups of ``data/NAME.toml``: relations or words with the same meaning."""
+    """Read groups of relations or words with the same meaning from ``data/NAME.toml``."""
     text = (_DATA / f"{name}.toml").read_text(encoding="utf-8")
     return tuple(map(tuple, tomllib.loads(text)["groups"]))
 
 
 def _check_id(text: str) -> str:
-    """Refuse a text that cannot end an IRI, so is no id such as ``Q5``; return the text."""
+    """Raise an error if a text cannot end an IRI, as ids such as ``Q5`` do; return the text."""
     if not text or not is_iri(f"http://a/{text}"):
         raise ValueError(f"{text[:80]!r} is not an id, such as Q5 or P31")
     return text
@@ -282,7 +282,7 @@ class Domain(FrozenRecord):
         return tuple(dict.fromkeys(labels))
 
     def find_relation(self, words: str) -> str:
-        """Get the label of the relation that an input file names; unknown names are returned."""
+        """Get the label of a relation from its name in an input file; unknown names stay."""
         own = relation_key(words)
         labels = (label for w, label in self.relation_words.items() if relation_key(w) == own)
         return next(labels, words)

@@ -62,7 +62,7 @@ class QueryBudget:
     """
 
     def __init__(self, limits: EndpointOptions) -> None:
-        """Start with a full budget."""
+        """Start with no past queries, so that the whole time limit is available."""
         self.limits = limits
         self._queries: list[_PastQuery] = []
         self._longest = limits.seconds / 8
@@ -85,7 +85,7 @@ class QueryBudget:
             time.sleep(pause)
 
     def settle(self, start: float, failed: bool) -> None:
-        """Charge a query that was sent at ``start`` and has ended now."""
+        """Record the duration of a query that was sent at ``start`` and has just ended."""
         now = time.monotonic()
         self._queries.append(_PastQuery(now, now - start, failed))
         self._longest = max(self._longest * 0.9, now - start)
@@ -202,7 +202,7 @@ class EndpointEngine:
 
     @property
     def agent(self) -> str:
-        """User-Agent of requests, with the contact from the environment that Wikimedia wants."""
+        """User-Agent of requests, with the contact address that Wikimedia asks for if it is set."""
         contact = os.environ.get(CONTACT_VARIABLE, "")
         about = f"citeforge/{__version__} (benchmark builder; {contact or 'no contact given'})"
         return about.encode("latin-1", "replace").decode("latin-1").replace("\n", " ")
@@ -228,7 +228,7 @@ class EndpointEngine:
             ) from error
 
     def _ask(self, query: str) -> list[Row]:
-        """Send a query until the endpoint answers, and store the reply; see :meth:`select`."""
+        """Send a query, again if the endpoint throttles it; store the reply; see :meth:`select`."""
         pause = self.options.pause
         for left in reversed(range(self.options.attempts)):
             allowed = self.budget.wait()
@@ -278,7 +278,7 @@ class EndpointEngine:
         return send_request(request, timeout)
 
     def _read_wait(self, refusal: HttpReply) -> float | None:
-        """Get the seconds to wait after a refusal; None if the endpoint names none.
+        """Get the seconds to wait after an error reply; None if the endpoint names no time.
 
         Raises:
             TooLongError: 500 or 504, as endpoints answer when a query took too long.
@@ -313,7 +313,7 @@ class ReplayEngine(EndpointEngine):
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a store for reading.
+        """Open a store of replies for reading only.
 
         Raises:
             InputError: missing, damaged, or of several endpoints.
@@ -338,6 +338,6 @@ class ReplayEngine(EndpointEngine):
 
 
 def _first_line(refusal: HttpReply) -> str:
-    """Get the first line of a refusal's text, after a colon; empty if it has no text."""
+    """Get the first line of an error reply's text, after a colon; empty if it has no text."""
     lines = refusal.body.decode("utf-8", "replace").splitlines()
     return next((f": {printable(line)}" for line in lines if line.strip()), "")

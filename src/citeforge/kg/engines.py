@@ -96,7 +96,7 @@ class StoreEngine:
 
     @cached_property
     def _store(self) -> Store:
-        """Load the RDF file into an in-memory store, once."""
+        """In-memory store with the statements of the RDF file, loaded once."""
         base = BASE if self._format == RdfFormat.JSON_LD else None
         try:
             return self._load_file(base)
@@ -121,7 +121,7 @@ class StoreEngine:
         return store
 
     def _load_file_with_base(self) -> Store:
-        """Load the RDF file with a placeholder base IRI, and count the IRIs below it."""
+        """Load the RDF file with a placeholder base IRI; count the relative IRIs it completes."""
         self.counts.clear()
         try:
             store = self._load_file(BASE)

@@ -45,12 +45,12 @@ class Equivalence:
                 self._group[relation_key(relation)] |= set(map(relation_key, group))
 
     def related(self, relation: str) -> set[str]:
-        """Get the keys of a relation and of all relations in its groups."""
+        """Get the normalised names of a relation and of all relations grouped with it."""
         key = relation_key(relation)
         return {key} | self._group.get(key, set())
 
     def inverses(self, relation: str) -> set[str]:
-        """Get the keys of the inverses of a relation and of the relations in its groups."""
+        """Get the normalised names of a relation's inverses, and of relations grouped with them."""
         inverses = (i for r in self.related(relation) for i in self._inverse.get(r, ()))
         return {other for i in inverses for other in self.related(i)}
 
@@ -65,7 +65,7 @@ class Equivalence:
         return is_mirrored and relation_key(other.relation) in self.inverses(one.relation)
 
     def equivalents(self, fact: Triple, shown: Iterable[Triple]) -> list[Triple]:
-        """Find the other triples that state a fact, also through a third triple."""
+        """List the other shown triples that state a fact, directly or through other triples."""
         rest = [t for t in dict.fromkeys(shown) if t != fact]
         found, waiting = dict[Triple, None](), [fact]
         while waiting:
@@ -76,7 +76,7 @@ class Equivalence:
         return [t for t in rest if t in found]
 
     def answers(self, triple: Triple, fact: Triple) -> bool:
-        """Whether a triple answers a question for a fact: states it, or another of its values."""
+        """Whether a triple answers a question for a fact: states it, or has another value of it."""
         if self.same(triple, fact):
             return True
         if triple.qid == fact.qid:
@@ -88,7 +88,7 @@ class Equivalence:
 
 
 def read_equivalence(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Equivalence:
-    """Make the equivalence of sub-graphs, with the inverse relations that the graph declares.
+    """Make the test for equal facts in sub-graphs; ask the graph for inverse relations.
 
     Raises:
         InputError: an endpoint does not answer.
@@ -100,7 +100,7 @@ def read_equivalence(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Equivalence
 
 
 def observed_inverses(graphs: Iterable[Graph]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of relations of which graphs state at least half of the links both ways."""
+    """Yield pairs of relations that graphs state both ways in at least half of the links."""
     named = {g.qid: g for g in graphs}
     links: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for graph in named.values():

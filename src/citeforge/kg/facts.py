@@ -76,7 +76,7 @@ class FactReader:
         return next(((q, labels[q] or q) for q in sorted(labels, key=by_number)), None)
 
     def triples(self, entity: str, name: str, value: Term, rows: list[Row]) -> Iterator[Triple]:
-        """Make the triples of one value: none if it is left out, one per unit of a quantity.
+        """Make the triples of one value of an entity: none if left out, one per unit of a quantity.
 
         The triple's value is empty if it has no label in the languages asked for.
 
@@ -112,11 +112,11 @@ class FactReader:
             self._leave_out("text in another language")
             yield Triple(entity, name, prop, relation, "")
         else:
-            for text in self._texts(value, rows):
+            for text in self._render_literal(value, rows):
                 yield Triple(entity, name, prop, relation, text)
 
-    def _texts(self, value: Term, rows: list[Row]) -> Iterator[str]:
-        """Yield a literal's text alone, or once with each unit of a quantity that has a label."""
+    def _render_literal(self, value: Term, rows: list[Row]) -> Iterator[str]:
+        """Yield a literal as text: without a unit, or once with each unit of a quantity."""
         text = self.clean(value.value)
         if value.datatype in _NUMBERS:
             text = text.removeprefix("+")

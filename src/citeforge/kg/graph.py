@@ -92,7 +92,7 @@ class KnowledgeGraph:
         return graphs, unknown
 
     def _find_merged(self, ids: Sequence[str]) -> dict[str, str]:
-        """Map ids to the entities they were merged into; of several to that of lowest number."""
+        """Map ids to the entity that each was merged into; if several, to the lowest number."""
         found: dict[str, str] = {}
         for row in self._rows_about("merged", ids, "into"):
             old, new = self._id(row["entity"]), self._id(row["into"])
@@ -101,11 +101,11 @@ class KnowledgeGraph:
         return found
 
     def _rows_about(self, template: str, ids: Sequence[str], variable: str) -> Iterator[Row]:
-        """Run a query for ids in batches; yield a row per id and value of the variable."""
+        """Run a query for ids in batches; yield its rows, each about one id and one value."""
         direct = self.domain.direct_iri
 
         def ask(part: Sequence[str]) -> list[Row]:
-            """Run the query for one batch of ids."""
+            """Run the query for one batch of ids, and check the ids in the reply."""
             asked = [self.domain.entity_iri + q for q in part]
             entities = self._entities(part)
             text = query(template, entities=entities, languages=self._languages, direct=direct)
@@ -173,7 +173,7 @@ class KnowledgeGraph:
         return self._ids_by_name("entities_by_name", names, "entity", {"class": condition})
 
     def properties(self, labels: Iterable[str]) -> dict[str, list[str]]:
-        """Map each label or alias to the ids of its relations; the list may be empty."""
+        """Map each label or alias to the ids of the relations that have it; lists may be empty."""
         return self._ids_by_name("properties_by_label", labels, "prop", {}, all_ids=True)
 
     def _ids_by_name(
@@ -184,11 +184,11 @@ class KnowledgeGraph:
         parts: Mapping[str, str],
         all_ids: bool = False,
     ) -> dict[str, list[str]]:
-        """Look up the ids of names; a row without one is left out, or refused with ``all_ids``."""
+        """Find ids by name; rows without one are left out, or raise an error with ``all_ids``."""
         ids_of: dict[str, set[str]] = {n: set() for n in names}
 
         def ask(part: Sequence[str]) -> list[Row]:
-            """Look up the ids of the entities with some names, one batch."""
+            """Query the ids that have one of a batch of names."""
             values = " ".join(
                 literal(n, lang or None) for n in part for lang in self.reader.languages
             )
@@ -203,7 +203,7 @@ class KnowledgeGraph:
         return {n: sorted(ids, key=by_number) for n, ids in ids_of.items()}
 
     def pairs(self, properties: Iterable[str]) -> list[tuple[str, str, str]]:
-        """List (entity, relation id, entity) of all connected pairs of the class, sorted."""
+        """List (entity, relation id, entity) for linked entities of the domain's class, sorted."""
         text = query("pairs", properties=self._entities(properties), **self._class)
         names = ("first", "prop", "second")
         rows = self._ask_once(text, *names, ids=names)
@@ -230,15 +230,15 @@ class KnowledgeGraph:
         return ends
 
     def aliases(self, qids: Iterable[str]) -> dict[str, list[str]]:
-        """Map entities to their other names."""
-        return self._names("aliases", qids)
+        """Map entity ids to the other names of each entity."""
+        return self._query_names("aliases", qids)
 
     def inverses(self, pids: Iterable[str]) -> dict[str, list[str]]:
         """Map relation ids to the names of the relations that the graph declares inverse."""
-        return self._names("inverses", pids)
+        return self._query_names("inverses", pids)
 
-    def _names(self, template: str, ids: Iterable[str]) -> dict[str, list[str]]:
-        """Map ids to the names that a query finds for them, sorted."""
+    def _query_names(self, template: str, ids: Iterable[str]) -> dict[str, list[str]]:
+        """Map ids to the sorted names that a query of the given template finds for them."""
         names_of: dict[str, set[str]] = {q: set() for q in ids}
         for row in self._rows_about(template, list(names_of), "alias"):
             names_of[self._id(row["entity"])].add(self.reader.clean(row["alias"].value))

@@ -48,12 +48,12 @@ class Linker:
     """
 
     def __init__(self, kg: KnowledgeGraph, model: str | None = None) -> None:
-        """Set the graph, and the spaCy model that finds names (None: the graph's labels)."""
+        """Keep the graph, and the spaCy model that finds names (None: match the graph's labels)."""
         self.kg, self.model = kg, ner_model(model)
 
     @cached_property
     def _pipeline(self) -> Any:
-        """Make the spaCy pipeline that finds names: an installed model, or the graph's labels."""
+        """spaCy pipeline that finds names: an installed model, or a matcher of graph labels."""
         import spacy
 
         if self.model is not None:
@@ -67,7 +67,7 @@ class Linker:
         return pipeline
 
     def find_names(self, question: str) -> list[str]:
-        """List the names in a question that have enough words, in order."""
+        """List the names in a question with at least the domain's number of words, in order."""
         types = _TYPES.get(self.kg.domain.entity_class)
         names = [
             e.text.removesuffix("'s").removesuffix("’s")
@@ -86,22 +86,22 @@ class Linker:
         entities = self.kg.find({n for names in names_of for n in names})
         graphs = self.kg.subgraphs(sorted({q for ids in entities.values() for q in ids}))
         links = [
-            [Link(n, self._ranked(question, entities[n], graphs)) for n in names]
+            [Link(n, self._rank(question, entities[n], graphs)) for n in names]
             for question, names in zip(questions, names_of, strict=True)
         ]
         return links, graphs
 
-    def _ranked(
+    def _rank(
         self, question: str, ids: Iterable[str], graphs: dict[str, Graph]
     ) -> tuple[Candidate, ...]:
-        """Rank entities by how many of their neighbour values are in a question."""
+        """Rank candidate entities by how many values of their sub-graphs occur in a question."""
         text = f" {normalise_em(question)} "
         candidates = [Candidate(q, _count_matches(text, graphs[q])) for q in ids if q in graphs]
         return tuple(sorted(candidates, key=lambda c: -c.matches))
 
 
 def _count_matches(text: str, graph: Graph) -> int:
-    """Count the distinct neighbour values of a graph that are in a normalised question."""
+    """Count the distinct values of a sub-graph that occur in a normalised question."""
     own = normalise_em(graph.name)
     values = {normalise_em(t.value) for t in graph.triples} - {own, ""}
     return sum(f" {value} " in text for value in values)
@@ -125,7 +125,7 @@ class LinkQuality:
 
 
 def linking_quality(links: Sequence[Sequence[Link]], expected: Sequence[set[str]]) -> LinkQuality:
-    """Compute recall and precision of the best candidates, over all questions together."""
+    """Compute recall and precision of the first candidates, over all questions together."""
     hits = n_expected = n_linked = 0
     for mine, right in zip(links, expected, strict=True):
         best = {link.candidates[0].qid for link in mine if link.candidates}

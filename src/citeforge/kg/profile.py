@@ -63,7 +63,7 @@ class ClassProfile:
     relations: list[RelationProfile]
 
     def draft(self, domain: Domain) -> str:
-        """Write the domain as YAML, with plain words for every profiled relation without words.
+        """Write a domain as YAML, with draft words for questions about relations that have none.
 
         Uninformative relations are left out.
         """

@@ -20,7 +20,7 @@ _PRECISION = {"day": 11, "month": 10, "year": 9, "decade": 8, "century": 7, "mil
 
 
 def write_snapshot(kg: KnowledgeGraph, qids: Iterable[str], out: Path) -> tuple[int, int]:
-    """Write the one-hop sub-graphs of entities to a file, with their names and aliases.
+    """Write the one-hop sub-graphs of entities to an N-Triples file, with names and aliases.
 
     A benchmark built from the file equals one built from the graph it was taken from. The file
     contains what :meth:`KnowledgeGraph.subgraphs` returns, in the best language that has a label;

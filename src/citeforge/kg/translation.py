@@ -57,7 +57,7 @@ class Translation:
     """Translates the facts of a store that a mapping names, in linear time."""
 
     def __init__(self, store: Store, model: PlainModel) -> None:
-        """Collect names, instances and facts, and give ids to entities and relations."""
+        """Collect the entities and facts of an RDF store that a mapping names, and give ids."""
         self.store, self.model = store, model
         self.counts: Counter[str] = Counter()
         self.names = {p: self._literals(p) for p in dict.fromkeys((*model.labels, *model.aliases))}
@@ -93,7 +93,7 @@ class Translation:
         return iter(self.store.quads_for_pattern(None, NamedNode(predicate), of))
 
     def _literals(self, predicate: str) -> dict[str, list[Any]]:
-        """Map IRIs to their literals of a predicate, sorted."""
+        """Map subjects' IRIs to their sorted literals of a predicate."""
         literals: dict[str, list[Any]] = {}
         for quad in self._quads(predicate):
             if isinstance(quad.subject, NamedNode) and isinstance(quad.object, RdfLiteral):
@@ -117,7 +117,7 @@ class Translation:
         return instances
 
     def _facts(self) -> Iterator[tuple[str, str, Any]]:
-        """Yield (IRI, predicate, value) of the mapped relations; count facts left out."""
+        """Yield (subject IRI, predicate, value) of mapped relations; count facts left out."""
         subjects = self.instances | self.named
         for predicate, relation in self.model.relations.items():
             some = False
@@ -135,7 +135,7 @@ class Translation:
                 self._count(f"relations of the mapping without a triple: {predicate}")
 
     def _find_misfit(self, value: Any, value_type: str) -> str | None:
-        """Say why a value does not have a type of PlainRelation.values; None if it has."""
+        """Say why a value is not of the type that a mapped relation needs; None if it is."""
         if isinstance(value, RdfLiteral):
             if is_geometry(value.datatype.value):
                 return "coordinates"
@@ -150,7 +150,7 @@ class Translation:
         return None if isinstance(value, NamedNode) else "entities without an IRI"
 
     def _property_triples(self) -> Iterator[str]:
-        """Yield labels, predicates and inverses of all relations, and the label of the class."""
+        """Yield N-Triples of relations (label, predicate, inverses), and of the class's label."""
         for label, pid in ((INSTANCE_OF_LABEL, INSTANCE_OF), *self.pids.items()):
             prop = _entity_iri(pid)
             yield _triple(prop, RDFS_LABEL, literal(label, self.model.language))
@@ -164,7 +164,7 @@ class Translation:
         yield _triple(_entity_iri(CLASS), RDFS_LABEL, literal(word, self.model.language))
 
     def _label_triples(self) -> Iterator[str]:
-        """Yield each entity's best name per language as its label, other names as aliases."""
+        """Yield N-Triples of entities' names: the best per language as label, others as aliases."""
         for name, qid in self.ids.items():
             languages: set[str] = set()
             for predicate, literals in self.names.items():
@@ -176,12 +176,12 @@ class Translation:
                     yield _triple(_entity_iri(qid), kind, literal(value.value, language))
 
     def _class_triples(self) -> Iterator[str]:
-        """Yield the class of each instance."""
+        """Yield the N-Triples that state the class of each instance."""
         for name in self.instances:
             yield _triple(_entity_iri(self.ids[name]), DIRECT_IRI + INSTANCE_OF, _entity_iri(CLASS))
 
     def _value_triples(self) -> Iterator[str]:
-        """Yield the facts: entities, texts and numbers, and dates with their precision."""
+        """Yield the N-Triples of all facts; dates come with their precision."""
         for subject, predicate, value in self.facts:
             relation = self.model.relations[predicate]
             qid, pid = self.ids[subject], self.pids[relation.label]
@@ -210,7 +210,7 @@ class Translation:
             self._count(f"facts left out: the mapping does not name {predicate}", n)
 
     def _count(self, what: str, n: int = 1) -> None:
-        """Add to the count of a kind of thing that is left out; 0 adds no kind."""
+        """Add ``n`` to the count of something that was left out; 0 changes nothing."""
         if n:
             self.counts[what] += n
 
@@ -221,7 +221,7 @@ def _entity_iri(name: str) -> str:
 
 
 def _triple(subject: str, predicate: str, value: str) -> str:
-    """Write a line of N-Triples; subject and value are written already."""
+    """Write a line of N-Triples from a subject and value in that syntax and a predicate's IRI."""
     return f"{subject} {iri(predicate)} {value} .\n"
 
 
@@ -231,7 +231,7 @@ def _is_date(value: Any, value_type: str) -> bool:
 
 
 def _with_unit(value: Any) -> str:
-    """Get a literal's text; append the datatype's name to a number if that is a unit."""
+    """Get a literal's text; a number is followed by its datatype's name if that is a unit."""
     datatype = value.datatype.value
     if datatype.startswith((XSD, RDF)) or not _is_number(value.value):
         return str(value.value)

@@ -111,7 +111,7 @@ async def _send(request: Request, seconds: float) -> HttpReply:
 
 
 async def _refuse_redirect(response: Any) -> None:
-    """Raise our error on a redirect, before the HTTP library raises one of its own."""
+    """Raise an InputError if a reply redirects, before the HTTP library raises its own error."""
     if response.has_redirect_location:
         raise InputError(
             f"redirects to another place, {printable(response.headers['location'])}",
@@ -122,7 +122,7 @@ async def _refuse_redirect(response: Any) -> None:
 
 
 async def _read(response: Any) -> HttpReply:
-    """Read the body of a reply; of an error reply only what arrives within the limits."""
+    """Read the body of an HTTP reply; an error reply is cut at the limits of bytes and seconds."""
     reply = HttpReply(response.status_code, response.headers, b"")
     most = MAX_BYTES if reply.is_success else _REFUSAL_BYTES
     body = bytearray()
@@ -142,5 +142,5 @@ async def _read(response: Any) -> HttpReply:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Make the default TLS context, once per process."""
+    """Make the default settings of TLS connections, once per process."""
     return ssl.create_default_context()

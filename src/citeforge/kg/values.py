@@ -106,7 +106,7 @@ def is_iri(text: str) -> bool:
 
 
 def languages_list(languages: Iterable[str]) -> str:
-    """Write languages as the list of a SPARQL FILTER, after a check of each."""
+    """Check language tags, and write them as the list in a SPARQL FILTER."""
     names = list(languages)
     for name in filter(None, names):
         literal("", name)
@@ -195,7 +195,7 @@ def _ordinal(number: int) -> str:
 
 
 def lexical_date(text: str, precision: str) -> str:
-    """Write a text of :func:`render_date` as xsd:dateTime again."""
+    """Convert a date from the text that :func:`render_date` makes back to xsd:dateTime."""
     bare = text.removesuffix(" BCE")
     is_bce = bare != text
     digits = "".join(c for c in bare.split("-")[0] if c.isdigit())

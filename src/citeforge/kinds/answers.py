@@ -53,7 +53,7 @@ class AlceKind(RageKind):
         return build_alce(recipe, run)
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
-        """Find wrong ids, contexts and candidates in a package."""
+        """Yield (table, problem) for wrong ids, contexts and candidates in a package."""
         from citeforge.builders.verify import wrong_candidates
 
         yield from super().check_consistency(package)

@@ -37,28 +37,28 @@ class AuthorshipKind(TwinsKind):
     }
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
-        """Build a package with a context set for each cell of the design."""
+        """Build a package with one context set per experimental condition (cell)."""
         from citeforge.builders.authorship.build import build_authorship
 
         assert isinstance(recipe, AuthorshipRecipe)
         return build_authorship(recipe, run)
 
     def reading(self, reads: str) -> Read:
-        """Find the function that reads answers: to all cells together, or to one."""
+        """Return the function that reads answers: of all conditions (cells) together, or of one."""
         from citeforge.evaluator.measures.authorship_answers import read_design
         from citeforge.evaluator.measures.passages import read_passages
 
         return read_design if reads == "cells" else read_passages
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
-        """Find what is wrong with twins, contexts and cells in a package."""
+        """Yield (table, problem) for wrong twins, contexts and conditions (cells) in a package."""
         from citeforge.builders.verify import wrong_cells
 
         yield from super().check_consistency(package)
         yield from wrong_cells(package)
 
     def labelling(self, package: Package, context: str) -> Labelling:
-        """Read the labels that the prompts of a cell put on passages."""
+        """Read which author labels the prompts of a condition (cell) put on passages."""
         from citeforge.builders.authorship.labels import read_labelling
 
         return read_labelling(package, context)

@@ -74,7 +74,7 @@ class KalmaKind(ScoredKind):
         return plan_kalma(recipe, run)
 
     def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
-        """Yield queries with sub-graphs (schema KG_CONTEXTS)."""
+        """Yield queries with sub-graphs, gold facts and facts equivalent to them."""
         table, questions = package.context_table(context), package.questions(context)
         gold = by_query(package.gold.to_pylist())
         for row, (query, triples) in enumerate(rows_of(table, "query_id", "triples")):
@@ -90,13 +90,13 @@ class KalmaKind(ScoredKind):
             )
 
     def reading(self, reads: str) -> Read:
-        """Return the reader of answers that cite triples, which all measures of KaLMA use."""
+        """Return the function that reads answers with citations of triples."""
         from citeforge.evaluator.measures.kalma_graphs import read_triples
 
         return read_triples
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
-        """Find queries, contexts, gold and removed facts that do not fit together."""
+        """Yield (table, problem) for queries, contexts and facts that do not fit together."""
         from citeforge.builders.kalma.package import wrong_kalma
 
         return wrong_kalma(package)

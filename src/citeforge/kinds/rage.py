@@ -54,7 +54,7 @@ class RageKind(ScoredKind):
         return build_rage(recipe, run)
 
     def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
-        """Yield queries with passages of the corpus (schema CONTEXTS)."""
+        """Yield queries with passages of the corpus and gold answers, for all or one query."""
         table, questions = package.context_table(context), package.questions(context)
         gold = package.gold_rows
         if query_id is not None:
@@ -69,20 +69,20 @@ class RageKind(ScoredKind):
             yield Item(query, question, context, tuple(passages), gold=right)
 
     def reading(self, reads: str) -> Read:
-        """Return the reader of answers that cite passages, which all measures of this kind use."""
+        """Return the function that reads answers with citations of passages."""
         from citeforge.evaluator.measures.passages import read_passages
 
         return read_passages
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
-        """Find wrong ids and contexts in a package."""
+        """Yield (table, problem) for wrong ids and contexts in a package."""
         from citeforge.builders.verify import wrong_contexts, wrong_ids
 
         yield from wrong_ids(package)
         yield from wrong_contexts(package)
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
-        """Remove the labels from a table of contexts."""
+        """Remove the relevance labels from a table of contexts, for publication without gold."""
         from citeforge.publishing.hidden import remove_labels
 
         return remove_labels(table)

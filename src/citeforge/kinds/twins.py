@@ -25,7 +25,7 @@ class TwinsKind(RageKind):
     annotation = (*RageKind.annotation, "twin-relevant", "twin-nonrelevant")
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
-        """Build a package of passages with twins that an LLM writes."""
+        """Build a package of passages, each with a rewrite by an LLM (twin)."""
         from citeforge.builders.authorship.twins import build_twins
 
         assert isinstance(recipe, TwinsRecipe)
@@ -39,7 +39,7 @@ class TwinsKind(RageKind):
         return plan_twins(recipe, run)
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
-        """Find wrong ids, contexts and twins in a package."""
+        """Yield (table, problem) for wrong ids, contexts and twins in a package."""
         from citeforge.builders.verify import wrong_twins
 
         yield from super().check_consistency(package)

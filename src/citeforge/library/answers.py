@@ -37,7 +37,7 @@ def submission_file(answers: Answers, system: str | None = None) -> Iterator[Pat
         with path.open("wb") as file:
             file.write(msgspec.json.encode({"submission": {"system": name}}) + b"\n")
             for number, row in enumerate(_rows(answers), 1):
-                file.write(_line(row, number) + b"\n")
+                file.write(_encode_row(row, number) + b"\n")
         try:
             yield path
         except InputError as error:
@@ -50,7 +50,7 @@ def submission_file(answers: Answers, system: str | None = None) -> Iterator[Pat
 
 
 def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield answers as dictionaries; those of a DataFrame without empty cells."""
+    """Yield answers as dictionaries; empty cells of a DataFrame are left out."""
     if hasattr(answers, "to_dict") and hasattr(answers, "columns"):
         for row in answers.to_dict(orient="records"):
             # A DataFrame's empty cell is NaN, the one value unequal to itself.
@@ -68,7 +68,7 @@ def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
     yield from answers
 
 
-def _line(row: Any, number: int) -> bytes:
+def _encode_row(row: Any, number: int) -> bytes:
     """Write an answer as a line of JSON."""
     try:
         return msgspec.json.encode(row)

@@ -35,7 +35,7 @@ def package_folder(name: Package | str | Path) -> Path:
 
 
 def writable_folder(name: Package | str | Path) -> Path:
-    """Get the folder of a package that files are added to.
+    """Get a package's folder to add files to; an error for a downloaded or temporary copy.
 
     Raises:
         UsageError: it is a downloaded or temporary copy, where added files would be lost.
@@ -53,7 +53,7 @@ def writable_folder(name: Package | str | Path) -> Path:
 
 
 def gold_folder(name: str | Path) -> Path:
-    """Get the folder of a gold half, downloaded from the Hub for ``hub:`` names.
+    """Get the folder with the gold half of a package, downloaded for ``hub:`` names.
 
     It is no package of its own, so that nothing verifies it before it is joined.
 

@@ -43,7 +43,7 @@ def build(
     """
     if not isinstance(recipe, Recipe):
         recipe = read_recipe(Path(recipe))
-    options = _run(run, out, overwrite, resume)
+    options = _set_output(run, out, overwrite, resume)
     kind = kind_of_recipe(recipe)
     check_options(recipe, options)
     kind.build(recipe, options)
@@ -79,13 +79,13 @@ def rebuild(
     assignments = [f"{field}={value}" for field, value in (inputs or {}).items()]
     confirm: Confirm = (lambda uses: None) if trust else refuse
     folder = benchmark.folder if isinstance(benchmark, Package) else Path(benchmark)
-    return make_again(folder, _run(run, out, overwrite, False), assignments, confirm)
+    return make_again(folder, _set_output(run, out, overwrite, False), assignments, confirm)
 
 
-def _run(
+def _set_output(
     run: RunOptions | None, out: str | PathLike[str], overwrite: bool, resume: bool
 ) -> RunOptions:
-    """Set the output options of a run.
+    """Return run options with output folder, ``overwrite`` and ``resume`` set.
 
     Raises:
         UsageError: ``run`` asks for a plan, or options that do not go together.

@@ -52,5 +52,5 @@ def check(
 
 
 def _without_header(finding: Finding) -> Finding:
-    """Lower the line number of a finding by one, for the header that was added."""
+    """Lower a finding's line number by one, since a header line was added to the answers."""
     return finding if finding.line is None else replace(finding, line=finding.line - 1)

@@ -140,23 +140,23 @@ def publish(
     if dry_run or hide_gold:
         check_sound(folder)
 
-    def published(half: Path) -> Published | PublishPlan:
-        """Publish a package or its public half; only plan it in a dry run."""
+    def publish_half(half: Path) -> Published | PublishPlan:
+        """Publish a package or its public half; in a dry run, only compare it with the Hub."""
         if dry_run:
             return publisher.dry_run(half, repo_id, revision)
         return publisher.publish(half, repo_id, private=private, branch=revision)
 
     if not hide_gold:
-        return Publication(published(folder))
-    with _halves(folder, metadata) as (public, gold):
-        package = published(public)
+        return Publication(publish_half(folder))
+    with _split_halves(folder, metadata) as (public, gold):
+        package = publish_half(public)
         half = publisher.publish_folder(gold, f"{repo_id}-gold", revision, dry_run)
     return Publication(package, half, withheld_words(folder))
 
 
 @contextmanager
-def _halves(folder: Path, metadata: Sequence[str]) -> Iterator[tuple[Path, Path]]:
-    """Make the public and the gold half of a package, which exist while the block runs."""
+def _split_halves(folder: Path, metadata: Sequence[str]) -> Iterator[tuple[Path, Path]]:
+    """Split a package into a public and a gold folder, which exist during the ``with`` block."""
     with tempfile.TemporaryDirectory() as work:
         public, gold = Path(work) / "public", Path(work) / "gold"
         split_package(folder, public, gold, metadata)

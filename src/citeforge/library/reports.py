@@ -29,7 +29,7 @@ class Comparisons(Displayed, list[Difference]):
     """
 
     def __init__(self, differences: Sequence[Difference] = (), cautions: Sequence[str] = ()):
-        """Make a list of differences, with cautions on them."""
+        """Make a list of paired differences, with cautions about them."""
         super().__init__(differences)
         self.cautions = list(cautions)
 
@@ -106,7 +106,7 @@ class Report(Displayed):
         return self.content.decode()
 
     def save(self, path: str | Path) -> None:
-        """Write the report in the format that the file's name asks for.
+        """Write the report in the format of the file name's ending.
 
         Raises:
             UsageError: the ending says no format, or an option is for another one.
@@ -120,7 +120,7 @@ class Report(Displayed):
         return f"report on {systems}: {self.form}, {-(-len(self.content) // 1000):,} kB{place}"
 
     def _tables(self) -> Iterator[Table]:
-        """Yield the table of the report's scores."""
+        """Yield one table: the scores of the report's systems."""
         table = scores_table(named_rows(references_last(self.files)), "system", has_sd=False)
         yield replace(table.transposed(), notes=signature_notes(self.files))
 

@@ -50,7 +50,7 @@ class Scores(Displayed):
     """
 
     def __init__(self, file: ScoreFile) -> None:
-        """Give access to the measures of a score file by name."""
+        """Index the measures of a score file by name."""
         self.file = file
         self._measures = {m.name: m for m in file.measures}
 
@@ -130,7 +130,7 @@ class Scores(Displayed):
         write_text(Path(path), shown.model_dump_json() + "\n")
 
     def _headline(self) -> str:
-        """Summarise the scores in one line: the first values."""
+        """Summarise the scores in one line: the first four values."""
         values = [f"{m.name} {m.value:.2f}" for m in self.file.measures if m.value is not None]
         more = f" and {len(self) - 4:,} more" if len(self) > 4 else ""
         return f"scores of {self.system} on {self.file.benchmark}: {', '.join(values[:4])}{more}"
@@ -245,7 +245,7 @@ def score_files(
     """
     options, paths = options or ScoreOptions(), [Path(s) for s in submissions]
     select(options.measures)  # a wrong name is said before anything is opened
-    systems = _system_names(paths, names)
+    systems = _check_names(paths, names)
     target = None if out is None else Path(out)
     if target is not None and len(paths) > 1 and target.suffix == ".json":
         raise UsageError(
@@ -264,14 +264,14 @@ def score_files(
             code="hidden-gold",
         )
     setup = prepare_scoring(opened, options, run=run or RunOptions())
-    _require_distinct(paths, systems, setup)
+    _require_distinct_names(paths, systems, setup)
     targets = score_targets(target, paths, systems)
     results: list[tuple[Path | None, ScoreFile]] = []
     for path, system in zip(paths, systems, strict=True):
         try:
             files = score_contexts(path, setup, system)
             if on_error is not None:
-                _require_any(files)
+                _require_scores(files)
         except (InputError, UsageError) as error:
             if on_error is None:
                 raise
@@ -284,7 +284,7 @@ def score_files(
             results.append((own, file))
             if own is not None and file.measures:
                 Scores(file).save(own, private)
-    _require_any([file for _, file in results])
+    _require_scores([file for _, file in results])
     for own, file in results:
         if own is not None and not file.measures:
             Scores(file).save(own, private)
@@ -319,8 +319,8 @@ def plan_scores(
     return judge.plan_all()
 
 
-def _system_names(paths: Sequence[Path], names: Sequence[str]) -> list[str | None]:
-    """List the given names of the submissions' systems; None for a submission's own name.
+def _check_names(paths: Sequence[Path], names: Sequence[str]) -> list[str | None]:
+    """Check the names given to systems, one per submission; None each if none are given.
 
     Raises:
         UsageError: not as many names as submissions, an empty one, or one twice.
@@ -337,7 +337,7 @@ def _system_names(paths: Sequence[Path], names: Sequence[str]) -> list[str | Non
     return list(names)
 
 
-def _require_distinct(
+def _require_distinct_names(
     paths: Sequence[Path], systems: Sequence[str | None], setup: ScoringSetup
 ) -> None:
     """Refuse system names that look alike, and labels of unknown systems.
@@ -364,8 +364,8 @@ def _require_distinct(
         setup.correction.require_known([(s.system, s.path.name) for s in submissions])
 
 
-def _require_any(files: Sequence[ScoreFile]) -> None:
-    """Refuse score files of which none has a score.
+def _require_scores(files: Sequence[ScoreFile]) -> None:
+    """Raise an error if no measure could be computed for any submission.
 
     Raises:
         UsageError: no measure could be computed for any submission; with the reasons.
@@ -401,7 +401,7 @@ def read_scores(path: str | Path) -> Scores:
 
 
 def listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
-    """List one or several scores, or paths of them; a folder stands for its JSON files.
+    """List one or several scores or score files; a folder becomes its JSON files.
 
     Raises:
         InputError: a folder without any.
@@ -418,7 +418,7 @@ def listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
 
 
 def get_score_file(scores: Scored) -> ScoreFile:
-    """Return the score file behind scores, read from disk where a path is given.
+    """Get the score file of scores, or read it from a path.
 
     Raises:
         InputError: the path is of no score file.

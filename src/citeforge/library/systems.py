@@ -68,7 +68,7 @@ def run(
         UsageError: it does not answer this kind of benchmark, needs an LLM, or has no such option.
         InputError: the LLM's first calls all fail.
     """
-    out, declared = Path(out), _declared(system)
+    out, declared = Path(out), _find_system(system)
     return run_system(
         declared, load(benchmark),
         list(contexts), runs, seed, out, llm=_llm(llm, path_beside(out, ".replay.db"), endpoint),
@@ -102,7 +102,7 @@ def plan_run(
         UsageError: none asks an LLM, or see :func:`run`.
     """
     opened = load(benchmark)
-    declared = [_declared(system) for system in systems]
+    declared = [_find_system(system) for system in systems]
     asking = [system for system in declared if system.llm]
     if not asking:
         names = ", ".join(system.name for system in declared)
@@ -169,9 +169,9 @@ def bench(
     require("altair")
     opened = load(benchmark)
     unused = dict(options or {})
-    declared = [_declared(system) for system in systems]
+    declared = [_find_system(system) for system in systems]
     records = {system.name: _options(system, unused.pop(system.name, None)) for system in declared}
-    _require(declared, unused)
+    _check_systems(declared, unused)
     for system in declared:
         require_fit(system, opened, llm)
     folder = Path(out)
@@ -196,14 +196,14 @@ def bench(
             scores = Scores(file)
             scores.save(folder / f"{stem}.scores.json")
             result.scores.append(scores)
-    result.differences = _differences(result.scores)
+    result.differences = _compare_all(result.scores)
     result.report = folder / "report.html"
     report(result.scores, result.report)
     return result
 
 
-def _require(systems: Sequence[System], unused: Mapping[str, Any]) -> None:
-    """Refuse an empty list of systems, one that comes twice, and options that none of them has."""
+def _check_systems(systems: Sequence[System], unused: Mapping[str, Any]) -> None:
+    """Raise an error if systems are none or repeated, or options belong to none of them."""
     if not systems:
         raise UsageError(
             "--systems: name at least one; `citeforge list systems` lists them",
@@ -218,8 +218,8 @@ def _require(systems: Sequence[System], unused: Mapping[str, Any]) -> None:
         )
 
 
-def _differences(scores: Sequence[Scores]) -> Comparisons:
-    """Compare each two systems on the context sets that both answered."""
+def _compare_all(scores: Sequence[Scores]) -> Comparisons:
+    """Compute paired differences of each two systems that answered the same context set."""
     files = named_rows([s.file for s in scores])
     pairs = [(a, b) for a, b in combinations(files, 2) if a.context == b.context]
     names = {name for s in scores for name in s}
@@ -227,8 +227,8 @@ def _differences(scores: Sequence[Scores]) -> Comparisons:
     return Comparisons(list(differences), limit_lines(files, names))
 
 
-def _declared(system: str | System) -> System:
-    """Look up the declaration of a system that is given by name."""
+def _find_system(system: str | System) -> System:
+    """Get a system by its name, or from its declaration."""
     return get_system(system) if isinstance(system, str) else as_system(system)
 
 

@@ -35,7 +35,7 @@ class Flaw(NamedTuple):
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Identity of a flaw, to find it again in another audit."""
+        """Kind, query id and passage id of the flaw, which identify it in another audit."""
         return (self.kind, self.query, self.passage)
 
 
@@ -60,7 +60,7 @@ class EstimatedShare(Record):
 
     @property
     def text(self) -> str:
-        """The share in per cent, with its interval."""
+        """Estimated share in per cent with its 95 % interval, as text: ``4.0 % [1.1, 9.9]``."""
         return f"{100 * self.share:.1f} % [{100 * self.low:.1f}, {100 * self.high:.1f}]"
 
 
@@ -149,7 +149,7 @@ class Exploits(Record):
 
     @property
     def findings(self) -> list[str]:
-        """List degenerate systems that score no less than an honest one, as sentences."""
+        """Sentences on degenerate systems that score at least as high as an honest system."""
         values = {row.system: row.values for row in self.rows}
         measures = dict.fromkeys(m for row in self.rows for m in row.values)
         silent = [m for m in measures if not any(r.values.get(m) for r in self.rows if r.is_honest)]

@@ -46,8 +46,8 @@ class LabelSet(FrozenRecord):
     by_lot: bool = False
 
     @model_validator(mode="after")
-    def _check(self) -> "LabelSet":
-        """Refuse labels that are equal but for case, empty, or of several lines."""
+    def _check_labels(self) -> "LabelSet":
+        """Raise an error if a label is empty, has several lines, or is on both sides."""
         for side in (self.first, self.second):
             if any(not label.strip() or "\n" in label for label in side):
                 raise ValueError("a label is empty or has several lines")
@@ -83,7 +83,7 @@ class Cell(FrozenRecord):
 
     @property
     def origins(self) -> str:
-        """Initials of the origins, relevant first: ``hh``, ``hl``, ``lh``, ``ll``."""
+        """Initials of who wrote relevant and other passages (human, LLM): ``hh`` … ``ll``."""
         return self.relevant_origin[0] + self.other_origin[0]
 
     @property
@@ -92,7 +92,7 @@ class Cell(FrozenRecord):
         return self.relevant_origin == self.other_origin
 
     def side(self, relevant: bool) -> Literal["first", "second"] | None:
-        """Side of the label set shown on relevant (or other) passages; None in vanilla cells."""
+        """Get the side of the label set that relevant (or other) passages show, or None."""
         origin = self.relevant_origin if relevant else self.other_origin
         label = self.relevant_told if relevant else self.other_told
         if label is None:
@@ -101,7 +101,7 @@ class Cell(FrozenRecord):
 
     @property
     def mode(self) -> str:
-        """Name of the RAG mode in the paper's words, such as ``informed`` or ``cf``."""
+        """Name of the RAG mode in the paper, such as ``informed`` or ``cf`` (counterfactual)."""
         if self.relevant_told is None:
             return "vanilla"
         if not self.mixed:
@@ -123,18 +123,18 @@ class Design(FrozenRecord):
     cells: tuple[Cell, ...]
 
     def find(self, name: str) -> Cell:
-        """Get the cell of a context set; KeyError when there is none."""
+        """Get the experimental condition (cell) of a context set; KeyError if there is none."""
         return {c.context: c for c in self.cells}[name]
 
     def label_set(self, name: str) -> LabelSet:
-        """Get the label set of a name; KeyError when there is none."""
+        """Get a label set by its name; KeyError if there is none."""
         return {s.name: s for s in self.label_sets}[name]
 
 
 def make_cells(
     origins: tuple[tuple[Origin, Origin], ...], sets: tuple[LabelSet, ...]
 ) -> list[Cell]:
-    """Make all cells: per pair of origins one vanilla cell, and the labelled ones of every set.
+    """Make all experimental conditions (cells): each pair of origins without and with labels.
 
     Origins that differ get informed and counterfactual; equal ones all four pairs of labels
     (section 3.1 and "Mixed RAG mode").

@@ -29,12 +29,12 @@ class Choice:
 
     @property
     def form(self) -> str:
-        """Form in which it is typed: ``name`` or ``name:ARGUMENT``."""
+        """Form in which a user types the choice: ``name`` or ``name:ARGUMENT``."""
         return ":".join(filter(None, (self.name, self.argument)))
 
 
 def listed(choices: Iterable[Choice]) -> str:
-    """List the forms of choices, for help texts and errors."""
+    """Write the forms of choices as a list in one text: ``rules, hf:MODEL or table:FILE``."""
     *most, last = (choice.form for choice in choices)
     return f"{', '.join(most)} or {last}" if most else last
 

@@ -12,7 +12,7 @@ from importlib.util import find_spec
 
 
 def without_credentials(address: str) -> str:
-    """Remove the user name and the password before the host of an address."""
+    """Replace the user name and the password before the host of an address by ``…``."""
     return re.sub("//.*@", "//…@", address, flags=re.DOTALL)
 
 
@@ -56,7 +56,7 @@ class CiteforgeError(Exception):
         super().__init__(message)
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by the attributes: errors cross processes, whatever their constructors need."""
+        """Pickle an error by its attributes, since the constructors of subclasses differ."""
         return copyreg.__newobj__, (type(self), *self.args), self.__dict__  # type: ignore[attr-defined]
 
 
@@ -83,7 +83,7 @@ class InputError(CiteforgeError):
         allowed: str | None = None,
         code: str,
     ) -> None:
-        """Make an error with its place, what is wrong there, and what would be right."""
+        """Make an error from a file, line or field, what is wrong there, and what is allowed."""
         self.message = message
         self.path = None if path is None else str(path)
         self.line = line
@@ -92,7 +92,7 @@ class InputError(CiteforgeError):
         super().__init__(self.render(), code=code)
 
     def at(self, path: object, line: int | None = None) -> "InputError":
-        """Return this error with another place."""
+        """Return a copy of this error that names another file and line."""
         return InputError(
             self.message, path=path, line=line, field=self.field, allowed=self.allowed,
             code=self.code,
@@ -110,7 +110,7 @@ class InputError(CiteforgeError):
 
 
 def read_error(error: OSError, path: object) -> InputError:
-    """Describe an operating system's error while a file is read."""
+    """Make the InputError for a file that the operating system could not read."""
     code = "missing-file" if isinstance(error, FileNotFoundError) else "storage"
     return InputError(f"cannot be read: {error.strerror or error}", path=path, code=code)
 
@@ -159,7 +159,7 @@ class UnknownValueError(UsageError):
     def __init__(
         self, what: str, value: str, choices: Iterable[str], command: str = "", place: str = ""
     ) -> None:
-        """Say what is unknown, what was probably meant, and what there is.
+        """Write the message: the unknown name, the name probably meant, and the known names.
 
         Args:
             what: kind of thing.
@@ -183,7 +183,7 @@ class MissingExtraError(UsageError):
     """An optional dependency is needed and not installed."""
 
     def __init__(self, module: str, extra: str, purpose: str) -> None:
-        """Name the module, what needs it, and the extra that installs it."""
+        """Write the message: the missing module, what needs it, and the extra that installs it."""
         self.module = module
         self.extra = extra
         super().__init__(
@@ -259,7 +259,7 @@ def require(module: str) -> None:
 
 @contextmanager
 def extras_named() -> Iterator[None]:
-    """Name the extra when something inside imports a module that is not installed.
+    """Turn a failed import in the block into an error that names the extra to install.
 
     Raises:
         MissingExtraError: a module of :data:`EXTRAS` is missing.

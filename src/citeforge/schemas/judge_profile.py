@@ -104,7 +104,7 @@ class JudgeProfile(FrozenRecord):
 
     @model_validator(mode="after")
     def _refuse_misfits(self) -> Self:
-        """Refuse a profile that does not fit its architecture."""
+        """Raise an error if the prompt, the verdicts or a field do not fit the architecture."""
         self._refuse_overlapping_verdicts()
         chat = self.architecture in ("causal", "json-llm")
         if chat != bool(self.messages):
@@ -123,7 +123,7 @@ class JudgeProfile(FrozenRecord):
         return self
 
     def _refuse_overlapping_verdicts(self) -> None:
-        """Refuse verdicts that are equal as words, and flags unless the model replies in JSON."""
+        """Raise an error if two verdicts are one word, or one is a boolean and replies are text."""
         if self.architecture != "json-llm" and any(isinstance(v, bool) for v in self.verdicts):
             raise ValueError("a verdict is true or false, which Yes and No without quotes are")
         words = [str(v).strip().lower() for v in self.verdicts]
@@ -134,17 +134,17 @@ class JudgeProfile(FrozenRecord):
 
     @property
     def verdicts(self) -> tuple[bool | int | str, ...]:
-        """All legal verdicts of the model."""
+        """All replies (words, numbers or booleans) that count as a verdict of the model."""
         return (
             *self.supported, *self.partial, *self.unsupported, *self.contradicted, *self.undecided
         )  # fmt: skip
 
     @property
     def quotes(self) -> bool:
-        """Whether premise and hypothesis are quoted, so that they cannot speak to the model."""
+        """Whether prompts quote premise and hypothesis, so that neither can instruct the model."""
         return any("{note}" in message.text for message in self.messages)
 
     @property
     def has_levels(self) -> bool:
-        """Whether the model distinguishes partial from full support."""
+        """Whether the model has verdicts for partial support or for contradiction."""
         return bool(self.partial or self.contradicted)

@@ -51,7 +51,7 @@ class Key:
 
     @property
     def complete(self) -> bool:
-        """Whether entity, relation and value are all there."""
+        """Whether entity, relation and value are all non-empty."""
         return "" not in (self.qid, self.relation, self.value)
 
     @property
@@ -165,12 +165,12 @@ def as_row(triple: Triple) -> dict[str, str]:
 
 
 def from_row(row: dict[str, str]) -> Triple:
-    """Make a triple of a dictionary of column values; other columns are ignored."""
+    """Make a triple from a dictionary of column values; other columns are ignored."""
     return Triple(**{f.name: row[f.name] or "" for f in TRIPLE})
 
 
 def group_into_graphs(triples: list[Triple]) -> Iterator[Graph]:
-    """Group the triples of a context into sub-graphs, in the order of their centres."""
+    """Group the triples of a context into one sub-graph per centre entity, as they first appear."""
     by_entity: dict[str, list[Triple]] = {}
     for triple in triples:
         by_entity.setdefault(triple.qid, []).append(triple)

@@ -26,7 +26,7 @@ HUB_LICENCES = frozenset(
 
 
 def check_licence(licence: str | None) -> str | None:
-    """Refuse a licence that the Hub would refuse at the end of `publish`; case does not matter.
+    """Return a licence if the Hub knows its identifier (upper or lower case), else raise an error.
 
     Raises:
         ValueError: no identifier of the Hub.

@@ -15,7 +15,7 @@ _FILE = re.compile(r"\w+/[\w-]+-\d{5}-of-\d{5}\.parquet|\w[\w.-]*\.(?:json|md|ya
 
 
 def file_name(name: str) -> str:
-    """Check the name of a package's file, which must not lead out of the folder.
+    """Raise an error if a benchmark package cannot contain a file of this name; return the name.
 
     Raises:
         ValueError: it is something else.
@@ -50,7 +50,7 @@ def is_hashed(name: str) -> bool:
 
 
 def benchmark_hash(files: Mapping[str, str]) -> str:
-    """Compute sha256 over the sorted ``sha256  path`` lines of all tables but MEASURED ones."""
+    """Compute the sha256 over sorted ``sha256  path`` lines of a package's tables and secret."""
     lines = sorted(
         f"{sha}  {name}\n" for name, sha in files.items() if is_hashed(name) or name == SECRET
     )
@@ -140,7 +140,7 @@ class Manifest(MaybeOfPlugin):
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings for builders and users, such as of too easy negatives; usually empty."""
+        """Warnings for builders and users, such as of negatives that are too easy; often empty."""
         far, compared = self.counts.get(FAR, 0), self.counts.get(COMPARED, 0)
         if 2 * far <= compared:
             return []

@@ -36,7 +36,7 @@ def checked_detector(detector: str) -> str:
 
 
 def signed_detector(detector: str | None) -> str | None:
-    """Write the signature part of a refusal detector: languages, and version of the rules."""
+    """Write a refusal detector as part of a score signature: languages and version of rules."""
     if detector is None or detector == JUDGE:
         return detector and f"refusals={JUDGE}"
     return f"refusals={detector.replace(':', '-')}@{VERSION}"

@@ -22,7 +22,7 @@ Gold = Literal["public", "private", "withheld"]
 
 
 def _check_signature(text: str) -> str:
-    """Refuse a text that is no signature."""
+    """Raise an error if a text is no score signature; return the text."""
     parse_signature(text)
     return text
 
@@ -98,8 +98,8 @@ class Variance(Record, allow_inf_nan=False):
     values: list[list[float]] = []
 
     @model_validator(mode="after")
-    def _fits(self) -> "Variance":
-        """Refuse parts of a variance that lack one of its sources, or have too few values.
+    def _require_fitting_values(self) -> "Variance":
+        """Raise an error if variance sources are unknown or absent, or values too few or many.
 
         Raises:
             ValueError: names what is wrong.
@@ -407,8 +407,8 @@ class ScoreFile(Record):
     gold: Gold = "public"
 
     @model_validator(mode="after")
-    def _lists_fit(self) -> "ScoreFile":
-        """Refuse lists of different lengths that belong together, and repeated names.
+    def _require_fitting_lists(self) -> "ScoreFile":
+        """Raise an error if lists that belong together differ in length, or names repeat.
 
         Raises:
             ValueError: names the measure or the answer.

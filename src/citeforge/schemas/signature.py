@@ -64,7 +64,7 @@ class Signature:
 
 
 def differing_parts(first: str, second: str) -> list[str]:
-    """Name the parts in which two rendered signatures differ, with both values."""
+    """List the settings in which two score signatures differ, each with both values."""
     a, b = parse_signature(first), parse_signature(second)
     return [
         f"{key}: {a.get(key, '(absent)')} / {b.get(key, '(absent)')}"
@@ -74,13 +74,13 @@ def differing_parts(first: str, second: str) -> list[str]:
 
 
 def without_parts(signature: str, prefixes: Collection[str]) -> str:
-    """Remove the parts with some prefixes from a rendered signature."""
+    """Remove the settings with given prefixes from a score signature."""
     measure, *parts = signature.split("|")
     return "|".join([measure, *(p for p in parts if p.partition(":")[0] not in prefixes)])
 
 
 def parse_signature(signature: str) -> dict[str, str]:
-    """Split a rendered signature into its parts by prefix, ``measure`` first.
+    """Split a score signature (settings of a score) into values by prefix, ``measure`` first.
 
     Raises:
         ValueError: a part has no prefix.
@@ -96,7 +96,7 @@ def parse_signature(signature: str) -> dict[str, str]:
 
 
 def joined_signatures(signatures: Iterable[str]) -> list[str]:
-    """Join signatures that differ in the measure alone into one line."""
+    """Merge score signatures that differ only in the measure into one line, measures first."""
     names: dict[str, dict[str, None]] = {}
     for signature in signatures:
         name, _, rest = signature.partition("|")

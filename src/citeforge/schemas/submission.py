@@ -197,7 +197,7 @@ def make_header(
     contexts: Iterable[str],
     **more: Any,
 ) -> Header:
-    """Make the header that names the benchmark that a submission answers.
+    """Make the header of a submission, which names its system and the benchmark it answers.
 
     Args:
         system: name of the system.

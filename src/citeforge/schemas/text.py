@@ -56,7 +56,7 @@ class _Dropped(dict[int, int | None]):
     """Map from punctuation of any script to None, for :meth:`str.translate`; filled on demand."""
 
     def __missing__(self, code: int) -> int | None:
-        """Decide about a character when it is first seen: None for punctuation."""
+        """Map a character code to None if it is punctuation, else to itself; store the result."""
         is_mark = chr(code) in string.punctuation or unicodedata.category(chr(code))[0] == "P"
         self[code] = None if is_mark else code
         return self[code]
@@ -137,5 +137,5 @@ def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
 
 
 def printable(text: str) -> str:
-    """Quote a text; control, bidi and zero-width characters become escapes."""
+    """Quote a text up to 200 characters; control, bidi and zero-width ones become escapes."""
     return repr(text if len(text) <= _LONGEST_QUOTATION else f"{text[:_LONGEST_QUOTATION]}…")

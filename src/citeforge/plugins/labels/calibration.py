@@ -43,7 +43,7 @@ class Calibration:
     drift: float
 
     def figures(self) -> dict[str, str | int | float | None]:
-        """Return the figures that ``stats.json`` keeps, by name; None in place of NaN."""
+        """Return counts and rates by name, as ``stats.json`` stores them; None in place of NaN."""
         rates = self.rates
         figures = {
             "statements": self.n,
@@ -105,7 +105,7 @@ def calibrate(
 
 
 def _test_drift(systems: Sequence[Sequence[bool]]) -> float:
-    """Test whether the judge is equally accurate on all systems; return the p-value."""
+    """Test whether the judge is equally accurate on all systems; return chi-squared's p-value."""
     from scipy import stats
 
     table = [[sum(right), len(right) - sum(right)] for right in systems]

@@ -163,7 +163,7 @@ def meta_eval(**parameters: Any) -> None:
 
 
 def _compare_orders(options: MetaEvalOptions) -> None:
-    """Print rank correlations of the orders of systems by two judges."""
+    """Print rank correlations of two judges' orders of the same systems."""
     from citeforge.evaluator.compare import load_scores
     from citeforge.plugins.labels.system_order import compare_orders
 
@@ -183,7 +183,7 @@ def _compare_orders(options: MetaEvalOptions) -> None:
 
 
 def _compare_preferences(options: MetaEvalOptions) -> None:
-    """Print how often a measure agrees with the preferences of people."""
+    """Print how often a measure and people prefer the same one of two answers."""
     from citeforge.evaluator.compare import load_scores
     from citeforge.plugins.labels.preferences import (
         add_scores,

@@ -76,7 +76,7 @@ def judge_pairs(path: Path, judging: Judging, run: RunOptions, out: Path) -> Jud
 
 
 def plan_pairs(path: Path, judging: Judging, run: RunOptions) -> JudgePlan:
-    """Count what :func:`judge_pairs` would ask, and its cost, without asking.
+    """Count what :func:`judge_pairs` would ask the judge, and its cost, without asking.
 
     Raises:
         InputError: a line is wrong, or the judge cannot be loaded.

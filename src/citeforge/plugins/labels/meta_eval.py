@@ -63,7 +63,7 @@ class LabelledPairs:
 def labelled_pairs(
     labels: Sequence[Path], scores: Sequence[Path] = (), form: str = "auto"
 ) -> LabelledPairs:
-    """Read labelled statements with the texts that they cite, sorted.
+    """Read statements that people labelled, each with the passages that it cites, sorted.
 
     Args:
         labels: files for :func:`~citeforge.evaluator.label_files.read_labels`.
@@ -110,7 +110,7 @@ def labelled_pairs(
 
 
 def _texts(label: Label, answers: Mapping[tuple[str, str], AnswerDetail]) -> tuple[str | None, str]:
-    """Find the premise and hypothesis of a label; the premise is None if nothing is cited."""
+    """Get the cited text and the statement of a label; the first is None if nothing is cited."""
     if label.evidence is not None:
         evidence = "\n".join(label.evidence)
         return evidence if evidence.strip() else None, label.text or ""
@@ -215,7 +215,7 @@ def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
 
 
 def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> JudgeQuality:
-    """Ask a judge about labelled pairs, and measure its agreement with people's labels."""
+    """Ask a judge about statements that people labelled, and measure how well both agree."""
     decided = ask_labelled(labelled, judge)
     pairs = [(row.supported, verdict.entailed) for row, verdict in decided]
     classes = [
@@ -239,7 +239,7 @@ def ask_labelled(
 def decision_quality(
     pairs: Sequence[tuple[bool, bool]], classes: Sequence[tuple[str, str]] = (), n_failed: int = 0
 ) -> JudgeQuality:
-    """Measure agreement on (people's, judge's) pairs of decisions, and of classes."""
+    """Measure agreement from (people's, judge's) pairs of decisions and of class names."""
     n = len(pairs)
     yes, no = _class_quality(pairs, True), _class_quality(pairs, False)
     return JudgeQuality(

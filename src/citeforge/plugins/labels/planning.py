@@ -58,7 +58,7 @@ class LabelPlan:
 def plan_labelling(
     path: str | Path, options: LabelPlanOptions, run: RunOptions | None = None
 ) -> LabelPlan:
-    """Plan labels for a score file or a submission, as ``citeforge labels plan`` does.
+    """Plan how many and which answers people label, as ``citeforge labels plan`` does.
 
     Args:
         path: score file by the judge; or a submission, which is scored first with the judge of the
@@ -96,7 +96,7 @@ def plan_labelling(
 
 
 def write_plan(out: Path, plan: LabelPlan, options: LabelPlanOptions) -> None:
-    """Write a plan to a file: the queries to label, measure, half width, design and seed."""
+    """Write a labelling plan as JSON: queries to label, measure, system and settings."""
     content = {
         "measure": plan.measure,
         "system": plan.system,
@@ -109,7 +109,7 @@ def write_plan(out: Path, plan: LabelPlan, options: LabelPlanOptions) -> None:
 
 
 def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
-    """Compute how many labels a score file needs, and draw the answers to label.
+    """Compute how many answers of a score file people must label, and draw them.
 
     Corrected values in the score file serve as a pilot; without them, the spread is that of the
     judge's values, and the correlation is that of the options.
@@ -140,7 +140,7 @@ def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
     helped = None if strength is None else labels_needed(options.half_width, sd, total, strength)
     size = helped or alone or total
     ids = [q for q, k in zip(file.query_ids, here.tolist(), strict=True) if k]
-    drawn = _draw(ids, judged[here].tolist(), size, options)
+    drawn = _draw_queries(ids, judged[here].tolist(), size, options)
     return LabelPlan(
         entry.name, file.system, total, sd, strength, pilot, alone, helped,
         half_width(sd, total, total, 0.0), drawn,
@@ -148,7 +148,7 @@ def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
 
 
 def half_width(sd: float, labels: int, answers: int, correlation: float) -> float:
-    """Compute the half width of a corrected value's 95 % interval (PPI++).
+    """Compute the half width of the 95 % interval of a value corrected by labels (PPI++).
 
     From the variance of labels alone, sd² / labels, less the part that the judge explains (PPI++,
     section 6), in proportion to the share of answers without labels.
@@ -162,15 +162,15 @@ def half_width(sd: float, labels: int, answers: int, correlation: float) -> floa
 
 
 def labels_needed(half: float, sd: float, answers: int, correlation: float) -> int | None:
-    """Compute the fewest labels for an interval of ± ``half``; None if all answers are too few."""
+    """Compute the fewest labels for an interval of ± ``half``; None if no number suffices."""
     widths = (half_width(sd, n, answers, correlation) for n in range(2, answers + 1))
     return next((n for n, width in enumerate(widths, 2) if width <= half), None)
 
 
-def _draw(
+def _draw_queries(
     ids: Sequence[str], values: Sequence[float], size: int, options: LabelPlanOptions
 ) -> list[str]:
-    """Draw the queries to label, each with equal probability; perhaps stratified by value."""
+    """Draw the queries to label, all equally likely; if stratified, spread over judged values."""
     if options.design == "random":
         return sample_ids(ids, size, options.seed, "annotate plan")
     # Systematic sample: every N/n-th answer in the order of the judge's values, random start.

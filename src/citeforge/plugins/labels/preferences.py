@@ -51,7 +51,7 @@ class PreferencePair:
 
     @property
     def key(self) -> tuple[str, tuple[str, str]]:
-        """Identity of the comparison: question and systems."""
+        """Question and names of the two systems, which identify the comparison."""
         return self.question, self.systems
 
     @property
@@ -117,7 +117,7 @@ class _Row(msgspec.Struct):
 def read_preferences(
     path: Path, people: str = PEOPLE, measure: str | None = None
 ) -> tuple[list[PreferencePair], int]:
-    """Read one annotator's comparisons; also return the number of repeated rows.
+    """Read one annotator's comparisons of two answers; also count repeated rows.
 
     Args:
         path: JSON Lines, or a JSON list: ``query_id`` or ``question``, ``systems`` or ``models``,
@@ -212,7 +212,7 @@ def add_scores(
 def tie_threshold(
     comparisons: Sequence[PreferencePair], candidates: Sequence[float] | None = None
 ) -> float:
-    """Find the threshold at which a measure ties about as often as people do.
+    """Find the difference up to which a measure ties about as often as people do.
 
     Args:
         comparisons: comparisons with values by people and by the measure.
@@ -231,7 +231,7 @@ def tie_threshold(
 def pairwise_agreement(
     comparisons: Sequence[PreferencePair], threshold: float | None = None
 ) -> PairwiseAgreement:
-    """Compute agreement and correlation of an annotator with a measure.
+    """Compute how well a measure agrees with one annotator on which answer is better.
 
     Args:
         comparisons: comparisons of one annotator.

@@ -49,7 +49,7 @@ def read_sheet_labels(
 
 
 def _read_sheet(path: Path) -> Iterator[tuple[int, str, str, str]]:
-    """Yield (line, item, annotator, label) of a CSV file; without an annotator, its name."""
+    """Yield (line, item, annotator, label) of a CSV sheet; annotators default to the file name."""
     for line, row in read_csv(path, (ITEM, LABEL)):
         yield (
             line,

@@ -97,7 +97,7 @@ def find_task(name: str) -> AnnotationTask:
 def _kalma_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield rows of a KaLMA benchmark: sampled questions in both forms, or their gold facts.
+    """Yield sheet rows of a KaLMA benchmark: sampled questions, or their gold facts.
 
     Raises:
         InputError: the benchmark has no gold facts.
@@ -126,7 +126,7 @@ DEFAULT = 200
 def _negative_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield rows of sampled (query, negative) pairs, or of the pairs that models left undecided.
+    """Yield sheet rows of (query, negative passage) pairs, sampled or left undecided by models.
 
     If an audit of these tables had a strong judge, the sample is drawn within its strata (suspects
     decided relevant, suspects cleared, the rest), else from all negatives alike.
@@ -167,7 +167,7 @@ def _negative_items(
 def sample_negatives(
     base: Base, size: int, seed: int, strata: Mapping[tuple[str, str], str] | None = None
 ) -> list[tuple[str, str]]:
-    """Draw a sample of (query, negative) pairs, from all or within strata.
+    """Draw a sample of (query, negative passage) pairs, from all or equally from strata.
 
     Args:
         base: the benchmark.
@@ -192,7 +192,7 @@ def sample_negatives(
 
 
 def _read_strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
-    """Read the stratum of each negative from the package's audit; None without strata."""
+    """Map each (query, negative) pair to its stratum in the package's audit; None without one."""
     audit = read_audit(package)
     if audit is None or audit.cascade is None:
         return None
@@ -203,7 +203,7 @@ def _read_strata(base: Base, package: Package) -> dict[tuple[str, str], str] | N
 def _twin_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield rows of passages that contexts show and their rewrites (twins), by sampled query.
+    """Yield sheet rows of shown passages with their LLM rewrites (twins), by sampled query.
 
     Args:
         task: ``twin-relevant`` or ``twin-nonrelevant``.
@@ -259,7 +259,7 @@ _MAKERS = {
 def benchmark_items(
     task: AnnotationTask, folder: Path, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield the rows of a task about a benchmark, each with its origin.
+    """Yield the sheet rows of an annotation task about a benchmark, each with its origin.
 
     Args:
         task: a task with ``of_benchmark``.
@@ -288,7 +288,7 @@ class _Plan(msgspec.Struct):
 
 
 def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> Sheet:
-    """Write a blind, shuffled sample for annotators, as ``citeforge labels export`` does.
+    """Write a sheet of shuffled items without their origin, as ``citeforge labels export`` does.
 
     Also writes a key file with the origin of each row and, for Label Studio, a configuration.
 
@@ -349,7 +349,7 @@ def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> She
 def _score_items(
     task: AnnotationTask, files: Sequence[ScoreFile], options: AnnotationOptions
 ) -> Iterator[SheetItem]:
-    """Yield the rows to label from score files, of sampled or planned queries.
+    """Yield the sheet rows of sampled or planned queries from score files.
 
     Sampled queries are the same for all systems.
 
@@ -385,7 +385,7 @@ def _score_items(
 
 
 def _list_units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetItem]:
-    """Yield the rows of one answer: the answer itself, its statements, or its citations."""
+    """Yield the sheet rows of one answer: the answer itself, its statements, or its citations."""
     if task.unit == "answer":
         text = " ".join(s.text for s in answer.statements)
         yield {}, {"question": answer.query, "answer": text}
@@ -425,7 +425,7 @@ def _label_studio_config(task: AnnotationTask) -> str:
 
 
 def read_typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
-    """Read a JSON file as a value of some type.
+    """Read a JSON file and convert its content to a type.
 
     Raises:
         InputError: it cannot be read, or has another layout.

@@ -60,7 +60,7 @@ def tau_ap(judge: Floats, truth: Floats) -> float:
 
 
 def gap_weighted_tau(judge: Floats, truth: Floats) -> float:
-    """Compute Kendall's tau, each pair weighted by the true difference of its systems.
+    """Compute Kendall's tau with each pair of systems weighted by their true difference.
 
     Swapping systems that are nearly equal in truth costs little; pairs that the judge ties count 0.
     """
@@ -80,7 +80,7 @@ CORRELATIONS: dict[str, Callable[[Floats, Floats], float]] = {
 def compare_orders(
     judged: Sequence[ScoreFile], truth: Sequence[ScoreFile], measure: str
 ) -> list[Correlation]:
-    """Compute rank correlations of two orders of the same systems by one measure.
+    """Compute how well two judges' orders of the same systems correlate, by one measure.
 
     Args:
         judged: score files by the judge that is evaluated, one per system.
@@ -127,7 +127,7 @@ def compare_orders(
 def values_by_system(
     files: Sequence[ScoreFile], measure: str
 ) -> dict[str, tuple[list[str], list[float | None]]]:
-    """Collect each system's query ids, and its values of a measure on them, from score files.
+    """Map each system to its query ids and their values of a measure, from score files.
 
     Raises:
         InputError: a system has two files.

@@ -160,7 +160,7 @@ class PublishedTable(Part):
         return sum(len(row.printed) for row in self.rows)
 
     def quantity(self, row: PublishedRow, column: str) -> Quantity:
-        """Get how the number of a cell is computed: value, scale and models."""
+        """Get how the number in a cell is computed: statistic, scale, and the models it needs."""
         quantity = row.value or self.columns[column]
         assert quantity is not None, "checked when the table was read"
         return quantity
@@ -212,7 +212,7 @@ def read_declaration(path: Path) -> PublishedTable:
 
 
 def published_tables() -> dict[str, Path]:
-    """Map the names of citeforge's own tables to the files of their declarations."""
+    """Map the names of the tables declared in citeforge to their YAML files."""
     return {path.stem: path for path in sorted(FOLDER.glob("*.yaml"))}
 
 

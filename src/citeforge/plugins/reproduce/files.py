@@ -21,7 +21,7 @@ class MissingOutputError(InputError):
 def find_output(
     data: Path | None, repository: OutputRepository, file: OutputFile
 ) -> tuple[Path, ...]:
-    """Find a declared file, or the files that have its content in another layout.
+    """Find a declared file of published outputs, or files with its content in another layout.
 
     Args:
         data: folder with checkouts as OWNER/NAME or NAME; None to download files.
@@ -37,17 +37,17 @@ def find_output(
     for name in (repository.name, repository.name.partition("/")[2]):
         path = data / name / file.path
         if path.is_file():
-            return (_verify(path, file),)
+            return (_require_content(path, file),)
     others = tuple(data / one.path for one in file.also)
     if others and all(other.is_file() for other in others):
-        return tuple(map(_verify, others, file.also))
+        return tuple(map(_require_content, others, file.also))
     path = data / repository.name / file.path
     raise MissingOutputError(
         "does not exist", path=path, allowed=f"a checkout of {repository.name}", code="missing-file"
     )
 
 
-def _verify(path: Path, file: HashedFile) -> Path:
+def _require_content(path: Path, file: HashedFile) -> Path:
     """Return a file's path; refuse the file if its content is not the declared one."""
     _require_hash(sha256_file(path), file, path)
     return path

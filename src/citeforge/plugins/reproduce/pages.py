@@ -30,7 +30,7 @@ def count_verdicts(tables: Sequence[ComparedTable]) -> dict[CellVerdict, int]:
 
 
 def summary_line(tables: Sequence[ComparedTable]) -> str:
-    """Write the last line of the output: the number of printed numbers per verdict."""
+    """Write the line that counts the printed numbers of all tables per verdict."""
     counts = ((v, n) for v, n in count_verdicts(tables).items() if n or v == "not explained")
     by_verdict = ", ".join(f"{n:,} {VERDICTS[verdict]}" for verdict, n in counts)
     n_in_files = sum(t.n_equal_in_files for t in tables)
@@ -67,7 +67,7 @@ def table_lines(table: ComparedTable) -> list[str]:
 
 
 def require_format(path: Path) -> None:
-    """Refuse a path of results with an unknown ending.
+    """Raise an error if the ending of a file for results is unknown.
 
     Raises:
         UsageError: the ending is not .html, .md or .json.

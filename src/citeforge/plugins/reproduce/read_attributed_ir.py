@@ -34,7 +34,7 @@ class AirOptions(Part):
 def read_air_answers(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Score a file of answers against the gold answers in it: measure to value, or why none."""
+    """Score answers against the gold answers in their file; return values or reasons by measure."""
     choices = make_record(AirOptions, **options)
     paths = only_file(files, "attributed-ir")
     scores = score(
@@ -76,7 +76,7 @@ def read_air_questions(
 
 
 def _build_benchmark(paths: Sequence[Path], tools: ReaderTools) -> Path:
-    """Build a benchmark of a file's questions, once for all files with the same questions."""
+    """Build a benchmark from a file's questions, once per set of questions; return its folder."""
     path, content = _write_questions(paths, tools)
     if content not in tools.benchmarks:
         folder = tools.folder / f"benchmark-{content[:16]}"
@@ -86,7 +86,7 @@ def _build_benchmark(paths: Sequence[Path], tools: ReaderTools) -> Path:
 
 
 def _write_questions(paths: Sequence[Path], tools: ReaderTools) -> tuple[Path, str]:
-    """Write a file's questions in HAGRID's layout; return (path, sha256)."""
+    """Write a file's questions in HAGRID's layout, unless given so; return (path, sha256)."""
     if len(paths) > 1:  # the questions have a file of their own
         return paths[1], sha256_file(paths[1])
     rows = (msgspec.json.encode(row) + b"\n" for row in _read_rows(paths[0]))

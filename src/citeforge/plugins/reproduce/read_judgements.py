@@ -32,27 +32,27 @@ class JudgementOptions(Part):
 def read_judgements(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute agreement of labels and values with the same id, over all pairs of the two.
+    """Compute agreement of labels and values with the same id, such as people and a judge.
 
     Raises:
         UsageError: nothing is judged by both sides, or a field is missing or not a number.
     """
     choices = make_record(JudgementOptions, **options)
-    people = _values(files[0], *choices.people)
+    people = _collect(files[0], *choices.people)
     if choices.judge is None:
         pairs = [(values[0], values[1]) for values in people.values() if len(values) > 1]
     else:
-        judge = _values(files[-1], *choices.judge)
+        judge = _collect(files[-1], *choices.judge)
         pairs = [pair for key in people for pair in product(people[key], judge.get(key, ()))]
     if not pairs:
         raise UsageError("options: nothing is judged by both sides", code="no-pairs")
     if choices.positive:
         return _decision_stats(pairs, choices.positive, choices.threshold)
-    return _correlations(pairs)
+    return _compute_correlations(pairs)
 
 
-def _values(group: Sequence[Any], key: str, field: str, less: str = "") -> dict[str, list[Any]]:
-    """Collect a field's values by the id in field ``key``; ``less`` names a field to subtract."""
+def _collect(group: Sequence[Any], key: str, field: str, less: str = "") -> dict[str, list[Any]]:
+    """Collect a field's values from files, by the id in field ``key``; subtract field ``less``."""
     values: dict[str, list[Any]] = defaultdict(list)
     for paths in group:
         for row in read_fields(paths[0], ListOptions()):
@@ -81,7 +81,7 @@ def _to_number(value: Any) -> float:
         ) from error
 
 
-def _correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
+def _compute_correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
     """Compute the number and the Pearson and Spearman correlations of (label, value) pairs."""
     from citeforge.plugins.labels.meta_eval import pearson
     from citeforge.plugins.labels.system_order import spearman
@@ -96,7 +96,7 @@ def _correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
 
 
 def _decision_stats(pairs: Sequence[tuple[Any, Any]], positive: str, threshold: float) -> Values:
-    """Compute accuracy, precision, recall, F1 and AUROC of values above a threshold."""
+    """Compute accuracy, precision, recall, F1 and AUROC; values above a threshold mean yes."""
     from scipy.stats import mannwhitneyu
 
     from citeforge.plugins.labels.meta_eval import decision_quality
@@ -139,7 +139,7 @@ class ComparisonOptions(Part):
 def read_comparisons(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute agreement of a measure with annotators' preferences, averaged over annotators."""
+    """Compute how well a measure agrees with preferences, averaged over annotators."""
     from citeforge.plugins.labels.preferences import (
         agreed,
         annotator_agreement,

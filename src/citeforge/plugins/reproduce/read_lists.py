@@ -51,7 +51,7 @@ class ListOptions(Part):
 def read_list(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute the wanted statistics of all rows that count; see :func:`compute_statistic`."""
+    """Compute statistics of the rows that match the options; see :func:`compute_statistic`."""
     choices = make_record(ListOptions, **options)
     rows = [
         row

@@ -37,7 +37,7 @@ InputError for a file with other content than expected."""
 
 
 def only_file(files: FileGroups, reader: str) -> Sequence[Path]:
-    """Get the one file that a row names; refuse several files.
+    """Get the paths of the only file that a table row names; raise an error for several.
 
     Raises:
         UsageError: the row names several.

@@ -95,7 +95,7 @@ class ComparedTable(msgspec.Struct, frozen=True):
 
     @property
     def n_equal_in_files(self) -> int:
-        """Number of equal cells that are printed in a file of results, not in the paper."""
+        """Number of cells equal to a number in a published file of results, not in the paper."""
         files = self.declared.result_files
         equal = [cell for cell in self.cells if cell.verdict == "equal"]
         return sum(cell.row in files or cell.column in files for cell in equal)
@@ -106,5 +106,5 @@ class ComparedTable(msgspec.Struct, frozen=True):
         return list(dict.fromkeys(cell.why for cell in self.cells if cell.why))
 
     def note_number(self, why: str) -> int:
-        """Number of a reason among the notes, from 1; 0 for an empty reason."""
+        """Get the number of a reason among the notes, from 1; 0 for an empty reason."""
         return self.notes.index(why) + 1 if why else 0

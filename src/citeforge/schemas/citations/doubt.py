@@ -41,7 +41,7 @@ _WINDOW = 40
 
 @lru_cache(maxsize=1)  # an answer is asked about for each of its brackets
 def find_variables(output: str) -> frozenset[str]:
-    """Find names of variables: those that are followed by a bracket in code, or by ``[0]``."""
+    """Find variable names in an output: names before a bracket in code, or before ``[0]``."""
     if "`" not in output and "[0]" not in output:
         return frozenset()
     return frozenset(name for pair in _IN_CODE.findall(output) for name in pair if name)
@@ -90,7 +90,7 @@ def _is_about_programs(output: str) -> bool:
 
 
 def is_raised_mark(output: str, start: int, end: int) -> bool:
-    """Whether a superscript number is a mark rather than a power, a unit or an isotope."""
+    """Whether a superscript number is a citation mark rather than a power, a unit or an isotope."""
     before = output[start - 1 : start]
     if before in _ENDS and before:
         return True
@@ -107,7 +107,7 @@ def is_raised_mark(output: str, start: int, end: int) -> bool:
 
 
 def is_circled_mark(output: str, start: int, end: int) -> bool:
-    """Whether a circled number is a mark rather than the number of an item in a list."""
+    """Whether a circled number is a citation mark rather than the number of an item in a list."""
     while "①" <= output[end : end + 1] <= "⑳":
         end += 1
     following = output[end : end + 1]

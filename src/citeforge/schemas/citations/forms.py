@@ -49,7 +49,7 @@ _INSIDE = r"[^\[\]【】［］〔〕〖〗⟦⟧{}()（）]{1,200}"
 
 
 def read_mark_items(body: str, *, is_named: bool = False) -> str | None:
-    """Read the numbers in a mark's brackets, without title or page; None if it is no mark.
+    """Extract the numbers' text from a mark's brackets; None if it is no citation mark.
 
     Args:
         body: what is in the brackets.
@@ -69,7 +69,7 @@ def read_mark_items(body: str, *, is_named: bool = False) -> str | None:
 
 
 def is_introduction(text: str) -> bool:
-    """Whether a text may precede marks in round brackets: ``see`` in ``(see [4])``."""
+    """Whether a text may precede citation marks in round brackets: ``see`` in ``(see [4])``."""
     return all(may_stand_in_mark(word.lower()) for word in _ANY_WORD.findall(text))
 
 
@@ -181,7 +181,7 @@ OPENER = re.compile("|".join(re.escape(s.replace("\\\\", "\\")) for s in _STARTS
 
 @cache
 def all_forms() -> re.Pattern[str]:
-    """Compile the regular expression of all forms of marks, when it is first needed."""
+    """Compile the regular expression that matches every form of citation mark, once."""
     return re.compile(_ALL, _FLAGS)
 
 
@@ -207,7 +207,7 @@ RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹˒‚⸴،·⁻", "0123456789
 
 
 def without_last_space(text: str) -> str:
-    """Remove space at the end, also TeX's ``~``, but not the end of ``~~struck~~``."""
+    """Remove spaces at the end of a text, also TeX's ``~``, but not the end of ``~~struck~~``."""
     text = text.rstrip(" \t")
     if text.endswith("~") and not text.endswith("~~"):
         return text[:-1].rstrip(" \t")

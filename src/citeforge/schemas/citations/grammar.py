@@ -124,12 +124,12 @@ class Grammar:
 
     @property
     def signature(self) -> str:
-        """Index base and name of the citation rules, as in signatures: ``base,name``."""
+        """Index base and name of the citation rules, for score signatures: ``1,strict2``."""
         return f"{self.base},{self.name}"
 
     @cached_property
     def has_round(self) -> bool:
-        """Whether ``(1)`` is read as a citation, too."""
+        """Whether ``(1)`` in round brackets is read as a citation, as ``[1]`` is."""
         return self.form.strip()[:1] in "(（" and self.form != ""
 
     def parse(self, output: str, n_docs: int) -> Parsed:
@@ -148,7 +148,7 @@ class Grammar:
         return scan.parsed()
 
     def cited(self, output: str, n_docs: int) -> tuple[set[int], int, int]:
-        """Read citations without offsets, which is faster: those in range, and counts of others.
+        """Find the passages that an output cites; count other numbers and unreadable marks.
 
         Returns:
             (0-based positions in the context, number of distinct out-of-range citations, number
@@ -210,7 +210,7 @@ class _Scan:
     unparsed: list[tuple[int, int]] = field(default_factory=list)
 
     def read(self) -> None:
-        """Find all brackets and add each to markers, unparsed or hidden spans."""
+        """Sort the brackets of the output into citation marks, unread marks and others (code)."""
         output, at, n_plain = self.output, 0, 0
         variables = find_variables(output)
         while (opener := OPENER.search(output, at)) is not None:
@@ -225,10 +225,10 @@ class _Scan:
             match = all_forms().match(output, start)
             at = start + 1 if match is None else self._add_match(match)
         if output.count("[") > n_plain or _OTHER_BRACKET.search(output) is not None:
-            self._suspects()
+            self._add_suspects()
 
     def _add_match(self, match: re.Match[str]) -> int:
-        """Add one match to markers, unparsed or hidden spans; return the place to read on from."""
+        """Sort a match into marks, unread marks or hidden text; return the offset to go on from."""
         (start, end), form = match.span(), match.lastgroup or ""
         if form == "hidden" or (form == "double" and _MATRIX.fullmatch(match["double"])):
             self.hidden.append((start, end))
@@ -238,7 +238,7 @@ class _Scan:
             self.hidden.append((start, end))
         elif form == "na":
             self.markers.append(Marker(start, end, (), is_na=True))
-        elif form in _NO_MARK or (form == "tex" and self._items(match, form) is None):
+        elif form in _NO_MARK or (form == "tex" and self._extract_items(match, form) is None):
             self._remove(start, end, is_mark=form not in ("noise", "token"))
         elif form == "link":
             return self._add_link(match)
@@ -255,7 +255,7 @@ class _Scan:
             if low <= high < low + MAX_RANGE:
                 return self._cite(start, end, f"{low}-{high}", form)
             return self._cite(start, match.end("from") + 1, match["from"], form)
-        elif (items := self._items(match, form)) is not None:
+        elif (items := self._extract_items(match, form)) is not None:
             return self._cite(start, end, items, form)
         elif form == "escaped":
             self.hidden.append((start, end))
@@ -264,7 +264,7 @@ class _Scan:
         return end
 
     def _add_link(self, match: re.Match[str]) -> int:
-        """Cite the passage that a link names, ``[Bridges](doc:5)``; keep the link's own words."""
+        """Add the citation in a link, ``[Bridges](doc:5)``, whose words stay; return its end."""
         (start, end), (words, behind) = match.span(), match.span("words")
         items = read_mark_items(match["link"], is_named=True)
         if items is None and not match["link"].isdecimal():
@@ -279,12 +279,12 @@ class _Scan:
         return end
 
     def _remove(self, start: int, end: int, *, is_mark: bool = True) -> None:
-        """Take characters out of the text; count them as unread if they may be a mark."""
+        """Add a span to leave out of the text; also an unread mark if it may be a citation."""
         self.markers.append(Marker(start, end, (), is_residue=True))
         if is_mark:
             self.unparsed.append((start, end))
 
-    def _items(self, match: re.Match[str], form: str) -> str | None:
+    def _extract_items(self, match: re.Match[str], form: str) -> str | None:
         """Extract the numbers' text from a matched mark; None if it is no citation mark."""
         body = match[form]
         if form not in _WITH_BODY:
@@ -299,7 +299,7 @@ class _Scan:
         return read_mark_items(body, is_named=is_named)
 
     def _cite(self, start: int, end: int, body: str, form: str) -> int:
-        """Add a mark with its numbers to markers or unparsed; return its end."""
+        """Add a citation mark to the marks read or, in doubt, to those unread; return its end."""
         grammar, n_docs = self.grammar, self.n_docs
         if form in _UNSURE:
             self._cite_unsure(start, end, body, form)
@@ -321,7 +321,7 @@ class _Scan:
         return end
 
     def _cite_unsure(self, start: int, end: int, body: str, form: str) -> None:
-        """Add a superscript, caret or circled number to markers, if it is a mark in its place."""
+        """Add a superscript, caret or circled number as a mark if the text around it allows one."""
         output, base = self.output, self.grammar.base
         if form == "circled":
             if not is_circled_mark(output, start, end):
@@ -343,8 +343,8 @@ class _Scan:
         else:
             self.unparsed.append((start, end))
 
-    def _suspects(self) -> None:
-        """Add brackets with a digit that no rule has read to the unparsed marks."""
+    def _add_suspects(self) -> None:
+        """Add brackets with a number that no rule has read to the unread marks."""
         spans = sorted([*self.hidden, *self.unparsed, *((m.start, m.end) for m in self.markers)])
         suspects = (match.span() for match in SUSPECT.finditer(self.output))
         self.unparsed.extend(span for span in suspects if not overlaps(span, spans))
@@ -355,7 +355,7 @@ class _Scan:
         lists = find_lists(output, [(m.start, m.end, m.numbers) for m in markers if m.numbers])
         if lists:
             unparsed = [u for u in unparsed if not overlaps((u[0], u[0] + 1), lists)]
-            stands_for = _definitions(output, lists)
+            stands_for = _read_definitions(output, lists)
             markers = [
                 replace(m, numbers=(), is_listed=True)
                 if overlaps((m.start, m.start + 1), lists)
@@ -375,7 +375,7 @@ class _Scan:
         return Parsed(tuple(markers), tuple(sorted(unparsed)), tuple(lists))
 
 
-def _definitions(output: str, lists: Sequence[tuple[int, int]]) -> dict[int, int]:
+def _read_definitions(output: str, lists: Sequence[tuple[int, int]]) -> dict[int, int]:
     """Map the numbers in a reference list to the numbers of passages that they stand for."""
     stands_for: dict[int, int] = {}
     for start, end in lists:
@@ -396,7 +396,7 @@ def overlaps(span: tuple[int, int], others: Sequence[tuple[int, int]]) -> bool:
 
 
 def without_markers(output: str, markers: tuple[Marker, ...]) -> str:
-    """Remove marks from an output, as word measures read it (docs/definitions.md#text).
+    """Remove citation marks from an output, for measures of words (docs/definitions.md#text).
 
     Markers are cut out; a space that stood before one goes with it where nothing but punctuation,
     space, another marker or the end follows, so that ``word [1].`` is one word. Runs of spaces and
@@ -426,7 +426,7 @@ _ANY_SIZE = 1 << 30
 
 
 def read_number(digits: str) -> int:
-    """Convert digits to a number; a huge one for thousands of digits, which Python refuses.
+    """Convert digits to an integer; thousands of digits, which Python refuses, give 10**30.
 
     Python refuses to convert thousands of digits; no context has a passage of such a number, and
     one that lies beyond all contexts stands for it.
@@ -437,7 +437,7 @@ def read_number(digits: str) -> int:
 
 
 def citation_marks(output: str) -> tuple[Marker, ...]:
-    """List the marks that ``index`` of ``logprobs`` counts from 0, in order.
+    """List an output's citation marks; ``index`` of ``logprobs`` is the position in this list.
 
     Every ``[n]``, and every other bracket that the grammar reads in some context; ``[NA]`` is left
     out. Who writes log probabilities and who scores them both ask here. Which of the marks are
@@ -455,5 +455,5 @@ def citation_marks(output: str) -> tuple[Marker, ...]:
 
 
 def is_plain(output: str, mark: Marker) -> bool:
-    """Whether a mark is written ``[n]``."""
+    """Whether a citation mark is written ``[n]``."""
     return _PLAIN.fullmatch(output, mark.start, mark.end) is not None

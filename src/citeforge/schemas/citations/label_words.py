@@ -109,7 +109,7 @@ def is_label(word: str) -> bool:
 
 
 def may_stand_in_mark(word: str) -> bool:
-    """Whether a lower-case word may be part of a mark beside its numbers (``see``, ``and``)."""
+    """Whether a lower-case word may be beside the numbers of a citation mark (``see``, ``and``)."""
     is_see = word in SEE or (word.endswith("第") and word[:-1] in SEE)
     return is_see or word in AND or word in _SIGNS or is_label(word)
 

@@ -63,7 +63,7 @@ _LAST_WORD = re.compile(r"[^\W\d_]+\Z")
 def find_mentions(
     output: str, base: int, n_docs: int, cited: Set[int]
 ) -> Iterator[tuple[int, int]]:
-    """Find places where an output names a passage that no mark cites: ``Document 5 states``.
+    """Yield the spans in which an output names a passage that no mark cites: ``Document 5 states``.
 
     ``#5`` counts only in an output without marks: it may be a rank.
     """
@@ -88,17 +88,17 @@ def find_mentions(
         value = int(text) if text.isdecimal() else NUMBER_WORDS.get(text.lower(), -1)
         if label >= 0 and 0 <= value - base < n_docs and value not in cited:
             yield label, match.end()
-    yield from map(_trimmed, _loose(output, base, n_docs, cited))
+    yield from map(_trim_span, _find_loose(output, base, n_docs, cited))
     if "|" in output:
-        yield from _cells_of_sources(output, cited)
+        yield from _find_source_cells(output, cited)
 
 
 def find_loose_marks(output: str, base: int, n_docs: int, cited: Set[int]) -> list[tuple[int, int]]:
-    """Find numbers that look like marks and are no part of a sentence: ``.5️⃣``, or ``(5).``.
+    """List the spans of passage numbers that are no part of a sentence: ``.5️⃣``, or ``(5).``.
 
     ``Norway (5), Sweden (3).`` is a list of numbers, and keeps them; they are counted alone.
     """
-    found = list(_loose(output, base, n_docs, cited))
+    found = list(_find_loose(output, base, n_docs, cited))
     plain = [m for m in found if not m["sign"]]
     end_sentences = (
         len(plain) > 1
@@ -109,19 +109,19 @@ def find_loose_marks(output: str, base: int, n_docs: int, cited: Set[int]) -> li
         )
     )
     return [
-        _trimmed(m)
+        _trim_span(m)
         for m in found
         if (output[m.start() - 1] in _STOPS if m["sign"] else end_sentences)
     ]
 
 
-def _trimmed(match: re.Match[str]) -> tuple[int, int]:
+def _trim_span(match: re.Match[str]) -> tuple[int, int]:
     """Get the span of a match without the space that it begins with."""
     return match.end() - len(match[0].lstrip()), match.end()
 
 
-def _loose(output: str, base: int, n_docs: int, cited: Set[int]) -> Iterator[re.Match[str]]:
-    """Find numbers of passages, in signs that are no marks, at the ends of statements."""
+def _find_loose(output: str, base: int, n_docs: int, cited: Set[int]) -> Iterator[re.Match[str]]:
+    """Yield passage numbers in signs that are no citation marks, at ends of statements."""
     if _MAY_BE_LOOSE.search(output) is None:
         return
     for match in _LOOSE.finditer(output):
@@ -135,8 +135,8 @@ def _loose(output: str, base: int, n_docs: int, cited: Set[int]) -> Iterator[re.
             yield match
 
 
-def _cells_of_sources(output: str, cited: Set[int]) -> Iterator[tuple[int, int]]:
-    """Find cells with bare numbers in a table's column of sources."""
+def _find_source_cells(output: str, cited: Set[int]) -> Iterator[tuple[int, int]]:
+    """Yield the spans of bare numbers in the cells of a table's column of sources."""
     columns: set[int] = set()
     start = 0
     for line in output.splitlines(keepends=True):

@@ -96,12 +96,12 @@ class _Line:
 
     @property
     def end(self) -> int:
-        """Offset behind the line."""
+        """Offset in the output just after the line."""
         return self.start + len(self.text)
 
     @property
     def opener(self) -> Mark | None:
-        """Mark at the start of the line, after bullets; None if there is none."""
+        """Citation mark at the start of the line, after bullets; None if there is none."""
         opening = _OPENING.match(self.text)
         if not self.marks or opening is None or self.marks[0][0] > self.start + opening.end():
             return None
@@ -159,7 +159,7 @@ class _Output:
         return spans
 
     def _end_of_list(self, number: int) -> int:
-        """Find the line behind the list that this line is heading of; 0 if it is none."""
+        """Return the number of the line after the list that a line heads; 0 if it heads no list."""
         line = self.lines[number]
         if HEADING.fullmatch(line.text.rstrip()) is not None:
             rest = range(number + 1, self.last + 1)
@@ -177,7 +177,7 @@ class _Output:
         return number + 1 if is_later and not _SINGULAR.match(line.text) else 0
 
     def _is_about_sources(self, line: _Line) -> bool:
-        """Whether several marks open a sentence, as in `Sources: [1], [2] both say …`."""
+        """Whether marks are the subject of a sentence, as in `Sources: [1], [2] both say …`."""
         n = 1
         for (_, end, _), (start, _, _) in pairwise(line.marks):
             if self.output[end:start].strip(" \t,;&").lower() not in AND | {""}:
@@ -186,7 +186,7 @@ class _Output:
         return n > 1 and _is_statement(self.output[line.marks[n - 1][1] : line.end])
 
     def _end_of_entries(self, first: int) -> int:
-        """Find the line behind the list entries that start at a line."""
+        """Return the number of the line after the list entries that begin at a line."""
         end = first + 1
         blank = False
         for number in range(first + 1, self.last + 1):
@@ -202,7 +202,7 @@ class _Output:
         return end
 
     def _trailing_run(self, after: int) -> int | None:
-        """Find where a list without heading at the output's end starts; None if there is none."""
+        """Find the first line of a list without heading at the end of an output; None if none."""
         first = self.last + 1
         numbers: list[int] = []
         defined = True

@@ -36,7 +36,7 @@ for _own, _wikidata in SAME_RELATIONS.items():
 
 
 def _spellings(relation: str) -> tuple[str, ...]:
-    """List the names of a relation: as it is, and its other names in BioKaLMA or Wikidata."""
+    """List the names of a relation: the given one, then its names in BioKaLMA and Wikidata."""
     return tuple(dict.fromkeys((relation, *_ALSO.get(relation_key(relation), ()))))
 
 
@@ -81,17 +81,17 @@ class TripleGrammar:
         self.brackets: list[list[Key]] = []
 
     def parse(self, output: str, n_docs: int = 0) -> Parsed:
-        """Read an output's citation markers; each is numbered by its place in :attr:`brackets`."""
+        """Read an output's citation marks; each has as its number its index in :attr:`brackets`."""
         self.brackets = []
         markers: list[Marker] = []
         unparsed: list[tuple[int, int]] = []
-        text, places = _folded(output)
+        text, places = _fold(output)
         at = 0
         while (opening := _CITES.search(text, at)) is not None:
             start, at = opening.span()
             if opening["qid"] is None:
                 markers.append(Marker(places[start], places[at], (), is_na=True))
-            elif (end := self._bracket(text, opening)) is None:
+            elif (end := self._read_bracket(text, opening)) is None:
                 unparsed.append((places[start], places[at]))
                 at = start + 1
             else:
@@ -99,8 +99,8 @@ class TripleGrammar:
                 at = end
         return Parsed(tuple(markers), tuple(unparsed))
 
-    def _bracket(self, text: str, opening: re.Match[str]) -> int | None:
-        """Read the citations in one bracket into ``brackets``; return its end, None if unclosed."""
+    def _read_bracket(self, text: str, opening: re.Match[str]) -> int | None:
+        """Read the citations in a bracket into ``brackets``; return its end, None if unclosed."""
         qid = opening["qid"].upper()
         citations: list[Key] = []
         at = opening.end()
@@ -122,7 +122,7 @@ class TripleGrammar:
                 citations.append(citation)
 
     def _read_known_fact(self, text: str, at: int, qid: str) -> tuple[Key, int] | None:
-        """Read a fact of the shown graph at a place: its key and its end; None if none is there."""
+        """Read a fact of the shown graph at an offset: return its key and end offset, or None."""
         for relation, value, key in self._facts.get(qid, ()):
             start = _behind_relation(text, at, relation)
             if start is not None and text.startswith(value, start):
@@ -142,11 +142,11 @@ class TripleGrammar:
         return facts or citations
 
     def _read_unknown_fact(self, text: str, at: int, qid: str) -> tuple[Key | None, int] | None:
-        """Read a fact that is not in the graph: ``relation: value`` at a place, and its end."""
-        relation, start = self._known_relation(text, at) or ("", at)
+        """Read any ``relation: value`` at an offset: return its key and end offset, or None."""
+        relation, start = self._find_known_relation(text, at) or ("", at)
         if not relation and (unknown := _UNKNOWN_RELATION.match(text, at)) is not None:
             relation, start = unknown[1].strip(), unknown.end()
-        end = self._end_of_value(text, start)
+        end = self._find_end_of_value(text, start)
         if end is None:
             return None
         value = text[start:end].strip()
@@ -154,13 +154,13 @@ class TripleGrammar:
             return (Key(qid, value, "") if value else None), end
         return Key(qid, relation, value), end
 
-    def _known_relation(self, text: str, at: int) -> tuple[str, int] | None:
-        """Find the longest known relation at a place, and where its value starts."""
+    def _find_known_relation(self, text: str, at: int) -> tuple[str, int] | None:
+        """Find the longest known relation name at an offset, and the offset of its value."""
         ends = ((r, _behind_relation(text, at, r)) for r in self._relations)
         return next(((relation, end) for relation, end in ends if end is not None), None)
 
-    def _end_of_value(self, text: str, at: int) -> int | None:
-        """Find the end of a value: before ``, relation:`` or the closing bracket."""
+    def _find_end_of_value(self, text: str, at: int) -> int | None:
+        """Find the offset at which a value ends: at ``, relation:`` or the closing bracket."""
         depth = 0
         for place in range(at, min(len(text), at + _LONGEST_VALUE)):
             char = text[place]
@@ -177,19 +177,19 @@ class TripleGrammar:
         return None
 
     def _relation_follows(self, text: str, at: int) -> bool:
-        """Whether a relation, known or not, follows a place and its white space."""
+        """Whether a relation name, known or not, follows an offset and white space."""
         at = _behind_space(text, at)
-        known = self._known_relation(text, at)
+        known = self._find_known_relation(text, at)
         return known is not None or _UNKNOWN_FOLLOWS.match(text, at) is not None
 
 
 def squeeze(text: str) -> str:
     """Normalise a text: single spaces, typographic variants as ASCII, NFC."""
-    return " ".join(_folded(text)[0].split())
+    return " ".join(_fold(text)[0].split())
 
 
-def _folded(text: str) -> tuple[str, Sequence[int]]:
-    """Fold a text to plain characters and single spaces, with the place of each in the text."""
+def _fold(text: str) -> tuple[str, Sequence[int]]:
+    """Replace typographic variants and white space; also return the offset of each character."""
     pieces: list[str] = []
     places: list[int] = []
     if _VARIANT.search(text) is None and _RUN.search(text) is None:
@@ -202,12 +202,12 @@ def _folded(text: str) -> tuple[str, Sequence[int]]:
 
 
 def _behind_space(text: str, at: int) -> int:
-    """Skip the space at a place, if there is one."""
+    """Return the offset after a space at an offset; the same offset if there is no space."""
     return at + text.startswith(" ", at)
 
 
 def _behind_relation(text: str, at: int, relation: str) -> int | None:
-    """Find where the value starts behind ``relation:`` in any case; None when that is not there."""
+    """Return the offset after ``relation:`` (in any case) at an offset; None if it is not there."""
     end = at + len(relation)
     is_there = text[at:end].lower() == relation.lower()
     colon = _COLON.match(text, end) if is_there else None

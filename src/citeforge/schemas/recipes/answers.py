@@ -81,7 +81,7 @@ class Writing(Part):
 
     @model_validator(mode="after")
     def _require_llm_with_work(self) -> Self:
-        """Refuse an LLM that no option gives texts to write, and such options without an LLM."""
+        """Raise an error if an LLM has no texts to write, or texts have no LLM to write them."""
         if (self.llm is None) == bool(self.sub_claims or self.condense):
             raise ValueError(
                 "--llm requires --sub-claims or --condense, and each of these requires --llm"

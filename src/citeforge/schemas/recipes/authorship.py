@@ -73,7 +73,7 @@ class AuthorshipRecipe(Recipe):
 
     @model_validator(mode="after")
     def _require_one_start(self) -> Self:
-        """Require either a package or its twins."""
+        """Raise an error unless exactly one of ``benchmark`` and ``twins`` is given."""
         if (self.benchmark is None) == (self.twins is None):
             raise ValueError(
                 "give --twins DIR, or --benchmark DIR for labels without rewritten texts"
@@ -82,7 +82,7 @@ class AuthorshipRecipe(Recipe):
 
     @property
     def start(self) -> Path:
-        """Package that passages are taken from."""
+        """Folder of the package that passages are taken from: ``benchmark``, else ``twins``."""
         return self.benchmark or self.twins or Path()
 
     def with_file_names(self) -> Self:

@@ -55,7 +55,7 @@ def with_docstrings(schema: dict[str, Any], record: type[BaseModel]) -> None:
 
 @cache
 def _docstrings(declaring: type) -> dict[str, str]:
-    """Read docstrings of fields; none where the class has no source, as in a shell."""
+    """Map the fields of a class to their docstrings; empty if the source cannot be read."""
     try:
         source = textwrap.dedent(inspect.getsource(declaring))
     except (OSError, TypeError):
@@ -256,7 +256,7 @@ class Judging(Part):
     faster."""
 
     def to_manifest(self) -> dict[str, Any]:
-        """Make the record for a manifest: a judge profile by its file name, without folders."""
+        """Return the settings for a manifest, with the file name of a profile without folders."""
         own = self.model_dump(mode="json")
         if self.judge_profile is not None:
             own["judge_profile"] = Path(self.judge_profile).name
@@ -386,7 +386,7 @@ class RunOptions(Part):
 
     @property
     def if_exists(self) -> IfExists:
-        """Choice of ``overwrite``, ``resume`` or ``refuse`` when something is at ``out``."""
+        """What to do when ``out`` exists: ``overwrite``, ``resume`` or ``refuse``."""
         return "overwrite" if self.overwrite else "resume" if self.resume else "refuse"
 
     @property

@@ -98,7 +98,7 @@ class ScoreOptions(JudgeOptions):
 
     @model_validator(mode="after")
     def _refuse_contradictions(self) -> Self:
-        """Refuse options that contradict each other."""
+        """Raise an error if scoring options exclude each other, or lack one that they need."""
         if self.protocol == "strict" and self.at_most_citations != MOST_CITATIONS:
             raise ValueError(
                 "--at-most-citations: strict looks at every citation; give --protocol reference"
@@ -121,7 +121,7 @@ class ScoreOptions(JudgeOptions):
 
     @property
     def bertscore(self) -> tuple[str, int]:
-        """Model and layer of BERTScore."""
+        """Name of the model that computes BERTScore, and the number of its layer."""
         name, _, layer = self.bertscore_model.partition("#")
         return name, int(layer or BERTSCORE_LAYER)
 
@@ -182,18 +182,18 @@ class TableOptions(Part):
 
     @property
     def is_plain(self) -> bool:
-        """Whether none of these options is set, ``--across`` left aside."""
+        """Whether all table options but ``--across`` have their defaults."""
         fields = TableOptions.model_fields.items()
         return all(getattr(self, n) == f.default for n, f in fields if n != "across")
 
     @property
     def is_measures_alone(self) -> bool:
-        """Whether no option is set but ``--measures``; ``--across`` does not matter."""
+        """Whether all table options but ``--measures`` and ``--across`` have their defaults."""
         return self.model_copy(update={"measures": ()}).is_plain
 
     @property
     def mark(self) -> str:
-        """Mark of a significant difference; empty without a baseline."""
+        """Sign that tables print at a significant difference; empty without a baseline."""
         return (self.significance or "†") if self.against else ""
 
 

@@ -67,7 +67,7 @@ def list_flags(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator
     A field that is a dictionary holds options of runners, which are not the record's.
     """
     for name, field in record.model_fields.items():
-        kind = _bare(field.annotation)
+        kind = _bare_type(field.annotation)
         if get_origin(kind) is dict:
             continue
         if isinstance(kind, type) and issubclass(kind, Part):
@@ -81,23 +81,23 @@ def list_flags(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator
             (*place, name),
             field,
             option,
-            _bare(get_args(kind)[0]) if repeats else kind,
+            _bare_type(get_args(kind)[0]) if repeats else kind,
             repeats,
         )
 
 
-def _bare(kind: Any) -> Any:
-    """Strip None and annotations from a type."""
+def _bare_type(kind: Any) -> Any:
+    """Remove None and annotations from a type; several types in a union become ``str``."""
     if get_origin(kind) is Annotated:
-        return _bare(get_args(kind)[0])
+        return _bare_type(get_args(kind)[0])
     if get_origin(kind) in (Union, types.UnionType):
         some = [a for a in get_args(kind) if a is not type(None)]
-        return _bare(some[0]) if len(some) == 1 else str
+        return _bare_type(some[0]) if len(some) == 1 else str
     return kind
 
 
 def nest_values(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
-    """Build a record's nested content from values by path of field names."""
+    """Make nested dictionaries from values by path: ``("a", "b"): 1`` gives ``{"a": {"b": 1}}``."""
     content: dict[str, Any] = {}
     for place, value in values.items():
         inner = content
@@ -108,7 +108,7 @@ def nest_values(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
 
 
 def command_words(record: BaseModel) -> list[str]:
-    """Write the command line of a record, without options at their default values."""
+    """List the words of a command line that sets a record's options, without default values."""
     words: list[str] = []
     for flag in list_flags(type(record)):
         value = flag.read_from(record)

@@ -15,7 +15,7 @@ Tier = Literal["critical", "supporting", "advisory"]
 _PERCENT = {"type": "string", "pattern": r"^\d+(\.\d+)?%$"}
 
 
-def _percent(value: Any) -> Any:
+def _read_percent(value: Any) -> Any:
     """Read a percentage such as ``5%`` as a share; other values stay as they are."""
     if not isinstance(value, str) or not value.strip().endswith("%"):
         return value
@@ -25,17 +25,17 @@ def _percent(value: Any) -> Any:
         raise ValueError("expected a percentage such as 5%") from error
 
 
-def _share(value: Any) -> Any:
+def _read_share(value: Any) -> Any:
     """Read a share from 0 to 1, or a percentage; refuse anything else."""
-    value = _percent(value)
+    value = _read_percent(value)
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value <= 1:
         raise ValueError("expected a percentage from 0% to 100%, such as 20%")
     return float(value)
 
 
-def _bound(value: Any) -> Any:
+def _read_bound(value: Any) -> Any:
     """Read a bound: a number of answers (int), or a share of all answers (float)."""
-    read = _percent(value)
+    read = _read_percent(value)
     is_count = isinstance(read, int) and not isinstance(read, bool) and read >= 0
     is_share = isinstance(read, float) and 0 <= read <= 1
     if value is not None and not is_count and not is_share:
@@ -43,11 +43,11 @@ def _bound(value: Any) -> Any:
     return read
 
 
-Share = Annotated[float, BeforeValidator(_share), WithJsonSchema(_PERCENT)]
+Share = Annotated[float, BeforeValidator(_read_share), WithJsonSchema(_PERCENT)]
 """A share of 1, written as a percentage."""
 Bound = Annotated[
     int | float | None,
-    BeforeValidator(_bound),
+    BeforeValidator(_read_bound),
     WithJsonSchema({"anyOf": [{"type": "integer", "minimum": 0}, _PERCENT, {"type": "null"}]}),
 ]
 """Maximum answers of a kind: a number (int), or a share of all answers (float)."""
@@ -86,7 +86,7 @@ class CountBounds(Part):
     """Queries that define a measure for the baseline and not for the new system, such as 10%."""
 
     def exceeded(self, counts: Counts) -> Iterator[tuple[str, int, int]]:
-        """Yield (name, count, most allowed) of every bound that counts exceed."""
+        """Yield (name, count, maximum) of every bound that a score file's counts exceed."""
         answers = counts.n_answered + counts.n_missing
         for name in type(self).model_fields:
             bound = getattr(self, name)
@@ -119,8 +119,8 @@ class RequiredQuery(Part):
         return self
 
 
-def _by_name(value: Any) -> Any:
-    """Turn a list of measures into margins by name: empty ones, which take the defaults."""
+def _margins_by_name(value: Any) -> Any:
+    """Turn a list of measure names into a dictionary of empty margins, which take the defaults."""
     if isinstance(value, list):
         if not all(isinstance(name, str) for name in value) or len(set(value)) < len(value):
             raise ValueError("expected names of measures, each once")
@@ -130,8 +130,8 @@ def _by_name(value: Any) -> Any:
     return value
 
 
-def _with_names(schema: dict[str, Any]) -> None:
-    """Extend a JSON schema by the list of names that :func:`_by_name` accepts."""
+def _allow_names(schema: dict[str, Any]) -> None:
+    """Let a JSON schema accept a list of measure names too, as :func:`_margins_by_name` does."""
     del schema["type"]
     margin = {"anyOf": [schema.pop("additionalProperties"), {"type": "null"}]}
     names = {"type": "array", "items": {"type": "string"}, "uniqueItems": True}
@@ -139,7 +139,7 @@ def _with_names(schema: dict[str, Any]) -> None:
 
 
 Margins = Annotated[
-    dict[str, Margin], BeforeValidator(_by_name), Field(json_schema_extra=_with_names)
+    dict[str, Margin], BeforeValidator(_margins_by_name), Field(json_schema_extra=_allow_names)
 ]
 
 
@@ -169,13 +169,13 @@ class GatePolicy(Part):
 
     @property
     def tiers(self) -> dict[Tier, dict[str, Margin]]:
-        """Margins of the measures of each tier."""
+        """Margins of measures by tier: ``critical``, ``supporting`` and ``advisory``."""
         return {
             "critical": self.critical, "supporting": self.supporting, "advisory": self.advisory
         }  # fmt: skip
 
     def allowed_drop(self, margin: Margin, baseline: float) -> float:
-        """Compute the largest drop allowed, in points as displayed.
+        """Compute how far a measure may fall below its baseline, in points as displayed.
 
         Args:
             margin: of the measure.

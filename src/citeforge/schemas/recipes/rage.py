@@ -51,8 +51,8 @@ class Mixture(Part):
 
     @model_validator(mode="before")
     @classmethod
-    def _read(cls, value: Any) -> Any:
-        """Read a mixture as it is typed: ``mix=3,3,3``, or the name of a preset."""
+    def _parse_text(cls, value: Any) -> Any:
+        """Parse a mixture of passages from a text, ``mix=3,3,3``, or from the name of a preset."""
         if not isinstance(value, str):
             return value
         if value in PRESETS:
@@ -67,7 +67,7 @@ class Mixture(Part):
 
     @model_validator(mode="after")
     def _refuse_empty_or_reserved(self) -> "Mixture":
-        """Refuse a mixture without passages, or with a name that submissions use otherwise."""
+        """Raise an error if a mixture has no passages, or a name that submissions reserve."""
         if self.name in RESERVED:
             raise ValueError(
                 f"{self.name!r} is reserved: in submissions it means answers "
@@ -204,7 +204,7 @@ class RageRecipe(Licensed, Hideable, Sourced):
 
     @model_validator(mode="after")
     def _refuse_contradictions(self) -> Self:
-        """Refuse options that exclude each other, and half of the vector options."""
+        """Raise an error if cosine limits, vectors, --candidates or --hidden do not go together."""
         for name in ("max_score", "margin", "relative_margin"):
             if self.candidates is not None and getattr(self.mining, name) is not None:
                 flag = f"--{name.replace('_', '-')}"

@@ -80,7 +80,7 @@ _STROKES = str.maketrans("I1|0", "lllO")
 
 
 def name_problem(name: str) -> str | None:
-    """Say what is wrong with the name of a system; None where nothing is."""
+    """Describe what is wrong with the name of a system; None if nothing is."""
     if not name.strip():
         return "is empty"
     if len(name) > LONGEST:
@@ -100,13 +100,13 @@ def name_problem(name: str) -> str | None:
 
 
 def find_lookalike(name: str, others: Iterable[str]) -> str | None:
-    """Find another name that looks like this one; None where there is none."""
-    looks = _looks(name)
-    return next((other for other in others if other != name and looks & _looks(other)), None)
+    """Find the first of some names that looks like a given one; None if there is none."""
+    looks = _shape_keys(name)
+    return next((other for other in others if other != name and looks & _shape_keys(other)), None)
 
 
-def _looks(name: str) -> frozenset[str]:
-    """Compute keys of a name's look; names that look alike share one (by letters, by strokes)."""
+def _shape_keys(name: str) -> frozenset[str]:
+    """Compute two keys of a name, by letters and by strokes; names that look alike share one."""
     letters = unicodedata.normalize("NFKC", name).translate(_LETTERS)
     strokes = letters.translate(_STROKES).replace("rn", "m")
     return frozenset((f"letters {letters.casefold()}", f"strokes {strokes}"))

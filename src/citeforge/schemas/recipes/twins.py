@@ -31,7 +31,7 @@ class Attempts(Part):
     """Added to the temperature for every further attempt."""
 
     def at(self, attempt: int) -> float:
-        """Compute the temperature of an attempt, counted from 0."""
+        """Compute the sampling temperature of an attempt to write a twin; attempts count from 0."""
         return round(self.temperature + attempt * self.step, 6)
 
 
