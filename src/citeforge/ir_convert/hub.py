@@ -228,7 +228,7 @@ def open_judged(
     if split not in splits:
         raise UnknownValueError(f"--split of {judged.name}", split, splits)
     info = _info(kind, argument, split, *dict.fromkeys((repo, judged)))
-    return HubSource(repo, {RELEVANT: _read_table(splits[split], MAPPING, judged)}, info, options)
+    return HubSource(repo, {RELEVANT: _load_table(splits[split], MAPPING, judged)}, info, options)
 
 
 def open_corpus_hub(
@@ -248,7 +248,7 @@ def open_rage(kind: str, argument: str, split: str | None, options: ReadOptions)
         raise InputError(
             "has no mapping of relevant passages", path=repo.name, code="missing-field"
         )
-    tables = {name: _read_table(splits[name], MAPPING, repo) for name in LABELS if name in splits}
+    tables = {name: _load_table(splits[name], MAPPING, repo) for name in LABELS if name in splits}
     return HubSource(repo, tables, _info(kind, argument, None, repo), options)
 
 
@@ -323,7 +323,7 @@ class HubSource(Source):
         judged = self._relevant["query-id"].unique()
         if self._queries is None:
             raise without_queries(self._info.spec)
-        table = _read_table(self._queries, QUERIES, self.repo)
+        table = _load_table(self._queries, QUERIES, self.repo)
         batches = self._check_passages(lambda: iter(table.to_batches()), "queries", "queries")
         table = pa.Table.from_batches(batches, QUERIES)
         missing = pc.filter(judged, pc.invert(pc.is_in(judged, value_set=table["_id"])))
@@ -352,7 +352,7 @@ class HubSource(Source):
         splits = self.repo.config("gold")
         if not splits:
             return super().gold()
-        return _read_table(next(iter(splits.values())), GOLD, self.repo)
+        return _load_table(next(iter(splits.values())), GOLD, self.repo)
 
     def mined(self) -> dict[str, pa.Table]:
         """Return the mined negatives of a RAGE package (its table ``mapping``), by label."""
@@ -363,7 +363,7 @@ class HubSource(Source):
         return self.repo.name, None
 
 
-def _read_table(split: Any, schema: pa.Schema, repo: Repository) -> pa.Table:
+def _load_table(split: Any, schema: pa.Schema, repo: Repository) -> pa.Table:
     """Read a split of a data set as an Arrow table with the given schema."""
     return conform(split.with_format("arrow")[:], schema, repo.name)
 

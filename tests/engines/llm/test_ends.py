@@ -68,6 +68,6 @@ def test_the_budget_holds_where_a_server_counts_no_tokens(store: ReplayStore) ->
 )
 def test_doctor_reads_odd_lists_of_models(content: Any) -> None:
     with provider(lambda body: Sent(content)) as server:
-        *_, found = doctor._endpoint(server.url, ask_network=True)
+        *_, found = doctor._check_endpoint(server.url, ask_network=True)
     assert found.good is None
     assert found.text.startswith("does not answer (")

@@ -87,7 +87,7 @@ def test_a_key_that_cannot_be_sent(value: str, monkeypatch: pytest.MonkeyPatch) 
             [Request((("user", "x"),))]
         )
     assert value not in str(caught.value)
-    *_, found = doctor._endpoint("http://127.0.0.1:9/v1", ask_network=True)
+    *_, found = doctor._check_endpoint("http://127.0.0.1:9/v1", ask_network=True)
     assert "is not a key" in found.text
 
 
