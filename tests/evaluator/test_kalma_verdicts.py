@@ -15,7 +15,7 @@ from citeforge.builders.verify import verify
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.submission import Submission
 from conftest import Inline, refused, write_jsonl
 
 PEOPLE = [

@@ -12,10 +12,11 @@ from citeforge.evaluator.measures.kalma_graphs import read_answer, read_shown
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.formats import OURS, find_format
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.line_index import LineIndex
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
-from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN, LineIndex
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.url_marks import Markup, has_text, read_markup
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Marker

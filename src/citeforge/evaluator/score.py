@@ -17,7 +17,7 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.slices import make_slices, query_labels
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.kinds import KINDS, require_base
 from citeforge.schemas.errors import InputError, UsageError

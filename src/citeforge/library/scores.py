@@ -19,7 +19,7 @@ from citeforge.evaluator.rows import caution_lines, missing_lines
 from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score_contexts
 from citeforge.evaluator.score import score as score_file
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.table import scores_table, signature_notes
 from citeforge.evaluator.targets import context_target, score_targets
 from citeforge.evaluator.withhold import withhold_scores

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.spoken import SpokenCounts
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.schemas.submission import CitedSpan, SubmissionLine, TokenLogprob
 from conftest import Inline, write_jsonl
 
@@ -100,7 +100,7 @@ def test_check_counts_thoughts(tmp_path: Path, benchmark: cf.Benchmark) -> None:
 def test_a_file_that_is_read_twice_is_counted_once(
     tmp_path: Path, benchmark: cf.Benchmark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("citeforge.evaluator.submissions.index._MOST_KEPT", 0)
+    monkeypatch.setattr("citeforge.evaluator.submissions.submission._MOST_KEPT", 0)
     rows = [{"query_id": "q01", "output": f"<think>{THOUGHT}</think>{ANSWER}"}]
     submission = Submission(write_jsonl(tmp_path / "s.jsonl", rows), benchmark)
     submission.choose_context(None)

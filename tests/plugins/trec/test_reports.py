@@ -15,7 +15,7 @@ import citeforge as cf
 from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import detect, iter_answers
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.trec.formats import check_report
 from citeforge.plugins.trec.reports import ReportSentence, TrecReport, read_reports
 from citeforge.plugins.trec.tracks import TRACKS, Track

@@ -15,7 +15,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import iter_answers
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.trec.tracks import TRACKS, Track
 from conftest import refused, write_jsonl

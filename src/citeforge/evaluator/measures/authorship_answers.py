@@ -25,8 +25,8 @@ from citeforge.evaluator.measures.reading import (
     require_cells_alone,
 )
 from citeforge.evaluator.submissions.benchmark import ContextTable
-from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.package import short_answers
 from citeforge.schemas.authorship import parse_design

@@ -19,11 +19,11 @@ from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.formats import find_format
-from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.inputs import Inputs, ItemReader
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.errors import InputError
 

@@ -16,8 +16,8 @@ from citeforge.engines.files import atomic_file, sha256_file, write_text
 from citeforge.engines.tables import TableWriter
 from citeforge.evaluator.measures.rage_citations import AnswerValues, strict_scorer
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
-from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.reader import LineIndex
+from citeforge.evaluator.submissions.line_index import LineIndex
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.training.held_out import HeldOut, read_held_out
 from citeforge.plugins.training.rewards import f1
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
