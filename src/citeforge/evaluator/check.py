@@ -148,9 +148,9 @@ class _Checker:
         if self.submission.is_anonymous:
             yield from self.answers.reach.warnings(self.benchmark.kind.shows)
         yield from self.provided.warnings()
-        yield from self.submission.spoken_warnings()
+        yield from self.submission.unwrapping_warnings()
         # A thought without an end is truncated and empty; the warning of thoughts counts it.
-        n_endless = self.submission.around.n_endless
+        n_endless = self.submission.unwrapper.n_endless
         if n_cut := self.findings.n_truncated - n_endless:
             were = "answer was cut, as its" if n_cut == 1 else "answers were cut, as their"
             text = f"{n_cut:,} {were} finish_reason reports; what is there is scored"

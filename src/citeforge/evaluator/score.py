@@ -230,7 +230,7 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     signatures = [_signature(m, s, submission, scored) for m, s in samples]
     entries = make_entries(samples, signatures, clusters)
     asks = _ask_judge(measure for measure, _ in samples)
-    findings = [*scored.warnings, *submission.spoken_warnings()]
+    findings = [*scored.warnings, *submission.unwrapping_warnings()]
     if scored.design is None:  # else a missing cell is not computed
         findings += submission.missing_warnings(counts.n_missing)
     warnings = [str(finding) for finding in findings]

@@ -21,7 +21,7 @@ from citeforge.evaluator.submissions.reader import (
     require_name,
     system_name,
 )
-from citeforge.evaluator.submissions.spoken import SpokenCounts
+from citeforge.evaluator.submissions.unwrapping import Unwrapper
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import SubmissionLine, make_header
@@ -41,7 +41,7 @@ class Submission:
         benchmark: what it answers.
         form: format it is read as.
         asked: how many of the first queries it was asked; None for all.
-        around: counts of thoughts and other things around the answers read so far.
+        unwrapper: removed thoughts and wrappers from the answers read so far, and counted them.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class Submission:
         """
         self.path, self.benchmark, self._system = path, benchmark, system
         self._on_error, self._is_raw = on_error, is_raw
-        self.around = SpokenCounts()
+        self.unwrapper = Unwrapper()
         self.form = detect(path) if form == "auto" else form
         self._format = format_of_file(path, self.form)
         self._looked_at: Lines | None = None
@@ -329,7 +329,7 @@ class Submission:
 
     def _read(self) -> Lines:
         """Read answers with their lines; remove thoughts and wrappers unless raw text is wanted."""
-        self.around = SpokenCounts()
+        self.unwrapper = Unwrapper()
         self._n_lines = self._n_lines_with_hash = 0
         for line, answer in iter_answers(self.path, self.benchmark, self.form, self._on_error):
             self._n_lines += 1
@@ -341,8 +341,8 @@ class Submission:
                     raise
                 self._on_error(error)
                 continue
-            spoken = self.around.strip_wrapping(answer)
-            yield line, answer if self._is_raw else spoken
+            unwrapped = self.unwrapper.unwrap(answer)
+            yield line, answer if self._is_raw else unwrapped
 
     def _place_by_header(self, line: int, answer: SubmissionLine) -> None:
         """Set the context set of a line that names none, if the header names only one.
@@ -362,6 +362,6 @@ class Submission:
                 code="wrong-context",
             )  # fmt: skip
 
-    def spoken_warnings(self) -> list[Finding]:
+    def unwrapping_warnings(self) -> list[Finding]:
         """Warn of thoughts and JSON in the answers read so far."""
-        return list(self.around.findings(is_raw=self._is_raw))
+        return list(self.unwrapper.findings(is_raw=self._is_raw))
