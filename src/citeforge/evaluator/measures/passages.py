@@ -145,7 +145,7 @@ def _require_range(measure: Measure, sample: Sample, query_ids: Sequence[str]) -
 
 def _relevance(benchmark: Benchmark, table: ContextTable | None, is_read: bool) -> dict[str, int]:
     """Count queries without a relevant passage, and queries that show relevant ones alone."""
-    if table is not None and not table.is_judged:
+    if table is not None and not table.is_labelled:
         return {}  # unlabelled, or hidden: which are relevant is not known
     if table is None or not is_read:
         return {"n_no_relevant": sum(not ids for ids in benchmark.relevant_ids)}

@@ -33,14 +33,14 @@ class ContextTable:
         offsets: row i shows passages ``offsets[i]:offsets[i + 1]`` of the flat arrays.
         passage_ids: ids of all shown passages.
         is_relevant: whether each shown passage is relevant to its query.
-        is_judged: whether any of them was judged.
+        is_labelled: whether any of them is known to be relevant or not.
     """
 
     name: str
     offsets: npt.NDArray[np.int64]
     passage_ids: pa.Array
     is_relevant: npt.NDArray[np.bool_]
-    is_judged: bool
+    is_labelled: bool
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -166,8 +166,8 @@ class Benchmark(Package):
         relevant = np.array([n == RELEVANT for n in names], np.bool_)[
             np.from_dlpack(labels.indices)
         ]
-        is_judged = any(n not in (UNJUDGED, None) for n in names)
-        return ContextTable(name, offsets, flat.field("corpus-id"), relevant, is_judged)
+        is_labelled = any(n not in (UNJUDGED, None) for n in names)
+        return ContextTable(name, offsets, flat.field("corpus-id"), relevant, is_labelled)
 
     def _context_of_items(self, name: str) -> ContextTable:
         """Read a context set by its items, for a kind with contexts in tables of its own."""

@@ -112,7 +112,7 @@ class _ExportState:
     def get_context(self, name: str) -> ContextTable:
         """Get a context set; refuse one without relevance judgements."""
         table = self.benchmark.context(name)
-        if not table.is_judged:
+        if not table.is_labelled:
             raise InputError(
                 f"context {name!r}: its passages have no relevance judgements, so that citations "
                 "cannot be rewarded",
