@@ -11,7 +11,7 @@ from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.measures.kalma_graphs import read_answer, read_shown
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.formats import OURS, find_format
+from citeforge.evaluator.submissions.formats import OURS
 from citeforge.evaluator.submissions.line_index import LineIndex
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
@@ -123,7 +123,7 @@ class _Checker:
                 raise
             self._record_error(error)
         self._report_missing()
-        faults = find_format(submission.form).faults
+        faults = submission.format.faults
         options = submission.form.partition(":")[2]
         for fault in faults(path, self.benchmark, options) if faults else ():
             findings = self.findings.errors if fault.is_error else self.findings.warnings

@@ -1,7 +1,6 @@
 """Reader of submissions that cite passages, from a frozen context set or their own."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from citeforge.evaluator.measures.declared import Measure, PassageMeasure
 from citeforge.evaluator.measures.details import answer_details
@@ -18,7 +17,6 @@ from citeforge.evaluator.measures.reading import (
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.formats import find_format
 from citeforge.evaluator.submissions.inputs import Inputs, ItemReader
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
@@ -33,9 +31,7 @@ def read_passages(
 ) -> ScoredSubmission:
     """Read a submission that cites passages and compute its measures."""
     benchmark, is_strict = submission.benchmark, tools.is_strict
-    context, grammar = submission.choose_context(tools.options.context), benchmark.grammar
-    if submission.form == "attrieval":
-        grammar = replace(grammar, base=0)  # its prompts count from 0
+    context, grammar = submission.choose_context(tools.options.context), submission.grammar
     table = None if context in (OWN, CLOSED_BOOK) else benchmark.context(context)
     provided = ProvidedPassages(benchmark, is_strict) if context == OWN else None
     of_items = [m for m in measures if isinstance(m, PassageMeasure)]
@@ -62,11 +58,11 @@ def read_passages(
     if scores is not None and is_strict:
         scores.fill()
     inputs = None if items is None else items.inputs(submission.names, provided)
-    verdicts = find_format(submission.form).verdicts
 
     def options_of(measure: Measure, options: str | None) -> str | None:
         """Get a measure's options for its signature, or verdicts that the file brings."""
-        theirs = (v for start, v in verdicts.items() if measure.name.startswith(start))
+        verdicts = submission.format.verdicts.items()
+        theirs = (v for start, v in verdicts if measure.name.startswith(start))
         return next(theirs, options)
 
     n_runs = len(scores.runs) if scores is not None else 0 if items is None else len(items.runs)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -13,7 +14,7 @@ from citeforge.engines.textfiles import count_text, validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import UNVERIFIED, Finding
 from citeforge.evaluator.submissions.format import Lines, OnError, Origin
-from citeforge.evaluator.submissions.formats import OURS, detect, format_of_file, iter_answers
+from citeforge.evaluator.submissions.formats import OURS, detect, format_of_file
 from citeforge.evaluator.submissions.reader import (
     CLOSED_BOOK,
     FULL,
@@ -22,6 +23,7 @@ from citeforge.evaluator.submissions.reader import (
     system_name,
 )
 from citeforge.evaluator.submissions.unwrapping import Unwrapper
+from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import SubmissionLine, make_header
@@ -39,7 +41,8 @@ class Submission:
     Attributes:
         path: where it is.
         benchmark: what it answers.
-        form: format it is read as.
+        form: name of the format it is read as, with its options.
+        format: that format.
         asked: how many of the first queries it was asked; None for all.
         unwrapper: removed thoughts and wrappers from the answers read so far, and counted them.
     """
@@ -75,14 +78,14 @@ class Submission:
         self._on_error, self._is_raw = on_error, is_raw
         self.unwrapper = Unwrapper()
         self.form = detect(path) if form == "auto" else form
-        self._format = format_of_file(path, self.form)
+        self.format = format_of_file(path, self.form)
         self._looked_at: Lines | None = None
         self._n_lines = self._n_lines_with_hash = 0
         self._origin = Origin()
         self._sets: list[str] = []
         with self._passed_over():
-            if self._format.origin is not None:
-                self._origin = self._format.origin(path)
+            if self.format.origin is not None:
+                self._origin = self.format.origin(path)
                 self._sets = self._sets_of_header()
         limit = self.header.get("limit")
         self.asked = limit if type(limit) is int and 0 < limit < len(benchmark) else None
@@ -102,6 +105,12 @@ class Submission:
             self.benchmark = benchmark.limited_to(queries)
         with self._passed_over():
             self.system  # noqa: B018 (refused before anything is scored)
+
+    @property
+    def grammar(self) -> Grammar:
+        """Citation grammar of the benchmark, with the format's own base where it has one."""
+        grammar, base = self.benchmark.grammar, self.format.base
+        return grammar if base is None else replace(grammar, base=base)
 
     def _find_answered(self) -> list[str]:
         """List the queries that some line answers, in the order of the benchmark."""
@@ -173,7 +182,7 @@ class Submission:
                 "(--only-answered); the others are left out, not counted as wrong"
             )
             findings.append(Finding("incomplete-run", text))
-        if self._format.origin is None:
+        if self.format.origin is None:
             return findings
         findings += [Finding("incomplete-run", text) for text in self._origin.warnings]
         if self.asked is not None and self.asked < len(benchmark):
@@ -221,7 +230,7 @@ class Submission:
         """
         if self._system is not None:
             return require_name(self._system, self.path)
-        system = self._format.system
+        system = self.format.system
         if system is not None and (name := system(self.path)):
             return require_name(name, self.path, "run_id")
         if self.path.is_file():
@@ -331,7 +340,9 @@ class Submission:
         """Read answers with their lines; remove thoughts and wrappers unless raw text is wanted."""
         self.unwrapper = Unwrapper()
         self._n_lines = self._n_lines_with_hash = 0
-        for line, answer in iter_answers(self.path, self.benchmark, self.form, self._on_error):
+        options = self.form.partition(":")[2]
+        lines = self.format.read(self.path, self.benchmark, options, self._on_error)
+        for line, answer in lines:
             self._n_lines += 1
             self._n_lines_with_hash += answer.benchmark_hash is not None
             try:

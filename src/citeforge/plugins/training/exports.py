@@ -199,9 +199,9 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
     benchmark = Benchmark(folder)
     export = _ExportState(benchmark, options, out)
     submission = Submission(options.submission, benchmark)
-    if submission.form == "attrieval":
+    if (base := submission.format.base) is not None:
         raise InputError(
-            "contains answers to AttriEval's prompts, which count passages from 0",
+            f"contains answers to prompts of {submission.form}, which count passages from {base}",
             path=options.submission,
             allowed="answers to prompts of `citeforge export prompts`",
             code="unsupported",
