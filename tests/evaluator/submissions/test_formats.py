@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
-from citeforge.evaluator.submissions.benchmark import QueryFinder
 from citeforge.evaluator.submissions.formats import detect
+from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.schemas.submission import SubmissionLine
 from conftest import Inline, refused
 from scoring import iter_answers

@@ -11,8 +11,9 @@ from citeforge.engines.jsonlines import read_start
 from citeforge.engines.registry import Registry
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.submissions.attrieval import read_cells
-from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, Origin
+from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.evaluator.submissions.reader import HEADER, read_answers, read_header
 from citeforge.ir_convert.alce import passage_id, read_items
 from citeforge.ir_convert.attrieval import read_saved
