@@ -6,8 +6,7 @@ from typing import Any
 
 from citeforge.evaluator.corrections import Correction
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.score import ScoringSetup
-from citeforge.evaluator.score import score as score_file
+from citeforge.evaluator.score import ScoringSetup, score_context
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Lines, OnError
 from citeforge.evaluator.submissions.formats import detect, format_of_file
@@ -28,7 +27,7 @@ def score(
 ) -> ScoreFile:
     """Scores of a submission; answers are kept only where a test asks for them."""
     chosen = (tools or ScoringTools()).with_options(details=details, **options)
-    return score_file(path, ScoringSetup(benchmark, measures, chosen, correction), system)
+    return score_context(path, ScoringSetup(benchmark, measures, chosen, correction), system)
 
 
 def iter_answers(

@@ -17,7 +17,7 @@ from citeforge.evaluator.measures.reading import (
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.inputs import Inputs, ItemReader
+from citeforge.evaluator.submissions.inputs import Inputs, ItemCollector
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
@@ -39,7 +39,7 @@ def read_passages(
     if context != CLOSED_BOOK and any(isinstance(m, RageMeasure) for m in measures):
         scores = RageScores(benchmark, grammar, tools.options.protocol, table, provided)
     if tools.keeps_answers or scores is None or of_items:
-        items = ItemReader(benchmark, context, grammar, tools)
+        items = ItemCollector(benchmark, context, grammar, tools)
     tally, reach = AnswerCounts(), CitationRange()
     for row, answer in answers_to(context, submission):
         if provided is not None:

@@ -274,16 +274,12 @@ MEASURES = (
            citation_quality=_quality("recall", "It wants every relevant passage that was shown, "
                                      "so that what retrieval missed costs nothing.")),
     _share("CiteF1", definition="harmonic mean of mean CiteP and mean CiteR",
-           compute=lambda scores: harmonic_sample(
-               scores.labelled.precision, scores.labelled.recall
-           ),
+           compute=lambda s: harmonic_sample(s.labelled.precision, s.labelled.recall),
            formula="no value of its own: harmonic mean of mean `CiteP` and mean `CiteR`",
            edge_cases="each mean over the queries that define it",
            citation_quality=_quality("both", f"{_LABELS}; means are taken first.")),
     _share("CiteF1@query", definition="mean of per-query harmonic means",
-           compute=lambda scores: mean_sample(
-               harmonic(scores.labelled.precision, scores.labelled.recall)
-           ),
+           compute=lambda s: mean_sample(harmonic(s.labelled.precision, s.labelled.recall)),
            formula="harmonic mean of the answer's `CiteP` and `CiteR`", edge_cases=_AS_RECALL,
            citation_quality=_quality("both", f"{_LABELS}; each answer's own F1 enters the mean.")),
     _share(
@@ -300,9 +296,7 @@ MEASURES = (
     _share(
         "Reward",
         definition="mean of CiteP and CiteR of one output",
-        compute=lambda scores: mean_sample(
-            (scores.labelled.precision + scores.labelled.recall) / 2
-        ),
+        compute=lambda s: mean_sample((s.labelled.precision + s.labelled.recall) / 2),
         formula="`(CiteP + CiteR) / 2`",
         edge_cases=_AS_RECALL,
         source="Penzkofer & Baumann 2024 (RAGE), section 4.3",

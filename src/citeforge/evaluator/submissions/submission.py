@@ -36,7 +36,8 @@ _MOST_KEPT = 20_000
 class Submission:
     """A prediction file or folder.
 
-    Opening it reads its start; :meth:`answers` reads all of it, once.
+    Opening it reads its start, or all of it to find out which queries it answers
+    (``only_answered``). :meth:`answers` reads all of it, once for every context set scored.
 
     Attributes:
         path: where it is.
@@ -341,8 +342,7 @@ class Submission:
         self.unwrapper = Unwrapper()
         self._n_lines = self._n_lines_with_hash = 0
         options = self.form.partition(":")[2]
-        lines = self.format.read(self.path, self.benchmark, options, self._on_error)
-        for line, answer in lines:
+        for line, answer in self.format.read(self.path, self.benchmark, options, self._on_error):
             self._n_lines += 1
             self._n_lines_with_hash += answer.benchmark_hash is not None
             try:
