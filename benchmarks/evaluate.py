@@ -69,7 +69,7 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
     from citeforge.engines.judge.session import JudgeSession, VerdictStore
     from citeforge.engines.text.sentences import SentenceSegmenter
     from citeforge.evaluator.measures.registry import select
-    from citeforge.evaluator.score import ScoringSetup, score
+    from citeforge.evaluator.score import ScoringSetup, score_context
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.submissions.tools import ScoringTools
     from citeforge.schemas.recipes.base import Judging, RunOptions
@@ -85,7 +85,7 @@ def prepare_ours(model: str, benchmark: str, path: str, store: str, names: str) 
     tools = ScoringTools(judge, segmenter)
     measures = [m for m in select(names.split(",")) if m.name not in MODELS]
     tools = tools.with_options(details=False)
-    return score, Path(path), ScoringSetup(Benchmark(Path(benchmark)), measures, tools)
+    return score_context, Path(path), ScoringSetup(Benchmark(Path(benchmark)), measures, tools)
 
 
 def run_ours(state: Any) -> tuple[dict[str, float], int]:
@@ -101,7 +101,7 @@ def prepare_peer(model: str, benchmark: str, path: str, store: str, names: str) 
 
     from citeforge.engines.text.sentences import SentenceSegmenter
     from citeforge.evaluator.submissions.benchmark import Benchmark
-    from citeforge.evaluator.submissions.inputs import ItemReader
+    from citeforge.evaluator.submissions.inputs import ItemCollector
     from citeforge.evaluator.submissions.reader import read_answers
     from citeforge.evaluator.submissions.tools import ScoringTools
 
@@ -109,11 +109,11 @@ def prepare_peer(model: str, benchmark: str, path: str, store: str, names: str) 
     answers = read_answers(Path(path))
     segmenter = SentenceSegmenter()
     segmenter.split("Loads the pipeline.")
-    reader = ItemReader(opened, "own", "strict", opened.grammar, ScoringTools(segmenter=segmenter))
+    collector = ItemCollector(opened, "own", opened.grammar, ScoringTools(segmenter=segmenter))
     for _, answer in answers:
-        reader.add(opened.row_of[answer.query_id], answer)
+        collector.add(opened.row_of[answer.query_id], answer)
     loaded = AutoModelForSeq2SeqLM.from_pretrained(model).eval()
-    return loaded, AutoTokenizer.from_pretrained(model), reader.inputs()
+    return loaded, AutoTokenizer.from_pretrained(model), collector.inputs(("answers",))
 
 
 def run_peer(state: Any) -> tuple[dict[str, float], int]:

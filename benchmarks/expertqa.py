@@ -14,7 +14,7 @@ from citeforge.engines.judge.records import Judge, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.corrected_ranks import rank_by_intervals
 from citeforge.evaluator.label_files import EXPERTQA, FULL
-from citeforge.evaluator.ranks import LEVEL
+from citeforge.evaluator.ranks import ALPHA
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.statistics.ppi import (
@@ -150,8 +150,8 @@ def draw(
             and labelled[m].sum() >= LEAST_LABELS
             and np.ptp(answers.human[m & labelled]) > 0
         }
-        level = 1 - LEVEL / max(1, len(estimates))
-        for counts, found_level in ((told, level), (apart, 1 - LEVEL)):
+        level = 1 - ALPHA / max(1, len(estimates))
+        for counts, found_level in ((told, level), (apart, 1 - ALPHA)):
             counts += _order(estimates, people, found_level)
     every = list(itertools.combinations(names, 2))
     raw_wrong = sum((machine[a] - machine[b]) * (people[a] - people[b]) < 0 for a, b in every)

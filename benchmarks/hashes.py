@@ -42,7 +42,7 @@ def command_seconds(*args: str | Path) -> float:
 def main() -> None:
     """Print the times, and the share of the command that hashing is."""
     from citeforge.evaluator.measures.registry import select
-    from citeforge.evaluator.score import ScoringSetup, score
+    from citeforge.evaluator.score import ScoringSetup, score_context
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.package.manifest import load_manifest
 
@@ -55,11 +55,11 @@ def main() -> None:
         rows = []
         for _ in range(TIMES):
             with_hashes = seconds(
-                lambda: score(answers, ScoringSetup(Benchmark(package), measures))
+                lambda: score_context(answers, ScoringSetup(Benchmark(package), measures))
             )
             manifest = load_manifest(package)
             bare = ScoringSetup(Benchmark(package, manifest), measures)
-            without = seconds(lambda: score(answers, bare))  # noqa: B023
+            without = seconds(lambda: score_context(answers, bare))  # noqa: B023
             command = command_seconds(
                 "score", answers, "--benchmark", package, "--measures", "rage"
             )

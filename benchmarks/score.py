@@ -100,7 +100,7 @@ def run_ours(state: Any) -> int:
     """Everything that `citeforge score` does, the hashes of the package included."""
     open_benchmark, score, measures, folder, tools = state
     setup = score.ScoringSetup(open_benchmark(folder / "package"), measures, tools)
-    result = score.score(folder / "answers.jsonl", setup)
+    result = score.score_context(folder / "answers.jsonl", setup)
     return int(result.counts.n_answered)
 
 

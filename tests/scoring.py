@@ -1,4 +1,4 @@
-"""ScoringSetup by the options that a test names."""
+"""Scores and answers of files by the options that a test names."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -6,9 +6,10 @@ from typing import Any
 
 from citeforge.evaluator.corrections import Correction
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.score import ScoringSetup
-from citeforge.evaluator.score import score as score_file
+from citeforge.evaluator.score import ScoringSetup, score_context
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.format import Lines, OnError
+from citeforge.evaluator.submissions.formats import detect, format_of_file
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.scores import ScoreFile
 
@@ -26,4 +27,12 @@ def score(
 ) -> ScoreFile:
     """Scores of a submission; answers are kept only where a test asks for them."""
     chosen = (tools or ScoringTools()).with_options(details=details, **options)
-    return score_file(path, ScoringSetup(benchmark, measures, chosen, correction), system)
+    return score_context(path, ScoringSetup(benchmark, measures, chosen, correction), system)
+
+
+def iter_answers(
+    path: Path, benchmark: Benchmark, name: str = "auto", on_error: OnError = None
+) -> Lines:
+    """(line, answer) of a prediction file in any known format, found out where none is named."""
+    form = detect(path) if name == "auto" else name
+    return format_of_file(path, form).read(path, benchmark, form.partition(":")[2], on_error)

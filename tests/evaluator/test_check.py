@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import citeforge as cf
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score
+from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score_context
 from citeforge.evaluator.submissions.reader import read_answers
 from conftest import refused, write_jsonl
 
@@ -177,7 +177,7 @@ def test_no_submission_makes_a_traceback(
     except cf.InputError:
         found = None
     try:
-        result = score(path, setup)
+        result = score_context(path, setup)
         scored = True
         counts = result.counts
         # Nothing is skipped silently: every expected key is answered or missing.

@@ -14,8 +14,8 @@ import citeforge as cf
 from citeforge.builders.verify import verify
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score_context
+from citeforge.evaluator.submissions.submission import Submission
 from conftest import Inline, refused, write_jsonl
 
 PEOPLE = [
@@ -135,7 +135,7 @@ def test_one_verdict(package: Path, tmp_path: Path, kind: str, context: str | No
         try:
             for name in contexts_of(path, benchmark, context):
                 tools = setup.tools.with_options(context=name)
-                score(path, ScoringSetup(benchmark, setup.measures, tools))
+                score_context(path, ScoringSetup(benchmark, setup.measures, tools))
         except cf.CiteforgeError as error:
             reason = str(error)
         assert bool(errors) == bool(reason), (kind, seed, errors, reason, rows)

@@ -15,7 +15,7 @@ from citeforge.evaluator.human_labels import HumanLabels, match_labels
 from citeforge.evaluator.label_files import read_labels
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.inputs import Inputs, ItemReader
+from citeforge.evaluator.submissions.inputs import Inputs, ItemCollector
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 from conftest import refused, write_jsonl
@@ -44,10 +44,10 @@ def rows(benchmark: Benchmark) -> list[dict[str, Any]]:
 @pytest.fixture(scope="module")
 def inputs(benchmark: Benchmark) -> Inputs:
     tools = ScoringTools(JudgeSession(LexicalJudge()), make_segmenter("nupunkt"))
-    reader = ItemReader(benchmark, "own", benchmark.grammar, tools)
+    collector = ItemCollector(benchmark, "own", benchmark.grammar, tools)
     for row, query in enumerate(benchmark.query_ids[:N]):
-        reader.add(row, SubmissionLine(query, OUTPUT, passages=PASSAGES))
-    return reader.inputs(("it",))
+        collector.add(row, SubmissionLine(query, OUTPUT, passages=PASSAGES))
+    return collector.inputs(("it",))
 
 
 def people(folder: Path, inputs: Inputs, lines: list[dict[str, Any]]) -> HumanLabels:

@@ -11,11 +11,12 @@ from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.measures.kalma_graphs import read_answer, read_shown
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.formats import OURS, find_format
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.formats import OURS
+from citeforge.evaluator.submissions.line_index import LineIndex
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
-from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN, LineIndex
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.url_marks import Markup, has_text, read_markup
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Marker
@@ -122,7 +123,7 @@ class _Checker:
                 raise
             self._record_error(error)
         self._report_missing()
-        faults = find_format(submission.form).faults
+        faults = submission.format.faults
         options = submission.form.partition(":")[2]
         for fault in faults(path, self.benchmark, options) if faults else ():
             findings = self.findings.errors if fault.is_error else self.findings.warnings
@@ -147,9 +148,9 @@ class _Checker:
         if self.submission.is_anonymous:
             yield from self.answers.reach.warnings(self.benchmark.kind.shows)
         yield from self.provided.warnings()
-        yield from self.submission.spoken_warnings()
+        yield from self.submission.unwrapping_warnings()
         # A thought without an end is truncated and empty; the warning of thoughts counts it.
-        n_endless = self.submission.around.n_endless
+        n_endless = self.submission.unwrapper.n_endless
         if n_cut := self.findings.n_truncated - n_endless:
             were = "answer was cut, as its" if n_cut == 1 else "answers were cut, as their"
             text = f"{n_cut:,} {were} finish_reason reports; what is there is scored"

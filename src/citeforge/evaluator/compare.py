@@ -18,14 +18,12 @@ from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.notes import limit_lines, scope_lines
 from citeforge.evaluator.rows import TRIVIAL, is_trivial, named_rows
 from citeforge.evaluator.slices import slice_pairs
+from citeforge.evaluator.statistics.changes import change, is_displayed, jackknife_pseudovalues
 from citeforge.evaluator.statistics.estimates import (
     Estimate,
     Floats,
-    change,
     clustered,
     estimate_value,
-    is_displayed,
-    jackknife_pseudovalues,
     mean_sample,
 )
 from citeforge.evaluator.statistics.intervals import Z_95

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.ranks import (
-    LEVEL,
+    ALPHA,
     RankInterval,
     better_by_tests,
     rank_text,
@@ -163,7 +163,7 @@ def _simultaneous_interval(entry: MeasureScore, systems: int) -> tuple[float, fl
     assert c is not None and c.value is not None and c.stderr is not None and c.df is not None
     within = Range() if declared is None else declared.range
     value, stderr = c.value / entry.scale, c.stderr / entry.scale
-    return compute_interval(value, stderr, c.df, c.n_labels, within, 1 - LEVEL / systems)
+    return compute_interval(value, stderr, c.df, c.n_labels, within, 1 - ALPHA / systems)
 
 
 def rank_by_intervals(intervals: Sequence[tuple[float, float]]) -> list[RankInterval]:

@@ -28,8 +28,8 @@ from citeforge.evaluator.statistics.ppi import (
     estimate_ppi,
     linearise,
 )
-from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.inputs import Inputs
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
 from citeforge.schemas.errors import UsageError

@@ -15,7 +15,7 @@ from citeforge.evaluator.statistics.estimates import (
     influences,
     mean_of_runs,
 )
-from citeforge.evaluator.statistics.intervals import LEVEL, NONE
+from citeforge.evaluator.statistics.intervals import COVERAGE, NONE
 from citeforge.evaluator.statistics.significance import holm
 from citeforge.evaluator.statistics.variance import compute_shares
 from citeforge.schemas.scores import MeasureScore, Variance
@@ -24,7 +24,7 @@ from citeforge.schemas.signature import Signature
 
 def make_entry(
     measure: Measure, sample: Sample, signature: Signature | str,
-    clusters: npt.NDArray[np.int64] | None = None, level: float = LEVEL,
+    clusters: npt.NDArray[np.int64] | None = None, level: float = COVERAGE,
 ) -> MeasureScore:  # fmt: skip
     """Make a measure's entry in a score file, with bounds if the judge failed on some pairs.
 

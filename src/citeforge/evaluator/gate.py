@@ -25,7 +25,7 @@ from citeforge.evaluator.gate_rows import (
 )
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.notes import limit_lines, scope_lines
-from citeforge.evaluator.ranks import LEVEL
+from citeforge.evaluator.ranks import ALPHA
 from citeforge.evaluator.rows import main_measure
 from citeforge.evaluator.slices import slice_pairs
 from citeforge.evaluator.statistics.intervals import quantile
@@ -315,7 +315,7 @@ def _decide_test(test: _Test, p: float) -> Row:
     if test.low >= -allowed - _TINY:
         word = "better" if test.low > 0 else f"not worse by more than {allowed:.2f}"
         return replace(row, verdict=PASS, sentence=f"{row.what} is {word}: {found}.")
-    if is_worse and p < LEVEL:
+    if is_worse and p < ALPHA:
         after = "p < 0.0001" if p < 1e-4 else f"p = {p:.4f}"
         text = f"{row.what} is worse: {found} ({after} after Holm); {allowed:.2f} less is allowed."
         return replace(row, verdict=FAIL, sentence=text)

@@ -6,12 +6,8 @@ from dataclasses import replace
 import numpy as np
 
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.statistics.estimates import (
-    Floats,
-    estimate_value,
-    jackknife_pseudovalues,
-    mean_sample,
-)
+from citeforge.evaluator.statistics.changes import jackknife_pseudovalues
+from citeforge.evaluator.statistics.estimates import Floats, estimate_value, mean_sample
 from citeforge.evaluator.statistics.variance import SOURCES, Components
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import MeasureScore, ScoreFile

@@ -7,18 +7,19 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.statistics.estimates import Floats, jackknife_pseudovalues
+from citeforge.evaluator.statistics.changes import jackknife_pseudovalues
+from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.significance import holm
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
-LEVEL = 0.05
+ALPHA = 0.05
 RankInterval = tuple[int, int]
 
 
 def rank_intervals(
     columns: Sequence[Floats | None],
     clusters: npt.NDArray[np.int64] | None = None,
-    level: float = LEVEL,
+    level: float = ALPHA,
 ) -> list[RankInterval | None]:
     """Compute the range of ranks (from 1) that each system may have; all ranges hold together.
 
@@ -46,7 +47,7 @@ def rank_intervals(
 def better_for_certain(
     columns: Sequence[Floats],
     clusters: npt.NDArray[np.int64] | None = None,
-    level: float = LEVEL,
+    level: float = ALPHA,
 ) -> npt.NDArray[np.bool_]:
     """Test all pairs of systems; True where the row's is significantly better than the column's.
 
@@ -186,7 +187,7 @@ def _t_statistics(gap: Floats, spread: Floats, n: Floats) -> tuple[Floats, Float
     return t, np.maximum(n - 1, 1)
 
 
-def better_by_tests(sign: Floats, p: Floats, level: float = LEVEL) -> npt.NDArray[np.bool_]:
+def better_by_tests(sign: Floats, p: Floats, level: float = ALPHA) -> npt.NDArray[np.bool_]:
     """Decide from p-values, adjusted by Holm, whether the row's system beats the column's.
 
     Args:

@@ -17,7 +17,7 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.slices import make_slices, query_labels
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.kinds import KINDS, require_base
 from citeforge.schemas.errors import InputError, UsageError
@@ -66,8 +66,8 @@ def prepare_scoring(
         options: what is computed, and how; what fits the benchmark where they name no measures.
             Where the protocol's own segmenter is not installed, measures that need sentences are
             not computed, and say why.
-        judge: decides entailment, where the options name no judge.
-        run: where the judge and the LLM of the options run; None where they name none.
+        judge: decides entailment, in place of the one that the options name.
+        run: where the judge and the LLM of the options run; None to make neither.
 
     Raises:
         InputError: a file of labels is at fault, the segmenter that was named is not installed, or
@@ -76,7 +76,9 @@ def prepare_scoring(
         UsageError: KaLMA's reference measures, which have a splitter of their own.
     """
     measures = select(options.measures or benchmark.kind.default_measures)
-    tools = ScoringTools(judge, options=options) if run is None else _make_tools(options, run)
+    tools = ScoringTools(judge, options=options)
+    if run is not None:
+        tools = _add_models(tools, run)
     is_of_graphs = all(m.reads == "triples" for m in measures)
     if is_of_graphs and options.protocol == "reference":
         tools = _with_kalma_splitter(tools)
@@ -106,14 +108,16 @@ def _hint_of_judged(benchmark: Benchmark, judge: JudgeSession) -> str:
     return f"no measure here asks the judge {judge.judge.signature}{hint}"
 
 
-def _make_tools(options: ScoreOptions, run: RunOptions) -> ScoringTools:
-    """Make the judge and the LLM that options name."""
-    judge, llm = judge_session(options, run, repeats=options.judge_repeats), None
+def _add_models(tools: ScoringTools, run: RunOptions) -> ScoringTools:
+    """Add the judge that options name, unless there is one, and their LLM."""
+    options, judge, llm = tools.options, tools.judge, None
+    if judge is None:
+        judge = judge_session(options, run, repeats=options.judge_repeats)
     if options.llm is not None:
         from citeforge.engines.llm.writers import make_llm
 
         llm = make_llm(options.llm, store=replay_store(run), options=run)
-    return ScoringTools(judge, llm=llm, options=options)
+    return replace(tools, judge=judge, llm=llm)
 
 
 def _with_segmenter(tools: ScoringTools) -> ScoringTools:
@@ -147,7 +151,7 @@ def score_contexts(path: Path, setup: ScoringSetup, system: str | None = None) -
     """Score a submission on the context set in the options; if none, on each that it answers.
 
     Raises:
-        InputError: as :func:`score`.
+        InputError: as :func:`score_context`.
         UsageError: likewise.
     """
     submission = _open_submission(path, setup, system)
@@ -156,12 +160,12 @@ def score_contexts(path: Path, setup: ScoringSetup, system: str | None = None) -
     is_open = setup.tools.options.context is None and not is_of_cells
     names = submission.contexts if is_open else []
     if len(names) < 2:
-        return [_score(submission, setup)]
+        return [_score_submission(submission, setup)]
     tools = [setup.tools.with_options(context=name) for name in names]
-    return [_score(submission, replace(setup, tools=one)) for one in tools]
+    return [_score_submission(submission, replace(setup, tools=one)) for one in tools]
 
 
-def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFile:
+def score_context(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFile:
     """Score a submission in one context set.
 
     ``strict`` loops over the benchmark's queries and gives absent ones the worst value;
@@ -177,7 +181,7 @@ def score(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFi
             there are not, or that contradict each other.
         UsageError: the context set is not clear, or the measures do not fit the benchmark.
     """
-    return _score(_open_submission(path, setup, system), setup)
+    return _score_submission(_open_submission(path, setup, system), setup)
 
 
 def _open_submission(path: Path, setup: ScoringSetup, system: str | None) -> Submission:
@@ -209,12 +213,12 @@ def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
 
 
 def _reader_name(setup: ScoringSetup) -> str:
-    """Choose how answers are read (``passages``, ``cells``, ``triples``), as measures need it."""
+    """Choose the first of the kind's ways to read answers (``readings``) that a measure needs."""
     ways, wanted = setup.benchmark.kind.readings, {m.reads for m in setup.measures}
     return next((way for way in ways if way in wanted), ways[0])
 
 
-def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
+def _score_submission(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     """Read a submission, compute the measures, and make the score file."""
     benchmark, options = submission.benchmark, setup.tools.options
     kind = require_base(benchmark.kind, ScoredKind)  # type: ignore[type-abstract]
@@ -230,7 +234,7 @@ def _score(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     signatures = [_signature(m, s, submission, scored) for m, s in samples]
     entries = make_entries(samples, signatures, clusters)
     asks = _ask_judge(measure for measure, _ in samples)
-    findings = [*scored.warnings, *submission.spoken_warnings()]
+    findings = [*scored.warnings, *submission.unwrapping_warnings()]
     if scored.design is None:  # else a missing cell is not computed
         findings += submission.missing_warnings(counts.n_missing)
     warnings = [str(finding) for finding in findings]

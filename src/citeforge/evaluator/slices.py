@@ -13,7 +13,7 @@ from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.rows import main_measure, marked_name
 from citeforge.evaluator.statistics.estimates import Sample
-from citeforge.evaluator.statistics.intervals import LEVEL, sidak_level
+from citeforge.evaluator.statistics.intervals import COVERAGE, sidak_level
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
@@ -107,7 +107,7 @@ def make_slices(
         ends = np.cumsum(np.bincount(numbers, minlength=len(values)))
         parts = dict(zip(values.tolist(), np.split(order, ends[:-1]), strict=True))
         places += [(name, value, parts[value]) for value in sorted(parts, key=_sort_key)]
-    level = sidak_level(LEVEL, sum(len(at) >= FEWEST_QUERIES for _, _, at in places))
+    level = sidak_level(COVERAGE, sum(len(at) >= FEWEST_QUERIES for _, _, at in places))
     return [
         Slice(
             field=name, value=value, rows=at.tolist(),

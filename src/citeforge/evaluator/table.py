@@ -10,7 +10,7 @@ from citeforge.evaluator.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.corrected_ranks import correction_notes, order_notes
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.notes import judge_lines, rounding_lines
-from citeforge.evaluator.ranks import LEVEL
+from citeforge.evaluator.ranks import ALPHA
 from citeforge.evaluator.rows import (
     caution_lines,
     marked_name,
@@ -205,7 +205,7 @@ def difference_tables(
         parts = dict.fromkeys(part for d in rows for part in d.across)
         corrected = any(d.corrected is not None for d in rows)
         cells = [
-            [MarkedCell(c, has_bold and d.p_holm < LEVEL)
+            [MarkedCell(c, has_bold and d.p_holm < ALPHA)
              for c in (*_difference_cells(d), *(_corrected_cells(d) if corrected else ()))]
             for d in rows
         ]  # fmt: skip

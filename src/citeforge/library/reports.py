@@ -8,7 +8,7 @@ from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.compare import Difference
 from citeforge.evaluator.pages.report import make_report
-from citeforge.evaluator.ranks import LEVEL
+from citeforge.evaluator.ranks import ALPHA
 from citeforge.evaluator.report import compare_files, find_report_format
 from citeforge.evaluator.rows import named_rows, references_last
 from citeforge.evaluator.table import difference_tables, scores_table, signature_notes
@@ -35,9 +35,9 @@ class Comparisons(Displayed, list[Difference]):
 
     def _headline(self) -> str:
         """Count the differences, and the significant ones."""
-        n_clear = sum(d.p_holm < LEVEL for d in self)
+        n_clear = sum(d.p_holm < ALPHA for d in self)
         count = count_text(len(self), "difference")
-        return f"{count}, {n_clear:,} of them with p < {LEVEL:g} after Holm"
+        return f"{count}, {n_clear:,} of them with p < {ALPHA:g} after Holm"
 
     def _tables(self) -> Iterator[Table]:
         """Yield the tables of the differences, with cautions below the last one."""

@@ -16,10 +16,9 @@ from citeforge.evaluator.corrections import LabelCorrection
 from citeforge.evaluator.max_row import max_row
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.rows import caution_lines, missing_lines
-from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score_contexts
-from citeforge.evaluator.score import score as score_file
+from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score_context, score_contexts
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.table import scores_table, signature_notes
 from citeforge.evaluator.targets import context_target, score_targets
 from citeforge.evaluator.withhold import withhold_scores
@@ -196,7 +195,7 @@ def score(
     )  # fmt: skip
     setup = prepare_scoring(opened, options, open_judge(judge, judge_repeats))
     with submission_file(answers, system) as path:
-        return Scores(score_file(path, setup, system))
+        return Scores(score_context(path, setup, system))
 
 
 @dataclass(frozen=True)

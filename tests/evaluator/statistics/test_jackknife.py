@@ -8,12 +8,11 @@ from citeforge.evaluator.corrected_ranks import corrected_difference
 from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.ranks import rank_systems
+from citeforge.evaluator.statistics.changes import change, jackknife_pseudovalues
 from citeforge.evaluator.statistics.estimates import (
     Sample,
-    change,
     harmonic_sample,
     influences,
-    jackknife_pseudovalues,
     mean_sample,
     ratio_sample,
 )

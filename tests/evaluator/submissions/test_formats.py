@@ -11,10 +11,11 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
-from citeforge.evaluator.submissions.benchmark import QueryFinder
-from citeforge.evaluator.submissions.formats import detect, iter_answers
+from citeforge.evaluator.submissions.formats import detect
+from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.schemas.submission import SubmissionLine
 from conftest import Inline, refused
+from scoring import iter_answers
 
 Q01 = "Which moon is the most volcanically active body in the Solar System?"
 

@@ -13,12 +13,13 @@ from citeforge.engines.judge.records import JudgeFailure, Verdict
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import detect, iter_answers
+from citeforge.evaluator.submissions.formats import detect
 from citeforge.evaluator.submissions.url_marks import read_markup
 from citeforge.plugins.responses.fact_pairs import as_written, statement_pairs
 from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.submission import CitedFact, ReportLine
 from conftest import EXAMPLES, refused, write_jsonl
+from scoring import iter_answers
 from stand_ins import RuleJudge
 
 REPORTS = EXAMPLES / "vendors" / "reports.jsonl"

@@ -35,12 +35,11 @@ from inspect_ai.model import (
 from citeforge.evaluator.check import check
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import iter_answers
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.responses import inspect_logs
 from citeforge.schemas.scores import ScoreFile
 from conftest import refused
-from scoring import score
+from scoring import iter_answers, score
 
 
 def sample(query: str, output: str, epoch: int = 1, **more: Any) -> EvalSample:

@@ -10,9 +10,10 @@ import pytest
 import citeforge as cf
 from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import detect, iter_answers
+from citeforge.evaluator.submissions.formats import detect
 from citeforge.schemas.submission import SubmissionLine
 from conftest import refused, write_jsonl
+from scoring import iter_answers
 
 TEXT = "Io is a moon [1]."
 QUESTION = "Which moon is the most volcanically active body in the Solar System?"

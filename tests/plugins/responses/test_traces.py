@@ -9,10 +9,11 @@ import pytest
 
 from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import detect, iter_answers
+from citeforge.evaluator.submissions.formats import detect
 from citeforge.plugins.responses.values import nested
 from citeforge.schemas.submission import SubmissionLine
 from conftest import refused, write_jsonl
+from scoring import iter_answers
 
 QUESTION = "Which moon is the most volcanically active body in the Solar System?"
 """Of query q01."""

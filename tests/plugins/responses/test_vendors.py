@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 import citeforge as cf
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import detect, iter_answers
+from citeforge.evaluator.submissions.formats import detect
 from citeforge.package.items import Passage
 from citeforge.plugins.responses.detect import find_layout
 from citeforge.plugins.responses.layout import layouts
@@ -28,6 +28,7 @@ from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.tables import CORPUS
 from conftest import EXAMPLES, Inline, refused, write_jsonl
+from scoring import iter_answers
 
 NAMES = ["anthropic", "openai", "gemini", "langchain"]
 FILES = {name: EXAMPLES / "vendors" / f"{name}.jsonl" for name in NAMES}

@@ -14,13 +14,14 @@ from hypothesis import strategies as st
 import citeforge as cf
 from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import detect, iter_answers
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.formats import detect
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.trec.formats import check_report
 from citeforge.plugins.trec.reports import ReportSentence, TrecReport, read_reports
 from citeforge.plugins.trec.tracks import TRACKS, Track
 from citeforge.schemas.submission import SubmissionLine
 from conftest import Inline, refused, write_jsonl
+from scoring import iter_answers
 
 BY_FORMAT = {track.format: track for track in TRACKS}
 SEGMENTS = [f"msmarco_v2.1_doc_0{n}_12{n}#3_{n}45" for n in range(6)]

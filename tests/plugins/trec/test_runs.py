@@ -14,12 +14,11 @@ from citeforge.engines.judge.records import Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import iter_answers
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.trec.tracks import TRACKS, Track
 from conftest import refused, write_jsonl
-from scoring import score
+from scoring import iter_answers, score
 from stand_ins import RuleJudge
 
 BY_FORMAT = {track.format: track for track in TRACKS}

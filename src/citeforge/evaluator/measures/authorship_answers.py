@@ -25,8 +25,8 @@ from citeforge.evaluator.measures.reading import (
     require_cells_alone,
 )
 from citeforge.evaluator.submissions.benchmark import ContextTable
-from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.origin import CitationRange
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.package import short_answers
 from citeforge.schemas.authorship import parse_design
@@ -275,9 +275,10 @@ def read_design(
             f"{name} count from {base}",
             code="unsupported",
         )
-    if submission.form == "attrieval" and base != 0:
+    if submission.grammar.base != base:
         raise UsageError(
-            f"AttriEval's prompts count passages from 0; those of {name} count from {base}",
+            f"{submission.form}: its prompts count passages from {submission.grammar.base}; those "
+            f"of {name} count from {base}",
             code="wrong-benchmark",
         )
     design, grammar = parse_design(benchmark.manifest.config), benchmark.grammar

@@ -18,11 +18,11 @@ from citeforge.evaluator.measures.reading import AnswerCounts, ScoredSubmission,
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.inputs import SharedResults
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, FULL, OWN
 from citeforge.evaluator.submissions.split import strict_statements
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.items import by_query
 from citeforge.schemas.citations.triples import TripleGrammar

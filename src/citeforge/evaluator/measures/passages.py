@@ -1,7 +1,6 @@
 """Reader of submissions that cite passages, from a frozen context set or their own."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
 
 from citeforge.evaluator.measures.declared import Measure, PassageMeasure
 from citeforge.evaluator.measures.details import answer_details
@@ -18,12 +17,11 @@ from citeforge.evaluator.measures.reading import (
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.formats import find_format
-from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.inputs import Inputs, ItemReader
+from citeforge.evaluator.submissions.inputs import Inputs, ItemCollector
 from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.errors import InputError
 
@@ -33,9 +31,7 @@ def read_passages(
 ) -> ScoredSubmission:
     """Read a submission that cites passages and compute its measures."""
     benchmark, is_strict = submission.benchmark, tools.is_strict
-    context, grammar = submission.choose_context(tools.options.context), benchmark.grammar
-    if submission.form == "attrieval":
-        grammar = replace(grammar, base=0)  # its prompts count from 0
+    context, grammar = submission.choose_context(tools.options.context), submission.grammar
     table = None if context in (OWN, CLOSED_BOOK) else benchmark.context(context)
     provided = ProvidedPassages(benchmark, is_strict) if context == OWN else None
     of_items = [m for m in measures if isinstance(m, PassageMeasure)]
@@ -43,7 +39,7 @@ def read_passages(
     if context != CLOSED_BOOK and any(isinstance(m, RageMeasure) for m in measures):
         scores = RageScores(benchmark, grammar, tools.options.protocol, table, provided)
     if tools.keeps_answers or scores is None or of_items:
-        items = ItemReader(benchmark, context, grammar, tools)
+        items = ItemCollector(benchmark, context, grammar, tools)
     tally, reach = AnswerCounts(), CitationRange()
     for row, answer in answers_to(context, submission):
         if provided is not None:
@@ -62,11 +58,11 @@ def read_passages(
     if scores is not None and is_strict:
         scores.fill()
     inputs = None if items is None else items.inputs(submission.names, provided)
-    verdicts = find_format(submission.form).verdicts
 
     def options_of(measure: Measure, options: str | None) -> str | None:
-        """Get what stands in a measure's signature: the file's own verdicts, else its options."""
-        theirs = (v for start, v in verdicts.items() if measure.name.startswith(start))
+        """Get the options in a measure's signature: the file's own verdicts, else those given."""
+        verdicts = submission.format.verdicts.items()
+        theirs = (v for start, v in verdicts if measure.name.startswith(start))
         return next(theirs, options)
 
     n_runs = len(scores.runs) if scores is not None else 0 if items is None else len(items.runs)
@@ -145,7 +141,7 @@ def _require_range(measure: Measure, sample: Sample, query_ids: Sequence[str]) -
 
 def _relevance(benchmark: Benchmark, table: ContextTable | None, is_read: bool) -> dict[str, int]:
     """Count queries without a relevant passage, and queries that are shown only relevant ones."""
-    if table is not None and not table.is_judged:
+    if table is not None and not table.is_labelled:
         return {}  # unlabelled, or hidden: which are relevant is not known
     if table is None or not is_read:
         return {"n_no_relevant": sum(not ids for ids in benchmark.relevant_ids)}

@@ -148,7 +148,7 @@ class RageColumns:
 class RageScores:
     """RAGE values of all answers to frozen passages, or to their own, computed one by one.
 
-    Of passages that an answer brings itself, those that the benchmark knows are judged.
+    Of passages that an answer brings itself, those that the benchmark knows have labels.
     """
 
     def __init__(
@@ -198,23 +198,23 @@ class RageScores:
         return RageColumns(*self._kept.arrays())
 
     @property
-    def judged(self) -> RageColumns:
+    def labelled(self) -> RageColumns:
         """Scores of all answers as arrays, if it is known which of the passages are relevant.
 
         Raises:
             CannotError: that is unknown.
         """
-        if self._why_unjudged:
-            raise CannotError(self._why_unjudged, code="no-relevant")
+        if self._why_unlabelled:
+            raise CannotError(self._why_unlabelled, code="no-relevant")
         return self.columns
 
     @cached_property
-    def _why_unjudged(self) -> str:
+    def _why_unlabelled(self) -> str:
         """Reason why it is unknown which passages are relevant; empty if it is known."""
         if self._provided is not None:
-            return self._provided.why_unjudged()
-        is_judged = self._table is not None and self._table.is_judged
-        return "" if is_judged else self._benchmark.why_no_labels
+            return self._provided.why_unlabelled()
+        is_labelled = self._table is not None and self._table.is_labelled
+        return "" if is_labelled else self._benchmark.why_no_labels
 
     def _shown_passages(
         self, row: int, ids: Sequence[str | None]
@@ -239,7 +239,7 @@ _numbers = attrgetter(*(column.name for column in fields(RageColumns)))
 
 def _mean_short_em(scores: RageScores) -> Sample:
     """Average ShortEM over the queries that have short answers."""
-    short_em = scores.judged.short_em
+    short_em = scores.labelled.short_em
     if np.isnan(short_em).all():
         raise CannotError(f"needs {_SHORT}", code="no-gold")
     return mean_sample(short_em)
@@ -264,24 +264,22 @@ _LABELS = "It asks whether passages are relevant to the question, not what they 
 _AS_RECALL = "undefined where `CiteR` is"
 MEASURES = (
     _share("CiteP", definition="relevant among the distinct cited passages",
-           compute=lambda scores: mean_sample(scores.judged.precision),
+           compute=lambda scores: mean_sample(scores.labelled.precision),
            formula="`|D ∩ R| / |D|`",
            edge_cases="nothing cited: 0. `strict`: citations out of range are in `D`",
            citation_quality=_quality("precision", f"{_LABELS}.")),
     _share("CiteR", definition="cited among the relevant passages shown",
-           compute=lambda scores: mean_sample(scores.judged.recall),
+           compute=lambda scores: mean_sample(scores.labelled.recall),
            formula="`|D ∩ R| / |R|`", edge_cases="no relevant passage shown: undefined",
            citation_quality=_quality("recall", "It wants every relevant passage that was shown, "
                                      "so that what retrieval missed costs nothing.")),
     _share("CiteF1", definition="harmonic mean of mean CiteP and mean CiteR",
-           compute=lambda scores: harmonic_sample(scores.judged.precision, scores.judged.recall),
+           compute=lambda s: harmonic_sample(s.labelled.precision, s.labelled.recall),
            formula="no value of its own: harmonic mean of mean `CiteP` and mean `CiteR`",
            edge_cases="each mean over the queries that define it",
            citation_quality=_quality("both", f"{_LABELS}; means are taken first.")),
     _share("CiteF1@query", definition="mean of per-query harmonic means",
-           compute=lambda scores: mean_sample(
-               harmonic(scores.judged.precision, scores.judged.recall)
-           ),
+           compute=lambda s: mean_sample(harmonic(s.labelled.precision, s.labelled.recall)),
            formula="harmonic mean of the answer's `CiteP` and `CiteR`", edge_cases=_AS_RECALL,
            citation_quality=_quality("both", f"{_LABELS}; each answer's own F1 enters the mean.")),
     _share(
@@ -298,7 +296,7 @@ MEASURES = (
     _share(
         "Reward",
         definition="mean of CiteP and CiteR of one output",
-        compute=lambda scores: mean_sample((scores.judged.precision + scores.judged.recall) / 2),
+        compute=lambda s: mean_sample((s.labelled.precision + s.labelled.recall) / 2),
         formula="`(CiteP + CiteR) / 2`",
         edge_cases=_AS_RECALL,
         source="Penzkofer & Baumann 2024 (RAGE), section 4.3",

@@ -17,9 +17,9 @@ from citeforge.evaluator.measures.declared import Answers, CannotError, Measure,
 from citeforge.evaluator.statistics.estimates import Floats, Sample, join_repeats
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.inputs import Inputs
-from citeforge.evaluator.submissions.reader import LineIndex
+from citeforge.evaluator.submissions.line_index import LineIndex
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.authorship import Design
 from citeforge.schemas.errors import InputError, UsageError

@@ -14,7 +14,7 @@ from citeforge.evaluator.compare import (
 )
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.notes import report_lines
-from citeforge.evaluator.ranks import LEVEL, comparable_entries
+from citeforge.evaluator.ranks import ALPHA, comparable_entries
 from citeforge.evaluator.rows import (
     TRIVIAL,
     compared_across,
@@ -56,7 +56,7 @@ class TableCell:
     @property
     def is_significant(self) -> bool:
         """Whether the value differs significantly from the baseline's (p < .05)."""
-        return self.p < LEVEL
+        return self.p < ALPHA
 
 
 @dataclass(frozen=True)

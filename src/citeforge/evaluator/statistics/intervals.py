@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 WILSON, SKEW, STUDENT, NONE = "wilson", "skew-t", "t", "none"
 """Kinds of intervals, as score files name them."""
-LEVEL = 0.95
+COVERAGE = 0.95
 Z_95 = 1.959963984540054
 """Quantile of the normal distribution for 95 % on both sides."""
 
@@ -42,7 +42,7 @@ ANYTHING = Range()
 Interval = tuple[float, float]
 
 
-def student_interval(value: float, stderr: float, df: float, level: float = LEVEL) -> Interval:
+def student_interval(value: float, stderr: float, df: float, level: float = COVERAGE) -> Interval:
     """Compute Student's t interval; NaN below one degree of freedom."""
     half = quantile(df, level) * stderr
     return value - half, value + half
@@ -65,7 +65,7 @@ def wilson_interval(share: float, n: float, q: float = Z_95) -> Interval:
 
 
 def effective_wilson(
-    value: float, stderr: float, n: int, df: float, within: Range, level: float = LEVEL
+    value: float, stderr: float, n: int, df: float, within: Range, level: float = COVERAGE
 ) -> Interval:
     """Compute Wilson's interval with the effective number of answers.
 
@@ -97,7 +97,7 @@ def effective_wilson(
 
 
 def skewed_interval(
-    value: float, stderr: float, df: float, skewness: float, level: float = LEVEL
+    value: float, stderr: float, df: float, skewness: float, level: float = COVERAGE
 ) -> Interval:
     """Compute Student's t interval, corrected for skewness by Hall's transformation.
 
@@ -138,7 +138,7 @@ def sidak_level(level: float, intervals: int) -> float:
     return float(level ** (1 / max(1, intervals)))
 
 
-def quantile(df: float, level: float = LEVEL) -> float:
+def quantile(df: float, level: float = COVERAGE) -> float:
     """Compute the number of standard errors from a value to the ends of its interval.
 
     By Student's t; by the normal distribution for infinite ``df``.

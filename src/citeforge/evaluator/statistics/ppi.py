@@ -14,7 +14,7 @@ import numpy.typing as npt
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import (
     ANYTHING,
-    LEVEL,
+    COVERAGE,
     WILSON,
     Interval,
     Range,
@@ -157,7 +157,7 @@ def linearise(
 
 
 def compute_interval(
-    value: float, stderr: float, df: float, n: int, within: Range, level: float = LEVEL
+    value: float, stderr: float, df: float, n: int, within: Range, level: float = COVERAGE
 ) -> Interval:
     """Compute a corrected value's interval: Wilson's for shares, Student's t for the others.
 

@@ -16,7 +16,7 @@ from typing import get_args
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.evaluator.statistics.intervals import LEVEL, quantile
+from citeforge.evaluator.statistics.intervals import COVERAGE, quantile
 from citeforge.schemas.scores import Source, Variance
 
 SOURCES: tuple[Source, ...] = get_args(Source)
@@ -126,7 +126,7 @@ def _combine_squares(
         if not 0 < z * z * total < half * half:  # others differ by less than chance
             total, df = (half / z) ** 2, math.inf
         else:
-            df = float(stdtridf((1 + LEVEL) / 2, half / math.sqrt(total)))
+            df = float(stdtridf((1 + COVERAGE) / 2, half / math.sqrt(total)))
     return Spread(math.sqrt(total / math.prod(n)), df, dict(components), dict(levels))
 
 
@@ -179,7 +179,7 @@ def _interval_weights(df: float, chance: float) -> tuple[float, float]:
         squared = weight * z * z + t * t * np.maximum(0.0, moves - bar)
         squared = np.maximum(_LEAST_SHARE * z * z, squared)
         covers = 2 * ndtr(np.sqrt(squared / (1 + added))) - 1
-        rates: npt.NDArray[np.float64] = covers.mean(axis=1) - LEVEL
+        rates: npt.NDArray[np.float64] = covers.mean(axis=1) - COVERAGE
         return rates
 
     start = [max(1 - chance, 0.6), (1 - chance) / 10]

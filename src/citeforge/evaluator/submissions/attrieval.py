@@ -6,7 +6,8 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.ir_convert.attrieval import read_saved
 from citeforge.schemas.authorship import PLACEBO, Cell, Design, parse_design
 from citeforge.schemas.citations.grammar import citation_marks, is_plain

@@ -33,14 +33,14 @@ class ContextTable:
         offsets: row i shows passages ``offsets[i]:offsets[i + 1]`` of the flat arrays.
         passage_ids: ids of all shown passages.
         is_relevant: whether each shown passage is relevant to its query.
-        is_judged: whether any of them was judged.
+        is_labelled: whether any of them is known to be relevant or not.
     """
 
     name: str
     offsets: npt.NDArray[np.int64]
     passage_ids: pa.Array
     is_relevant: npt.NDArray[np.bool_]
-    is_judged: bool
+    is_labelled: bool
 
     @cached_property
     def sizes(self) -> list[int]:
@@ -133,11 +133,11 @@ class Benchmark(Package):
     @cached_property
     def _by_normal_form(self) -> dict[str, str]:
         """Map from query ids in normal form (Unicode, white space) to the ids as they are."""
-        return {_question_key(query): query for query in self.query_ids}
+        return {question_key(query): query for query in self.query_ids}
 
     def unknown_query(self, query: str) -> str:
         """Write the error text for an unknown query id, with its look-alike if there is one."""
-        twin = self._by_normal_form.get(_question_key(query))
+        twin = self._by_normal_form.get(question_key(query))
         hint = suggestion(query, [] if twin is None else [twin])
         return f"{printable(query)} is not in the benchmark{hint}"
 
@@ -166,8 +166,8 @@ class Benchmark(Package):
         relevant = np.array([n == RELEVANT for n in names], np.bool_)[
             np.from_dlpack(labels.indices)
         ]
-        is_judged = any(n not in (UNJUDGED, None) for n in names)
-        return ContextTable(name, offsets, flat.field("corpus-id"), relevant, is_judged)
+        is_labelled = any(n not in (UNJUDGED, None) for n in names)
+        return ContextTable(name, offsets, flat.field("corpus-id"), relevant, is_labelled)
 
     def _context_of_items(self, name: str) -> ContextTable:
         """Read a context set from its items, for kinds of benchmark whose tables differ."""
@@ -226,44 +226,6 @@ class Benchmark(Package):
         return {(query, passage): json.loads(answers) for query, passage, answers in rows}
 
 
-class QueryFinder:
-    """Finds the queries that files of other tools answer, by their ids, else by their texts."""
-
-    def __init__(self, benchmark: Benchmark) -> None:
-        """Index the queries of a benchmark by id and by text."""
-        self._known = benchmark.row_of
-        self._by_text: dict[str, list[str]] = {}
-        texts: list[str] = benchmark.queries["text"].to_pylist()
-        for text, query in zip(texts, benchmark.query_ids, strict=True):
-            self._by_text.setdefault(_question_key(text), []).append(query)
-
-    def knows(self, name: object) -> bool:
-        """Whether the benchmark has a query of this id, which may be a number."""
-        return type(name) in (str, int) and str(name) in self._known
-
-    def find_id(self, name: str | int | None, text: str) -> str:
-        """Find the id of a query by its own id, else by the text of its question.
-
-        White space and Unicode's normal form do not tell questions apart. An unknown question is
-        returned in place of an id.
-
-        Raises:
-            InputError: several queries ask the question.
-        """
-        own = None if name is None else str(name)
-        if own is not None and own in self._known:
-            return own
-        queries = self._by_text.get(_question_key(text), [])
-        if len(queries) > 1:
-            raise InputError(
-                f"{len(queries)} queries ask {printable(text[:60])}: {', '.join(queries[:5])}",
-                field="question",
-                allowed='the id of the query as "query_id"',
-                code="ambiguous-query",
-            )
-        return queries[0] if queries else own or text[:60]
-
-
-def _question_key(text: str) -> str:
+def question_key(text: str) -> str:
     """Normalise a question or an id for comparison: NFC, white space squeezed, no outer quotes."""
     return " ".join(unicodedata.normalize("NFC", text).split()).strip('"')

@@ -59,6 +59,7 @@ class Format:
             file, the benchmark, and what is behind the colon of ``--format NAME:…``.
         verdicts: first letters of measures to what stands in a judge's place in their signatures,
             since the file brings it.
+        base: number by which its answers cite the first passage; None for the benchmark's own.
     """
 
     name: str
@@ -69,3 +70,4 @@ class Format:
     system: Callable[[Path], str | None] | None = None
     faults: Callable[[Path, Benchmark, str], Iterator[Fault]] | None = None
     verdicts: Mapping[str, str] = field(default_factory=dict)
+    base: int | None = None

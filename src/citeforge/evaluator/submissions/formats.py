@@ -11,8 +11,9 @@ from citeforge.engines.jsonlines import read_start
 from citeforge.engines.registry import Registry
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.submissions.attrieval import read_cells
-from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
-from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError, Origin
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, Origin
+from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.evaluator.submissions.reader import HEADER, read_answers, read_header
 from citeforge.ir_convert.alce import passage_id, read_items
 from citeforge.ir_convert.attrieval import read_saved
@@ -72,44 +73,19 @@ def _has_our_names(line: bytes) -> bool:
     return True
 
 
-def find_format(name: str) -> Format:
-    """Find a format by its name; options behind a colon are ignored.
-
-    Raises:
-        UnknownValueError: no such format.
-        InputError: the plugin that defines it is broken.
-    """
-    return FORMATS.get(name.partition(":")[0])
-
-
 def format_of_file(path: Path, name: str) -> Format:
     """Find the format that a file is read in; Attributed-IR's JSON Lines are citeforge's own.
 
+    Args:
+        path: of the file.
+        name: of the format; options behind a colon are ignored.
+
     Raises:
         UnknownValueError: there is no format of that name.
-        InputError: as :func:`find_format`.
+        InputError: the plugin that defines it is broken.
     """
     is_ours = name == "attributed-ir" and path.suffix != ".csv"
-    return find_format(OURS if is_ours else name)
-
-
-def iter_answers(
-    path: Path, benchmark: Benchmark, name: str = "auto", on_error: OnError = None
-) -> Lines:
-    """Yield (line, answer) of a prediction file in any known format.
-
-    Args:
-        path: file, or folder for ``attrieval``.
-        benchmark: what it answers; questions without an id are found in it by their text.
-        name: format, or ``auto``; a vendor's may say how sources are found (``openai:id``).
-        on_error: gets the error of every unreadable line (citeforge's, vendors', TREC's formats).
-
-    Raises:
-        UnknownValueError: no such format.
-        InputError: file, line or item, and what is wrong.
-    """
-    form = detect(path) if name == "auto" else name
-    return format_of_file(path, form).read(path, benchmark, form.partition(":")[2], on_error)
+    return FORMATS.get(OURS if is_ours else name.partition(":")[0])
 
 
 def read_alce(path: Path, benchmark: Benchmark) -> Lines:
@@ -224,9 +200,9 @@ def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
         yield number, SubmissionLine(query, row.rag_raw_answer, passages=passages)
 
 
-def _format(name: str, read: Callable[[Path, Benchmark], Lines]) -> Format:
+def _format(name: str, read: Callable[[Path, Benchmark], Lines], base: int | None = None) -> Format:
     """Declare a format that takes no options and stops at the first unreadable line."""
-    return Format(name, lambda path, benchmark, way, on_error: read(path, benchmark))
+    return Format(name, lambda path, benchmark, way, on_error: read(path, benchmark), base=base)
 
 
 FORMATS = Registry(
@@ -236,7 +212,7 @@ FORMATS = Registry(
     (
         _format("alce", read_alce),
         _format("attributed-ir", read_attributed_ir),
-        _format("attrieval", read_attrieval),
+        _format("attrieval", read_attrieval, base=0),
         _format("kalma", read_kalma_csv),
         _format("rage-toolkit", read_rage_toolkit),
         Format(

@@ -128,8 +128,8 @@ class Inputs(SharedResults):
                 yield run, item
 
 
-class ItemReader:
-    """Keeps answers with what they were shown.
+class ItemCollector:
+    """Collects answers with what they were shown.
 
     Attributes:
         runs: number of a run to its answers, by row of their queries.

@@ -124,7 +124,7 @@ class ProvidedPassages:
         own = OwnPassage(passage.text, passage.id, passage.title)
         return _make_keys([own])[0] in self._others
 
-    def why_unjudged(self) -> str:
+    def why_unlabelled(self) -> str:
         """Explain why relevance of the passages is unknown; empty where it is known."""
         if not any(self._benchmark.relevant_ids):
             return self._benchmark.why_no_labels

@@ -12,7 +12,7 @@ from citeforge.evaluator.measures.reading import (
     not_computed,
     require_cells_alone,
 )
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.bundles.design import parse_bundle
 from citeforge.plugins.bundles.measures import BundleMeasure, CellAnswer, CellAnswers

@@ -21,8 +21,8 @@ from citeforge.evaluator.measures.declared import CannotError, Measure, PassageM
 from citeforge.evaluator.measures.passages import read_passages
 from citeforge.evaluator.measures.reading import ScoredSubmission
 from citeforge.evaluator.statistics.estimates import Floats, Sample, mean_sample, ratio_sample
-from citeforge.evaluator.submissions.index import Submission
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.package import Package
 from citeforge.plugins.documents.recipe import ABSENT, REFUSALS

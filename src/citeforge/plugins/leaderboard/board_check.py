@@ -11,7 +11,7 @@ from citeforge.engines.jsonlines import read_rows
 from citeforge.evaluator.check import Findings, check
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.index import Submission
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.leaderboard.boards import Board
 from citeforge.schemas.errors import CiteforgeError, InputError
 from citeforge.schemas.recipes.systems import find_lookalike

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.ranks import LEVEL, rank_intervals, towards_better
+from citeforge.evaluator.ranks import ALPHA, rank_intervals, towards_better
 from citeforge.evaluator.rows import marked_name, trivial_lines
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.plugins.leaderboard.ranking import (
@@ -248,7 +248,7 @@ def mean_ranks(columns: Sequence[Column]) -> list[MeanRank]:
         # Systems without a value share the last places for certain.
         places[at] = lows[at] = highs[at] = (n_known + 1 + size) / 2
         places[at, defined] = rankdata(-values[defined])
-        intervals = rank_intervals(column.per_query, column.clusters, LEVEL / len(columns))
+        intervals = rank_intervals(column.per_query, column.clusters, ALPHA / len(columns))
         n_unknown = sum(bool(k) and f is None for k, f in zip(defined, intervals, strict=True))
         for i in np.flatnonzero(defined):
             # Systems without values by query may have any place.

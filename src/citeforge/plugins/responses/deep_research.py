@@ -17,8 +17,9 @@ from typing import Literal
 import msgspec
 
 from citeforge.engines.jsonlines import read_rows
-from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError
+from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.evaluator.submissions.url_marks import has_text
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedFact, OwnPassage, ReportLine

@@ -13,8 +13,9 @@ from typing import Any
 
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.textfiles import count_text
-from citeforge.evaluator.submissions.benchmark import Benchmark, QueryFinder
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Fault, Format, Lines, OnError
+from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.responses.detect import find_body, find_layout, looks_like, read_row
 from citeforge.plugins.responses.layout import Layout, declarations, layouts

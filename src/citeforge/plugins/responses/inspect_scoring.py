@@ -11,7 +11,7 @@ import msgspec
 import pyarrow as pa
 
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score
+from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score_context
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import OURS
 from citeforge.library.answers import submission_file
@@ -168,7 +168,7 @@ class Scoring:
             # Metrics are computed while a sample is scored in another thread.
             judge = self._tools.judge and self._tools.judge.share()
             tools = replace(self._tools.with_options(context=context), judge=judge)
-            return score(path, ScoringSetup(benchmark, measures, tools))
+            return score_context(path, ScoringSetup(benchmark, measures, tools))
 
 
 @contextmanager

@@ -52,7 +52,7 @@ class CitationReward:
         self.context = contexts[0] if context is None else context
         self.measure = measure
         self._table = self.benchmark.context(self.context)
-        if not self._table.is_judged:
+        if not self._table.is_labelled:
             raise UsageError(
                 f"context {self.context!r}: its passages have no relevance judgements, so that "
                 "citations cannot be rewarded",

@@ -16,8 +16,8 @@ from citeforge.engines.files import atomic_file, sha256_file, write_text
 from citeforge.engines.tables import TableWriter
 from citeforge.evaluator.measures.rage_citations import AnswerValues, strict_scorer
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
-from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.reader import LineIndex
+from citeforge.evaluator.submissions.line_index import LineIndex
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.training.held_out import HeldOut, read_held_out
 from citeforge.plugins.training.rewards import f1
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
@@ -112,7 +112,7 @@ class _ExportState:
     def get_context(self, name: str) -> ContextTable:
         """Get a context set; refuse one without relevance judgements."""
         table = self.benchmark.context(name)
-        if not table.is_judged:
+        if not table.is_labelled:
             raise InputError(
                 f"context {name!r}: its passages have no relevance judgements, so that citations "
                 "cannot be rewarded",
@@ -199,9 +199,9 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
     benchmark = Benchmark(folder)
     export = _ExportState(benchmark, options, out)
     submission = Submission(options.submission, benchmark)
-    if submission.form == "attrieval":
+    if (base := submission.format.base) is not None:
         raise InputError(
-            "contains answers to AttriEval's prompts, which count passages from 0",
+            f"contains answers to prompts of {submission.form}, which count passages from {base}",
             path=options.submission,
             allowed="answers to prompts of `citeforge export prompts`",
             code="unsupported",

@@ -11,9 +11,10 @@ from typing import Any, Literal
 from citeforge.engines.files import write_text
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN, LineIndex
+from citeforge.evaluator.submissions.line_index import LineIndex
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.submissions.split import strict_statements
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.trec.tracks import TRACKS, Style, Track
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError

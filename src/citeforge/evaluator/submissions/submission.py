@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
@@ -13,7 +14,7 @@ from citeforge.engines.textfiles import count_text, validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import UNVERIFIED, Finding
 from citeforge.evaluator.submissions.format import Lines, OnError, Origin
-from citeforge.evaluator.submissions.formats import OURS, detect, format_of_file, iter_answers
+from citeforge.evaluator.submissions.formats import OURS, detect, format_of_file
 from citeforge.evaluator.submissions.reader import (
     CLOSED_BOOK,
     FULL,
@@ -21,7 +22,8 @@ from citeforge.evaluator.submissions.reader import (
     require_name,
     system_name,
 )
-from citeforge.evaluator.submissions.spoken import SpokenCounts
+from citeforge.evaluator.submissions.unwrapping import Unwrapper
+from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import SubmissionLine, make_header
@@ -34,14 +36,16 @@ _MOST_KEPT = 20_000
 class Submission:
     """A prediction file or folder.
 
-    Opening it reads its start; :meth:`answers` reads all of it, once.
+    Opening it reads its start, or all of it to find out which queries it answers
+    (``only_answered``). :meth:`answers` reads all of it, once for every context set scored.
 
     Attributes:
         path: where it is.
         benchmark: what it answers.
-        form: format it is read as.
+        form: name of the format it is read as, with its options.
+        format: that format.
         asked: how many of the first queries it was asked; None for all.
-        around: counts of thoughts and other things around the answers read so far.
+        unwrapper: removed thoughts and wrappers from the answers read so far, and counted them.
     """
 
     def __init__(
@@ -73,16 +77,16 @@ class Submission:
         """
         self.path, self.benchmark, self._system = path, benchmark, system
         self._on_error, self._is_raw = on_error, is_raw
-        self.around = SpokenCounts()
+        self.unwrapper = Unwrapper()
         self.form = detect(path) if form == "auto" else form
-        self._format = format_of_file(path, self.form)
+        self.format = format_of_file(path, self.form)
         self._looked_at: Lines | None = None
         self._n_lines = self._n_lines_with_hash = 0
         self._origin = Origin()
         self._sets: list[str] = []
         with self._handled_errors():
-            if self._format.origin is not None:
-                self._origin = self._format.origin(path)
+            if self.format.origin is not None:
+                self._origin = self.format.origin(path)
                 self._sets = self._sets_of_header()
         limit = self.header.get("limit")
         self.asked = limit if type(limit) is int and 0 < limit < len(benchmark) else None
@@ -102,6 +106,12 @@ class Submission:
             self.benchmark = benchmark.limited_to(queries)
         with self._handled_errors():
             self.system  # noqa: B018 (refused before anything is scored)
+
+    @property
+    def grammar(self) -> Grammar:
+        """Citation grammar of the benchmark, with the format's own base where it has one."""
+        grammar, base = self.benchmark.grammar, self.format.base
+        return grammar if base is None else replace(grammar, base=base)
 
     def _find_answered(self) -> list[str]:
         """List the queries that some line answers, in the order of the benchmark."""
@@ -173,7 +183,7 @@ class Submission:
                 "(--only-answered); the others are left out, not counted as wrong"
             )
             findings.append(Finding("incomplete-run", text))
-        if self._format.origin is None:
+        if self.format.origin is None:
             return findings
         findings += [Finding("incomplete-run", text) for text in self._origin.warnings]
         if self.asked is not None and self.asked < len(benchmark):
@@ -221,7 +231,7 @@ class Submission:
         """
         if self._system is not None:
             return require_name(self._system, self.path)
-        system = self._format.system
+        system = self.format.system
         if system is not None and (name := system(self.path)):
             return require_name(name, self.path, "run_id")
         if self.path.is_file():
@@ -329,9 +339,10 @@ class Submission:
 
     def _read(self) -> Lines:
         """Yield (line, answer), without reasoning and wrappers unless raw text is wanted."""
-        self.around = SpokenCounts()
+        self.unwrapper = Unwrapper()
         self._n_lines = self._n_lines_with_hash = 0
-        for line, answer in iter_answers(self.path, self.benchmark, self.form, self._on_error):
+        options = self.form.partition(":")[2]
+        for line, answer in self.format.read(self.path, self.benchmark, options, self._on_error):
             self._n_lines += 1
             self._n_lines_with_hash += answer.benchmark_hash is not None
             try:
@@ -341,8 +352,8 @@ class Submission:
                     raise
                 self._on_error(error)
                 continue
-            spoken = self.around.strip_wrapping(answer)
-            yield line, answer if self._is_raw else spoken
+            unwrapped = self.unwrapper.unwrap(answer)
+            yield line, answer if self._is_raw else unwrapped
 
     def _place_by_header(self, line: int, answer: SubmissionLine) -> None:
         """Set the context set of a line that names none, if the header names only one.
@@ -362,6 +373,6 @@ class Submission:
                 code="wrong-context",
             )  # fmt: skip
 
-    def spoken_warnings(self) -> list[Finding]:
+    def unwrapping_warnings(self) -> list[Finding]:
         """Warn of models' reasoning and JSON wrappers in the answers read so far."""
-        return list(self.around.findings(is_raw=self._is_raw))
+        return list(self.unwrapper.findings(is_raw=self._is_raw))

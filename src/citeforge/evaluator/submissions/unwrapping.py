@@ -26,8 +26,8 @@ r"""A line break that was written as ``\n``; not the begin of ``\nu`` in a formu
 
 
 @dataclass
-class SpokenCounts:
-    """Counts of thoughts, JSON and fences around answers.
+class Unwrapper:
+    """Removes thoughts, JSON and fences around answers, and counts them.
 
     Attributes:
         n_thinking: answers with a thought.
@@ -43,7 +43,7 @@ class SpokenCounts:
     n_objects: int = 0
     n_lists: int = 0
 
-    def strip_wrapping(self, answer: SubmissionLine) -> SubmissionLine:
+    def unwrap(self, answer: SubmissionLine) -> SubmissionLine:
         """Remove a model's reasoning, code fences and JSON around an answer, and count them.
 
         Spans and log probabilities move with their words and marks; those of the reasoning go. A

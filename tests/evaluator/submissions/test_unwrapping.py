@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.evaluator.submissions.index import Submission
-from citeforge.evaluator.submissions.spoken import SpokenCounts
+from citeforge.evaluator.submissions.submission import Submission
+from citeforge.evaluator.submissions.unwrapping import Unwrapper
 from citeforge.schemas.submission import CitedSpan, SubmissionLine, TokenLogprob
 from conftest import Inline, write_jsonl
 
@@ -21,18 +21,18 @@ def _line(output: str, **more: Any) -> SubmissionLine:
 
 
 def test_thoughts_are_counted_and_leave_the_answer() -> None:
-    counts = SpokenCounts()
-    spoken = counts.strip_wrapping(_line(f"<think>{THOUGHT}</think>\n\n{ANSWER}"))
-    assert spoken.output == ANSWER
-    assert (counts.n_thinking, counts.n_words, counts.n_endless) == (1, 4, 0)
+    unwrapper = Unwrapper()
+    line = unwrapper.unwrap(_line(f"<think>{THOUGHT}</think>\n\n{ANSWER}"))
+    assert line.output == ANSWER
+    assert (unwrapper.n_thinking, unwrapper.n_words, unwrapper.n_endless) == (1, 4, 0)
 
 
 def test_a_thought_that_never_ends_is_an_empty_truncated_answer() -> None:
-    counts = SpokenCounts()
-    spoken = counts.strip_wrapping(_line(f"<think>{THOUGHT}"))
-    assert spoken.output == ""
-    assert spoken.is_truncated
-    assert (counts.n_thinking, counts.n_words, counts.n_endless) == (1, 4, 1)
+    unwrapper = Unwrapper()
+    line = unwrapper.unwrap(_line(f"<think>{THOUGHT}"))
+    assert line.output == ""
+    assert line.is_truncated
+    assert (unwrapper.n_thinking, unwrapper.n_words, unwrapper.n_endless) == (1, 4, 1)
 
 
 def test_spans_and_log_probabilities_move_with_the_answer() -> None:
@@ -43,14 +43,14 @@ def test_spans_and_log_probabilities_move_with_the_answer() -> None:
         CitedSpan(7, 10, 1),
     ]  # the second one is in the thought
     logprobs = [TokenLogprob(0, "3", -0.5), TokenLogprob(1, "1", -0.1)]
-    spoken = SpokenCounts().strip_wrapping(_line(output, spans=spans, logprobs=logprobs))
-    assert [spoken.output[s.start : s.end] for s in spoken.spans or ()] == ["1964"]
-    assert [(t.index, t.token) for t in spoken.logprobs or ()] == [(0, "1")]
+    line = Unwrapper().unwrap(_line(output, spans=spans, logprobs=logprobs))
+    assert [line.output[s.start : s.end] for s in line.spans or ()] == ["1964"]
+    assert [(t.index, t.token) for t in line.logprobs or ()] == [(0, "1")]
 
 
 def test_an_answer_without_thoughts_stays_the_same_object() -> None:
     line = _line(ANSWER)
-    assert SpokenCounts().strip_wrapping(line) is line
+    assert Unwrapper().unwrap(line) is line
 
 
 def _scores(benchmark: Path, path: Path, inline: Inline, *more: str) -> dict[str, Any]:
@@ -100,12 +100,12 @@ def test_check_counts_thoughts(tmp_path: Path, benchmark: cf.Benchmark) -> None:
 def test_a_file_that_is_read_twice_is_counted_once(
     tmp_path: Path, benchmark: cf.Benchmark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("citeforge.evaluator.submissions.index._MOST_KEPT", 0)
+    monkeypatch.setattr("citeforge.evaluator.submissions.submission._MOST_KEPT", 0)
     rows = [{"query_id": "q01", "output": f"<think>{THOUGHT}</think>{ANSWER}"}]
     submission = Submission(write_jsonl(tmp_path / "s.jsonl", rows), benchmark)
     submission.choose_context(None)
     assert len(list(submission.answers())) == 1
-    assert submission.around.n_thinking == 1
+    assert submission.unwrapper.n_thinking == 1
 
 
 @pytest.mark.parametrize(
@@ -127,6 +127,6 @@ def test_a_file_that_is_read_twice_is_counted_once(
 def test_json_fences_and_escaped_line_breaks(
     output: str, said: str, counts: tuple[int, int]
 ) -> None:
-    around = SpokenCounts()
-    assert around.strip_wrapping(_line(output)).output == said
-    assert (around.n_objects, around.n_lists) == counts
+    unwrapper = Unwrapper()
+    assert unwrapper.unwrap(_line(output)).output == said
+    assert (unwrapper.n_objects, unwrapper.n_lists) == counts

@@ -1,0 +1,60 @@
+"""Values by query of measures in score files, and their changes from one system to another."""
+
+import math
+
+import numpy as np
+
+from citeforge.evaluator.statistics.estimates import Floats, column
+from citeforge.schemas.scores import MeasureScore
+
+
+def jackknife_pseudovalues(entry: MeasureScore) -> Floats:
+    """Compute raw values per query whose mean is the measure's value; NaN where undefined."""
+    if entry.influence is None or entry.value is None:
+        return column(entry.per_query)
+    moves = np.nan_to_num(column(entry.influence))
+    values: Floats = entry.value / entry.scale + len(moves) * moves
+    return values
+
+
+def change(a: MeasureScore, b: MeasureScore) -> Floats:
+    """Compute how each query's value changes from system ``a`` to ``b``; NaN where undefined.
+
+    Of means, where both are defined. Else the mean is the difference of the two values that are
+    displayed, over the queries that enter either.
+    """
+    plain: Floats = a.scale * (column(b.per_query) - column(a.per_query))
+    if a.influence is None and b.influence is None:
+        return plain
+    first, second = _influence(a), _influence(b)
+    if first is None or second is None or a.value is None or b.value is None:
+        return plain
+    enters = ~np.isnan(first) | ~np.isnan(second)
+    moved = np.nan_to_num(second) - np.nan_to_num(first)
+    return np.where(enters, b.value - a.value + a.scale * enters.sum() * moved, np.nan)
+
+
+def is_displayed(a: MeasureScore, b: MeasureScore) -> bool:
+    """Whether the mean of :func:`change` is the difference of the displayed values."""
+    if a.influence is None and b.influence is None:
+        return _is_plain_mean(a) and _is_plain_mean(b)
+    return _influence(a) is not None and _influence(b) is not None
+
+
+def _is_plain_mean(entry: MeasureScore) -> bool:
+    """Whether a measure's value is the mean of its queries' values."""
+    values = [v for v in entry.per_query if v is not None]
+    if entry.value is None or not values:
+        return True
+    return math.isclose(entry.scale * float(np.mean(values)), entry.value, abs_tol=1e-6)
+
+
+def _influence(entry: MeasureScore) -> Floats | None:
+    """Get each query's influence on a measure's value, NaN where it has none; None if unknown."""
+    if entry.influence is not None:
+        return column(entry.influence)
+    values = column(entry.per_query)
+    n = int((~np.isnan(values)).sum())
+    if entry.value is None or not n:
+        return None
+    return (values - np.nansum(values) / n) / n if _is_plain_mean(entry) else None

@@ -1,0 +1,107 @@
+"""Index of the lines of a submission, which refuses second answers and unknown queries."""
+
+from array import array
+from collections import defaultdict
+from pathlib import Path
+from typing import NoReturn
+
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.text import printable
+
+_OWN_PASSAGES = "a kalma benchmark shows triples, and answers can cite no passages"
+"""Why a line with passages cannot be scored there."""
+
+
+class LineIndex:
+    """Index of a submission's lines by context set, run and query; refuses wrong ones."""
+
+    def __init__(self, path: Path, benchmark: Benchmark) -> None:
+        """Make an empty index for a submission to a benchmark."""
+        self._path, self._benchmark = path, benchmark
+        self._lines: defaultdict[tuple[str, int], array[int]] = defaultdict(
+            lambda: array("Q", bytes(8 * len(benchmark.query_ids)))
+        )
+        self._runs: set[int] = set()
+
+    @property
+    def missing(self) -> dict[tuple[str, int], list[int]]:
+        """Map each (context set, run) that has lines to the rows of the queries without a line."""
+        return {
+            place: [row for row, line in enumerate(lines) if not line]
+            for place, lines in sorted(self._lines.items())
+        }
+
+    def row(self, line: int, answer: SubmissionLine, context: str) -> int:
+        """Find the row of the query that a line answers; raise an error if an earlier line did.
+
+        Raises:
+            InputError: an unknown query, a negative run, a run too many, a second line for the
+                same place, or the hash of another benchmark.
+        """
+        if answer.benchmark_hash is not None:
+            self._benchmark.require_hash(answer.benchmark_hash, self._path, line)
+        if answer.passages is not None and self._benchmark.has_graphs:
+            self._refuse(line, "passages", _OWN_PASSAGES, "wrong-kind")
+        row = self._benchmark.row_of.get(answer.query_id)
+        if row is None:
+            unknown = self._benchmark.unknown_query(answer.query_id)
+            if (only := self._benchmark.query_subset) is not None:
+                unknown += f", or not among the {len(only):,} of its queries that are scored"
+            self._refuse(line, "query_id", unknown, "unknown-query")
+        if answer.run < 0:
+            self._refuse(line, "run", f"{answer.run} is negative", "out-of-range")
+        if answer.run not in self._runs:
+            if len(self._runs) == self._benchmark.most_runs:
+                self._refuse(
+                    line,
+                    "run",
+                    f"more than {len(self._runs):,} runs; `run` numbers the repetitions of the "
+                    "whole benchmark, not its lines",
+                    "too-large",
+                )
+            self._runs.add(answer.run)
+        lines = self._lines[context, answer.run]
+        if lines[row]:
+            where = f"context {context}, run {answer.run}; first at line {lines[row] - 1}"
+            self._refuse(
+                line,
+                "query_id",
+                f"duplicate answer to {printable(answer.query_id)} ({where})",
+                "duplicate-id",
+            )
+        lines[row] = line + 1  # 0 stands for none
+        return row
+
+    def is_about(self, line: int, answer: SubmissionLine, context: str) -> bool:
+        """Whether a line is about a context set; a line about another one is checked, too.
+
+        So ``check`` and ``score`` have one verdict on a file.
+
+        Raises:
+            InputError: it names a set that the benchmark does not have, or :meth:`row` of its own
+                set raises.
+        """
+        if answer.passages is not None and (context != CLOSED_BOOK or answer.context is not None):
+            return context == OWN or self._benchmark.has_graphs  # `row` refuses these
+        if answer.context is None or answer.context == context:
+            return True
+        if answer.context not in self._benchmark.manifest.contexts:
+            sets = ", ".join(self._benchmark.manifest.contexts)
+            self._refuse(
+                line,
+                "context",
+                f"{printable(answer.context)} is unknown; one of {sets}",
+                "unknown-context",
+            )
+        self.row(line, answer, answer.context)
+        return False
+
+    def _refuse(self, line: int, field: str, message: str, code: str) -> NoReturn:
+        """Raise an InputError that names a line and the field at fault."""
+        raise InputError(
+            message, path=self._path, line=line, field=field, allowed="see: citeforge check",
+            code=code,
+        )  # fmt: skip
