@@ -60,10 +60,10 @@ def option_differences(old: Manifest, draft: Manifest) -> list[str]:
     differences: list[str] = []
     for field in ("kind", "name", "licence"):
         differences += list_differences(field, getattr(old, field), getattr(draft, field))
-    return [*differences, *list_differences("", _options(old), _options(draft))]
+    return [*differences, *list_differences("", _recorded_options(old), _recorded_options(draft))]
 
 
-def _options(manifest: Manifest) -> dict[str, Any]:
+def _recorded_options(manifest: Manifest) -> dict[str, Any]:
     """Get the recipe in a manifest's ``config``; all of ``config`` if the kind is unknown."""
     recipe = find_recipe(manifest)
     return manifest.config if recipe is None else recipe.recorded()

@@ -40,7 +40,7 @@ def licences_of(manifest: Manifest) -> list[tuple[str, str | None]]:
 
 
 def most_restrictive(manifest: Manifest) -> str | None:
-    """Find the most restrictive licence of a benchmark's sources; None if one states none."""
+    """Find the sources' strictest licence (else the manifest's); None if a source states none."""
     licences = licences_of(manifest)
     if not licences:
         return manifest.licence

@@ -118,7 +118,7 @@ def _value(flag: Flag, recipe: Recipe | None) -> Any:
 
 
 def _to_yaml_value(value: Any) -> Any:
-    """Convert a recipe's value to what YAML can hold: lists, mappings, texts and numbers."""
+    """Convert a recipe's value to YAML types: lists, mappings, texts and numbers."""
     if isinstance(value, tuple):
         return [_to_yaml_value(one) for one in value]
     if isinstance(value, Mixture | Path):

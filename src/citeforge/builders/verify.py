@@ -93,7 +93,7 @@ def _duplicate_passages(package: Package) -> Problems:
 
 
 def missing_passages(package: Package, names: Iterable[pa.ChunkedArray]) -> list[str]:
-    """List the passage ids in given columns that the corpus lacks, in order of appearance."""
+    """List the passage ids in given columns that are missing from the corpus, in order."""
     ids = pa.chunked_array([c for column in names for c in column.chunks], pa.string()).unique()
     missing = dict.fromkeys(ids.to_pylist())
     for batch in package.passages(["_id"]) if missing else ():

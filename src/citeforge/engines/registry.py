@@ -23,7 +23,7 @@ class Named(Protocol):
 
     @property
     def name(self) -> str:
-        """Name by which users choose what is declared."""
+        """Name by which users choose the declared object."""
 
 
 D = TypeVar("D", bound=Named)

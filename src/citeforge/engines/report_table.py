@@ -255,7 +255,7 @@ _CUT = re.compile(r"(?<=\s)(?=\S)|(?:(?<=[_./])|(?<=\w-))(?=[^\s_./-])(?<!\d\.(?
 
 
 def _wrap_cell(cell: str, most: int) -> list[str]:
-    """Wrap a cell at ``most`` characters: behind spaces and punctuation, else within a word."""
+    """Wrap a cell at ``most`` characters: after spaces and punctuation, else within a word."""
     from rich.cells import cell_len, chop_cells
 
     lines = [""]

@@ -270,7 +270,9 @@ def compare_pairs(
     by_pair: list[list[_Row]] = []
     for first, second in pairs:
         try:
-            by_pair.append(_compare(first, second, _pair_scores(first, second, measures, across)))
+            by_pair.append(
+                _compare_pair(first, second, _pair_scores(first, second, measures, across))
+            )
         except InputError as error:
             if on_error is None:
                 raise
@@ -347,7 +349,7 @@ class _Row:
     is_control: bool
 
 
-def _compare(
+def _compare_pair(
     first: ScoreFile, second: ScoreFile, pairs: Sequence[tuple[MeasureScore, MeasureScore]]
 ) -> list[_Row]:
     """Compare two systems: one row per measure; measures with the same values share a row."""
@@ -401,7 +403,7 @@ def _interval(a: MeasureScore, b: MeasureScore, estimate: Estimate, n: int) -> t
 
 
 def _placebo_endings(file: ScoreFile) -> set[str]:
-    """List how names of measures in placebo conditions (cells) end, as ``CELL]``."""
+    """Collect the endings ``CELL]`` of the names of measures in placebo conditions (cells)."""
     if file.design is None:
         return set()
     cells = [c for c in file.design.cells if c.labels == PLACEBO]

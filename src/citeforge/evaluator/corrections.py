@@ -196,7 +196,7 @@ Correction = LabelCorrection | RateCorrection
 
 
 def calibration_key(judge: str) -> str:
-    """Return the key in ``stats.json`` that holds a judge's error rates (its calibration)."""
+    """Return the key in ``stats.json`` of a judge's error rates (its calibration)."""
     return f"calibration of {judge}"
 
 
@@ -388,6 +388,6 @@ def _clip_and_scale(value: float, measure: Measure) -> float | None:
 
 
 def _labelled_values(values: Floats, units: Units) -> list[float | None]:
-    """List each answer's value; None if it needs verdicts that people's labels do not give."""
+    """List each answer's value; None if it needs verdicts that are missing from people's labels."""
     defined = (units.labelled | units.settled) & ~np.isnan(values)
     return [v if k else None for v, k in zip(values.tolist(), defined.tolist(), strict=True)]

@@ -83,7 +83,7 @@ class Pair:
 def pair_files(
     new: Sequence[ScoreFile], baseline: Sequence[ScoreFile]
 ) -> tuple[list[Pair], list[Row]]:
-    """Pair new score files with their baselines; make a row of each file without counterpart.
+    """Pair new score files with baselines; make rows of files without a relevant counterpart.
 
     Counterparts are of the same benchmark, context set and protocol. Of several, the one of the
     same system is taken, or the one with the same signatures.
@@ -124,7 +124,7 @@ def _signatures(file: ScoreFile) -> frozenset[str]:
 
 
 def _find_baseline(file: ScoreFile, baseline: Sequence[ScoreFile]) -> ScoreFile | None:
-    """Find a file's baseline: same benchmark, context set, protocol; if several, same system."""
+    """Find a file's baseline: same benchmark, context set, protocol; then system or signatures."""
     found = [old for old in baseline if _match_key(old) == _match_key(file)]
     for same in (
         lambda old: old.system == file.system,

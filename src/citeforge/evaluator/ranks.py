@@ -21,7 +21,7 @@ def rank_intervals(
     clusters: npt.NDArray[np.int64] | None = None,
     level: float = ALPHA,
 ) -> list[RankInterval | None]:
-    """Compute the range of ranks (from 1) that each system may have; all ranges hold together.
+    """Compute the range of ranks (from 1) of each system; together all are right with 95 %.
 
     All pairs of systems are compared by paired t-tests over the queries that both define, adjusted
     by Holm over the pairs, so that the intervals hold at once for any number of systems. A system's

@@ -92,7 +92,7 @@ def make_slices(
     samples: Sequence[tuple[Measure, Sample]], signatures: Sequence[Signature],
     labels: Mapping[str, Sequence[str]], clusters: npt.NDArray[np.int64] | None,
 ) -> list[Slice]:  # fmt: skip
-    """Score every slice of queries; a measure's intervals hold at once for all slices (Šidák).
+    """Score every slice of queries; a measure's intervals are joint for all slices (Šidák).
 
     Args:
         samples: measures with their values.

@@ -43,7 +43,7 @@ def build(
     """
     if not isinstance(recipe, Recipe):
         recipe = read_recipe(Path(recipe))
-    options = _set_output(run, out, overwrite, resume)
+    options = _with_output(run, out, overwrite, resume)
     kind = kind_of_recipe(recipe)
     check_options(recipe, options)
     kind.build(recipe, options)
@@ -79,10 +79,10 @@ def rebuild(
     assignments = [f"{field}={value}" for field, value in (inputs or {}).items()]
     confirm: Confirm = (lambda uses: None) if trust else refuse
     folder = benchmark.folder if isinstance(benchmark, Package) else Path(benchmark)
-    return make_again(folder, _set_output(run, out, overwrite, False), assignments, confirm)
+    return make_again(folder, _with_output(run, out, overwrite, False), assignments, confirm)
 
 
-def _set_output(
+def _with_output(
     run: RunOptions | None, out: str | PathLike[str], overwrite: bool, resume: bool
 ) -> RunOptions:
     """Return run options with output folder, ``overwrite`` and ``resume`` set.

@@ -57,7 +57,7 @@ def gate(
 
 
 def _require_different(new: Sequence[Scored], baseline: Sequence[Scored]) -> None:
-    """Raise an error if a score file is both a new one and a baseline."""
+    """Raise an error if the path of a new score file is also the path of a baseline."""
     names = {os.path.realpath(one) for one in baseline if not isinstance(one, Scores)}
     for one in new:
         if not isinstance(one, Scores) and os.path.realpath(one) in names:

@@ -89,7 +89,7 @@ class GoldRows(tuple[Gold, ...]):
 
     @property
     def single(self) -> Gold | None:
-        """The one whole gold answer: attributable and informative first, then attributable."""
+        """Best whole gold answer: attributable and informative, else attributable; None if none."""
         return max(
             self.answers, key=lambda g: (g.attributable == 1, g.informative == 1), default=None
         )

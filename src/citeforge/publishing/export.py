@@ -77,7 +77,7 @@ def export(
 
 
 def write_export(target: Export, source: Path, out: Path, options: Part) -> DroppedFields:
-    """Write a benchmark or scores in an export's layout; return what the layout cannot hold."""
+    """Write a benchmark or scores in an export's layout; return what the layout leaves out."""
     with atomic_directory(out) as folder:
         if target.of != "scores":
             _require_fit(target, source)

@@ -149,7 +149,7 @@ class Exploits(Record):
 
     @property
     def findings(self) -> list[str]:
-        """Sentences on degenerate systems that score at least as high as an honest system."""
+        """Sentences on degenerate systems that match an honest one, and measures without score."""
         values = {row.system: row.values for row in self.rows}
         measures = dict.fromkeys(m for row in self.rows for m in row.values)
         silent = [m for m in measures if not any(r.values.get(m) for r in self.rows if r.is_honest)]

@@ -140,7 +140,7 @@ class Manifest(MaybeOfPlugin):
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings for builders and users, such as of negatives that are too easy; often empty."""
+        """Warnings for builders and users if most mined negatives are too easy; else empty."""
         far, compared = self.counts.get(FAR, 0), self.counts.get(COMPARED, 0)
         if 2 * far <= compared:
             return []

@@ -36,7 +36,7 @@ def checked_detector(detector: str) -> str:
 
 
 def signed_detector(detector: str | None) -> str | None:
-    """Write a refusal detector as part of a score signature: languages and version of rules."""
+    """Write a refusal detector for a score signature: its rules with version, or the judge."""
     if detector is None or detector == JUDGE:
         return detector and f"refusals={JUDGE}"
     return f"refusals={detector.replace(':', '-')}@{VERSION}"

@@ -28,7 +28,7 @@ Replies = Sequence[Reply | Failure]
 
 
 def require_editing(options: EditedOptions, judge: JudgeSession | None) -> None:
-    """Raise an error if ``--rerank`` lacks a judge, or if temperature 0 would give equal answers.
+    """Raise an error if ``--rerank`` has no judge, or temperature 0 would give equal answers.
 
     Raises:
         UsageError: there is no judge, or all answers would be the same.

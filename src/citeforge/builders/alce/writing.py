@@ -80,7 +80,7 @@ def sub_claims(
     Args:
         questions: query to its text.
         gold: gold of each query.
-        n: claims an answer.
+        n: claims per answer.
         llm: writes them.
         judge: decides whether the answer entails them.
         counts: counts of claims written, kept and dropped; updated.

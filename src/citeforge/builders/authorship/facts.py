@@ -81,7 +81,7 @@ def bare_words(text: str) -> list[str]:
 
 
 def with_digits(text: str) -> str:
-    """Replace long number words by digits ("2.4 million": "2400000"), and ISO dates by words."""
+    """Convert long numbers to digits ("2.4 million": "2400000"), ISO dates to "5 March 2020"."""
     text = _ISO_DATE.sub(lambda m: f"{int(m[3])} {MONTHS[int(m[2]) - 1]} {m[1]}", text)
     return _LONG_NUMBER.sub(
         lambda m: _in_digits(m.group().lower()), text.replace("per cent", "percent")

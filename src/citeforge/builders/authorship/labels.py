@@ -78,7 +78,7 @@ def choose_label_sets(
 
 
 def require_enough_labels(labels: LabelSet, k: int) -> None:
-    """Raise an error if distinct author labels are asked for and a set has too few for k passages.
+    """Raise an error if labels must be distinct, and a side has more than one but fewer than k.
 
     Raises:
         InputError: a context could not be labelled without a repeated label.

@@ -137,7 +137,7 @@ def _all_contexts(
     recipe: KalmaRecipe, questions: Sequence[KalmaQuestion], equivalence: Equivalence,
     kg: KnowledgeGraph | None,
 ) -> tuple[dict[str, TripleContext], dict[str, int]]:  # fmt: skip
-    """Make all context sets, and count what the set ``retrieved`` holds if it is asked for."""
+    """Make all context sets; also count what the set ``retrieved`` contains, if it is made."""
     contexts = make_contexts(questions, equivalence, recipe.seed)
     counts: dict[str, int] = {}
     if recipe.retrieved and kg is not None:

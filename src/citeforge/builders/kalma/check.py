@@ -54,7 +54,7 @@ def _contains_any(text: str, words: Iterable[str]) -> bool:
 def find_misplaced_mark(
     reply: str, pool: Sequence[Triple], link: Triple, words: RelationWords
 ) -> str | None:
-    """Say why a sentence does not say what a triple that it cites states; None if it does.
+    """Say how a sentence differs from a triple that it cites; None if it states the triple.
 
     Values in other words, and sentences with a pronoun for a subject, are not looked at.
     """

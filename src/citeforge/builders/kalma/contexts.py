@@ -89,7 +89,7 @@ def _remove_gold(
     questions: Sequence[KalmaQuestion], full: dict[str, list[Triple]], equivalence: Equivalence,
     size: int, seed: int,
 ) -> TripleContext:  # fmt: skip
-    """Make a context set without ``size`` gold facts per query, or triples that restate them."""
+    """Make a context set without ``size`` gold facts per query and triples that restate them."""
     facts = "fact" if size == 1 else "facts"
     made = TripleContext(
         f"{size} {facts} of each minimum knowledge set removed, with what would leak it"

@@ -311,7 +311,7 @@ class Evolver:
         return self.asker.ask("extend", values, wrong)
 
     def _ask_questions(self) -> None:
-        """Ask the LLM for a general and a specific question per pair; drop pairs that lack one."""
+        """Ask the LLM for a general and a specific question per pair; drop pairs without both."""
         for task in ("general", "specific"):
             active = self._active()
             values = {

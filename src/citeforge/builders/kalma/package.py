@@ -235,7 +235,7 @@ def _find_wrong_removals(package: Package, per_set: dict[str, dict[str, list[Tri
 
 
 def _find_unnested_sets(per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
-    """Yield ``retrieval_P`` sets with right sub-graphs that a set of higher P lacks."""
+    """Yield ``retrieval_P`` sets with right sub-graphs missing from the set of next higher P."""
     right = {q: {t.qid for t in triples} for q, triples in per_set["full"].items()}
     names = [n for n in per_set if n.startswith("retrieval_")]
     right_graphs = {

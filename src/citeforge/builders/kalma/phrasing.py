@@ -155,7 +155,7 @@ def _clauses(
     phrases = {t.relation: find_phrase(domain, t.relation) for t in pair.pool}
 
     def key(triple: Triple) -> str:
-        """Get what facts are grouped by: their theme (general questions) or their clause."""
+        """Get the group key of a fact: its theme (general questions) or its clause."""
         return phrases[triple.relation].theme if is_general else phrases[triple.relation].ask
 
     first, second = pair.owner.qid, pair.other.qid

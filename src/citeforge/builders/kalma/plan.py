@@ -31,7 +31,7 @@ class _RequestRecorder:
         self.requests: list[Request] = []
 
     def identity(self) -> dict[str, Any]:
-        """Give the name of the real LLM, so that the build sends the same requests to it."""
+        """Return the name of the real LLM, so that the build sends the same requests to it."""
         return {"name": self.name}
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:

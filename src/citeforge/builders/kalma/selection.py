@@ -191,7 +191,7 @@ def disambiguate(kg: KnowledgeGraph, stated: Sequence[StatedPair]) -> SelectedPa
 def _connections(
     kg: KnowledgeGraph, relation: str, first: list[Graph], second: list[Graph]
 ) -> tuple[bool, list[tuple[Graph, Graph, Triple]]]:
-    """Return (whether the graph links any two entities, the pairs linked by a stated relation)."""
+    """Return (whether the graph links any two entities, the pairs linked as stated)."""
     label = kg.domain.find_relation(relation)
     stated = relation_key(label)
     inverse = {relation_key(r) for r in kg.domain.inverses(label)}
@@ -258,7 +258,7 @@ def from_graph(
 
 
 def _other_ends(kg: KnowledgeGraph, relations: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield, per relation that links no two entities of the domain, the classes of its values."""
+    """Yield a note per relation that links no two entities: its values' most common classes."""
     ends = kg.ends([i for ids in relations.values() for i in ids]) if relations else {}
     for relation, ids in relations.items():
         classes = Counter[str]()

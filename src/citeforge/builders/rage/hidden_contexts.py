@@ -111,7 +111,7 @@ def _collect_candidates(
 def _put_chosen_first(
     drawn: dict[str, list[str]], chosen: Sequence[Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Put chosen passages before drawn ones; each query keeps its number of passages."""
+    """Put chosen passages before drawn ones; keep the larger of both numbers per query."""
     result = {}
     for (query, ids), far in zip(drawn.items(), chosen, strict=True):
         both = list(dict.fromkeys([*far, *ids]))

@@ -400,7 +400,7 @@ def best_first(scores: Scores, places: Rows) -> Rows:
 
 
 def find_undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]:
-    """Select scores to compute more precisely, as bounds of different classes overlap.
+    """Select scores to compute more precisely where bounds of different classes overlap.
 
     Where bounds of two classes overlap, some contain the middle between both classes. Of these the
     ones on one side are selected; the others often need nothing once these are known.

@@ -93,7 +93,7 @@ def overlap_size(n_above: int) -> int:
 
 
 def domain(lows: Sequence[float], highs: Sequence[float], most: float | None) -> list[float]:
-    """Choose an axis's ends: all intervals with a margin, if possible within 0 and ``most``."""
+    """Choose an axis's ends: intervals with a margin, if possible within 0 and 1.03 · ``most``."""
     low, high = min(lows), max(highs)
     room = max(0.08 * (high - low), 3.0 if most else 0.04 * max(abs(low), abs(high), 1e-9))
     first = low - room if low < 0 else max(0.0, low - room)

@@ -68,7 +68,7 @@ def _format_number(value: float, form: str) -> str:
 
 
 def summary_sentences(result: Robustness) -> Iterator[str]:
-    """Say how many pairs definitions order significantly differently, and how many all alike."""
+    """Write how many pairs change order significantly, and how many all definitions order alike."""
     alike = [p for p in result.pairs if not p.is_contradicted]
     certain = sum(p.is_contradicted and p.is_certain for p in result.pairs)
     if result.n_flips:

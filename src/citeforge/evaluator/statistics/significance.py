@@ -48,7 +48,7 @@ def paired_t(d: Floats) -> float:
 
 
 def count_permutations(family: int) -> int:
-    """Compute how many sign patterns to draw so that a test in a family can pass Holm at .01."""
+    """Compute how many sign patterns to draw for a family of tests to pass Holm at .01 (capped)."""
     return min(MOST_PERMUTATIONS, max(PERMUTATIONS, math.ceil(family / _HOLM_LEVEL)))
 
 

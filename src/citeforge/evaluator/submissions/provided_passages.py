@@ -83,7 +83,7 @@ class ProvidedPassages:
         return normalise_answer(without_markers(text, marks))
 
     def docids(self, answer: SubmissionLine) -> list[str | None]:
-        """List an answer's docids; None if that relevant passage has another text in the corpus."""
+        """List an answer's docids; ``strict``: None where the corpus has another relevant text."""
         passages = answer.passages or ()
         return [
             None if self._is_strict and key.differs(self._judged.get(key.name)) else passage.docid

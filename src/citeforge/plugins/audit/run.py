@@ -151,7 +151,7 @@ def find_flaws(
 
 
 def _first_stage(judge: JudgeSession | None, options: AuditOptions) -> str:
-    """Name what found the suspects: rules, and the judge and cross-encoder where used."""
+    """Name the finders of the suspects: rules, and the judge and cross-encoder where used."""
     names = ["rules"]
     if judge is not None:
         names.append(judge.judge.signature)

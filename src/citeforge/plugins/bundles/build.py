@@ -208,7 +208,7 @@ def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
 
 
 def _arrange_position(arranger: Arranger, query: str) -> Cells | None:
-    """Rotate a query's passages so that each is once at every position; None if too few."""
+    """Rotate a query's passages so that each is once at every position; None if unsuitable."""
     k = arranger.recipe.k
     if not (relevant := arranger.shuffle_relevant(query)):
         return None

@@ -105,7 +105,7 @@ def calibrate(
 
 
 def _test_drift(systems: Sequence[Sequence[bool]]) -> float:
-    """Test whether the judge is equally accurate on all systems; return chi-squared's p-value."""
+    """Test whether the judge is equally accurate on all systems; return p; NaN if impossible."""
     from scipy import stats
 
     table = [[sum(right), len(right) - sum(right)] for right in systems]

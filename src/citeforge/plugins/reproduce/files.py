@@ -21,7 +21,7 @@ class MissingOutputError(InputError):
 def find_output(
     data: Path | None, repository: OutputRepository, file: OutputFile
 ) -> tuple[Path, ...]:
-    """Find a declared file of published outputs, or files with its content in another layout.
+    """Find a declared file of published outputs, or its content in other files; or download it.
 
     Args:
         data: folder with checkouts as OWNER/NAME or NAME; None to download files.

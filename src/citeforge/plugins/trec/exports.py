@@ -124,7 +124,7 @@ class _ReportWriter:
         return names
 
     def _select(self, ids: Sequence[str], cited: list[str]) -> list[str]:
-        """Select passage ids for ``references``: those shown or those cited, as the track asks."""
+        """Select passage ids for ``references``: cited, and shown ones where the track asks."""
         most = self.track.most_references
         # Without a limit, the track does not want entries that are not cited.
         if most is None or "references_uncited" not in self.track.warns:

@@ -160,7 +160,7 @@ class TripleGrammar:
         return next(((relation, end) for relation, end in ends if end is not None), None)
 
     def _find_end_of_value(self, text: str, at: int) -> int | None:
-        """Find the offset at which a value ends: at ``, relation:`` or the closing bracket."""
+        """Find where a value ends: at ``, relation:``, ``; relation:`` or a bracket."""
         depth = 0
         for place in range(at, min(len(text), at + _LONGEST_VALUE)):
             char = text[place]

@@ -98,7 +98,7 @@ class ScoreOptions(JudgeOptions):
 
     @model_validator(mode="after")
     def _refuse_contradictions(self) -> Self:
-        """Raise an error if scoring options exclude each other, or lack one that they need."""
+        """Raise an error if scoring options exclude each other, or a needed one is missing."""
         if self.protocol == "strict" and self.at_most_citations != MOST_CITATIONS:
             raise ValueError(
                 "--at-most-citations: strict looks at every citation; give --protocol reference"
