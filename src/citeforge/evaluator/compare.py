@@ -270,9 +270,7 @@ def compare_pairs(
     by_pair: list[list[_Row]] = []
     for first, second in pairs:
         try:
-            by_pair.append(
-                _compare_pair(first, second, _pair_scores(first, second, measures, across))
-            )
+            by_pair.append(_compare(first, second, _pair_scores(first, second, measures, across)))
         except InputError as error:
             if on_error is None:
                 raise
@@ -349,7 +347,7 @@ class _Row:
     is_control: bool
 
 
-def _compare_pair(
+def _compare(
     first: ScoreFile, second: ScoreFile, pairs: Sequence[tuple[MeasureScore, MeasureScore]]
 ) -> list[_Row]:
     """Compare two systems: one row per measure; measures with the same values share a row."""

@@ -90,7 +90,7 @@ def strict_items(item: AnswerItem, inputs: Inputs) -> list[ListItem]:
     return list_items(text, inputs.grammar.parse(text, len(item.passages)).markers)
 
 
-def list_answer_option(tools: ScoringTools, protocol: str) -> str | None:
+def list_option(tools: ScoringTools, protocol: str) -> str | None:
     """Name the option that changes scores of list answers, for score signatures; None if unset."""
     return "cot" if tools.options.cot else None
 
@@ -191,7 +191,7 @@ def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highes
 def _citation_options(tools: ScoringTools, protocol: str) -> str | None:
     """Name the options that change citation scores, for score signatures; None if none is set."""
     if protocol == "strict":
-        return list_answer_option(tools, protocol)
+        return list_option(tools, protocol)
     most = tools.options.at_most_citations
     return None if most == MOST_CITATIONS else f"at-most-{most}"
 

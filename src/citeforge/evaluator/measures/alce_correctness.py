@@ -15,7 +15,7 @@ from citeforge.evaluator.measures.alce_citations import (
     APPENDIX,
     alce_text,
     answer_part,
-    list_answer_option,
+    list_option,
     strict_items,
 )
 from citeforge.evaluator.measures.columns import (
@@ -198,7 +198,7 @@ class QaScores:
     hit: bool
 
 
-def compute_qa(inputs: Inputs) -> dict[Key, QaScores]:
+def score_qa(inputs: Inputs) -> dict[Key, QaScores]:
     """Score each output by how well a QA model answers ASQA's sub-questions from it."""
     from citeforge.engines.models.extractive_qa import ExtractiveQa
 
@@ -246,9 +246,7 @@ def compute_claim_recall(inputs: Inputs) -> Sample:
 _LISTED = values_by_answer(compute_qampari, _LISTS)
 _STRINGS = values_by_answer(compute_str_em, _PAIRS)
 _str = partial(PassageMeasure, family="alce", needs=_PAIRS, source=ALCE)
-_listed = partial(
-    PassageMeasure, family="alce", needs=_LISTS, source=ALCE, options=list_answer_option
-)
+_listed = partial(PassageMeasure, family="alce", needs=_LISTS, source=ALCE, options=list_option)
 _qa = partial(
     PassageMeasure, family="alce", needs="qa_pairs (ASQA), a QA model", source=APPENDIX,
     uses=("qa",), options=lambda tools, protocol: Path(tools.options.qa_model).name,
@@ -263,7 +261,7 @@ MEASURES = (
     ),
     count(
         "QAMPARI.NumPreds", "alce", "list items of the output", needs=_LISTS, source=ALCE,
-        compute=mean_of(_LISTED, lambda s: s.n_items), options=list_answer_option, formula="list items",
+        compute=mean_of(_LISTED, lambda s: s.n_items), options=list_option, formula="list items",
     ),
     _str("ALCE.StrEM", definition="qa_pairs with a short answer in the output",
          compute=mean_of(_STRINGS, lambda s: s.share),
@@ -302,13 +300,13 @@ MEASURES = (
         compute=compute_mauve, options=lambda tools, protocol: Path(tools.options.mauve_model).name,
     ),
     _qa("QA-EM", definition="qa_pairs that a QA model answers exactly from the output",
-        compute=mean_of(compute_qa, lambda s: s.exact),
+        compute=mean_of(score_qa, lambda s: s.exact),
         formula="an extractive QA model reads the text: share of `qa_pairs` answered exactly "
         "(normalised)", edge_cases=_EXACT),
-    _qa("QA-F1", definition="token F1 of those answers", compute=mean_of(compute_qa, lambda s: s.f1),
+    _qa("QA-F1", definition="token F1 of those answers", compute=mean_of(score_qa, lambda s: s.f1),
         formula="mean best token F1 of its answers", edge_cases=_EXACT),
     _qa("QA-Hit", definition="outputs from which all qa_pairs are answered exactly",
-        compute=mean_of(compute_qa, lambda s: s.hit),
+        compute=mean_of(score_qa, lambda s: s.hit),
         formula="1 if all `qa_pairs` are answered exactly, else 0"),
     PassageMeasure(
         "ALCE.ClaimRec", "alce", "gold claims that the output entails",
