@@ -24,7 +24,7 @@ import pytest
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.scores import Scores, score
-from citeforge.plugins.responses.fact_pairs import as_written, statement_pairs
+from citeforge.plugins.responses.fact_pairs import statement_pairs, without_fragment
 from conftest import Inline, write_jsonl
 from peers.frozen import FrozenNumbers, Program
 from stand_ins import RuleJudge
@@ -217,7 +217,7 @@ def test_every_figure(printed: FrozenNumbers, benchmark: Benchmark, tmp_path: Pa
     rows, lines, seen = [], [], {"unread": 0, "uncited": 0, "repeated": 0}
     for q in range(1, 31):
         report = _report(rng)
-        found = statement_pairs(report, segmenter, as_written)
+        found = statement_pairs(report, segmenter, without_fragment)
         citations = [{"fact": p.statement, "ref_idx": 0, "url": p.url} for p in found]
         rows.append({"id": f"q{q:02}", "prompt": "", "article": report, "citations": citations})
         pages = [{"url": u, "text": "" if u in UNREADABLE else f"Page {u}"} for u in URLS]
@@ -245,4 +245,4 @@ def test_cutting_the_marked_words_of_urls(printed: FrozenNumbers) -> None:
 
     cleaned = printed(FACT, "marked words of URLs", run, articles)
     for url, text in zip(URLS, cleaned, strict=True):
-        assert f"]({as_written(url + '#:~:text=a,b')})" in text or "(moon)" in url
+        assert f"]({without_fragment(url + '#:~:text=a,b')})" in text or "(moon)" in url

@@ -13,14 +13,14 @@ SECOND = [("d", 2.0)]
 
 
 def test_min_max() -> None:
-    assert fusion.normalised(ASKED) == [("a", 1.0), ("b", (5 - 1) / (9 - 1)), ("c", 0.0)]
-    assert fusion.normalised(SECOND) == [("d", 1.0)]
-    assert fusion.normalised([("x", 3.0), ("y", 3.0)]) == [("x", 1.0), ("y", 1.0)]
-    assert fusion.normalised([]) == []
+    assert fusion.min_max(ASKED) == [("a", 1.0), ("b", (5 - 1) / (9 - 1)), ("c", 0.0)]
+    assert fusion.min_max(SECOND) == [("d", 1.0)]
+    assert fusion.min_max([("x", 3.0), ("y", 3.0)]) == [("x", 1.0), ("y", 1.0)]
+    assert fusion.min_max([]) == []
 
 
 def test_sort_takes_the_highest_score() -> None:
-    assert fusion.sort([ASKED, FIRST, SECOND]) == [
+    assert fusion.comb_max([ASKED, FIRST, SECOND]) == [
         ("b", 30.0), ("d", 20.0), ("a", 10.0), ("c", 1.0),
     ]  # fmt: skip
 
@@ -115,7 +115,7 @@ def test_beside_ranx() -> None:
     runs = [
         ranx.Run({f"q{n}": dict(lists[m]) for n, lists in enumerate(queries)}) for m in range(5)
     ]
-    ways = {"mnz": fusion.comb_mnz, "sum": fusion.comb_sum, "max": fusion.sort}
+    ways = {"mnz": fusion.comb_mnz, "sum": fusion.comb_sum, "max": fusion.comb_max}
     for name, ours in ways.items():
         norm = None if name == "max" else "min-max"
         theirs = ranx.fuse(runs, norm=norm, method=name).to_dict()

@@ -15,7 +15,7 @@ from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import detect
 from citeforge.evaluator.submissions.url_marks import read_markup
-from citeforge.plugins.responses.fact_pairs import as_written, statement_pairs
+from citeforge.plugins.responses.fact_pairs import statement_pairs, without_fragment
 from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.submission import CitedFact, ReportLine
 from conftest import EXAMPLES, refused, write_jsonl
@@ -106,9 +106,9 @@ def test_numbers_without_a_list_are_the_passages_of_the_line() -> None:
 
 def test_urls_of_the_authors_code() -> None:
     """As written, but for the words that a browser should mark."""
-    assert as_written(f"{A}?utm_source=x#:~:text=io,moon") == f"{A}?utm_source=x"
+    assert without_fragment(f"{A}?utm_source=x#:~:text=io,moon") == f"{A}?utm_source=x"
     report = f"Io is a moon ({A}). It is hot ({A}/). It is far ({A}#:~:text=far)."
-    result = statement_pairs(report, SEGMENTER, as_written)
+    result = statement_pairs(report, SEGMENTER, without_fragment)
     assert [p.url for p in result] == [A, f"{A}/", A]
 
 

@@ -299,9 +299,11 @@ def test_offsets_in_bytes(text: str, data: st.DataObject) -> None:
 
 def test_a_source_comes_once() -> None:
     result = Response()
-    assert result.source(CitedSource(("u",), url="https://a.b/c?utm_source=x", text="One.")) == 0
-    assert result.source(CitedSource(("v",), url="https://a.b/c#d", text="Two.")) == 0
-    assert result.source(CitedSource(("v",), url="https://a.b/d")) == 1
+    assert (
+        result.add_source(CitedSource(("u",), url="https://a.b/c?utm_source=x", text="One.")) == 0
+    )
+    assert result.add_source(CitedSource(("v",), url="https://a.b/c#d", text="Two.")) == 0
+    assert result.add_source(CitedSource(("v",), url="https://a.b/d")) == 1
     assert result.sources[0].text == "One.\nTwo."
 
 

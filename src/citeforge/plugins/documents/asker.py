@@ -54,7 +54,7 @@ class PromptedLlm:
         self.prompts["examples"] = digest(self._examples)
 
     def to_write(self, question: Question) -> Request:
-        """Make the request to write a question about its evidence, after examples."""
+        """Make the LLM request to write a question about its evidence passages, after examples."""
         values: dict[str, object] = {"form": question.form, "is_first": True}
         turns: list[tuple[str, str]] = []
         for example in self._examples[question.form]:
@@ -67,7 +67,7 @@ class PromptedLlm:
     def to_answer(
         self, question: Question, passages: Sequence[Evidence] = (), sample: int = 0
     ) -> Request:
-        """Make the request to answer a question from passages, or from memory without any.
+        """Make the LLM request to answer a question from passages, or from memory without any.
 
         Args:
             question: the question.
@@ -79,7 +79,7 @@ class PromptedLlm:
         return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
 
     def _fill_template(self, task: str, values: Mapping[str, object]) -> str:
-        """Fill in the template of a task with values, whose texts are quoted."""
+        """Fill in a task's prompt template with values, whose texts are quoted."""
         return self._templates[task].render(values).strip()
 
     def _request(
@@ -90,7 +90,7 @@ class PromptedLlm:
         sample: int = 0,
         turns: Sequence[tuple[str, str]] = (),
     ) -> Request:
-        """Make the request of a task: earlier ``turns`` of a chat, then the filled-in template."""
+        """Make a task's LLM request: earlier ``turns`` of a chat, then the filled-in template."""
         params: dict[str, object] = {"temperature": _WARM_TEMPERATURE if sample else 0.0}
         params |= {"max_tokens": most_tokens} | ({"stop": [_END]} if turns else {})
         messages = (*turns, ("user", self._fill_template(task, values)))
@@ -114,5 +114,5 @@ class PromptedLlm:
 
 
 def _as_rows(passages: Sequence[Evidence]) -> list[dict[str, str]]:
-    """Return titles and texts of passages, as templates use them."""
+    """Convert passages to rows of title and text, as prompt templates use them."""
     return [{"title": p.title, "text": p.text} for p in passages]

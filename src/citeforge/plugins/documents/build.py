@@ -141,7 +141,7 @@ def build_documents(
 
 
 def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
-    """Count the LLM calls of a build: if every first question is accepted, and at most.
+    """Plan a build's LLM calls: their number if each first question is accepted, and at most.
 
     Rejected questions are replaced, until --tries times the wanted number were written.
 
@@ -196,7 +196,7 @@ def _open_models(
 
 
 def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models) -> Manifest:
-    """Make the manifest from what is known before any question is written."""
+    """Draft a package's manifest from what is known before any question is written."""
     identities = {WRITER: models.asker.llm.identity()}
     if models.judge is not None:
         identities[JUDGE] = models.judge.judge.identity()
@@ -218,7 +218,7 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
 
 
 def _choose_size(pools: Pools, mixture: Mixture) -> OneSize | None:
-    """Choose one size for all contexts of a mixture; None if they keep their own sizes.
+    """Choose one number of passages for all contexts of a mixture; None if they keep their own.
 
     With one size, a smaller context does not reveal that no passage answers. Empty places take the
     nearest passages first, as in contexts with an answer. Sizes differ if the mixture has no
@@ -231,7 +231,7 @@ def _choose_size(pools: Pools, mixture: Mixture) -> OneSize | None:
 
 
 def _require_accepted(questions: Sequence[Question], rejects: Path, llm: Llm) -> None:
-    """Require an accepted question that the documents answer; else write all to ``rejects``.
+    """Raise an error if no question with an answer was accepted, and write all to ``rejects``.
 
     Raises:
         InputError: there is none; counts the rejected ones by check.

@@ -64,10 +64,10 @@ def check_text(question: Question, longest_copy: int) -> None:
 
 
 def _names_what_is_asked(question: Question) -> bool:
-    """Whether a question's statement has a word of the question."""
-    words = _words(question.text)
+    """Whether a question's answer statement shares a word with it, or it is too short to tell."""
+    words = _word_set(question.text)
     # Texts in scripts without spaces cannot be compared by words.
-    return len(words) < 3 or bool(words & _words(question.statement))
+    return len(words) < 3 or bool(words & _word_set(question.statement))
 
 
 def _check_quotes(question: Question) -> bool:
@@ -96,11 +96,11 @@ def _shared_run(question: str, passage: str) -> list[str]:
 
 def _contains_answer(text: str, answer: str) -> bool:
     """Whether a text has all words of an answer, in any order."""
-    words = _words(answer)
-    return holds_answer(text, answer) or (bool(words) and words <= _words(text))
+    words = _word_set(answer)
+    return holds_answer(text, answer) or (bool(words) and words <= _word_set(text))
 
 
-def _words(text: str) -> set[str]:
+def _word_set(text: str) -> set[str]:
     """Return the set of normalised words of a text."""
     return set(normalise_answer(text).split())
 
@@ -129,7 +129,7 @@ def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -
     for question in questions:
         form = _compared_form(question.text)
         for other_form, other in forms:
-            if token_sort_ratio(form, other_form, score_cutoff=_SAME_QUESTION_RATIO) and _is_same(
+            if token_sort_ratio(form, other_form, score_cutoff=_SAME_QUESTION_RATIO) and _is_repeat(
                 question, other
             ):
                 question.reject(REPEAT, f"repeats {other.id}: {other.text!r}")
@@ -143,13 +143,13 @@ def _compared_form(text: str) -> str:
     return " ".join(bare_words(text.replace("’", "'")))
 
 
-def _is_same(one: Question, two: Question) -> bool:
+def _is_repeat(one: Question, two: Question) -> bool:
     """Whether two questions have the same names, numbers and answers."""
     answers = ({normalise_answer(a) for a in q.answers} for q in (one, two))
-    return _names(one.text) == _names(two.text) and next(answers) == next(answers)
+    return _name_words(one.text) == _name_words(two.text) and next(answers) == next(answers)
 
 
-def _names(question: str) -> set[str]:
+def _name_words(question: str) -> set[str]:
     """Find the words of a question with a capital or a digit, except the first word."""
     words = question.split()[1:]
     return {w.strip("?.,") for w in words if any(c.isupper() or c.isdigit() for c in w)}

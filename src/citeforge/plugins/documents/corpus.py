@@ -82,7 +82,7 @@ class PassagePool:
     """
 
     def __init__(self, corpus: list[Path], seed: int) -> None:
-        """Read a corpus once, and choose the order.
+        """Read a corpus once, and draw the order in which questions are written about passages.
 
         Args:
             corpus: Parquet files of schema CORPUS.

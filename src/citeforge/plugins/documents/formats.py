@@ -56,7 +56,7 @@ class UnreadableError(Exception):
     """
 
     def __init__(self, problem: str, detail: str = "") -> None:
-        """Make the error; ``detail`` is its message."""
+        """Make the error of a kind of problem, with ``detail`` as its message."""
         super().__init__(detail)
         self.problem = problem
 
@@ -69,7 +69,7 @@ class Notes(list[str]):
     """
 
     def __init__(self, notes: Iterable[str] = ()) -> None:
-        """Copy notes, without counts."""
+        """Copy some notes on a file, with no changes counted yet."""
         super().__init__(notes)
         self.counts = Counter[str]()
 
@@ -263,7 +263,7 @@ def _edge_lines(text: str, is_top: bool) -> list[str]:
 
 
 def _line_keys(page: DocumentPage, line: str) -> set[str]:
-    """Make keys of a line; a running line shares one with its repetitions on other pages.
+    """Make a page line's keys; a running header or footer shares one with those of other pages.
 
     Besides its text: the text with a number replaced by its distance from the page's number.
     """

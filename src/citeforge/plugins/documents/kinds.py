@@ -42,7 +42,7 @@ class DocumentsKind(RageKind):
         return plan_documents(recipe, run)
 
     def reading(self, reads: str) -> Read:
-        """Return the reader of submissions, which knows the questions without an answer."""
+        """Return the function that scores submissions, aware of questions without an answer."""
         from citeforge.plugins.documents.measures import read_document_answers
 
         return read_document_answers

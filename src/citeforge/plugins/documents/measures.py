@@ -62,7 +62,7 @@ class Refusals:
 
 
 def refusals(inputs: Inputs) -> Refusals:
-    """Find the refusals of questions with and without an answer in the documents.
+    """Mark the answers that refuse to answer, for questions with and without an answer.
 
     Raises:
         CannotError: every question has an answer, or which have none is unknown.
@@ -99,7 +99,7 @@ def _f1(inputs: Inputs) -> Sample:
 
 
 def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
-    """Whether an answer, without its citation markers, is a refusal."""
+    """Whether an answer, read without its citation markers, refuses to answer."""
     markers = grammar.parse(item.output, len(item.passages)).markers
     cites = any(not m.is_residue for m in markers)
     return is_refusal(without_markers(item.output, markers), REFUSALS, cites=cites)
@@ -108,23 +108,23 @@ def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
 def read_document_answers(
     submission: Submission, measures: Sequence[Measure], tools: ScoringTools
 ) -> ScoredSubmission:
-    """Read and score answers; questions without an answer count for abstention alone.
+    """Read and score a submission; questions without an answer count only for abstention.
 
     They have no right answer or citation: other measures would count every answer as wrong.
     """
     scored = read_passages(submission, measures, tools)
     absent, (samples, missing) = absent_rows(submission.benchmark), scored.results
-    samples = [(m, s if m.family == FAMILY else _exclude(s, absent)) for m, s in samples]
+    samples = [(m, s if m.family == FAMILY else _exclude_queries(s, absent)) for m, s in samples]
     return replace(scored, results=(samples, missing))
 
 
-def _exclude(sample: Sample, queries: npt.NDArray[np.bool_]) -> Sample:
+def _exclude_queries(sample: Sample, queries: npt.NDArray[np.bool_]) -> Sample:
     """Exclude the masked queries from a sample: set their sums to 0 and their values to NaN."""
     return replace(
         sample,
         sums=np.where(queries[:, None], 0.0, sample.sums),
         per_query=np.where(queries, np.nan, sample.per_query),
-        upper=None if sample.upper is None else _exclude(sample.upper, queries),
+        upper=None if sample.upper is None else _exclude_queries(sample.upper, queries),
     )
 
 

@@ -111,7 +111,7 @@ def _title_text(value: object) -> str:
 
 
 def sections(breaks: tuple[Break, ...], end: int) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Yield (start, end, headings above it) of each stretch of a text between breaks.
+    """Yield (start, end, headings above it) of each stretch of a text between headings or breaks.
 
     Args:
         breaks: breaks in order.

@@ -73,7 +73,7 @@ class Question:
 
     @property
     def hypotheses(self) -> list[str]:
-        """Hypotheses that a helpful passage entails: statement; for pairs and lists also quotes."""
+        """Texts that passages may entail: the statement; for pairs and lists also the quotes."""
         return [self.statement, *(self.quotes if self.form in (PAIR, LIST) else ())]
 
     def row(self) -> dict[str, object]:
@@ -185,7 +185,7 @@ class RelevanceLabel(msgspec.Struct):
 
 
 def apply_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[str, int]:
-    """Apply people's relevance labels to the passages of questions.
+    """Add the passages that people label relevant to their questions, and drop others labelled.
 
     Passages not labelled relevant may become negatives.
 

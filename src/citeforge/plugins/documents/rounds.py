@@ -66,12 +66,12 @@ class QuestionMaker:
         written = dict.fromkeys(self.recipe.wanted, 0)
         while fresh := self._draw_questions(made, written, order):
             with progress("asking for questions", len(fresh), "questions") as advance:
-                self._write(fresh)
+                self._write_questions(fresh)
                 advance(len(fresh))
             for question in _accepted(fresh):
                 check_text(question, self.recipe.asking.longest_copy)
             reject_repeats(_accepted(fresh), _accepted(made))
-            self._check(fresh)
+            self._check_questions(fresh)
             made += fresh
         return made
 
@@ -99,7 +99,7 @@ class QuestionMaker:
         return questions
 
     def _find_partners(self, passages: Sequence[Evidence]) -> dict[str, Evidence]:
-        """Find for each passage a near one, preferably below another heading or in another file."""
+        """Pair each passage with a similar one, if possible of another heading or file."""
         ranked = self.search.rank({p.id: p.text for p in passages}, _NEAREST_PARTNERS)
         partners = {}
         for name, hits in ranked.items():
@@ -110,7 +110,7 @@ class QuestionMaker:
         texts = self.passages.texts(list(partners.values()))
         return {name: texts[other] for name, other in partners.items()}
 
-    def _write(self, questions: Sequence[Question]) -> None:
+    def _write_questions(self, questions: Sequence[Question]) -> None:
         """Let the LLM write the questions; reject those whose reply has a wrong format."""
         replies = self.asker.ask([self.asker.to_write(q) for q in questions])
         for question, reply in zip(questions, replies, strict=True):
@@ -119,8 +119,8 @@ class QuestionMaker:
             elif wrong := read_question(reply.text, question):
                 question.reject(FORMAT, wrong)
 
-    def _check(self, questions: Sequence[Question]) -> None:
-        """Make the checks by LLM, judge and search; the first that a question fails rejects it."""
+    def _check_questions(self, questions: Sequence[Question]) -> None:
+        """Check questions by LLM, judge and search; the first check that one fails rejects it."""
         asking = self.recipe.asking
         answerable = [q for q in questions if q.is_accepted and q.form != ABSENT]
         self._check_entailment(answerable)
@@ -129,12 +129,12 @@ class QuestionMaker:
             lambda reply, q: not gives_answers(reply, q.answers), "the reader says",
         )  # fmt: skip
         self._ask_reader(
-            CLOSED_BOOK, answerable, lambda q: [()] * asking.closed_book, _gives_some,
+            CLOSED_BOOK, answerable, lambda q: [()] * asking.closed_book, _gives_half,
             "without any passage the reader says",
         )  # fmt: skip
         self._ask_reader(
             HALVES, (q for q in answerable if q.form == PAIR),
-            lambda q: [(passage,) for passage in reversed(q.evidence)], _gives_some, "{} alone:",
+            lambda q: [(passage,) for passage in reversed(q.evidence)], _gives_half, "{} alone:",
         )  # fmt: skip
         near = self._find_near_passages(_accepted(questions))
         self._find_others(_accepted(answerable), near)
@@ -145,7 +145,7 @@ class QuestionMaker:
             return [p for p in near[question.id] if p.id not in answering][: asking.shown]
 
         self._ask_reader(
-            NEEDED, answerable, lambda q: [others(q)] if others(q) else [], _gives_some,
+            NEEDED, answerable, lambda q: [others(q)] if others(q) else [], _gives_half,
             "from other passages the reader says",
         )  # fmt: skip
         self._ask_reader(
@@ -162,7 +162,7 @@ class QuestionMaker:
         is_wrong: Callable[[str, Question], bool],
         words: str,
     ) -> None:
-        """Have the LLM answer the questions, and reject questions with a wrong reply.
+        """Have the LLM answer the questions, and reject those with a reply that ``is_wrong``.
 
         Args:
             check: name of the check.
@@ -218,7 +218,7 @@ class QuestionMaker:
         return {name: [texts[i] for i in hits] for name, hits in ids.items()}
 
     def _find_others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
-        """Record near passages that answer: as relevant if judge and LLM agree, else as unsure."""
+        """Record near passages that answer: relevant if judge and LLM agree, else unsure."""
         verdicts = self._judge_passages(questions, near)
         suspects = {
             q.id: [
@@ -235,7 +235,7 @@ class QuestionMaker:
         for question in questions:
             for passage, verdict in suspects[question.id]:
                 reply = next(replies)
-                is_read = not reply.failure and _gives_some(reply.text, question)
+                is_read = not reply.failure and _gives_half(reply.text, question)
                 if is_read and verdict is not False:
                     if question.form == PAIR:
                         question.reject(ALONE, f"{passage.id} answers it: {_quote_reply(reply)}")
@@ -246,7 +246,7 @@ class QuestionMaker:
     def _judge_passages(
         self, questions: Sequence[Question], near: dict[str, list[Evidence]]
     ) -> dict[tuple[str, str], bool]:
-        """Ask the judge which passages entail the statement, by (question id, passage id).
+        """Ask the judge whether near passages entail a statement: (question, passage) to answer.
 
         Empty without a judge. Passages that entail a quote become relevant; those on which the
         judge fails, or that support the statement or a quote in part, become unsure.
@@ -277,7 +277,7 @@ def _accepted(questions: Iterable[Question]) -> list[Question]:
     return [q for q in questions if q.is_accepted]
 
 
-def _gives_some(reply: str, question: Question) -> bool:
+def _gives_half(reply: str, question: Question) -> bool:
     """Whether a reply gives at least half of a question's answers."""
     return gives_answers(reply, question.answers, _LEAST_SHARE_OF_LIST)
 

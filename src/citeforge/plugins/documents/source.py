@@ -167,7 +167,7 @@ class DocumentFolder(PassagesAlone):
         return document
 
     def info(self) -> SourceInfo:
-        """Return the provenance, with a hash over the hashes and names of all files."""
+        """Return the documents' provenance, with a hash over the hashes and names of all files."""
         if not self.source.files:
             hashes = [f"{d.sha256} {d.name}\n" for _, d in self._files if d.sha256 is not None]
             listing = hashlib.sha256("".join(hashes).encode())

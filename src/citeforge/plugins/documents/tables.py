@@ -54,5 +54,5 @@ TABLES = {"documents": DOCUMENTS, "repeats": REPEATS, "questions": QUESTIONS}
 
 
 def question_column(package: Package, column: str) -> dict[str, Any]:
-    """Read a column of all questions that were written: question id to value."""
+    """Map the id of every question that was written to its value in a column of the table."""
     return dict(rows_of(package.table("questions", "all"), "_id", column))

@@ -44,11 +44,11 @@ def definitions() -> tuple[str, frozenset[str]]:
     for at, token in enumerate(tokens):
         types = [t.type for t in tokens[max(0, at - 2) : at]]
         if types[-1:] == ["heading_open"]:
-            _anchor(tokens[at - 1], token.content.lower(), anchors)
+            _set_anchor(tokens[at - 1], token.content.lower(), anchors)
         for part in token.children or ():
             is_name = part.type == "code_inline" and _MEASURE.fullmatch(part.content)
             if is_name and types == ["tr_open", "td_open"]:
-                _anchor(part, f"m-{part.content}", anchors)
+                _set_anchor(part, f"m-{part.content}", anchors)
         _drop_links(token.children or [])
     html = parser.renderer.render(tokens, parser.options, {})
     box = '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
@@ -56,8 +56,8 @@ def definitions() -> tuple[str, frozenset[str]]:
     return html, frozenset(anchors)
 
 
-def _anchor(token: Token, name: str, anchors: set[str]) -> None:
-    """Give an element an id, unless another element has it."""
+def _set_anchor(token: Token, name: str, anchors: set[str]) -> None:
+    """Set an HTML element's id to a name, unless another element has that id."""
     if name not in anchors:
         token.attrSet("id", name)
         anchors.add(name)
@@ -114,7 +114,7 @@ class Presentation(Part):
         return links
 
     def with_hub_links(self, spec: str) -> "Presentation":
-        """Add organisation and link of a benchmark named ``hub:ORG/NAME``; others add nothing."""
+        """Return a copy with organisation and link of ``hub:ORG/NAME``; unchanged for a path."""
         place = parse_hub(spec)
         if place is None:
             return self
@@ -148,16 +148,16 @@ def introduction(package: Package, about: Presentation, files: Sequence[ScoreFil
     contexts = tuple((name, info.description) for name, info in manifest.contexts.items())
     systems, references = count_systems(files)
     facts = [
-        ("Queries", _number(stats.get("queries"))),
+        ("Queries", _format_count(stats.get("queries"))),
         ("Context sets", f"{len(contexts):,}"),
-        ("Passages", _number(stats.get("passages"))),
+        ("Passages", _format_count(stats.get("passages"))),
         ("Systems", f"{systems:,}" if systems or not references else ""),
         ("References", f"{references:,}" if references else ""),
         *_facts(about),
         ("Version", manifest.version),
         ("Licence", manifest.licence or "not stated"),
     ]
-    text = about.description or _description(package.folder) or package.kind.about
+    text = about.description or _read_description(package.folder) or package.kind.about
     return Introduction(paragraph(text), tuple(f for f in facts if f[1]), _links(about), contexts)
 
 
@@ -168,20 +168,20 @@ def introduce_all(about: Presentation, n_queries: int, n_systems: int) -> Introd
     return Introduction(text, tuple(f for f in facts if f[1]), _links(about))
 
 
-def _number(count: object) -> str:
+def _format_count(count: object) -> str:
     """Format an integer with commas; empty for any other value."""
     return f"{count:,}" if isinstance(count, int) else ""
 
 
 def _facts(about: Presentation) -> list[tuple[str, str]]:
-    """List date, organisation, and how to submit unless that is a link, as (name, value)."""
+    """List (name, value) of date, organisation, and how to submit unless that is a link."""
     day = "" if about.date is None else about.date.isoformat()
     submit = "" if about.submit.startswith(_WEB) else about.submit
     return [("Date", day), ("Organisation", about.organisation or ""), (_SUBMIT, submit)]
 
 
 def _links(about: Presentation) -> tuple[tuple[str, str], ...]:
-    """List the links of a benchmark, also to how to submit, as (name, address)."""
+    """List (name, address) of a benchmark's links, with that to instructions for submitters."""
     submit = {_SUBMIT: about.submit} if about.submit.startswith(_WEB) else {}
     return tuple({**about.links, **submit}.items())
 
@@ -191,7 +191,7 @@ def paragraph(text: str) -> str:
     return str(markdown().renderInline(text.strip())) if text.strip() else ""
 
 
-def _description(folder: Path) -> str:
+def _read_description(folder: Path) -> str:
     """Read the first paragraph of a package's own description, else of its card; may be empty."""
     for name in (BY_HAND, CARD):
         path = folder / name

@@ -41,7 +41,7 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_history(path: Path) -> list[Event]:
-    """Read all submissions that a board scored, in order; none without the file.
+    """Read a board's history of scored submissions, in order; empty if there is no file.
 
     Raises:
         InputError: a line is not an event.
@@ -55,7 +55,7 @@ def write_history(path: Path, events: Iterable[Event]) -> None:
 
 
 def latest_events(events: Sequence[Event]) -> dict[str, Event]:
-    """Get the last event of each submission, by the name of its file."""
+    """Map the file name of each submission to its last event (a scoring of it)."""
     return {e.submission: e for e in events}
 
 
@@ -112,7 +112,7 @@ class BoardCheck:
         return event is not None and event.sha256 == sha256_file(path)
 
     def check_file(self, path: Path) -> tuple[Findings, Event | None]:
-        """Check a submission: (errors and warnings, its new event; None if it is refused)."""
+        """Check a submission: (errors and warnings, event for the history, None if refused)."""
         findings = Findings()
         try:
             options = self._board.score
@@ -132,7 +132,7 @@ class BoardCheck:
         return findings, event
 
     def _make_event(self, path: Path) -> Event:
-        """Make the event of a submission from its header and its content's hash.
+        """Make a submission's event for the history, from its header and its content's hash.
 
         Raises:
             CiteforgeError: a field of the header is wrong, or the context is ambiguous.

@@ -71,8 +71,8 @@ class Board(Part):
         return name
 
     @model_validator(mode="after")
-    def _scores_all_queries(self) -> Self:
-        """Refuse to score some of the queries where the gold is hidden."""
+    def _check_hidden_gold(self) -> Self:
+        """Refuse options that score only some queries where the gold labels are hidden."""
         if self.gold is not None and (self.score.only_asked or self.score.only_answered):
             name = "only_asked" if self.score.only_asked else "only_answered"
             raise ValueError(
@@ -129,7 +129,7 @@ class Boards(Part):
         """Resolve all paths against the folder of the leaderboard's file."""
 
         def resolve(spec: str) -> str:
-            """Resolve the path of a package; keep the name of one on the Hub."""
+            """Resolve a benchmark's path against the folder; return ``hub:…`` as it is."""
             return spec if spec.startswith("hub:") else str(folder / spec)
 
         boards = tuple(

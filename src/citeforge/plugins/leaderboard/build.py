@@ -114,7 +114,7 @@ def _write_matrix(
     boards: Boards, columns: Sequence[BoardColumn], sites: Sequence[Site],
     others: Sequence[tuple[str, str]], root: Path,
 ) -> Site:  # fmt: skip
-    """Write the page with the table of all benchmarks; return counts of systems and pages."""
+    """Write the page with the table of all benchmarks; return counts of systems and queries."""
     counts = count_systems([f for c in columns for f in c.files])
     n_queries = sum(s.queries for s in sites)
     text = environment().get_template("matrix.html.j2").render(

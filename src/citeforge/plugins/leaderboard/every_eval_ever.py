@@ -117,13 +117,13 @@ class _RecordWriter:
         self.measures = [_ScoreWithRange(m) for m in self.file.measures if m.value is not None]
 
     def write(self, out: Path) -> None:
-        """Write the file's aggregate record, and the records of single answers if there are any."""
+        """Write the score file's aggregate record, and records of any single answers in it."""
         organisation, name = self.model.split("/", 1)
         parts = ("data", _slug(self.file.benchmark), _slug(organisation), _slug(name))
         lines = "".join(
-            json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in self._answers()
+            json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in self._records()
         )
-        aggregate = self._aggregate()
+        aggregate = self._make_aggregate()
         if lines:
             place = "/".join((*parts, f"{self.uuid}_samples.jsonl"))
             write_text(out / place, lines)
@@ -152,8 +152,8 @@ class _RecordWriter:
         if self.file.counts.n_runs > 1:
             yield "answers of all runs but the first; single values are means over runs"
 
-    def _aggregate(self) -> dict[str, Any]:
-        """Make the aggregate record of the score file."""
+    def _make_aggregate(self) -> dict[str, Any]:
+        """Make the score file's aggregate record: source, model, and an entry per measure."""
         file, about = self.file, self.file.about
         details = {"deployment_type": "unknown", "model_availability": "unknown"}
         if about is not None and about.parameters:
@@ -190,7 +190,7 @@ class _RecordWriter:
         }
 
     def _source_data(self) -> dict[str, Any]:
-        """Describe the benchmark as the source of the data."""
+        """Make the record's fields about the benchmark: name, hash, context set, repository."""
         file, repository = self.file, self.options.dataset
         source: dict[str, Any] = {
             "dataset_name": file.benchmark,
@@ -226,20 +226,20 @@ class _RecordWriter:
             "score_details": {
                 "score": score.value,
                 "details": _texts(**self.file.counts.model_dump()),
-                "uncertainty": _uncertainty(score),
+                "uncertainty": _uncertainty_fields(score),
             },
         }
 
-    def _answers(self) -> Iterator[dict[str, Any]]:
+    def _records(self) -> Iterator[dict[str, Any]]:
         """Yield the records of single answers: one per answer and measure with a best value."""
         at = {query: i for i, query in enumerate(self.file.query_ids)}
         for answer in self.file.answers:
             for measure in self.measures:
                 value = measure.score.per_query[at[answer.query_id]]
                 if value is not None and measure.best is not None:
-                    yield self._answer(answer, measure.score, value, value == measure.best)
+                    yield self._record(answer, measure.score, value, value == measure.best)
 
-    def _answer(
+    def _record(
         self, answer: AnswerDetail, measure: MeasureScore, value: float, right: bool
     ) -> dict[str, Any]:
         """Make the record of one answer's value of one measure."""
@@ -298,7 +298,7 @@ def _slug(name: str) -> str:
     return f"_{slug}" if slug.startswith(".") or not slug else slug
 
 
-def _uncertainty(measure: MeasureScore) -> dict[str, Any]:
+def _uncertainty_fields(measure: MeasureScore) -> dict[str, Any]:
     """Make a score's fields of sample size, standard error and confidence interval."""
     record: dict[str, Any] = {"num_samples": measure.n}
     method = _METHODS.get(measure.interval)
@@ -315,7 +315,7 @@ def _uncertainty(measure: MeasureScore) -> dict[str, Any]:
 
 
 def _texts(**parameters: object) -> dict[str, str]:
-    """Convert values to texts, by name; values that are None are left out."""
+    """Convert named values to texts, and leave out those that are None."""
     return {name: str(value) for name, value in parameters.items() if value is not None}
 
 

@@ -129,7 +129,7 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
     ranks = mean_ranks(
         [
             Column(
-                tuple(_value(c, n) for n in names),
+                tuple(_oriented_value(c, n) for n in names),
                 tuple(towards_better(c.cells[n]) if n in c.cells else None for n in names),
                 c.clusters,
             )
@@ -151,21 +151,21 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
         + [None for _ in references],
         "n": [ranks[i].n_missing for i in order]
         + [sum(n not in c.cells for c in columns) for n in systems[len(names) :]],
-        "c": [[_cell(c, name) for name in systems] for c in columns],
+        "c": [[_table_cell(c, name) for name in systems] for c in columns],
         "p": [[c.slugs.get(name, 0) for name in systems] for c in columns],
         "f": fields,
         "a": [[about[name][f] for f in fields] for name in systems],
     }  # fmt: skip
 
 
-def _value(column: BoardColumn, name: str) -> float | None:
+def _oriented_value(column: BoardColumn, name: str) -> float | None:
     """Get a system's value on a benchmark, negated if lower is better; None without one."""
     value = column.cells[name].value if name in column.cells else None
     return value if value is None else value * (DIRECTIONS[direction(column.measure)] or 1)
 
 
-def _cell(column: BoardColumn, name: str) -> list[int | None] | int:
-    """Make a cell: [value, low, high] in hundredths; without a value 1 for other scores, else 0."""
+def _table_cell(column: BoardColumn, name: str) -> list[int | None] | int:
+    """Get a system's [value, low, high] in hundredths; 1 if it has only other scores, else 0."""
     entry = column.cells.get(name)
     if entry is None or entry.value is None:
         return _OTHER_SCORES if name in column.slugs else 0
@@ -173,7 +173,7 @@ def _cell(column: BoardColumn, name: str) -> list[int | None] | int:
 
 
 def _merge_about(system: str, columns: Sequence[BoardColumn]) -> dict[str, str]:
-    """Merge the facts that a system's submissions state of it; costs are added up."""
+    """Merge what a system's submissions state of it, by field; costs are added up."""
     # The costs of a submission with several context sets count once.
     mine = {f.submission_sha256: f for c in columns for f in c.files if f.system == system}.values()
     values = {

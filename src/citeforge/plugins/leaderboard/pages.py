@@ -76,7 +76,7 @@ def write_pages(
     others: Sequence[tuple[str, str]] = (),
     about: Presentation | None = None,
 ) -> tuple[Site, list[View]]:
-    """Write all pages of a benchmark into a folder: (numbers of the site, its rankings).
+    """Write all pages of a benchmark into a folder: (counts of systems and queries, its rankings).
 
     Args:
         package: benchmark.
@@ -159,7 +159,7 @@ def _write_system_pages(
     names: dict[str, str],
     out: Path,
 ) -> None:
-    """Write a page per system and view."""
+    """Write a page for each system of each ranking of a benchmark."""
     template = templates.get_template("system.html.j2")
     for view in views:
         for file, name in zip(view.files, view.slugs, strict=True):

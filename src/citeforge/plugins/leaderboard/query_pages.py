@@ -125,7 +125,7 @@ def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[Quer
 
 
 def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
-    """Make pages of queries with labelled passages, and the differences of twins from human texts.
+    """Yield pages of queries with labelled passages; LLM-written twins are compared to human texts.
 
     Args:
         package: a benchmark of passages.
@@ -176,7 +176,7 @@ def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
 
 
 def _mining_notes(base: Base) -> dict[tuple[str, str], str]:
-    """Write each mined negative's score and rank as text, by (query, passage)."""
+    """Map (query id, passage id) of mined negatives to a text with their score and rank."""
     notes = {}
     rows = [row for label in LABELS[1:] for row in base.mappings[label].to_pylist()]
     for row in rows:
@@ -197,7 +197,7 @@ def _passage_view(
     notes: dict[tuple[str, str], str],
     twin_of_human: dict[str, str],
 ) -> PassageView:
-    """Make a passage's record for a page: label, note, and differences from its rewritten twin."""
+    """Make a page's view of a passage: label, note, and differences from its LLM-written twin."""
     name = doc["corpus-id"]
     title, text = texts[name]
     human: tuple[Piece, ...] = ()
@@ -244,11 +244,11 @@ def graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
         page = QueryPage(query, text, other=others.get(query, ""), left_out=left_out)
         gold = {t.key for t in items[0].knowledge}
         for item in items:
-            page.stars[item.context] = [_star(g, gold) for g in item.graphs]
+            page.stars[item.context] = [_lay_out_star(g, gold) for g in item.graphs]
         yield page
 
 
-def _star(graph: Graph, gold: set[Key]) -> Star:
+def _lay_out_star(graph: Graph, gold: set[Key]) -> Star:
     """Lay out a sub-graph as a star: its entity in the middle, triples around it."""
     rows = [(t.relation, t.value, t.key in gold) for t in graph.triples]
     ordered = sorted(rows, key=lambda r: not r[2])[:_MOST_SPOKES]

@@ -38,7 +38,7 @@ class View:
 
 
 def slug(text: str, used_slugs: set[str]) -> str:
-    """Make a page's file name from any text, and add it to the used ones; it is unique."""
+    """Make a unique file name for a page from any text, and add it to the names already used."""
     stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "page"
     name, number = stem, 1
     while name in used_slugs:
@@ -49,7 +49,7 @@ def slug(text: str, used_slugs: set[str]) -> str:
 
 
 def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list[View]:
-    """Make a ranking per context and protocol, of scores with equal signatures.
+    """Make a ranking per context set and protocol, of scores with equal score signatures.
 
     Args:
         files: score files of one benchmark.
@@ -65,7 +65,7 @@ def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list
         names = list(dict.fromkeys(m.name for f in mine for m in f.measures))
         names.sort(key=lambda n: declared_place(n.split("[")[0]))
         signatures = {m.name: m.signature for f in reversed(mine) for m in f.measures}
-        entries = {n: [_comparable(f, n, signatures[n]) for f in mine] for n in names}
+        entries = {n: [_find_comparable(f, n, signatures[n]) for f in mine] for n in names}
         ranks = {n: rank_systems(mine, row) for n, row in entries.items()}
         directed = [n for n in names if direction(n) is not None]
         main = next((n for n in (*PREFERRED, *directed, *names) if n in names), "")
@@ -80,13 +80,13 @@ def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list
     return views
 
 
-def _comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore | None:
-    """Find a score by measure and signature; None if the file has no such score."""
+def _find_comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore | None:
+    """Find a file's score of a measure with a score signature; None if it has no such score."""
     return next((m for m in file.measures if m.name == name and m.signature == signature), None)
 
 
 def compact(view: View) -> dict[str, object]:
-    """Make the JSON of a ranking inside a page: names, scores in hundredths, intervals, facts."""
+    """Make a ranking's data for its page's JSON: systems, scores in hundredths, and intervals."""
     columns = [name for name in ABOUT_FIELDS if any(about_text(f, name) for f in view.files)]
     return {
         "t": view.title,
@@ -124,7 +124,7 @@ def about_rows(file: ScoreFile) -> list[tuple[str, str]]:
 
 
 def later_data(view: View) -> dict[str, object]:
-    """Make the data of a view that the page loads later: ranks and intervals of all measures."""
+    """Make the data of a ranking that its page loads later: ranks and intervals per measure."""
     return {
         "g": [[r or 0 for r in view.ranks[n]] for n in view.measures],
         "i": [[interval(e) or 0 for e in view.entries[n]] for n in view.measures],
@@ -132,7 +132,7 @@ def later_data(view: View) -> dict[str, object]:
 
 
 def interval(entry: MeasureScore | None) -> list[int | None]:
-    """Get the [low, high] of a score's interval in hundredths; empty without one."""
+    """Get the [low, high] of a score's confidence interval in hundredths; empty without one."""
     if entry is None or entry.low is None or entry.high is None:
         return []
     return [hundredths(entry.low), hundredths(entry.high)]

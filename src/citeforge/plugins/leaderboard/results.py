@@ -223,7 +223,7 @@ def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
 def _make_entries(
     path: Path, file: ScoreFile, target: Target, options: ResultsOptions
 ) -> tuple[list[EvalResultEntry], list[str]]:
-    """Make (entries of measures that the Hub has a leaderboard for, names of the others)."""
+    """Make the Hub's entries of measures with a leaderboard there; list the others by name."""
     from huggingface_hub import EvalResultEntry
 
     entries, others = [], []
@@ -257,7 +257,7 @@ def _make_entries(
 
 
 def _write_notes(measure: MeasureScore, file: ScoreFile) -> str:
-    """Write the notes of a value: signature, interval, number of queries, judge failures."""
+    """Describe a measure's value: score signature, interval, number of queries, judge failures."""
     parts = [measure.signature]
     if measure.low is not None and measure.high is not None:
         parts.append(f"95 % interval {measure.low:.2f} to {measure.high:.2f}")

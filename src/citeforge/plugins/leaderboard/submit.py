@@ -71,12 +71,12 @@ class PendingSubmission:
 
     @property
     def scores(self) -> Path:
-        """Path of its score file, if it has one context set."""
+        """Path of the submission's score file, if it has only one context set."""
         assert self.board is not None
         return self.board.scores_folder / f"{bare_name(self.source)}.json"
 
     def score_paths(self) -> dict[Path, ScoreFile]:
-        """Map the path of each of its score files to its content: one, or one per context set."""
+        """Map paths of the submission's score files (one per context set) to their content."""
         if len(self.files) == 1:
             return {self.scores: self.files[0]}
         return {self.scores.with_suffix(f".{f.context}.json"): f for f in self.files}
@@ -137,7 +137,7 @@ def add_submissions(
     allow_judge_failures: bool = False,
     run: RunOptions | None = None,
 ) -> Intake:
-    """Check submissions, score them, and build the site again.
+    """Check submissions to a leaderboard, score and store them, and build its site again.
 
     Submissions with errors are left out and named; the others are added all together, or, if
     scoring or writing fails, not at all. A second call changes nothing, and waits for one that is
@@ -186,7 +186,7 @@ def add_submissions(
         with growing_site(all_boards, load_backed, all_boards.site, config) as site:
             # Scores are written before the site is replaced: after a kill here the old site is
             # there, and everything that the next call needs.
-            _store(scored, all_boards)
+            _store_submissions(scored, all_boards)
         return Intake(pending, refused, site, all_boards.site)
 
 
@@ -368,7 +368,7 @@ def _score_by_board(
             mine[scores.file.submission].files.append(withhold_scores(scores.file))
 
 
-def _store(scored: Sequence[PendingSubmission], boards: Boards) -> None:
+def _store_submissions(scored: Sequence[PendingSubmission], boards: Boards) -> None:
     """Copy scored submissions into the boards' folders, and write their history and scores.
 
     Raises:

@@ -38,7 +38,7 @@ class CondensedOptions(AlceOptions):
 
     @property
     def later_calls(self) -> int:
-        """Number of LLM calls after those for short versions: one, for the answer."""
+        """Number of LLM calls per query after those that shorten passages: one, for the answer."""
         return 1
 
 
@@ -57,7 +57,7 @@ class InteractOptions(ShotOptions):
 
     @property
     def later_calls(self) -> int:
-        """Largest number of LLM calls after those for short versions: one per step."""
+        """Largest number of LLM calls per query after those that shorten passages: one per step."""
         return self.turns
 
 
@@ -75,5 +75,5 @@ class SearchOptions(ShotOptions):
 
     @property
     def later_calls(self) -> int:
-        """Largest number of LLM calls after the first: one per further step."""
+        """Largest number of LLM calls per query after the first: one per further step."""
         return self.turns - 1

@@ -62,7 +62,7 @@ def vanilla(setting: Setting[AlceOptions]) -> MakeSteps:
     prompt = _make_prompt_writer(setting, short=False)
 
     def steps(task: Task) -> Steps:
-        """Ask the LLM for the answer in one request."""
+        """Ask the LLM to answer a query from its first k passages, in one request."""
         docs = setting.docs(task.item)[: setting.options.k]
         (answer,) = yield [setting.request(prompt(task, docs), task)]
         return Reply.from_llm(answer)
@@ -90,11 +90,11 @@ def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
 def _make_prompt_writer(
     setting: Setting[AlceOptions] | Setting[CondensedOptions], short: bool
 ) -> Callable[[Task, Sequence[PromptDoc]], str]:
-    """Make the function that writes a query's prompt about some passages."""
+    """Make the function that writes the prompt for a query and passages shown with it."""
     o, base = setting.options, setting.base
 
     def fill(query: str, docs: Sequence[PromptDoc], demos: Sequence[str], answer: str) -> str:
-        """Fill the template: a prompt has an empty answer, a worked example its own."""
+        """Fill in ALCE's prompt template; a worked example has an answer, a prompt none yet."""
         return setting.render(
             "alce",
             query=query,
@@ -128,13 +128,13 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
     own = () if cites_candidates(setting.options, setting.benchmark) else None
 
     def fill(query: str, demos: Sequence[str], answer: str) -> str:
-        """Fill the template: a prompt has an empty answer, a worked example its own."""
+        """Fill in the prompt template; a worked example has an answer, a prompt none yet."""
         return setting.render("closed_book", query=query, demos=demos, answer=answer)
 
     examples = make_examples(setting, lambda d: fill(d.question, (), d.without_citations()))
 
     def steps(task: Task) -> Steps:
-        """Ask the LLM for the answer in one request."""
+        """Ask the LLM to answer a query without passages, in one request."""
         demos = examples(task.run)
         text = setting.fit_items(task, (), lambda _: fill(task.item.query, demos, ""))
         (answer,) = yield [setting.request(text, task)]
@@ -144,7 +144,7 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
 
 
 def make_condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], CondensedDocs]:
-    """Make the steps that shorten a query's passages and drop those that do not help (ALCE, 3.1).
+    """Make the steps that shorten a query's passages, and drop unhelpful ones (ALCE, section 3.1).
 
     Documents keep their numbers, so that citations mean the same as with full passages.
 

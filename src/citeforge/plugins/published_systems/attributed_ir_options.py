@@ -71,7 +71,7 @@ class QueryGenOptions(VanillaOptions):
 
     @property
     def later_calls(self) -> int:
-        """Number of LLM calls after the one for sub-queries: 1 for the answer, else 0."""
+        """Number of LLM calls per query after the one for sub-queries: 1 for the answer, or 0."""
         return 0 if self.retrieve_only else 1
 
     @field_validator("fusion")

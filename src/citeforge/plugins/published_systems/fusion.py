@@ -19,12 +19,12 @@ PM2_LAMBDA = 0.1
 """PM2's lambda in Attributed-IR: weight of the query whose turn it is against all others."""
 
 
-def ordered(scores: Mapping[str, float]) -> list[tuple[str, float]]:
+def rank(scores: Mapping[str, float]) -> list[tuple[str, float]]:
     """Sort passages by score, highest first; by id if scores are equal to 9 decimals."""
     return sorted(scores.items(), key=lambda pair: (-round(pair[1], 9), pair[0]))
 
 
-def normalised(ranking: Ranking) -> list[tuple[str, float]]:
+def min_max(ranking: Ranking) -> list[tuple[str, float]]:
     """Scale the scores of a ranking to [0, 1] (min-max normalisation).
 
     Where all are equal, as in a ranking of one passage, each becomes 1.
@@ -36,24 +36,24 @@ def normalised(ranking: Ranking) -> list[tuple[str, float]]:
     return [(name, (score - low) / (high - low)) for name, score in ranking]
 
 
-def sort(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
+def comb_max(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
     """Rank passages by their highest score in any ranking (CombMAX).
 
     The scores must be comparable between queries, as those of a cross-encoder are.
     """
-    return ordered({name: max(scores) for name, scores in _scores_by_passage(rankings).items()})
+    return rank({name: max(scores) for name, scores in _scores_by_passage(rankings).items()})
 
 
 def comb_sum(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
-    """Rank passages by the sum of their normalised scores (Fox and Shaw 1993)."""
-    scores_of = _scores_by_passage(map(normalised, rankings))
-    return ordered({name: math.fsum(scores) for name, scores in scores_of.items()})
+    """Rank passages by the sum of their min_max scores (Fox and Shaw 1993)."""
+    scores_of = _scores_by_passage(map(min_max, rankings))
+    return rank({name: math.fsum(scores) for name, scores in scores_of.items()})
 
 
 def comb_mnz(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
     """Rank passages by CombSUM times the number of rankings with them (Fox and Shaw 1993)."""
-    scores_of = _scores_by_passage(map(normalised, rankings))
-    return ordered({name: len(scores) * math.fsum(scores) for name, scores in scores_of.items()})
+    scores_of = _scores_by_passage(map(min_max, rankings))
+    return rank({name: len(scores) * math.fsum(scores) for name, scores in scores_of.items()})
 
 
 def _scores_by_passage(rankings: Iterable[Ranking]) -> dict[str, list[float]]:
@@ -65,15 +65,15 @@ def _scores_by_passage(rankings: Iterable[Ranking]) -> dict[str, list[float]]:
     return scores_of
 
 
-def pooled(rankings: Iterable[Ranking]) -> list[str]:
+def pool_ids(rankings: Iterable[Ranking]) -> list[str]:
     """List the distinct passage ids of all rankings, by first appearance."""
     return list(dict.fromkeys(name for ranking in rankings for name, _ in ranking))
 
 
 def rerank(rankings: Sequence[Ranking], scorer: Scorer) -> list[tuple[str, float]]:
     """Score the passages of all rankings again against the original query, and rank them."""
-    pool = pooled(rankings)
-    return ordered(dict(zip(pool, scorer(pool), strict=True)))
+    pool = pool_ids(rankings)
+    return rank(dict(zip(pool, scorer(pool), strict=True)))
 
 
 def pm2(
@@ -104,7 +104,7 @@ def pm2(
     """
     about = [_softmax(ranking) for ranking in rankings]
     weights = [*votes, *[min(votes)] * len(rankings)][: len(rankings)]
-    rest = pooled(rankings)
+    rest = pool_ids(rankings)
     portions = [0.0] * len(rankings)
     seats: list[tuple[str, float]] = []
     for _ in range(len(rest) if depth is None else min(depth, len(rest))):
@@ -116,7 +116,7 @@ def pm2(
             name: math.fsum(f * p.get(name, 0.0) for f, p in zip(factors, about, strict=True))
             for name in rest
         }
-        name, score = ordered(won)[0]
+        name, score = rank(won)[0]
         seats.append((name, score))
         rest.remove(name)
         total = math.fsum(p.get(name, 0.0) for p in about)
@@ -133,7 +133,7 @@ def _softmax(ranking: Ranking) -> dict[str, float]:
 
 
 FUSIONS: dict[str, Callable[[Sequence[Ranking], Scorer], list[tuple[str, float]]]] = {
-    "sort": lambda rankings, _: sort(rankings),
+    "sort": lambda rankings, _: comb_max(rankings),
     "rerank": rerank,
     "combsum": lambda rankings, _: comb_sum(rankings),
     "combmnz": lambda rankings, _: comb_mnz(rankings),

@@ -30,7 +30,7 @@ def make_bm25_search(ids: Sequence[str], texts: Sequence[str]) -> FindPassage:
 
 
 def make_vector_search(ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> FindPassage:
-    """Make the function that finds the passage nearest to some words by vectors; ties by id."""
+    """Make the function that finds the passage with the embedding nearest to some words'."""
     order = sorted(range(len(ids)), key=lambda row: ids[row])
     passages = embedder.encode(list(texts), "passage").astype("float64")[order]
 
@@ -179,7 +179,7 @@ class StepwiseAnswer:
     last: LlmReply | None = None
 
     def reply(self, **more: Any) -> Reply:
-        """Make the system's reply from all sentences; it counts as cut if the last step was cut."""
+        """Make the system's reply from all sentences; it is truncated if the last step was."""
         reason = None if self.last is None else self.last.finish_reason
         return Reply(" ".join(self.sentences), reason, meta={"steps": self.steps}, **more)
 
@@ -256,7 +256,7 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
     fill = _make_renderer(setting, "interact")
 
     def check(sentence: ExampleSentence) -> str:
-        """Write the step that checks the documents of a sentence; empty without citations."""
+        """Write the step that checks the documents a sentence cites; empty if it cites none."""
         marks = "".join(f"[{n - 1 + base}]" for n in sentence.cited)
         return f"Check: Document {marks}" if marks else ""
 

@@ -19,7 +19,7 @@ from citeforge.plugins.published_systems.attributed_ir_options import (
     QueryGenOptions,
     VanillaOptions,
 )
-from citeforge.plugins.published_systems.fusion import FUSIONS, Ranking, pooled
+from citeforge.plugins.published_systems.fusion import FUSIONS, Ranking, pool_ids
 from citeforge.plugins.published_systems.search import Search
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.text import splice
@@ -37,10 +37,10 @@ def _closed_book_request(setting: Setting[Any], task: Task) -> Request:
 
 
 def generate(setting: Setting[LlmOptions]) -> MakeSteps:
-    """Make the system ``g``: the LLM answers without passages and citations (section 2.3)."""
+    """Make Attributed-IR's system ``g``: the LLM answers without passages (section 2.3)."""
 
     def steps(task: Task) -> Steps:
-        """Ask the LLM for the answer in one request."""
+        """Ask the LLM to answer a query without passages, in one request."""
         (answer,) = yield [_closed_book_request(setting, task)]
         return replace(Reply.from_llm(answer), passages=())
 
@@ -110,7 +110,7 @@ def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
         statements = [text[start:end] for start, end in spans]
         rankings = search.rankings(task.item, statements, setting.options.per_statement)
         setting.counts["statements without passages"] += sum(not ranking for ranking in rankings)
-        ids = pooled(rankings)
+        ids = pool_ids(rankings)
         numbers = [[setting.base + ids.index(name) for name, _ in ranking] for ranking in rankings]
         return Reply(
             _add_marks(text, spans, numbers),

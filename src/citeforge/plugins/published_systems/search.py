@@ -27,7 +27,7 @@ class CorpusPassages:
     """All passages of a benchmark's corpus, in memory, by id."""
 
     def __init__(self, benchmark: Benchmark) -> None:
-        """Read the corpus into memory."""
+        """Read all passages of a benchmark's corpus into memory."""
         batches = list(benchmark.passages(["_id", "title", "text"]))
         self._titles = pa.chunked_array([b["title"] for b in batches], pa.string())
         self._texts = pa.chunked_array([b["text"] for b in batches], pa.string())
@@ -47,7 +47,7 @@ class EmbeddingReranker:
     """
 
     def __init__(self, embedder: Embedder) -> None:
-        """Take the embedder that encodes queries and passages."""
+        """Store the embedder that is to encode queries and passages."""
         self._embedder = embedder
 
     def identity(self) -> dict[str, Any]:
@@ -76,7 +76,7 @@ class Search:
     """
 
     def __init__(self, setting: Setting[Any]) -> None:
-        """Make both stages from the system's options, and record their identities."""
+        """Make both retrieval stages from a system's options, and record what models they use."""
         self._setting, self._over = setting, setting.options.over
         o, benchmark = setting.options, setting.benchmark
         _require_searchable(benchmark, o)

@@ -77,7 +77,7 @@ class _Report(msgspec.Struct):
 
 
 def _looks_like_reports(path: Path, start: bytes) -> bool:
-    """Whether the first line of a file is a report, by the file's first bytes."""
+    """Whether a file's first line looks like a report of DeepResearch Bench, by its first bytes."""
     line = start.lstrip().partition(b"\n")[0]
     names = _ARTICLE.search(line) is not None and b'"id"' in line
     return line.startswith(b"{") and names and not OUTPUT.search(line)
@@ -87,7 +87,7 @@ def _read(
     facts: Callable[[Path, _Report, int], tuple[CitedFact, ...]] | None,
     path: Path, benchmark: Benchmark, way: str, on_error: OnError,
 ) -> Lines:  # fmt: skip
-    """Yield (line number, report as an answer) of a file; queries are found by id, else by text.
+    """Yield (line number, report) of a file; its query is found by the line's id, else its prompt.
 
     Raises:
         InputError: file, line, field, and what would be right.
@@ -95,14 +95,14 @@ def _read(
     queries = QueryFinder(benchmark)
     for line, row in read_rows(path, _Report):
         query = queries.find_id(row.id, row.prompt)
-        pages, own = _passages(row), None if facts is None else facts(path, row, line)
+        pages, own = _list_pages(row), None if facts is None else facts(path, row, line)
         yield line, ReportLine(query, row.article, run=row.run, passages=pages, facts=own)
 
 
-def _facts(
+def _read_facts(
     path: Path, row: _Report, line: int, with_verdicts: bool = False
 ) -> tuple[CitedFact, ...]:
-    """Read the facts that the benchmark's LLM extracted from a report, with verdicts if wanted.
+    """Read a line's facts with the URLs cited for them, as DeepResearch Bench's LLM extracted them.
 
     Raises:
         InputError: a line has none; or a page has no verdict, or not one for each fact.
@@ -121,14 +121,14 @@ def _facts(
         )
     facts = []
     for url, page in row.citations_deduped.items():
-        verdicts = _verdicts(path, line, url, page) if with_verdicts else {}
+        verdicts = _read_verdicts(path, line, url, page) if with_verdicts else {}
         for i, fact in enumerate(page.facts or []):
             facts.append(CitedFact(fact, url, verdicts.get(i)))
     return tuple(facts)
 
 
-def _verdicts(path: Path, line: int, url: str, page: _Scraped) -> dict[int, Outcome]:
-    """Read the verdicts on a page's facts, by the position of the fact."""
+def _read_verdicts(path: Path, line: int, url: str, page: _Scraped) -> dict[int, Outcome]:
+    """Map the position of each fact on a cited page to the verdict that the line has on it."""
     n = len(page.facts or [])
     if page.validate_error is not None:
         return dict.fromkeys(range(n), "failed")
@@ -148,8 +148,8 @@ def _verdicts(path: Path, line: int, url: str, page: _Scraped) -> dict[int, Outc
     return {p: _OUTCOMES[r.result] for p, r in zip(places, results, strict=True) if p is not None}
 
 
-def _passages(row: _Report) -> list[OwnPassage]:
-    """List the pages of a report, with their texts if these were scraped, as passages."""
+def _list_pages(row: _Report) -> list[OwnPassage]:
+    """List a report's web pages as passages, with empty texts for pages that were not scraped."""
     pages = [OwnPassage(p.text, p.url, p.title, p.url) for p in row.pages or ()]
     for url, scraped in (row.citations_deduped or {}).items():
         text = scraped.url_content or ""
@@ -158,9 +158,9 @@ def _passages(row: _Report) -> list[OwnPassage]:
 
 
 REPORTS = Format("deep-research", partial(_read, None), _looks_like_reports, rank=25)
-FACTS = Format("deep-research-facts", partial(_read, _facts), verdicts={"FACT.": "facts:file"})
+FACTS = Format("deep-research-facts", partial(_read, _read_facts), verdicts={"FACT.": "facts:file"})
 VERDICTS = Format(
     "deep-research-verdicts",
-    partial(_read, partial(_facts, with_verdicts=True)),
+    partial(_read, partial(_read_facts, with_verdicts=True)),
     verdicts={"FACT.": "verdicts:file"},
 )

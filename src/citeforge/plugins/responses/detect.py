@@ -18,13 +18,13 @@ _LARGEST_FIRST = 1 << 20
 
 
 def find_layout(row: Node, among: tuple[Layout, ...]) -> tuple[Layout, Node] | None:
-    """Find the first layout that a line has, and the response in the line."""
+    """Find the first of some layouts that fits a line, and the response in the line; else None."""
     bodies = _possible_bodies(row)
     return next(((lay, body) for lay in among for body in bodies if lay.matches(body)), None)
 
 
 def find_body(row: Node) -> Node:
-    """Find the response in a line of an unknown layout."""
+    """Guess the response in a line of an unknown layout: the first object that may be one."""
     return _possible_bodies(row)[0]
 
 
@@ -35,7 +35,7 @@ def _possible_bodies(row: Node) -> list[Node]:
 
 
 def looks_like(form: str, path: Path, start: bytes) -> bool:
-    """Whether a file is in a format, by its first line.
+    """Whether a file's first line shows that it is in a named format, such as ``openai``.
 
     Raises:
         InputError: responses of any tool, but not one per line.
@@ -45,7 +45,7 @@ def looks_like(form: str, path: Path, start: bytes) -> bool:
 
 @lru_cache(maxsize=4)
 def _recognise(path: Path, start: bytes) -> str | None:
-    """Name the format of a file by its first line; None if no format that we read fits.
+    """Get the name of the tool format that a file's first line fits; None if it fits none.
 
     Raises:
         InputError: responses of any tool, but not one per line.
@@ -73,12 +73,12 @@ def _recognise(path: Path, start: bytes) -> str | None:
 
 
 def read_row(row: dict[str, Any]) -> Node:
-    """Wrap a line, with dotted names as objects: those of data frames."""
+    """Wrap a line's fields as a node; dotted names, as in data frames, become nested objects."""
     return Node(nested(row) if any("." in name for name in row) else row)
 
 
 def _first_value(path: Path, is_array: bool) -> Any:
-    """Read the first value of a file that is not in lines; None if it is no JSON."""
+    """Parse a file's first JSON value, of an array the first item; None if it is no JSON."""
     with open_bytes(path) as file, read_errors(path):
         text = file.read(_LARGEST_FIRST).decode(errors="replace").lstrip()
     try:
@@ -88,7 +88,7 @@ def _first_value(path: Path, is_array: bool) -> Any:
 
 
 def _first_items(node: Node) -> Iterator[tuple[str, Node]]:
-    """Yield the first item of each list in an object, and its place as jq writes it."""
+    """Yield (path in jq's notation, first item) of each list in an object or objects in it."""
     for inner in node.each("%"):
         if isinstance(inner.value, list):
             yield from ((f".{inner.place}[]", item) for item in inner.items()[:1])
@@ -97,7 +97,7 @@ def _first_items(node: Node) -> Iterator[tuple[str, Node]]:
 
 
 def _require_lines(path: Path, values: Iterable[tuple[str, Node]]) -> None:
-    """Refuse a file in which one of these values is a response of a known tool.
+    """Raise an error if one of some values, which are no lines of a file, is a tool's response.
 
     Args:
         path: file.

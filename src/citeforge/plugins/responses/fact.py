@@ -67,7 +67,7 @@ class ReportCounts:
 
 
 def report_counts(inputs: Inputs) -> dict[Key, ReportCounts]:
-    """Count the pairs of every report, by one round of judge calls.
+    """Count the supported and unread statement–URL pairs of each report, asking the judge once.
 
     Raises:
         CannotError: there is no judge, no segmenter, no passage has a URL, or there is no passage.
@@ -88,13 +88,13 @@ def report_counts(inputs: Inputs) -> dict[Key, ReportCounts]:
     if strict and not brought:
         require_passages(inputs)
     decisions = {} if judge is None else judge.ask(pairs)
-    outcomes = {key: Counter(_outcome(q, decisions) for q in some) for key, some in rows}
+    outcomes = {key: Counter(_find_outcome(q, decisions) for q in some) for key, some in rows}
     # In reference reports without citations leave.
-    return {key: _count(some, strict) for key, some in outcomes.items() if strict or some}
+    return {key: _count_outcomes(some, strict) for key, some in outcomes.items() if strict or some}
 
 
 def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | str]:
-    """List, for each pair of a report, the judge's question, or the outcome if it is known."""
+    """List, per statement–URL pair of a report, what to ask the judge, or a known outcome."""
     pages = {normalise_url(p.url): p for p in item.passages if p.url}
     texts = {
         name: premise_text(page, strict) for name, page in pages.items() if has_text(page.text)
@@ -112,8 +112,8 @@ def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | st
     return questions
 
 
-def _outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> str:
-    """Get the outcome of a pair: supported, unsupported, undecided, unread or failed."""
+def _find_outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> str:
+    """Get a statement–URL pair's outcome: supported, unsupported, undecided, unread or failed."""
     if isinstance(question, str):
         return question
     decision = decisions[question]
@@ -124,8 +124,8 @@ def _outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> str:
     return "supported" if decision.level > 0 else "unsupported"
 
 
-def _count(outcomes: Counter[str], strict: bool) -> ReportCounts:
-    """Count the outcomes of one report's pairs."""
+def _count_outcomes(outcomes: Counter[str], strict: bool) -> ReportCounts:
+    """Sum up outcomes of a report's statement–URL pairs; unless ``strict``, without unread ones."""
     right, failed = float(outcomes["supported"]), outcomes["failed"]
     unread = outcomes[_UNREAD] + outcomes["undecided"] + (0 if strict else failed)
     supported = Value(right, right + failed if strict else right)
@@ -133,7 +133,7 @@ def _count(outcomes: Counter[str], strict: bool) -> ReportCounts:
 
 
 def accuracy(inputs: Inputs) -> Sample:
-    """Average each report's share of supported pairs; ``reference``: share of all judged pairs."""
+    """Compute reports' mean share of supported statement–URL pairs; ``reference``: pooled share."""
     reports = inputs.once(report_counts)
     if inputs.protocol == "strict":
         return average(inputs, {k: r.supported / (r.n_pairs or 1) for k, r in reports.items()})

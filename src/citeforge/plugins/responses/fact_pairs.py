@@ -19,19 +19,19 @@ _ENDS = (".", "!", "?", "…")
 _MARK = re.compile(r"\[\d+\]|" + re.escape(JOINER))
 
 
-def as_written(url: str) -> str:
+def without_fragment(url: str) -> str:
     """Normalise a URL as DeepResearch Bench does: remove only a text fragment (``#:~:text=…``)."""
     return url.partition(_FRAGMENT)[0]
 
 
-KEYS: Mapping[str, Callable[[str], str]] = {"strict": normalise_url, "reference": as_written}
+KEYS: Mapping[str, Callable[[str], str]] = {"strict": normalise_url, "reference": without_fragment}
 """Protocol to the function that maps URLs of one page to the same key."""
 
 
 def statement_pairs(
     report: str, segmenter: Segmenter, key: Callable[[str], str], urls: Sequence[str] = ()
 ) -> tuple[CitedFact, ...]:
-    """List the statement–URL pairs of a report, in order, without duplicates.
+    """List a report's pairs of a statement and a URL that it cites, in order, without duplicates.
 
     Statements that say the same word for word, case and punctuation aside, are one. A page is named
     as :data:`KEYS` do; ``[7]`` stands for a number that no list explains.
@@ -42,7 +42,7 @@ def statement_pairs(
         key: when two URLs are one page.
         urls: URLs of the passages of the line, for a report without a list of references.
     """
-    written = _with_marks(report, read_markup(report, urls), key)
+    written = _write_with_marks(report, read_markup(report, urls), key)
     read = strict_statements(written.text, Grammar(), segmenter, len(written.keys))
     pairs: dict[tuple[str, str], CitedFact] = {}
     for statement, cited in zip(
@@ -70,8 +70,8 @@ class _Written:
     labels: list[tuple[int, int]]
 
 
-def _with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Written:
-    """Replace a report's links by numbered marks, and remove its list of references."""
+def _write_with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Written:
+    """Replace a report's links by citation marks like [1], and remove its list of references."""
     numbers: dict[str, int] = {}
     edits: list[Edit] = []
     links: list[tuple[Edit, int, int]] = []  # with the place of the link's text in it
@@ -101,7 +101,7 @@ def _with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Writ
 
 
 def _cited_texts(written: _Written, statements: Sequence[Statement]) -> Iterator[str]:
-    """Yield what the marks of each statement cite for: its text, or that of an earlier one.
+    """Yield, per statement, the text that its marks cite for: its own, or an earlier statement's.
 
     Links that follow a sentence with no text between cite that sentence; they would be statements
     of nothing but their texts.
@@ -121,13 +121,13 @@ def _cited_texts(written: _Written, statements: Sequence[Statement]) -> Iterator
             mine += [label] if label[1] > start else []
         since += mine
         is_row = text.startswith("|", start)
-        if place is None or not mine or is_row or not _links_alone(text, place, end, since):
+        if place is None or not mine or is_row or not _has_only_links(text, place, end, since):
             before, place, since = statement.text, end, []
         yield before
 
 
-def _links_alone(text: str, start: int, end: int, labels: Sequence[tuple[int, int]]) -> bool:
-    """Whether a report has only links, and a label for them, between two offsets."""
+def _has_only_links(text: str, start: int, end: int, labels: Sequence[tuple[int, int]]) -> bool:
+    """Whether text[start:end] of a report holds only links, perhaps with a label for them."""
     rest = []
     for first, last in labels:
         rest.append(text[start:first])

@@ -57,7 +57,7 @@ class _File:
         self, form: str, rows: Callable[[Path, OnError], Rows], path: Path, benchmark: Benchmark,
         options: str,
     ) -> None:  # fmt: skip
-        """Store the settings of reading; the file is read later.
+        """Store how a tool's file of responses is to be read; it is read later.
 
         Args:
             form: format.
@@ -87,28 +87,28 @@ class _File:
         self._queries = QueryFinder(benchmark)
 
     def lines(self, on_error: OnError) -> Lines:
-        """Yield (line number, answer with citations as marks) of the file.
+        """Yield (line number, answer with citations as marks in its text) of the file.
 
         Raises:
             InputError: file, line, field, and what would be right.
         """
-        for read in self._read(on_error):
+        for read in self._read_lines(on_error):
             responses = read.responses if self._with_runs else read.responses[:1]
             for run, response in enumerate(responses, read.fields.run):
                 with errors_at(self._path, read.number, on_error):
-                    yield read.number, self._answer(replace(read.fields, run=run), response)
+                    yield read.number, self._convert(replace(read.fields, run=run), response)
 
     def warnings(self) -> Iterator[Fault]:
-        """Count what is left out of the file, at most one warning of a kind."""
+        """Yield warnings about unread or ambiguous content of the file, one per reason."""
         thoughts = choices = both = shown = 0
         unread = []
-        for read in self._read(lambda error: None):
+        for read in self._read_lines(lambda error: None):
             first = read.responses[0]
             thoughts += bool(first.thoughts)
             choices += len(read.responses) - 1
             both += self._has_both(first)
             is_plain = not self._placer.brings_sources(read.fields, first)
-            shown += is_plain and self._has_sources and self._cites_shown(first)
+            shown += is_plain and self._has_sources and self._cites_benchmark(first)
             unread += [read.unread] if is_plain and read.unread is not None else []
         form, marks = self._form, f"--format {self._form}:marks"
         for n, code, noun, text in (
@@ -143,8 +143,8 @@ class _File:
             if n:
                 yield Fault(code, f"{count_text(n, noun)} {text}", is_error=False)
 
-    def _read(self, on_error: OnError) -> Iterator[_Line]:
-        """Read the lines, with citations as the tool returned them.
+    def _read_lines(self, on_error: OnError) -> Iterator[_Line]:
+        """Yield the file's lines, parsed, with citations still as the tool returned them.
 
         Raises:
             InputError: file, line, field, and what would be right.
@@ -153,16 +153,16 @@ class _File:
             with errors_at(self._path, number, on_error):
                 yield self._read_row(number, read_row(row))
 
-    def _answer(self, fields: LineFields, response: Response) -> SubmissionLine:
+    def _convert(self, fields: LineFields, response: Response) -> SubmissionLine:
         """Convert one response of a line into a submission's answer."""
         answer = self._placer.answer(fields, response)
         is_own = self._placer.matching.way == "own" and not self._only_marks
-        if answer.passages is None and is_own and not self._cites_shown(response):
+        if answer.passages is None and is_own and not self._cites_benchmark(response):
             # Where the others found sources of their own, it found none.
             answer.passages = [] if self._has_sources else None
         return answer
 
-    def _cites_shown(self, response: Response) -> bool:
+    def _cites_benchmark(self, response: Response) -> bool:
         """Whether ``[1]`` in a response that lists no sources means a passage of the benchmark.
 
         In files of frameworks they cite documents, of which the line has none.
@@ -171,17 +171,17 @@ class _File:
         return not is_framework and bool(marks_beside(response.text, [], self._grammar, 99))
 
     def _has_both(self, response: Response) -> bool:
-        """Whether a response has citations and also marks, which then do not count."""
+        """Whether a response has the tool's citations and marks besides, which do not count."""
         spans = sorted((c.start, c.end) for c in response.cited if c.is_mark)
         beside = marks_beside(response.text, spans, self._grammar, 99) if response.cited else []
         return bool(beside) and not self._only_marks
 
     @cached_property
     def _has_sources(self) -> bool:
-        """Whether any line of the file brings sources."""
+        """Whether the first answer of any line of the file comes with sources."""
         return any(
             self._placer.brings_sources(read.fields, response)
-            for read in self._read(lambda error: None)
+            for read in self._read_lines(lambda error: None)
             for response in read.responses[:1]
         )
 
@@ -196,11 +196,11 @@ class _File:
                 allowed=f"a line of {tools}; --format names another format"
             )  # fmt: skip
         layout, body = found or (self._layouts[0], find_body(row))
-        responses, query = read_responses(layout, body), self._query(row, layout, body)
-        unread = None if responses[0].has_list else _unread_documents(row, responses[0])
-        return _Line(number, _fields(query, row, layout, body), responses, unread)
+        responses, query = read_responses(layout, body), self._find_query(row, layout, body)
+        unread = None if responses[0].has_list else _find_unread_documents(row, responses[0])
+        return _Line(number, _read_fields(query, row, layout, body), responses, unread)
 
-    def _query(self, row: Node, layout: Layout, body: Node) -> str:
+    def _find_query(self, row: Node, layout: Layout, body: Node) -> str:
         """Find the query that a line answers, by its id, else by the text of the question."""
         paths = declarations().line
         names = (n.value for n in row.each(paths.names) if type(n.value) in (str, int))
@@ -221,8 +221,8 @@ class _File:
         return self._queries.find_id(name, str(question or "") if name is None else "")
 
 
-def _fields(query: str, row: Node, layout: Layout, body: Node) -> LineFields:
-    """Read the fields of a line beside its response: context, run, documents, pages.
+def _read_fields(query: str, row: Node, layout: Layout, body: Node) -> LineFields:
+    """Read what a line states besides its response: context set, run, documents, web pages.
 
     Names that the response itself uses belong to the response.
     """
@@ -240,15 +240,15 @@ def _fields(query: str, row: Node, layout: Layout, body: Node) -> LineFields:
     )
 
 
-def _unread_documents(row: Node, response: Response) -> str | None:
-    """Find the place of documents in a line that no declaration knows; None without any."""
+def _find_unread_documents(row: Node, response: Response) -> str | None:
+    """Find the field of a line with documents that are not read; None if there is none."""
     texts, said = declarations().line.unread, "\n".join([response.text, *response.thoughts])
     found = row.first(texts) if row.has(texts) else find_documents(row, said, in_lists=True)
     return None if found is None else found.place
 
 
 def _require_answer(row: Node) -> None:
-    """Refuse a line whose request failed.
+    """Raise an error if a line records that its request failed.
 
     Raises:
         InputError: says why it failed.
@@ -270,13 +270,13 @@ def _require_answer(row: Node) -> None:
         )
 
 
-def _format(
+def _declare_format(
     form: str,
     rows: Callable[[Path, OnError], Rows] = lambda path, on_error: read_rows(
         path, _ROW, HEADER, on_error
     ),
 ) -> Format:
-    """Declare the format of a tool's responses."""
+    """Make the submission format that reads a tool's files of responses; ``rows`` reads lines."""
     open_file = partial(_File, form, rows)
     return Format(
         form,
@@ -289,16 +289,16 @@ def _format(
     )
 
 
-ANTHROPIC = _format("anthropic")
-OPENAI = _format("openai")
-GEMINI = _format("gemini")
-BEDROCK = _format("bedrock")
-COHERE = _format("cohere")
-OLLAMA = _format("ollama")
-LANGCHAIN = _format("langchain")
-LLAMAINDEX = _format("llamaindex")
-HAYSTACK = _format("haystack")
-RAGAS = _format("ragas")
-DEEPEVAL = _format("deepeval")
-ANSWERS = _format("answers")
-TRACE_FILES = _format("traces", read_traces)
+ANTHROPIC = _declare_format("anthropic")
+OPENAI = _declare_format("openai")
+GEMINI = _declare_format("gemini")
+BEDROCK = _declare_format("bedrock")
+COHERE = _declare_format("cohere")
+OLLAMA = _declare_format("ollama")
+LANGCHAIN = _declare_format("langchain")
+LLAMAINDEX = _declare_format("llamaindex")
+HAYSTACK = _declare_format("haystack")
+RAGAS = _declare_format("ragas")
+DEEPEVAL = _declare_format("deepeval")
+ANSWERS = _declare_format("answers")
+TRACE_FILES = _declare_format("traces", read_traces)

@@ -39,8 +39,8 @@ _ALLOWED = (
 )
 
 
-def _answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    """Yield (number, answer) of each sample of a log; epochs are runs.
+def _read_answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
+    """Yield (number, answer) of each sample of an inspect_ai log; epochs become runs.
 
     The query is the sample's metadata ``query_id``, which tasks of ``citeforge[inspect]`` write, or
     its id; the context set its metadata ``context``. A sample that ended with an error, or was
@@ -57,7 +57,7 @@ def _answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> L
         InputError: the log cannot be read, or holds no samples.
         MissingExtraError: inspect_ai is not installed.
     """
-    log = _read(path, header_only=False)
+    log = _read_log(path, header_only=False)
     if not log.samples:
         raise InputError(
             f"contains no samples (its status is {log.status!r})",
@@ -78,7 +78,7 @@ def _answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> L
 def sample_answer(
     placer: CitationPlacer, name: str, metadata: Mapping[str, Any], output: ModelOutput, epoch: int
 ) -> SubmissionLine:
-    """Convert a sample to a submission line; citations beside its text become marks in it.
+    """Convert a sample of inspect_ai to a submission line, with its citations as marks in the text.
 
     Args:
         placer: writes the marks.
@@ -99,7 +99,7 @@ def sample_answer(
 
 
 def read_output(output: ModelOutput, grammar: Grammar) -> Response:
-    """Read the answer of a sample, with its citations.
+    """Read the answer and its citations from a model's output in inspect_ai.
 
     Args:
         output: what the model gave.
@@ -129,20 +129,20 @@ def read_output(output: ModelOutput, grammar: Grammar) -> Response:
 
 
 def _has_marks_alone(block: Mapping[str, Any], grammar: Grammar) -> bool:
-    """Whether a block gives its citations only as marks in the text, without ``cited_text``."""
+    """Whether a content block cites only by marks in its text: no citation has ``cited_text``."""
     citations = block.get("citations") or ()
     has_words = any(citation["cited_text"] is not None for citation in citations)
     return not has_words and any(m.numbers for m in grammar.parse(block.get("text", ""), 1).markers)
 
 
 def origin_of_log(path: Path) -> Origin:
-    """Read the fields of a submission's header, such as system and benchmark, from a log.
+    """Read what a submission's header states, such as system and benchmark, from an inspect_ai log.
 
     Raises:
         InputError: the log cannot be read.
         MissingExtraError: inspect_ai is not installed.
     """
-    log = _read(path, header_only=True)
+    log = _read_log(path, header_only=True)
     spec, meta = log.eval, log.eval.metadata or {}
     costs = [one.total_cost for one in log.stats.model_usage.values()]
     about = {k: meta[k] for k in About.model_fields if isinstance(meta.get(k), str | int | float)}
@@ -165,7 +165,7 @@ def origin_of_log(path: Path) -> Origin:
 
 
 def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
-    """Yield a warning for each kind of sample that a log is missing, by its header."""
+    """Yield a warning per reason why an inspect_ai log lacks valid samples, by its header."""
     config, results = log.eval.config, log.results
     if log.status != "success":
         yield f"the run did not finish (status {log.status!r}); samples that it lacks {_MISSING}"
@@ -177,8 +177,8 @@ def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
         yield f"samples of the log were invalidated; they {_MISSING}"
 
 
-def _read(path: Path, header_only: bool) -> EvalLog:
-    """Read a log or only its header; refuse a log that is damaged or too large."""
+def _read_log(path: Path, header_only: bool) -> EvalLog:
+    """Read an inspect_ai log or only its header; refuse a log that is damaged or too large."""
     with extras_named():
         from inspect_ai.log import read_eval_log
     try:
@@ -208,7 +208,7 @@ def _read(path: Path, header_only: bool) -> EvalLog:
 
 INSPECT = Format(
     "inspect",
-    _answers,
+    _read_answers,
     looks=lambda path, start: path.suffix == ".eval",
     rank=10,
     origin=origin_of_log,

@@ -15,7 +15,7 @@ _KEY = "citeforge"
 
 
 def split_names(names: str | list[str] | None) -> tuple[str, ...]:
-    """Split names of measures, from a list or a text with commas (``-T measures=a,b``)."""
+    """Split names of measures at commas, in a text (``-T measures=a,b``) or a list of texts."""
     parts = names.split(",") if isinstance(names, str) else names or []
     return tuple(p.strip() for part in parts for p in str(part).split(",") if p.strip())
 
@@ -29,7 +29,7 @@ def whole() -> Metric:
     """
 
     def compute(scores: list[SampleScore]) -> Value:
-        """Compute the measures of all samples, for each setting of the scorer."""
+        """Compute measures over all samples: name to raw value, ``NAME_stderr`` to its error."""
         groups: dict[Settings, list[SubmissionLine]] = {}
         for sample in scores:
             origin = (sample.score.metadata or {}).get(_KEY)
@@ -85,7 +85,7 @@ def measured(
     lock = anyio.Lock()  # a judge and its store are asked by one at a time
 
     async def score(state: TaskState, target: Target) -> Score:
-        """Score a sample's answer: measures to values, with the reasons of missing ones."""
+        """Score a sample's answer: measure to raw value, and reasons for those not computed."""
         answer = _convert_answer(state, scoring)
         async with lock:
             values, reasons = await anyio.to_thread.run_sync(scoring.one, answer)

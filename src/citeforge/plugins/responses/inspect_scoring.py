@@ -62,18 +62,18 @@ class InMemoryBenchmark(Benchmark):
         )
 
     def only(self, queries: Iterable[str]) -> "InMemoryBenchmark":
-        """Return the benchmark restricted to some queries, in its own order."""
+        """Return the benchmark restricted to the queries with some ids, in its own order."""
         part = InMemoryBenchmark(self)
         part._shown_texts, part.query_subset = self._shown_texts, frozenset(queries)
         return part
 
     def table(self, config: str, split: str) -> pa.Table:
-        """Get a table from memory, with the rows about the chosen queries."""
+        """Get a table of the benchmark from memory, with the rows about its queries."""
         table = self._whole_table(config, split)
         return table if self.query_subset is None else rows_about(table, config, self.query_subset)
 
     def texts(self, ids: Iterable[str] | Any) -> dict[str, tuple[str, str]]:
-        """Get (title, text) of passages, from memory if a context shows them."""
+        """Map passage ids to (title, text), from memory for passages that a context shows."""
         names = ids.to_pylist() if isinstance(ids, pa.Array) else list(ids)
         texts = self._shown_texts()
         others = [name for name in names if name not in texts]
@@ -81,8 +81,8 @@ class InMemoryBenchmark(Benchmark):
         return {n: texts[n] for n in names if n in texts} | more
 
 
-def _absolute(name: str) -> str:
-    """Make the path of a package absolute; keep the name of one on the Hub."""
+def _absolute_path(name: str) -> str:
+    """Make a benchmark package's path absolute; return ``hub:ORG/NAME`` as it is."""
     return name if name.startswith("hub:") else str(Path(name).absolute())
 
 
@@ -102,8 +102,8 @@ class Scoring:
             UsageError: there is no such measure, protocol or judge.
         """
         # inspect runs tasks and solvers of files in the folders of these.
-        gold = None if settings.gold is None else _absolute(settings.gold)
-        self.benchmark: Benchmark = load(_absolute(settings.benchmark), gold)
+        gold = None if settings.gold is None else _absolute_path(settings.gold)
+        self.benchmark: Benchmark = load(_absolute_path(settings.benchmark), gold)
         self.placer = CitationPlacer("inspect", self.benchmark, "shown")
         self._in_memory = InMemoryBenchmark(self.benchmark)
         options = make_record(
@@ -118,7 +118,7 @@ class Scoring:
         self._single = select(["rage"]) if self._is_of_cells else self._measures
 
     def one(self, answer: SubmissionLine) -> tuple[dict[str, float | None], dict[str, str]]:
-        """Score one answer: (raw values by measure, reasons of measures without one).
+        """Score one answer: (measure to raw value, measure to the reason why it has none).
 
         Returns:
             Measure to its value, None where undefined; measure to why it could not be computed.
@@ -140,7 +140,7 @@ class Scoring:
         return values, {n.name: n.reason for n in scores.not_computed}
 
     def all(self, answers: Sequence[SubmissionLine]) -> list[ScoreFile]:
-        """Score all answers over the queries that they answer, one file per context set.
+        """Score answers over their queries: a score file per context set, or one for an experiment.
 
         Raises:
             CiteforgeError: as ``citeforge score``.
@@ -163,7 +163,7 @@ class Scoring:
         measures: Sequence[Any],
         context: str | None,
     ) -> ScoreFile:
-        """Score answers by writing them to a temporary submission."""
+        """Score answers to a benchmark by measures, as a submission in a temporary file."""
         with submission_file(answers, "inspect") as path, extras_named():
             # Metrics are computed while a sample is scored in another thread.
             judge = self._tools.judge and self._tools.judge.share()
@@ -185,5 +185,5 @@ def user_errors() -> Iterator[None]:
 
 @lru_cache(maxsize=8)
 def open_scoring(settings: Settings) -> Scoring:
-    """Open benchmark, judge and measures for some settings, once per process."""
+    """Open the benchmark, judge and measures that the settings name, once per process."""
     return Scoring(settings)

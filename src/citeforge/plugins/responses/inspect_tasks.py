@@ -51,7 +51,7 @@ def package(
         settings = Settings(benchmark, gold, split_names(measures), protocol, judge)
         opened = open_scoring(settings).benchmark
         contexts = contexts_for(opened, context)
-        samples = list(_samples(opened, contexts, template, show))
+        samples = list(_make_samples(opened, contexts, template, show))
     manifest = opened.manifest
     metadata = {
         "benchmark": manifest.name,
@@ -69,10 +69,10 @@ def package(
     )
 
 
-def _samples(
+def _make_samples(
     benchmark: Benchmark, contexts: list[str], template: str | None, show: str | None
 ) -> Iterator[Sample]:
-    """Make a sample per context set and query, with the prompt and the ids that scoring needs."""
+    """Yield an inspect_ai sample per context set and query: its prompt, and ids for scoring."""
     loaded = load_template(template or benchmark.kind.template)
     manifest = benchmark.manifest
     for name in contexts:

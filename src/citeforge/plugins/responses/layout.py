@@ -111,7 +111,7 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     is_numbered: bool = False
 
     def matches(self, body: Node) -> bool:
-        """Whether a response has the signs of this layout."""
+        """Whether a response has the fields by which this layout is recognised."""
         return any(all(map(body.has, signs.split("&"))) for signs in self.signs.split("|"))
 
 
@@ -247,7 +247,7 @@ class Declarations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 @cache
 def declarations() -> Declarations:
-    """Read the declarations of all tools."""
+    """Read from ``layouts.toml`` how the files of all tools are laid out."""
     path = Path(__file__).parent / "data" / "layouts.toml"
     data = tomllib.loads(path.read_text(encoding="utf-8"))
     for layout in data["layout"]:
@@ -257,5 +257,5 @@ def declarations() -> Declarations:
 
 
 def layouts() -> tuple[Layout, ...]:
-    """List all layouts, in the order in which lines are compared with them."""
+    """List the file layouts of all tools, in the order in which lines are compared with them."""
     return declarations().layout

@@ -44,7 +44,7 @@ class Shift:
     """
 
     def __init__(self, text: str, edits: Iterable[Edit]) -> None:
-        """Replace spans of a text by the edits, and keep the places before and after."""
+        """Apply edits to a text, and record how they move offsets."""
         pieces: list[str] = []
         self._old, self._new = [0], [0]
         self.places: dict[Edit, tuple[int, int]] = {}
@@ -60,12 +60,12 @@ class Shift:
         self.text = "".join([*pieces, text[at:]])
 
     def start(self, old: int) -> int:
-        """Map the old offset of a span's start to the new one, after text inserted there."""
+        """Map the start of a span before the edits to that after them, behind inserted text."""
         at = bisect_right(self._old, old) - 1
         return self._new[at] + old - self._old[at]
 
     def end(self, old: int) -> int:
-        """Map the old offset of a span's end to the new one, before text inserted there."""
+        """Map the end of a span before the edits to that after them, before inserted text."""
         return 0 if old == 0 else self.start(old - 1) + 1
 
 
@@ -77,7 +77,7 @@ def place_marks(
     segmenter: Segmenter,
     n_docs: int,
 ) -> tuple[str, list[tuple[int, int]]]:
-    """Insert a mark per citation: (new text, (start, end) in it of each citation's span).
+    """Write each citation as a mark into an answer: (new text, (start, end) of each span in it).
 
     Args:
         text: the answer, whose brackets are no marks.
@@ -87,9 +87,9 @@ def place_marks(
         segmenter: what splits sentences.
         n_docs: passages shown.
     """
-    marks = _marks(text, cited, numbers)
+    marks = _mark_edits(text, cited, numbers)
     edits = list(dict.fromkeys(marks.values()))
-    first = _apply(text, [*edits, *_escapes(text, grammar, n_docs, edits)])
+    first = _apply(text, [*edits, *_escape_edits(text, grammar, n_docs, edits)])
     spans_of_words = [
         (first.start(c.start), first.end(c.end), n)
         for c, n in zip(cited, numbers, strict=True)
@@ -113,7 +113,7 @@ def place_marks(
 
 
 def _apply(text: str, edits: Sequence[Edit]) -> Shift:
-    """Apply edits, with a word joiner where a mark would be an element of a list: ``a_0[1]``."""
+    """Apply edits to a text; a mark that would read as an index (``a_0[1]``) gets a word joiner."""
     shift = Shift(text, edits)
     variables = find_variables(shift.text)
     joiners = [
@@ -127,8 +127,8 @@ def _apply(text: str, edits: Sequence[Edit]) -> Shift:
     return Shift(text, [*joiners, *edits]) if joiners else shift
 
 
-def _bracketed(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
-    """Write the citation marks, each number once, that are to replace text[start:end].
+def _as_marks(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
+    """Write citation numbers as marks (``[1][4]``), each once, to replace text[start:end].
 
     ``[1](so)`` would be a link, ``[1]-[4]`` a range, and ``[1]}`` and ``^[1]`` marks with a sign.
     """
@@ -137,8 +137,8 @@ def _bracketed(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
     return before + marks + (JOINER if _JOINS.match(text, end) else "")
 
 
-def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[int, Edit]:
-    """Map each citation that is a mark to the edit that rewrites it; overlapping ones share one."""
+def _mark_edits(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[int, Edit]:
+    """Map the position of each citation that is a mark in a text to the edit that rewrites it."""
     groups: list[list[int]] = []
     behind = -1
     marks = [(c.start, c.end, at) for at, c in enumerate(cited) if c.is_mark]
@@ -151,7 +151,7 @@ def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[in
     edits: dict[int, Edit] = {}
     for group in groups:
         first, last = min(cited[i].start for i in group), max(cited[i].end for i in group)
-        new = _bracketed(text, first, last, (numbers[i] for i in sorted(group)))
+        new = _as_marks(text, first, last, (numbers[i] for i in sorted(group)))
         edits.update(dict.fromkeys(group, Edit(first, last, new)))
     return edits
 
@@ -159,7 +159,7 @@ def _marks(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[in
 def marks_beside(
     text: str, cited: Sequence[tuple[int, int]], grammar: Grammar, n_docs: int
 ) -> list[Marker]:
-    """Find the marks in an answer's text that are not among its citations.
+    """Find the citation marks in an answer's text that are not among its known citations.
 
     Args:
         text: the answer.
@@ -174,8 +174,8 @@ def marks_beside(
     ]
 
 
-def _escapes(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) -> list[Edit]:
-    """List the edits that keep an answer's own marks from being read as citations."""
+def _escape_edits(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) -> list[Edit]:
+    """List the edits (word joiners) that keep an answer's other marks from being citations."""
     cut = []
     for marker in marks_beside(text, sorted((e.start, e.end) for e in marks), grammar, n_docs):
         brackets = [at + 1 for at in range(marker.start, marker.end) if text[at] in _BRACKETS]
@@ -187,7 +187,7 @@ def _escapes(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) ->
 def _insert_marks(
     text: str, spans: Sequence[tuple[int, int, int]], read: Callable[[str], Statements]
 ) -> Shift:
-    """Insert marks for cited spans at places where statements then cite the right numbers."""
+    """Insert citation marks for spans where each statement, read again, cites the right numbers."""
     before = read(text).statements
     missing, loose = _missing_numbers(text, spans, before)
     agrees = le if loose else eq
@@ -195,11 +195,11 @@ def _insert_marks(
     for _ in range(_TRIES if len(text) < _LONG else _FEW_TRIES):
         numbers_at: dict[int, list[int]] = {}
         for statement, numbers in missing.items():
-            place = _places(text, before[statement])[tries[statement]]
+            place = _mark_offsets(text, before[statement])[tries[statement]]
             numbers_at.setdefault(place, []).extend(numbers)
         for place, number in loose:
             numbers_at.setdefault(place, []).append(number)
-        shift = _apply(text, [Edit(p, p, _bracketed(text, p, p, n)) for p, n in numbers_at.items()])
+        shift = _apply(text, [Edit(p, p, _as_marks(text, p, p, n)) for p, n in numbers_at.items()])
         after = read(shift.text).statements
         wrong = [
             at
@@ -255,8 +255,8 @@ def _missing_numbers(
     return missing, loose
 
 
-def _places(text: str, statement: Statement) -> tuple[int, int, int]:
-    """Find offsets for a statement's marks: before its full stop, at its end, after its words."""
+def _mark_offsets(text: str, statement: Statement) -> tuple[int, int, int]:
+    """List offsets for a statement's marks: before its full stop, at its end, after its words."""
     inside = [i for s, e in statement.spans for i in range(s, e)]
     end = inside[-1] + 1
     stop = next((i + 1 for i in reversed(inside) if text[i] not in _STOPS), end)

@@ -20,7 +20,7 @@ _UNITS = {
 def locate(
     citations: Citations, text: str, at: Span, others: Sequence[Span], words: str | None, place: str
 ) -> tuple[int, int]:
-    """Find the characters of the answer that a citation is for: (first, one after the last).
+    """Convert a citation's offsets to a span of the answer: (first character, behind the last).
 
     Args:
         citations: how offsets count.
@@ -34,7 +34,7 @@ def locate(
         InputError: they lie outside the text, cut a character, or enclose other words.
     """
     unit = _guess_unit(text, others) if citations.unit == "guessed" else citations.unit
-    places = _places(text, unit)
+    places = _offsets(text, unit)
     first, last = places.get(at[0] or 0), places.get(at[1])
     if first is None or last is None or last < first:
         raise InputError(
@@ -55,19 +55,19 @@ def locate(
 
 
 @lru_cache(maxsize=2)  # one text has several citations
-def _places(text: str, unit: str) -> Mapping[int | None, int]:
-    """Map offsets in a unit to offsets in characters; those inside a character are left out."""
+def _offsets(text: str, unit: str) -> Mapping[int | None, int]:
+    """Map offsets in a unit (bytes, …) to offsets in characters; none inside a character."""
     codec, size, _ = _UNITS[unit]
     widths = (len(letter.encode(codec, "surrogatepass")) // size for letter in text)
     return {offset: at for at, offset in enumerate(accumulate(widths, initial=0))}
 
 
 def _guess_unit(text: str, spans: Sequence[Span]) -> str:
-    """Choose between characters and UTF-16 units: the unit in which more spans are links."""
+    """Guess whether offsets count characters or UTF-16 units: by which more spans are links."""
 
     def count_links(unit: str) -> int:
         """Count the spans that cover a Markdown link if offsets are in ``unit`` (bytes, …)."""
-        ends = ((_places(text, unit).get(a or 0), _places(text, unit).get(b)) for a, b in spans)
+        ends = ((_offsets(text, unit).get(a or 0), _offsets(text, unit).get(b)) for a, b in spans)
         return sum(
             link_span(text, first, last)[2]
             for first, last in ends

@@ -27,13 +27,13 @@ class Part:
 
     @property
     def is_reference(self) -> bool:
-        """Whether the part is a citation between two texts."""
+        """Whether the part of an answer is a citation between two texts, by its type."""
         value = self.node.value
         return isinstance(value, dict) and value.get("type") in ("reference", "tool_reference")
 
 
 def read_parts(node: Node) -> Iterator[Part]:
-    """Yield the parts of a text, of a message, or of a list of these.
+    """Yield the parts of an answer that is a text, a message, or a list of these.
 
     Raises:
         InputError: it is something else.
@@ -53,15 +53,15 @@ def read_parts(node: Node) -> Iterator[Part]:
         or node.value.get("thought") is True
         or node.has("reasoning_content.reasoning_text | reasoning.reasoning_text")
     ):
-        yield Part(node, _joined(node.first(paths.thought)), is_thought=True)
+        yield Part(node, _join_texts(node.first(paths.thought)), is_thought=True)
     elif kind not in paths.texts or (inner := node.first(paths.inner)) is None:
         yield Part(node)
     elif isinstance(inner.value, str) or node.has("citations_content"):
-        yield Part(node, _joined(inner), is_text=True)
+        yield Part(node, _join_texts(inner), is_text=True)
     else:
         yield from read_parts(inner)
 
 
-def _joined(node: Node | None) -> str:
-    """Join the texts of all parts."""
+def _join_texts(node: Node | None) -> str:
+    """Join the texts of all parts of a message or list; empty for None."""
     return "" if node is None else "".join(part.text for part in read_parts(node))

@@ -46,7 +46,7 @@ class Matching:
     """Matches cited sources with the passages of a context set."""
 
     def __init__(self, benchmark: Benchmark, way: str) -> None:
-        """Prepare to match sources to passages in a way of ``WAYS``, or by URL (``url=FIELD``).
+        """Prepare to match sources with passages in a way of ``WAYS``, or by URL (``url=FIELD``).
 
         FIELD is the field of the passages' metadata that holds their URL (``url`` by default).
 
@@ -63,14 +63,14 @@ class Matching:
         self._shown: dict[str, dict[str, tuple[Passage, ...]]] = {}
 
     def passages_of(self, context: str, query: str) -> tuple[Passage, ...]:
-        """Get the passages that a query shows in a context set; none for an unknown query."""
+        """Get the passages of a query in a context set; none for an unknown query."""
         if context not in self._shown:
             items = self._benchmark.items(context)
             self._shown[context] = {item.query_id: item.passages for item in items}
         return self._shown[context].get(query, ())
 
     def find(self, source: CitedSource, passages: Sequence[Passage]) -> int | None:
-        """Find the position of the passage that a source is; None if there is none or several."""
+        """Find the position of the passage that matches a source; None if none or several do."""
         ids = [p.id for p in passages]
         for way in ("id", "title", "index") if self.way == "shown" else (self.way,):
             if way == "id":
@@ -110,7 +110,7 @@ class CitationPlacer:
     """Writes answers with marks in place of a tool's citations."""
 
     def __init__(self, name: str, benchmark: Benchmark, way: str, only_marks: bool = False) -> None:
-        """Prepare a way to find sources.
+        """Prepare to write citations as marks, with sources matched to a benchmark's passages.
 
         Args:
             name: format of the responses, as in ``--format``.
@@ -125,19 +125,19 @@ class CitationPlacer:
 
     @cached_property
     def segmenter(self) -> Segmenter:
-        """Make, on first use, the segmenter that tells to what sentence a mark belongs."""
+        """Sentence segmenter, made on first use, that tells to what sentence a mark belongs."""
         from citeforge.engines.text.sentences import SentenceSegmenter
 
         return SentenceSegmenter()
 
     def brings_sources(self, fields: LineFields, response: Response) -> bool:
-        """Whether a response has sources; if not, its marks cite the passages shown."""
+        """Whether a response comes with sources; if not, its marks cite the passages shown."""
         if fields.documents is not None or self._only_marks:
             return fields.documents is not None
         return bool(response.has_list or response.sources or response.cited)
 
     def answer(self, fields: LineFields, response: Response) -> SubmissionLine:
-        """Make a submission line of a response, with marks in place of its citations.
+        """Convert a response to a submission line, with marks in place of its citations.
 
         Args:
             fields: what its line says besides the response.
@@ -158,14 +158,14 @@ class CitationPlacer:
         grammar = self.benchmark.grammar
         marks = [] if response.cited else cite_by_marks(response, grammar)
         if self.matching.way == "own" or fields.documents is not None:
-            line.context, (line.passages, positions) = None, _own(fields, response)
+            line.context, (line.passages, positions) = None, _list_own(fields, response)
             n_shown = len(line.passages)
         else:
-            line.context = self._context(fields)
+            line.context = self._choose_context(fields)
             candidates = self.matching.passages_of(line.context, fields.query)
             positions = [self.matching.find(s, candidates) for s in response.sources]
             n_shown = len(candidates)
-        numbers = _numbers(response.sources, positions, n_shown, grammar.base)
+        numbers = _choose_numbers(response.sources, positions, n_shown, grammar.base)
         if not response.cited and all(numbers[c.source] == n for c, n in marks):
             return line  # its marks say what is meant
         cited = response.cited or [c for c, _ in marks]
@@ -184,7 +184,7 @@ class CitationPlacer:
         ]  # fmt: skip
         return line
 
-    def _context(self, fields: LineFields) -> str:
+    def _choose_context(self, fields: LineFields) -> str:
         """Get the context set that a line names, else the only one; refuse an unknown one."""
         contexts = list(self.benchmark.manifest.contexts)
         context = fields.context or (contexts[0] if len(contexts) == 1 else None)
@@ -200,10 +200,10 @@ class CitationPlacer:
         return context
 
 
-def _numbers(
+def _choose_numbers(
     sources: Sequence[CitedSource], positions: Sequence[int | None], n_shown: int, base: int
 ) -> list[int]:
-    """Number to cite each source by; sources that were not shown get numbers beyond all."""
+    """Choose the number that cites each source; sources not shown get numbers beyond all shown."""
     numbers, beyond = [], count(n_shown)
     for source, at in zip(sources, positions, strict=True):
         if at is None and source.is_absent and source.index is not None:
@@ -241,19 +241,19 @@ def cite_by_marks(response: Response, grammar: Grammar) -> list[tuple[Cited, int
         for number in marker.numbers:
             at = by_number.get(number - base)
             if at is None:
-                at = response.source(CitedSource(index=number - base, is_absent=True))
+                at = response.add_source(CitedSource(index=number - base, is_absent=True))
             found.append((Cited(marker.start, marker.end, at, is_mark=True), number))
     return found
 
 
-def _own(fields: LineFields, response: Response) -> tuple[list[OwnPassage], list[int | None]]:
-    """List the passages that an answer brings, and the position of each source among them.
+def _list_own(fields: LineFields, response: Response) -> tuple[list[OwnPassage], list[int | None]]:
+    """List the passages that an answer brings itself, and each source's position among them.
 
     Documents of the request are shown, cited or not; other sources stand behind them.
     """
     documents = fields.documents or ()
     pages = {normalise_url(p.url): p for p in fields.pages}
-    passages = [_passage(d) for d in documents]
+    passages = [_to_passage(d) for d in documents]
     positions: list[int | None] = []
     for source in response.sources:
         at = _find_document(source, documents)
@@ -262,18 +262,18 @@ def _own(fields: LineFields, response: Response) -> tuple[list[OwnPassage], list
             page = pages.get(normalise_url(source.url)) if source.url else None
             if page is not None:
                 source = replace(source, text=page.text, title=page.title or source.title)
-            passages.append(_passage(source))
+            passages.append(_to_passage(source))
         positions.append(at)
     return passages, positions
 
 
-def _passage(source: CitedSource) -> OwnPassage:
+def _to_passage(source: CitedSource) -> OwnPassage:
     """Convert a cited source to a passage of the answer."""
     return OwnPassage(source.text, next(iter(source.ids), None), source.title, source.url)
 
 
 def _find_document(source: CitedSource, documents: Sequence[CitedSource]) -> int | None:
-    """Find the position of the request's document that a source is, by number, id or title."""
+    """Find the position of the request's document that a source names, by number, id or title."""
     if source.index is not None and documents:
         return source.index if 0 <= source.index < len(documents) else None
     matches = (i for i, d in enumerate(documents) if {*d.ids, d.title or None} & {*source.ids})

@@ -15,7 +15,7 @@ from citeforge.schemas.submission import is_cut
 
 
 def read_responses(layout: Layout, body: Node) -> list[Response]:
-    """Read the answers of a response, in the order of their ``index``; there is usually one.
+    """Read the answers in a response body (usually one), in the order of their ``index``.
 
     Raises:
         InputError: what is missing or wrong, with the field.
@@ -49,7 +49,7 @@ class _AnswerReader:
         Raises:
             InputError: what is missing or wrong, with the field.
         """
-        reason = next((n.value for n in self._each(self._layout.finish)), None)
+        reason = next((n.value for n in self._find(self._layout.finish)), None)
         if isinstance(reason, str) and is_cut(reason):
             self._response.finish_reason = reason
         parts = self._read_text()
@@ -63,8 +63,8 @@ class _AnswerReader:
                 self._read_citations(citations, self._answer, parts)
         return self._response
 
-    def _each(self, paths: str) -> list[Node]:
-        """Find the values at some paths in the answer, else in the response or message."""
+    def _find(self, paths: str) -> list[Node]:
+        """List the values at some paths in the answer, else in the response or the message."""
         message = self._answer.first(self._layout.text)
         roots = [self._answer, self._body, *([message] if message else [])]
         return next((nodes for root in roots if (nodes := root.each(paths))), [])
@@ -96,7 +96,7 @@ class _AnswerReader:
                 is_apart = False
             part.start = len(response.text)
             response.text += part.text if part.is_text else ""
-        beside = [p for node in self._each(layout.thoughts) for p in read_parts(node)]
+        beside = [p for node in self._find(layout.thoughts) for p in read_parts(node)]
         response.thoughts = [
             p.text for p in [*beside, *(p for p in parts if p.is_thought)] if p.text.strip()
         ]
@@ -106,7 +106,7 @@ class _AnswerReader:
         """Read the list of sources of the response."""
         layout, response = self._layout, self._response
         try:
-            nodes = self._each(layout.sources)
+            nodes = self._find(layout.sources)
         except InputError as error:
             raise InputError(
                 error.message, field=error.field, code=error.code,
@@ -114,7 +114,7 @@ class _AnswerReader:
                 f"{layout.tool} returns them"
             ) from error  # fmt: skip
         lists = (path.strip().removesuffix(".*") for path in layout.sources.split("|"))
-        response.has_list = bool(nodes) or any(self._each(path) for path in lists if path)
+        response.has_list = bool(nodes) or any(self._find(path) for path in lists if path)
         for at, node in enumerate(nodes):
             source = read_source(node, layout.has_whole_sources)
             if layout.heading and (heading := re.match(layout.heading, source.text)):
@@ -124,7 +124,7 @@ class _AnswerReader:
                 source = replace(source, index=at if number is None else number - 1)
             response.sources.append(source)
         more = {
-            normalise_url(s.url): s for s in map(read_source, self._each(layout.details)) if s.url
+            normalise_url(s.url): s for s in map(read_source, self._find(layout.details)) if s.url
         }
         response.sources = [s.filled(more.get(normalise_url(s.url))) for s in response.sources]
         self._n_listed = len(response.sources)
@@ -138,11 +138,11 @@ class _AnswerReader:
             parts: parts of the text, or the one that they belong to.
         """
         response = self._response
-        nodes = [n for n in root.each(citations.at) if _is_read(citations, n)]
+        nodes = [n for n in root.each(citations.at) if _is_counted(citations, n)]
         spans = [(n.number(citations.start), n.number(citations.end)) for n in nodes]
         for node, at in zip(nodes, spans, strict=True):
-            quote, unit, quote_at = _quotation(citations, node)
-            sources = self._sources(citations, node, quote)
+            quote, unit, quote_at = _read_quotation(citations, node)
+            sources = self._find_sources(citations, node, quote)
             is_whole = citations.in_part and at[1] is None
             if citations.unit == "guessed" and not at[1] and not is_whole:
                 continue  # servers that give no place: the text has the number of the source
@@ -168,8 +168,8 @@ class _AnswerReader:
                 for source, score in zip(sources, scores, strict=True)
             ]
 
-    def _sources(self, citations: Citations, node: Node, quote: str | None) -> list[int]:
-        """Get the positions of the sources of one citation; add sources that are not listed."""
+    def _find_sources(self, citations: Citations, node: Node, quote: str | None) -> list[int]:
+        """Get a citation's sources, as positions in the response; add sources that are new."""
         response = self._response
         positions = []
         for name in node.each(citations.names):
@@ -178,7 +178,7 @@ class _AnswerReader:
                 known = [at for at, s in enumerate(response.sources) if number in s.ids]
                 if known or not number.isdecimal() or int(number) >= self._n_listed:
                     source = CitedSource((number,))
-                    positions.append(known[0] if known else response.source(source))
+                    positions.append(known[0] if known else response.add_source(source))
                     continue
                 number = int(number)
             if type(number) is not int:
@@ -186,7 +186,7 @@ class _AnswerReader:
             elif 0 <= number < self._n_listed:
                 positions.append(number)
             elif citations.is_written:
-                positions.append(response.source(CitedSource(index=number, is_absent=True)))
+                positions.append(response.add_source(CitedSource(index=number, is_absent=True)))
             else:
                 raise InputError(
                     f"names source {number} of {self._n_listed}", field=name.place,
@@ -196,12 +196,12 @@ class _AnswerReader:
             source = read_source(described)
             if link_span(source.text, 0, len(source.text))[2]:  # none, or the mark of Assistants
                 source = replace(source, text=quote or "")
-            positions.append(response.source(source))
+            positions.append(response.add_source(source))
         return positions
 
 
-def _is_read(citations: Citations, node: Node) -> bool:
-    """Whether a citation's type counts as a citation; refuse an unknown type.
+def _is_counted(citations: Citations, node: Node) -> bool:
+    """Whether a citation is of a type that counts; raises an error for an unknown type.
 
     Raises:
         InputError: of an unknown kind.
@@ -217,10 +217,10 @@ def _is_read(citations: Citations, node: Node) -> bool:
     )  # fmt: skip
 
 
-def _quotation(
+def _read_quotation(
     citations: Citations, node: Node
 ) -> tuple[str | None, str | None, tuple[int, int] | None]:
-    """Read a quotation, and the unit and the place of it in its source; None where not given.
+    """Read a citation's (quotation, unit of its offsets, (start, end) in the source), or None.
 
     Raises:
         InputError: a kind of citation that has a place lacks it.

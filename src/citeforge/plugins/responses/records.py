@@ -44,7 +44,7 @@ class CitedSource:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """Key by which two mentions of one source are equal."""
+        """Key that is equal for two mentions of the same source."""
         if self.url:
             return normalise_url(self.url), self.index
         return self.ids, self.title, self.index, self.is_absent
@@ -57,7 +57,7 @@ class CitedSource:
 
     @property
     def name(self) -> str:
-        """Name of the source in messages."""
+        """Name of the source in messages: its first id, else its URL, title or number."""
         number = "" if self.index is None else f"number {self.index}"
         return next((n for n in (*self.ids, self.url, self.title) if n), number)
 
@@ -109,7 +109,7 @@ class Response:
     has_list: bool = False
     base: int | None = None
 
-    def source(self, source: CitedSource) -> int:
+    def add_source(self, source: CitedSource) -> int:
         """Get a source's position; add a new source, or add new text to a known one."""
         for at, other in enumerate(self.sources):
             if other.key == source.key:
@@ -123,7 +123,7 @@ class Response:
 
 @contextmanager
 def errors_at(path: Path, line: int, on_error: OnError = None) -> Iterator[None]:
-    """Add file and line to errors in the block, which reads one response; report or raise them.
+    """Add a file and line to each InputError of the block, and report or raise it.
 
     Args:
         path: file.

@@ -28,19 +28,19 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
         InputError: it is no document, or was saved as the text of a Python object.
     """
     if isinstance(node.value, str):
-        return _from_text(node.value, node.place, must_be_whole)
+        return _source_from_text(node.value, node.place, must_be_whole)
     if not isinstance(node.value, dict):
         node.fail_type("a document: an object with its text, or the text")
-    paths, (outer, inner) = declarations().document, _unwrapped(node.value)
-    own, metadata = Node({**outer, **inner}, node.place), Node(_metadata(outer, inner))
+    paths, (outer, inner) = declarations().document, _unwrap(node.value)
+    own, metadata = Node({**outer, **inner}, node.place), Node(_merge_metadata(outer, inner))
     text = own.first(paths.text)
     if text is not None and isinstance(text.value, list):  # Open WebUI: chunks of one source
         text = Node("\n".join(str(n.value) for n in text.items()), text.place)
     if text is not None and not isinstance(text.value, str):
         text.fail_type("the text of the document")
-    url = next((u for n in (own, metadata) if (u := _address(n))), "")
+    url = next((u for n in (own, metadata) if (u := _find_address(n))), "")
     title = next((str(t.value) for n in (own, metadata) if (t := n.first(paths.title))), "")
-    ids = tuple(dict.fromkeys(_ids(own, metadata, url, title)))
+    ids = tuple(dict.fromkeys(_possible_ids(own, metadata, url, title)))
     if must_be_whole and text is None and not ids:
         raise InputError(
             "has no text", field=node.place, allowed="a document with its text as text, "
@@ -51,7 +51,7 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
 
 
 def find_documents(node: Node, answer: str = "", in_lists: bool = False) -> Node | None:
-    """Find a list of documents inside a value: objects with a text that are no part of an answer.
+    """Find a list of documents inside a JSON value: items with texts that the answer lacks.
 
     Args:
         node: the value.
@@ -61,7 +61,7 @@ def find_documents(node: Node, answer: str = "", in_lists: bool = False) -> Node
     paths, items = declarations().document, node.items() if isinstance(node.value, list) else []
     documents = [item for item in items if not item.has(paths.message)]
     inner = (
-        {**o, **i} for d in documents if isinstance(d.value, dict) for o, i in [_unwrapped(d.value)]
+        {**o, **i} for d in documents if isinstance(d.value, dict) for o, i in [_unwrap(d.value)]
     )
     texts = [text.value for fields in inner for text in Node(fields).each(paths.text)[:1]]
     are_other = all(isinstance(text, str) and text not in answer for text in texts)
@@ -72,7 +72,7 @@ def find_documents(node: Node, answer: str = "", in_lists: bool = False) -> Node
     return next(filter(None, found), None)
 
 
-def _from_text(text: str, place: str, must_be_whole: bool) -> CitedSource:
+def _source_from_text(text: str, place: str, must_be_whole: bool) -> CitedSource:
     """Make a source from a document that is a plain text or an address."""
     if must_be_whole and _SAVED_AS_TEXT.match(text):
         raise InputError(
@@ -85,7 +85,7 @@ def _from_text(text: str, place: str, must_be_whole: bool) -> CitedSource:
     return CitedSource(text=text)
 
 
-def _unwrapped(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _unwrap(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Split a document's fields: (fields of its wrapper, fields of the document inside it)."""
     outer = dict(value)
     if outer.get("lc"):  # LangChain's dump: `id` names the class
@@ -94,13 +94,13 @@ def _unwrapped(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]
     for name in declarations().document.wrappers:
         for node in Node(value).each(name):
             if isinstance(node.value, dict):
-                more = _unwrapped(node.value)
+                more = _unwrap(node.value)
                 inner |= {**more[0], **more[1]}
                 outer.pop(node.place, None)
     return outer, inner
 
 
-def _metadata(*documents: Mapping[str, Any]) -> dict[str, Any]:
+def _merge_metadata(*documents: Mapping[str, Any]) -> dict[str, Any]:
     """Merge the metadata objects of some documents into one."""
     merged: dict[str, Any] = {}
     for document in documents:
@@ -110,16 +110,16 @@ def _metadata(*documents: Mapping[str, Any]) -> dict[str, Any]:
     return merged
 
 
-def _address(node: Node) -> str:
-    """Find the address of a document; empty without one."""
+def _find_address(node: Node) -> str:
+    """Find the address (https, s3, gs) of a document; empty if it has none."""
     addresses = (n.value for path in declarations().document.urls for n in node.each(path))
     return next(
         (a for a in addresses if isinstance(a, str) and re.match(r"(?:https?|s3|gs)://", a)), ""
     )
 
 
-def _ids(own: Node, metadata: Node, url: str, title: str) -> Iterator[str]:
-    """List candidates for the id of a passage, the surest first."""
+def _possible_ids(own: Node, metadata: Node, url: str, title: str) -> Iterator[str]:
+    """Yield possible passage ids of a document, the surest first."""
     paths, both = declarations().document, (own, metadata)
     found = [n.value for node in both for name in paths.ids for n in node.each(name)]
     ids = [str(value) for value in found if isinstance(value, str | int)]

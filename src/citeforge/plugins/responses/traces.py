@@ -23,7 +23,7 @@ _ROW: Any = dict[str, Any]
 
 
 def read_traces(path: Path, on_error: OnError) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield (number of the first line, question, answer and documents) of each trace.
+    """Yield (number of its first line, row of question, answer and documents) of each trace.
 
     Args:
         path: JSON Lines: a span, a trace, or a batch of spans on each.
@@ -35,16 +35,16 @@ def read_traces(path: Path, on_error: OnError) -> Iterator[tuple[int, dict[str, 
     traces: dict[str, tuple[int, list[Node]]] = {}  # number of the first line, spans
     for number, row in read_rows(path, _ROW, on_error=on_error):
         with errors_at(path, number, on_error):
-            for span in _spans(row):
-                name = _text(span, declarations().spans.trace) or f"line {number}"
+            for span in _read_spans(row):
+                name = _first_text(span, declarations().spans.trace) or f"line {number}"
                 traces.setdefault(name, (number, []))[1].append(span)
     for line, spans in traces.values():
         with errors_at(path, line, on_error):
             yield line, _Trace(spans).row()
 
 
-def _spans(row: dict[str, Any]) -> Iterator[Node]:
-    """Yield the spans of a line, with dotted names as objects and JSON in texts parsed."""
+def _read_spans(row: dict[str, Any]) -> Iterator[Node]:
+    """Yield a line's trace spans; dotted names become objects, and JSON in texts is parsed."""
     line = Node(row)
     batch = line.each(declarations().spans.batch)
     for span in batch:
@@ -53,15 +53,15 @@ def _spans(row: dict[str, Any]) -> Iterator[Node]:
         attributes = span.value.get("attributes")
         if isinstance(attributes, list):
             attributes = {str(a.text("key")): _otlp_value(a) for a in span.each("attributes.*")}
-        yield Node(_with_json(nested({**span.value, "attributes": attributes})))
+        yield Node(_parse_texts(nested({**span.value, "attributes": attributes})))
     if not batch:
         name = row.get("id")
         outer = {**row, "traceId": name} if line.has("observations") else row
-        yield Node(_with_json(nested(outer)))
+        yield Node(_parse_texts(nested(outer)))
         for inner in line.each("observations.*"):
             if isinstance(inner.value, dict):
                 more = {"traceId": name, "parentObservationId": name}
-                yield Node(_with_json(nested(more | inner.value)))
+                yield Node(_parse_texts(nested(more | inner.value)))
 
 
 def _otlp_value(attribute: Node) -> Any:
@@ -73,17 +73,17 @@ def _otlp_value(attribute: Node) -> Any:
     return [_otlp_value(Node({"value": i.value})) for i in items] if items else value.value
 
 
-def _with_json(value: Any) -> Any:
+def _parse_texts(value: Any) -> Any:
     """Replace all texts inside a value that are JSON by their parsed values."""
     if isinstance(value, dict):
-        return {k: _with_json(v) for k, v in value.items()}
+        return {k: _parse_texts(v) for k, v in value.items()}
     if isinstance(value, list):
-        return [_with_json(v) for v in value]
+        return [_parse_texts(v) for v in value]
     return parsed(value)
 
 
-def _text(node: Node, paths: str) -> str:
-    """Get the first value at paths as text; empty without one."""
+def _first_text(node: Node, paths: str) -> str:
+    """Get the first value of a node at some paths, as text; empty if there is none."""
     return next((str(n.value) for n in node.each(paths)), "")
 
 
@@ -91,34 +91,34 @@ class _Trace:
     """The spans of one trace."""
 
     def __init__(self, spans: list[Node]) -> None:
-        """Sort the spans of a trace by time, and find its roots and its calls of models."""
+        """Sort the spans of a trace by time, and find its root spans and its model calls."""
         self._paths = paths = declarations().spans
-        self._spans = sorted(spans, key=lambda s: _text(s, paths.start))
-        ids = {_text(s, paths.span) for s in spans} - {""}
-        self._roots = [s for s in self._spans if _text(s, paths.parent) not in ids]
+        self._spans = sorted(spans, key=lambda s: _first_text(s, paths.start))
+        ids = {_first_text(s, paths.span) for s in spans} - {""}
+        self._roots = [s for s in self._spans if _first_text(s, paths.parent) not in ids]
         self._models = [
             s for s in self._spans
             if s.has(paths.model_output) or self._kind(s) in ("LLM", "GENERATION", "CHAT")
         ]  # fmt: skip
 
     def row(self) -> dict[str, Any]:
-        """Make one line of the trace: question, answer and documents."""
+        """Make the trace's row: query id, question, answer, finish reason and documents."""
         paths = self._paths
         queries = [n.value for s in [*self._roots, *self._spans] for n in s.each(paths.query_id)]
         reasons = [n.value for s in self._models for n in s.each(paths.finish)[:1]]
         return {
             "query_id": next(iter(queries), None),
-            "question": self._question(),
-            "answer": self._answer(),
+            "question": self._find_question(),
+            "answer": self._find_answer(),
             "finish_reason": reasons[-1] if reasons else None,
-            "documents": self._documents(),
+            "documents": self._find_documents(),
         }
 
     def _kind(self, span: Node) -> str:
         """Kind of a span in capitals, such as LLM or RETRIEVER; may be empty."""
-        return _text(span, self._paths.kind).strip('"').upper()
+        return _first_text(span, self._paths.kind).strip('"').upper()
 
-    def _question(self) -> str | None:
+    def _find_question(self) -> str | None:
         """Find the question, in a root span or in the last message of a user."""
         paths = self._paths
         for root in self._roots:
@@ -128,13 +128,13 @@ class _Trace:
                     return asked.value
         for model in self._models:
             messages = model.each(paths.model_input)
-            users = [m for m in messages if _text(m, "role") in ("", "user")]
-            parts = read_parts(Node(_message(users[-1]))) if users else ()
+            users = [m for m in messages if _first_text(m, "role") in ("", "user")]
+            parts = read_parts(Node(_message_parts(users[-1]))) if users else ()
             if text := "".join(p.text for p in parts if p.is_text):
                 return text
         return None
 
-    def _answer(self) -> Any:
+    def _find_answer(self) -> Any:
         """Find the answer: a text, or a message with parts."""
         paths = self._paths
         outputs = [n for s in self._roots for n in s.each(paths.output)]
@@ -143,9 +143,9 @@ class _Trace:
         others = [n for s in reversed(self._models) for n in s.each(paths.output)]
         inner = (found for n in [*outputs, *others] if (found := n.first(paths.answer)) is not None)
         answer = next(chain(texts, called, inner), None)
-        return None if answer is None else _message(answer)
+        return None if answer is None else _message_parts(answer)
 
-    def _documents(self) -> list[Any] | None:
+    def _find_documents(self) -> list[Any] | None:
         """Find the documents of the last reranker, else of all retrievers; None without any."""
         paths, spans = self._paths, self._spans
         if reranked := [documents for s in spans if (documents := s.each(paths.reranked))]:
@@ -162,7 +162,7 @@ class _Trace:
         return distinct or ([] if retrievers else None)
 
 
-def _message(node: Node) -> Any:
+def _message_parts(node: Node) -> Any:
     """Get the parts of a message if it has any, else the message itself."""
     parts = node.each("parts.* | contents.*.message_content")
     return [p.value for p in parts] or node.value

@@ -19,7 +19,7 @@ from citeforge.schemas.errors import InputError
 
 
 @cache
-def _steps(paths: str) -> tuple[tuple[str, ...], ...]:
+def _split_paths(paths: str) -> tuple[tuple[str, ...], ...]:
     """Split alternative paths at ``|``, and each path at its dots."""
     split = (path.strip() for path in paths.split("|"))
     return tuple(() if path == "." else tuple(path.split(".")) for path in split)
@@ -27,7 +27,7 @@ def _steps(paths: str) -> tuple[tuple[str, ...], ...]:
 
 @cache
 def camel_case(name: str) -> str:
-    """Write a name in camelCase."""
+    """Convert a name with underscores to camelCase."""
     head, *tail = name.split("_")
     return head + "".join(word.capitalize() for word in tail)
 
@@ -45,11 +45,11 @@ class Node:
     place: str = ""
 
     def each(self, paths: str) -> list[Node]:
-        """Find all values at the first of some paths that leads to any; ``.`` is the node."""
-        for path in _steps(paths) if paths else ():
+        """List the values at the first of some paths that leads to any; ``.`` is the node."""
+        for path in _split_paths(paths) if paths else ():
             nodes = [self]
             for name in path:
-                nodes = [inner for node in nodes for inner in node._step(name)]
+                nodes = [inner for node in nodes for inner in node._follow_step(name)]
             if nodes:
                 return nodes
         return []
@@ -77,7 +77,7 @@ class Node:
         return None if node is None else node.value
 
     def number(self, paths: str) -> int | None:
-        """Get the integer at the first of the paths, which may be a text; None without.
+        """Get the integer (or digits in a text) at the first path with a value; None if none has.
 
         Raises:
             InputError: another type is there.
@@ -100,17 +100,17 @@ class Node:
         return [Node(v, f"{self.place}[{i}]") for i, v in enumerate(self.value) if v is not None]
 
     def fail_type(self, wanted: str) -> NoReturn:
-        """Raise the error of a value that has another type."""
+        """Raise an error that says which type the value has, and which is wanted."""
         names = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}
         found = names.get(type(self.value), "a number")
         raise InputError(f"is {found}", field=self.place, allowed=wanted, code="wrong-type")
 
-    def _step(self, name: str) -> Iterator[Node]:
+    def _follow_step(self, name: str) -> Iterator[Node]:
         """Yield the values at one step of a path: field, index, ``%`` any field, ``*`` any item."""
         value = self.value
         field, equals, wanted = name.partition("=")
         if equals:
-            yield from (self for inner in self._step(field) if inner.value == wanted)
+            yield from (self for inner in self._follow_step(field) if inner.value == wanted)
         elif name == "*":
             yield from self.items()
         elif isinstance(value, list) and name.lstrip("-").isdigit():

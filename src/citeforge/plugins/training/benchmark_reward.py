@@ -29,7 +29,7 @@ class CitationReward:
         *,
         context: str | None = None,
     ) -> None:
-        """Load the contexts, and refuse those without relevance judgements.
+        """Load a benchmark's contexts; raise an error if they have no relevance judgements.
 
         Args:
             benchmark: opened, a folder, or ``hub:ORG/NAME``.

@@ -104,7 +104,7 @@ class _ExportState:
         ]
 
     def find_reason(self, row: int, table: ContextTable) -> str | None:
-        """Get the reason why a question is left out; None if it is used."""
+        """Get the reason why the export leaves a question out; None if it is used."""
         return self._reasons[row] or (
             None if table.relevant[row] else "without recall: no relevant passage is shown"
         )
@@ -123,7 +123,7 @@ class _ExportState:
         return table
 
     def make_prompts(self, name: str) -> Iterator[tuple[int, list[dict[str, str]]]]:
-        """Yield (row, prompt as a conversation) of every question of a context set."""
+        """Yield (row number, prompt as a conversation) of every question of a context set."""
         texts = render_prompts(self.benchmark, name, self.template)
         for row, (_, text) in enumerate(texts):
             yield row, [{"role": "user", "content": text}]
@@ -299,7 +299,7 @@ def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:
     contexts = benchmark.contexts if options.context is None else [options.context]
 
     def rows() -> Iterator[dict[str, Any]]:
-        """Yield the rows of all questions that are not left out."""
+        """Yield a row (prompt, and data for its reward) of each question not left out."""
         grammar = benchmark.grammar
         for name in contexts:
             table = export.get_context(name)

@@ -62,7 +62,7 @@ def citation_reward_with(
     def reward(answer: AnswerValues) -> float:
         """Compute an answer's reward: the weighted mean of its citations, length and form."""
         length = min(1.0, max(0.0, 2 - answer.length / max_words)) if answer.length else 0.0
-        total = citations(answer) + length_weight * length + format_weight * _form(answer)
+        total = citations(answer) + length_weight * length + format_weight * _format_term(answer)
         return total / (1 + length_weight + format_weight)
 
     # Trainers log a reward under the name of its function.
@@ -77,7 +77,7 @@ def citation_reward_with(
                 code="wrong-value",
             )
         pairs = zip(completions, contexts, strict=True)
-        return [reward(_score(_text(completion), context)) for completion, context in pairs]
+        return [reward(_score(_text_of(completion), context)) for completion, context in pairs]
 
     return citation_reward
 
@@ -114,11 +114,11 @@ def _score(output: str, context: Mapping[str, Any]) -> AnswerValues:
 
 @lru_cache(maxsize=16)
 def _make_scorer(base: int, form: str) -> Scorer:
-    """Make the scorer of answers whose marks have a numbering base and a form."""
+    """Make the scorer of answers whose marks count from ``base`` and are written as ``form``."""
     return strict_scorer(Grammar(base, form=form))
 
 
-def _form(answer: AnswerValues) -> float:
+def _format_term(answer: AnswerValues) -> float:
     """Compute the form term: 1 if an answer cites and all its marks are valid, else 0."""
     return float(answer.distinct > 0 and not answer.n_out_of_range and not answer.n_unparsed)
 
@@ -144,7 +144,7 @@ _CITATION_REWARDS: dict[str, Callable[[AnswerValues], float]] = {
 }  # fmt: skip
 
 
-def _text(completion: Any) -> str:
+def _text_of(completion: Any) -> str:
     """Get the text of a completion: of itself, or of its last message if it is a conversation.
 
     Raises:
