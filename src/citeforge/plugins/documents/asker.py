@@ -45,7 +45,7 @@ class PromptedLlm:
     """
 
     def __init__(self, llm: Llm) -> None:
-        """Read the templates and examples that prompts are made of."""
+        """Read the prompt templates for questions and answers, and the worked examples."""
         self.llm = llm
         self.tokens = [0, 0]
         self._templates = {n: WriterPrompt(n, _FOLDER) for n in (QUESTION, ANSWER)}

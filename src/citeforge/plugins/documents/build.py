@@ -79,7 +79,7 @@ def build_documents(
     llm: Llm | None = None,
     judge: JudgeSession | None = None,
 ) -> Manifest:
-    """Write questions about documents, check them, and package those that pass.
+    """Have an LLM write questions about documents, check them, and package those that pass.
 
     Args:
         recipe: documents, models, and numbers of questions.

@@ -106,7 +106,7 @@ def _word_set(text: str) -> set[str]:
 
 
 def _find_pointer(question: Question) -> str | None:
-    """Find a phrase like "the passage" in a question that its evidence lacks; None for none."""
+    """Find words like "the passage" in a question that its evidence lacks; else None."""
     texts = " ".join(e.text for e in question.evidence).lower()
     pointers = (m[0] for m in _POINTERS.finditer(question.text))
     return next((words for words in pointers if words.lower() not in texts), None)
@@ -129,9 +129,9 @@ def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -
     for question in questions:
         form = _compared_form(question.text)
         for other_form, other in forms:
-            if token_sort_ratio(form, other_form, score_cutoff=_SAME_QUESTION_RATIO) and _is_repeat(
-                question, other
-            ):
+            if token_sort_ratio(
+                form, other_form, score_cutoff=_SAME_QUESTION_RATIO
+            ) and _have_same_facts(question, other):
                 question.reject(REPEAT, f"repeats {other.id}: {other.text!r}")
                 break
         else:
@@ -143,7 +143,7 @@ def _compared_form(text: str) -> str:
     return " ".join(bare_words(text.replace("’", "'")))
 
 
-def _is_repeat(one: Question, two: Question) -> bool:
+def _have_same_facts(one: Question, two: Question) -> bool:
     """Whether two questions have the same names, numbers and answers."""
     answers = ({normalise_answer(a) for a in q.answers} for q in (one, two))
     return _name_words(one.text) == _name_words(two.text) and next(answers) == next(answers)

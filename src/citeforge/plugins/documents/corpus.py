@@ -46,7 +46,7 @@ def open_documents(recipe: DocumentsRecipe, workdir: Path) -> Source:
 def read_documents(
     recipe: DocumentsRecipe, source: Source, workspace: Workspace
 ) -> tuple[SourceInfo, list[Path], dict[str, pa.Table]]:
-    """Read documents to a corpus: (provenance, corpus files, tables DOCUMENTS and REPEATS).
+    """Read documents into a corpus: (provenance, corpus files, tables of documents and repeats).
 
     Raises:
         InputError: the source is at fault, or there is no text in it.
@@ -123,7 +123,7 @@ def _shuffle(sections: dict[str, list[str]], seed: int, file: str) -> Iterator[l
 
 
 def _find_file(name: str, about: str | None) -> str:
-    """Get a passage's file: from its metadata, else its id up to ``#``."""
+    """Get the name of a passage's file from its metadata, else from its id (up to ``#``)."""
     if about is not None:
         metadata = json.loads(about)
         if isinstance(metadata, dict) and isinstance(metadata.get("file"), str):

@@ -36,7 +36,7 @@ class RepeatFinder:
         self._sketches: dict[str, tuple[Any, frozenset[str]]] = {}
 
     def find(self, name: str, text: str) -> tuple[str, bool] | None:
-        """Find the passage that a new one repeats; if there is none, remember the new one.
+        """Find the earlier passage that a new one repeats; if there is none, remember the new one.
 
         Returns:
             Id of the earlier passage, and whether the texts are equal but for case, white space and

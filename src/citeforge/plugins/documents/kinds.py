@@ -35,7 +35,7 @@ class DocumentsKind(RageKind):
         return build_documents(recipe, run)
 
     def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
-        """Count the LLM requests of a build, and their cost, without asking."""
+        """Count the LLM requests of a build, and their cost, without sending any."""
         from citeforge.plugins.documents.build import plan_documents
 
         assert isinstance(recipe, DocumentsRecipe)

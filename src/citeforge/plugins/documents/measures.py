@@ -85,13 +85,13 @@ def refusals(inputs: Inputs) -> Refusals:
 
 
 def _precision(inputs: Inputs) -> Sample:
-    """Compute the share of refusals that are of questions without an answer."""
+    """Compute the share of refusals to answer that are of questions without an answer."""
     r = inputs.once(refusals)
     return ratio_sample(np.nan_to_num(np.stack([r.right, r.every], axis=-1)))
 
 
 def _f1(inputs: Inputs) -> Sample:
-    """Compute the harmonic mean of precision and recall of refusals."""
+    """Compute the harmonic mean of precision and recall of refusals to answer."""
     r = inputs.once(refusals)
     n_absent = (~np.isnan(r.right)).astype(np.float64)
     above, below = 2 * np.nan_to_num(r.right), np.nan_to_num(r.every) + n_absent

@@ -33,7 +33,7 @@ class _PageBuilder:
     """Builds the text of a page from paragraphs, and records its headings."""
 
     def __init__(self) -> None:
-        """Start with an empty page."""
+        """Start with an empty page of a document."""
         self.text = ""
         self.breaks: list[Break] = []
 

@@ -60,7 +60,7 @@ def latest_events(events: Sequence[Event]) -> dict[str, Event]:
 
 
 def normalise_name(name: str) -> str:
-    """Normalise case, width and spaces of a name, so that such variants are equal."""
+    """Normalise case, width and spaces of a name, so that names that differ only in these match."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
@@ -86,7 +86,7 @@ class BoardCheck:
     """Checks submissions to one board, each against the history and those accepted before."""
 
     def __init__(self, board: Board, benchmark: Benchmark, replace: bool) -> None:
-        """Read the board's history.
+        """Read a board's history, against which submissions are then checked.
 
         Args:
             board: board to check for.

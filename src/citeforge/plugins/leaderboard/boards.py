@@ -65,7 +65,7 @@ class Board(Part):
     @field_validator("name")
     @classmethod
     def _check_name(cls, name: str) -> str:
-        """Refuse a name that is a folder of every site."""
+        """Refuse a board's name that is the name of a folder which every site has."""
         if name in _RESERVED:
             raise ValueError(f"{name!r} is a folder of every site; choose another name")
         return name
@@ -126,7 +126,7 @@ class Boards(Part):
         return next((b for b in self.boards if b.name == name), None)
 
     def resolve_paths(self, folder: Path) -> "Boards":
-        """Resolve all paths against the folder of the leaderboard's file."""
+        """Return a copy with all paths resolved against the folder of the leaderboard's file."""
 
         def resolve(spec: str) -> str:
             """Resolve a benchmark's path against the folder; return ``hub:…`` as it is."""

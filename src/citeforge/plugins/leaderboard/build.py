@@ -129,7 +129,7 @@ def _write_matrix(
 
 
 def _load_checked(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
-    """Load the scores of a board, and check that pages may show them.
+    """Load a board's score files, and check that public pages may show all that they contain.
 
     Raises:
         InputError: scores of another benchmark, two of one system in one context, or values of
@@ -271,7 +271,7 @@ def build_leaderboard(
 
 
 def backed_scores(board: Board, added: NewScores, refused: list[str]) -> list[ScoreFile]:
-    """Select a board's score files that a stored submission backs, in order of file names.
+    """Select a board's score files whose submission is stored, in order of file names.
 
     Args:
         board: board of a leaderboard.
@@ -304,7 +304,7 @@ def backed_scores(board: Board, added: NewScores, refused: list[str]) -> list[Sc
 def _backing_fault(
     path: Path, file: ScoreFile, submissions: Path, scored: Mapping[str, Event]
 ) -> str | None:
-    """Explain why no stored submission backs a score file; None if one does.
+    """Explain why no stored submission belongs to a score file; None if one does.
 
     Args:
         path: path of the score file.

@@ -187,7 +187,7 @@ def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[st
 
 
 def _rank_systems(view: View) -> list[tuple[int, MeasureScore]]:
-    """Sort the systems of a view by its main measure: (index, score), best first, references last.
+    """Sort a ranking's systems by its main measure: (index, score), best first, references last.
 
     Systems that were scored on other queries are left out.
     """
@@ -202,7 +202,7 @@ def _rank_systems(view: View) -> list[tuple[int, MeasureScore]]:
 
 
 def _scores_by_query(views: Sequence[View]) -> dict[str, list[tuple[str, str, str, str, float]]]:
-    """List each query's main scores: (view, system, page, measure, value), best systems first."""
+    """Map queries to main scores, best first: (ranking, system, its page, measure, value)."""
     by_query: dict[str, list[tuple[str, str, str, str, float]]] = {}
     for view in views:
         best = _rank_systems(view)

@@ -209,7 +209,7 @@ def _passage_view(
 
 
 def _label_texts(label: str) -> tuple[str, str]:
-    """Get a label's (name for readers, CSS class of its colour)."""
+    """Convert a relevance label to (its name for readers, CSS class of its colour)."""
     return label.replace("_", " "), label.replace("_", "-")
 
 

@@ -294,7 +294,7 @@ def open_pull_request(
     ours = {name: git_blob_id(content) for name, content in contents.items()}
 
     def blob_ids(revision: str) -> dict[str, str | None]:
-        """Get git's ids of the result files in a revision of the model's repository."""
+        """Map the result files in a revision of the model's repository to their git blob ids."""
         entries = api.get_paths_info(model, list(ours), revision=revision)
         return {entry.path: getattr(entry, "blob_id", None) for entry in entries}
 

@@ -344,7 +344,7 @@ def _score_by_board(
     allow_failures: bool,
     refused: list[str],
 ) -> None:
-    """Score submissions, board by board; with hidden gold, values of single queries are withheld.
+    """Score submissions, board by board; values of single queries are left out if gold is hidden.
 
     Raises:
         FailuresError: the judge failed on some pairs.

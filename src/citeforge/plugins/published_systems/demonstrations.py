@@ -40,7 +40,7 @@ class ExampleSentence(FrozenRecord):
         return [int(n) for n in dict.fromkeys(_MARK.findall(self.text))]
 
     def with_citations(self, base: int) -> str:
-        """The sentence, with citation numbers that start at ``base`` instead of 1."""
+        """Write the sentence with citation numbers that start at ``base`` instead of 1."""
         return _MARK.sub(lambda m: f"[{int(m[1]) - 1 + base}]", self.text)
 
 
@@ -73,11 +73,11 @@ class Demonstration(FrozenRecord):
         return max((n for s in self.answer for n in s.cited), default=0)
 
     def text(self, base: int) -> str:
-        """The example's answer, with citation numbers that start at ``base``."""
+        """Write the example's answer with citation numbers that start at ``base``."""
         return " ".join(s.with_citations(base) for s in self.answer)
 
     def without_citations(self) -> str:
-        """The example's answer without citations, for prompts that show no passages."""
+        """Write the example's answer without citations, for prompts that show no passages."""
         return " ".join(re.sub(r"\s*\[\d+\]", "", s.text) for s in self.answer)
 
     def docs(self, k: int, base: int, short: bool = False) -> list[PromptDoc]:

@@ -45,7 +45,7 @@ def comb_max(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
 
 
 def comb_sum(rankings: Sequence[Ranking]) -> list[tuple[str, float]]:
-    """Rank passages by the sum of their min_max scores (Fox and Shaw 1993)."""
+    """Rank passages by the sum of their min-max normalised scores (Fox and Shaw 1993)."""
     scores_of = _scores_by_passage(map(min_max, rankings))
     return rank({name: math.fsum(scores) for name, scores in scores_of.items()})
 
@@ -82,7 +82,7 @@ def pm2(
     share: float = PM2_LAMBDA,
     depth: int | None = None,
 ) -> list[tuple[str, float]]:
-    """Rank passages with PM-2: ranks go to queries in proportion to their weights.
+    """Fuse rankings of several queries by PM-2: ranks go to queries in proportion to weights.
 
     Dang and Croft 2012.
 

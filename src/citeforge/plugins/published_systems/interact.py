@@ -68,7 +68,7 @@ class CandidateSearch:
 
 
 def make_candidate_searches(setting: Setting[SearchOptions]) -> Callable[[Item], CandidateSearch]:
-    """Make the function that starts a search among a query's candidates.
+    """Make the function that starts an interactive search among a query's candidate passages.
 
     Candidates are those of the package, else the best passages of its corpus by BM25.
     """

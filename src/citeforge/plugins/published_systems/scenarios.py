@@ -66,7 +66,7 @@ def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Pass
 
 
 def gold(setting: Setting[GoldPassagesOptions]) -> MakeSteps:
-    """Make the system that answers from the relevant passages, in the source's order."""
+    """Make the system that answers from a query's relevant passages, in the source's order."""
     benchmark = setting.benchmark
     relevant = {
         query: ids[: setting.options.k]
@@ -136,7 +136,7 @@ _LONGEST = 25
 
 @cache
 def read_examples() -> list[dict[str, Any]]:
-    """Read all worked examples: each a ``question``, and sub-``queries`` for it."""
+    """Read built-in examples of sub-queries: each a ``question``, and ``queries`` for it."""
     rows: list[dict[str, Any]] = yaml.safe_load(_SHOTS.read_text(encoding="utf-8"))
     return rows
 

@@ -51,7 +51,7 @@ class EmbeddingReranker:
         self._embedder = embedder
 
     def identity(self) -> dict[str, Any]:
-        """Identity for manifests: that of the embedder, marked as no cross-encoder."""
+        """Describe the reranker for manifests: its embedder, marked as no cross-encoder."""
         return {**self._embedder.fingerprint(), "kind": "embedder, no cross-encoder"}
 
     def scores(self, pairs: Pairs) -> list[float]:
@@ -102,7 +102,7 @@ class Search:
         setting.facts["retrieval"] = {"over": self._over, **identity}
 
     def rankings(self, item: Item, queries: Sequence[str], depth: int) -> list[Ranking]:
-        """Rank passages for each query, best first.
+        """Search for each query text: rankings of (passage id, score), best first.
 
         Args:
             item: query of the benchmark; with ``--over context`` its passages are searched.

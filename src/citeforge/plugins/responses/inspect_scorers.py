@@ -22,7 +22,7 @@ def split_names(names: str | list[str] | None) -> tuple[str, ...]:
 
 @metric(scores="unreduced")  # type: ignore[untyped-decorator]
 def whole() -> Metric:
-    """Make the metric that computes measures over all samples as ``citeforge score`` does.
+    """Make inspect_ai's metric that computes measures over all samples, as ``citeforge score``.
 
     Values are raw: a hundredth of what ``citeforge score`` shows where that is a percentage. With
     answers to several context sets each name ends in ``[context]``.
@@ -63,7 +63,7 @@ def measured(
     protocol: str = "strict",
     gold: str | None = None,
 ) -> Scorer:
-    """Make the scorer that scores single answers by measures of citeforge.
+    """Make inspect_ai's scorer that scores single answers by measures of citeforge.
 
     A sample's score maps measures to raw values, those that stand in ``per_query`` of a score file.
     Samples say in their metadata which query they ask (``query_id``; else their id is taken) and

@@ -95,7 +95,7 @@ class Scoring:
     """
 
     def __init__(self, settings: Settings) -> None:
-        """Open the benchmark, judge and segmenter.
+        """Open the benchmark and the judge that settings name, and select the measures.
 
         Raises:
             InputError: one of them cannot be had.

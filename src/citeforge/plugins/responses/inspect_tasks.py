@@ -25,7 +25,7 @@ def package(
     gold: str | None = None,
     system: str | None = None,
 ) -> Task:
-    """Make the task that asks a model a benchmark's prompts and scores its answers.
+    """Make inspect_ai's task that asks a model a benchmark's prompts and scores its answers.
 
     Args:
         benchmark: folder of a package, or ``hub:ORG/NAME``.

@@ -224,7 +224,7 @@ def _insert_marks(
 def _missing_numbers(
     text: str, spans: Sequence[tuple[int, int, int]], statements: Sequence[Statement]
 ) -> tuple[dict[int, list[int]], list[tuple[int, int]]]:
-    """Find citation numbers of annotated spans without a mark like [1] in the text.
+    """Find citation numbers of cited spans for which the text has no mark such as [1] yet.
 
     Returns:
         (numbers by the statement that they belong to; (place, number) of spans outside all

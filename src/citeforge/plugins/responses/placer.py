@@ -185,7 +185,7 @@ class CitationPlacer:
         return line
 
     def _choose_context(self, fields: LineFields) -> str:
-        """Get the context set that a line names, else the only one; refuse an unknown one."""
+        """Get the context set that a line names, else the only one; raise an error if unknown."""
         contexts = list(self.benchmark.manifest.contexts)
         context = fields.context or (contexts[0] if len(contexts) == 1 else None)
         if context not in contexts:
@@ -268,7 +268,7 @@ def _list_own(fields: LineFields, response: Response) -> tuple[list[OwnPassage],
 
 
 def _to_passage(source: CitedSource) -> OwnPassage:
-    """Convert a cited source to a passage of the answer."""
+    """Convert a source that a tool cites to a passage that the answer brings itself."""
     return OwnPassage(source.text, next(iter(source.ids), None), source.title, source.url)
 
 

@@ -130,7 +130,7 @@ class _AnswerReader:
         self._n_listed = len(response.sources)
 
     def _read_citations(self, citations: Citations, root: Node, parts: list[Part]) -> None:
-        """Read the citations beside the text, with their spans, sources and quotations.
+        """Read citations stored beside an answer's text, with spans, sources and quotations.
 
         Args:
             citations: how they are declared.

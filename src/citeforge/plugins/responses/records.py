@@ -50,7 +50,7 @@ class CitedSource:
         return self.ids, self.title, self.index, self.is_absent
 
     def filled(self, other: "CitedSource | None") -> "CitedSource":
-        """Copy the source, with an empty title or text filled from another mention of it."""
+        """Copy the source; fill an empty title or text from another mention of the source."""
         if other is None:
             return self
         return replace(self, title=self.title or other.title, text=self.text or other.text)
@@ -110,7 +110,7 @@ class Response:
     base: int | None = None
 
     def add_source(self, source: CitedSource) -> int:
-        """Get a source's position; add a new source, or add new text to a known one."""
+        """Get a source's position in the response; add the source, or its text, if new."""
         for at, other in enumerate(self.sources):
             if other.key == source.key:
                 if source.text not in other.text:

@@ -115,11 +115,11 @@ class _Trace:
         }
 
     def _kind(self, span: Node) -> str:
-        """Kind of a span in capitals, such as LLM or RETRIEVER; may be empty."""
+        """Get a span's kind in capitals, such as LLM or RETRIEVER; empty if it states none."""
         return _first_text(span, self._paths.kind).strip('"').upper()
 
     def _find_question(self) -> str | None:
-        """Find the question, in a root span or in the last message of a user."""
+        """Find the question of the trace in a root span, else in the last message of a user."""
         paths = self._paths
         for root in self._roots:
             for value in root.each(paths.input):
@@ -135,7 +135,7 @@ class _Trace:
         return None
 
     def _find_answer(self) -> Any:
-        """Find the answer: a text, or a message with parts."""
+        """Find the trace's answer in its root spans or model calls: a text, or message parts."""
         paths = self._paths
         outputs = [n for s in self._roots for n in s.each(paths.output)]
         texts = [n for n in outputs if isinstance(n.value, str)]

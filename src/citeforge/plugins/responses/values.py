@@ -59,7 +59,7 @@ class Node:
         return next(iter(self.each(paths)), None)
 
     def has(self, paths: str) -> bool:
-        """Whether any of the paths leads to a value."""
+        """Whether any of the paths leads from the node to a value."""
         try:
             return bool(self.each(paths))
         except InputError:

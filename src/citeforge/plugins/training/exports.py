@@ -110,7 +110,7 @@ class _ExportState:
         )
 
     def get_context(self, name: str) -> ContextTable:
-        """Get a context set; refuse one without relevance judgements."""
+        """Get a context set; raise an error if its passages have no relevance judgements."""
         table = self.benchmark.context(name)
         if not table.is_labelled:
             raise InputError(
@@ -241,7 +241,7 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
 def _select_good_answers(
     export: _ExportState, submission: Submission, context: str, options: AnswerOptions
 ) -> dict[int, list[TrainingAnswer]]:
-    """Select the answers to train on, by row of their question; count the others by reason."""
+    """Select a submission's answers to train on, by row of their question; count the others."""
     benchmark, counts = export.benchmark, export.counts
     score, table = strict_scorer(benchmark.grammar), export.get_context(context)
     places = LineIndex(submission.path, benchmark)
@@ -268,7 +268,7 @@ def _find_flaw(
     kept: Sequence[TrainingAnswer],
     options: AnswerOptions,
 ) -> str | None:
-    """Say why an answer is no training data, by its scores and the query's answers kept so far."""
+    """Explain why an answer is not used for training; None if it is used."""
     if answer.is_truncated:
         return "cut at the token limit"
     if not answer.output.strip():

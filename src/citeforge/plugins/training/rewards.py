@@ -69,7 +69,7 @@ def citation_reward_with(
     def citation_reward(
         completions: Sequence[Any], contexts: Sequence[Mapping[str, Any]], **kwargs: Any
     ) -> list[float]:
-        """Compute the reward of each completion in its context."""
+        """Compute the reward of each completion, given which passages it was shown."""
         if len(completions) != len(contexts):
             raise UsageError(
                 f"{len(completions)} completions and {len(contexts)} contexts: expected one "
@@ -94,7 +94,7 @@ def reward_of(measure: RewardMeasure) -> Callable[[AnswerValues], float]:
 
 
 def _score(output: str, context: Mapping[str, Any]) -> AnswerValues:
-    """Score a completion's citations of the passages that its row describes."""
+    """Score a completion's citations of passages, which ``context`` describes."""
     try:
         n, relevant = int(context["n_passages"]), frozenset(map(int, context["relevant"]))
         score = _make_scorer(int(context.get("numbering", 1)), str(context.get("form", "[n]")))
@@ -119,7 +119,7 @@ def _make_scorer(base: int, form: str) -> Scorer:
 
 
 def _format_term(answer: AnswerValues) -> float:
-    """Compute the form term: 1 if an answer cites and all its marks are valid, else 0."""
+    """Compute a reward's format term: 1 if an answer cites and all its marks are valid, else 0."""
     return float(answer.distinct > 0 and not answer.n_out_of_range and not answer.n_unparsed)
 
 
@@ -145,7 +145,7 @@ _CITATION_REWARDS: dict[str, Callable[[AnswerValues], float]] = {
 
 
 def _text_of(completion: Any) -> str:
-    """Get the text of a completion: of itself, or of its last message if it is a conversation.
+    """Get the text of a completion: itself, or its last message if it is a conversation.
 
     Raises:
         UsageError: the completion is neither.
