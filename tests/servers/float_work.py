@@ -145,7 +145,8 @@ def mining(folder: Path) -> Iterator[bytes]:
     import numpy as np
     import pyarrow as pa
 
-    from citeforge.builders.rage.mining import Exclusions, SeeminglyRelevant
+    from citeforge.builders.rage.exclusions import Exclusions
+    from citeforge.builders.rage.mining import SeeminglyRelevant
     from citeforge.engines.models.vectors import VectorShard
     from citeforge.engines.retrieval.certain import CertainSearch
     from citeforge.engines.tables import TableWriter, shard_paths

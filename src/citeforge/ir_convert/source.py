@@ -92,6 +92,11 @@ def corpus_batches(rows: Iterator[tuple[str, str, str, str | None]]) -> Iterator
         yield batch_of(some, CORPUS)
 
 
+def hash_ids(ids: list[str]) -> npt.NDArray[np.int64]:
+    """Compute a 64-bit hash of each id."""
+    return np.fromiter(map(hash, ids), np.int64, len(ids))
+
+
 class DuplicateFinder:
     """Collects 64-bit hashes of ids; ids with equal hashes are candidates, later compared as text.
 
@@ -112,7 +117,7 @@ class DuplicateFinder:
         """
         if not ids:
             return False
-        new = np.sort(np.fromiter(map(hash, ids), np.int64, len(ids)))
+        new = np.sort(hash_ids(ids))
         is_repeated = bool((new[1:] == new[:-1]).any())
         for run in self._runs:
             at = np.minimum(np.searchsorted(run, new), len(run) - 1)

@@ -18,6 +18,7 @@ from citeforge.builders.package import (
     mapping_stats,
 )
 from citeforge.builders.rage.hidden_contexts import freeze_hidden
+from citeforge.builders.rage.material import Material, read_material
 from citeforge.builders.rage.mixture import (
     Contexts,
     Mappings,
@@ -27,7 +28,7 @@ from citeforge.builders.rage.mixture import (
     short_mappings,
 )
 from citeforge.builders.rage.negatives import make_mappings
-from citeforge.builders.rage.sources import EmbedderMaker, Material, open_sources, read_material
+from citeforge.builders.rage.sources import EmbedderMaker, open_sources
 from citeforge.builders.rage.suspects import drop_decided, drop_suspects
 from citeforge.engines.draws import mix_secret
 from citeforge.engines.tables import rows_of

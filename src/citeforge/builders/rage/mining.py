@@ -1,25 +1,18 @@
-"""Mining of seemingly relevant passages (RAGE, section 3.1), and the passages to exclude."""
+"""Mining of seemingly relevant passages, by vectors (RAGE, section 3.1) or from rankings."""
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from citeforge.builders.rage.exclusions import FINE, Exclusions
 from citeforge.engines.retrieval.certain import TIE, CertainSearch, best_first, find_undecided
-from citeforge.engines.tables import find_rows, read_ids_and_ranks, take_rows
-from citeforge.engines.text.overlap import Shingles, shared, shingles
-from citeforge.schemas.recipes.rage import Mining
-from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
+from citeforge.engines.retrieval.records import Rankings
+from citeforge.engines.tables import find_rows, read_ids_and_ranks
 
-FINE, ANSWER, PIECE = 0, 1, 2
-"""Verdicts of the text rules on a candidate."""
-WORDS = {ANSWER: "contain an answer", PIECE: "share text with a relevant passage"}
-"""Descriptions of the verdicts, for counts."""
 _SPARE_CANDIDATES = 32
 """Candidates beyond the number asked for, so that most queries need one pass."""
 _MATRIX_ENTRIES = 1 << 23
@@ -30,153 +23,8 @@ _SKIPPED, _CHOSEN, _OTHER = range(3)
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass
-class Exclusions:
-    """Passages that must not be negatives of each query, by position and by text.
-
-    Texts are read, and cut into shingles, once a call; those of relevant passages once in all.
-
-    Attributes:
-        corpus: Parquet files.
-        mining: options of the mining, with the rules on texts.
-        relevant: positions of the query's relevant passages, in the order of the judgements.
-        forbidden: those; passages with the same normalised text as one of them; and, unless they
-            are wanted, the query itself: passages with its id or its text.
-        answers: gold short answers of the query; empty when they are not to be looked for.
-        counts: how many passages each rule excluded.
-    """
-
-    corpus: list[Path]
-    mining: Mining
-    relevant: list[list[int]]
-    forbidden: list[set[int]]
-    answers: list[list[str]]
-    counts: dict[str, int] = field(default_factory=dict)
-    _shingles: dict[int, Shingles] = field(default_factory=dict)
-
-    @property
-    def reads_texts(self) -> bool:
-        """Whether a rule looks at the texts of passages."""
-        return self.mining.exclude_answers or self.mining.exclude_contained
-
-    def verdicts(
-        self, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int8]:
-        """Classify (query row, corpus position) pairs as FINE, ANSWER or PIECE."""
-        verdicts = np.zeros(len(rows), np.int8)
-        if not self.reads_texts or not len(rows):
-            return verdicts
-        unique, inverse = np.unique(positions, return_inverse=True)
-        texts: list[str] = take_rows(self.corpus, unique, ["text"])["text"].to_pylist()
-        pairs = list(zip(rows.tolist(), inverse.tolist(), strict=True))
-        if self.mining.exclude_answers:
-            forms = [normalise_answer(t) for t in texts]
-            for i, (row, at) in enumerate(pairs):
-                if contains_answer(forms[at], self.answers[row]):
-                    verdicts[i] = ANSWER
-        if self.mining.exclude_contained:
-            self._add_shingles({p for row, _ in pairs for p in self.relevant[row]})
-            cut = [shingles(t) for t in texts]
-            least = self.mining.contained
-            for i, (row, at) in enumerate(pairs):
-                if verdicts[i] == FINE and any(
-                    shared(cut[at], self._shingles[p]) >= least for p in self.relevant[row]
-                ):
-                    verdicts[i] = PIECE
-        return verdicts
-
-    def _add_shingles(self, positions: set[int]) -> None:
-        """Compute and keep the shingles of relevant passages at some positions."""
-        if new := sorted(positions - self._shingles.keys()):
-            texts = take_rows(self.corpus, np.array(new, np.int64), ["text"])["text"].to_pylist()
-            self._shingles.update(zip(new, map(shingles, texts), strict=True))
-
-    def note_dropped(self, what: str, dropped: Counter[int]) -> None:
-        """Record how many candidates each text rule dropped, zero included."""
-        rules = {ANSWER: self.mining.exclude_answers, PIECE: self.mining.exclude_contained}
-        for verdict, words in WORDS.items():
-            if rules[verdict]:
-                self.counts[f"{what} candidates dropped: {words}"] = dropped[verdict]
-
-
-def find_exclusions(
-    corpus: list[Path],
-    mining: Mining,
-    queries: pa.Table,
-    relevant: pa.Table,
-    relevant_positions: npt.NDArray[np.int64],
-    answers: list[list[str]],
-) -> Exclusions:
-    """Find the passages that must not be mined as negatives of each query, and the rule for each.
-
-    Args:
-        corpus: Parquet files of the corpus.
-        mining: options of the mining, which exclude further passages.
-        queries: schema QUERIES.
-        relevant: schema MAPPING, only queries of ``queries``.
-        relevant_positions: corpus position of each row of ``relevant``.
-        answers: short answers of each query whose carriers are excluded; empty lists for none.
-    """
-    row_of = {name: row for row, name in enumerate(queries["_id"].to_pylist())}
-    result = Exclusions(corpus, mining, [[] for _ in row_of], [set() for _ in row_of], answers)
-    for name, position in zip(
-        relevant["query-id"].to_pylist(), relevant_positions.tolist(), strict=True
-    ):
-        result.relevant[row_of[name]].append(position)
-    for row, positions in enumerate(result.relevant):
-        result.forbidden[row].update(positions)
-    _exclude_equal_texts(result)
-    if not mining.keep_self:
-        _exclude_queries(queries, result)
-    return result
-
-
-def _exclude_equal_texts(result: Exclusions) -> None:
-    """Exclude passages with the same normalised text as a relevant one."""
-    unique = np.unique([p for positions in result.relevant for p in positions]).astype(np.int64)
-    if not len(unique):
-        return
-    texts = normalise_passages(
-        pa.concat_arrays(take_rows(result.corpus, unique, ["text"])["text"].chunks)
-    )
-    carriers = _find_all(result.corpus, "text", texts, "looking for copies of relevant passages")
-    twins = dict(zip(unique.tolist(), carriers, strict=True))
-    added = sum(
-        _add_new(result.forbidden[row], (p for r in relevant for p in twins[r]))
-        for row, relevant in enumerate(result.relevant)
-    )
-    result.counts["negatives excluded: same text as a relevant passage"] = added
-
-
-def _exclude_queries(queries: pa.Table, result: Exclusions) -> None:
-    """Exclude passages that are the query itself, by text or id."""
-    texts = normalise_passages(pa.concat_arrays(queries["text"].chunks))
-    ids = pa.concat_arrays(queries["_id"].chunks)
-    for column, values, what in (("text", texts, "text"), ("_id", ids, "id")):
-        carriers = _find_all(result.corpus, column, values, f"looking for the queries' own {what}s")
-        added = sum(map(_add_new, result.forbidden, carriers))
-        result.counts[f"negatives excluded: the query's own {what}"] = added
-
-
-def _find_all(corpus: list[Path], column: str, values: pa.Array, stage: str) -> list[list[int]]:
-    """Find the corpus positions of each value of a column; a value may have several."""
-    distinct = values.unique()
-    positions_of: list[list[int]] = [[] for _ in distinct]
-    positions, indices = find_rows(corpus, column, distinct, stage)
-    for position, index in zip(positions.tolist(), indices.tolist(), strict=True):
-        positions_of[index].append(position)
-    return [positions_of[i] for i in pc.index_in(values, value_set=distinct).to_pylist()]
-
-
-def _add_new(forbidden: set[int], positions: Iterable[int]) -> int:
-    """Add positions to a set; return how many were new."""
-    before = len(forbidden)
-    forbidden.update(positions)
-    return len(forbidden) - before
-
-
 @dataclass(frozen=True)
-class Mined:
+class Negative:
     """One negative of a query: its position, score and rank.
 
     Attributes:
@@ -189,6 +37,51 @@ class Mined:
     position: int
     score: float = 0.0
     rank: int = 0
+
+
+def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Negative]]:
+    """Take the best ranked non-relevant passages of every query from given rankings.
+
+    Args:
+        rankings: rankings of all queries, in the order of ``exclusions``; passages of the corpus.
+        exclusions: passages that must not be negatives.
+
+    Returns:
+        Passages of each query, best first: the score is the ranking's, the rank counts candidates
+        that are no exclusions. Those passed over for their text are counted.
+    """
+    mining, number = exclusions.mining, exclusions.mining.seemingly_relevant
+    names = list({r.docid for row in rankings.values() for r in row})
+    positions, indices = find_rows(exclusions.corpus, "_id", pa.array(names, pa.string()))
+    at = {names[i]: p for p, i in zip(positions.tolist(), indices.tolist(), strict=True)}
+    candidates = [
+        iter(
+            [
+                Negative(at[r.docid], r.score, rank)
+                for rank, r in enumerate((r for r in row if at[r.docid] not in forbidden), 1)
+            ][mining.skip_top :]
+        )
+        for row, forbidden in zip(rankings.values(), exclusions.forbidden, strict=True)
+    ]
+    best: list[list[Negative]] = [[] for _ in candidates]
+    dropped: Counter[int] = Counter()
+    while block := [
+        (row, one)
+        for row, following in enumerate(candidates)
+        if len(best[row]) < number
+        for one in islice(following, number)
+    ]:
+        rows = np.array([row for row, _ in block], np.int64)
+        verdicts = exclusions.verdicts(rows, np.array([m.position for _, m in block], np.int64))
+        for (row, one), verdict in zip(block, verdicts.tolist(), strict=True):
+            if len(best[row]) == number:
+                continue
+            if verdict == FINE:
+                best[row].append(one)
+            else:
+                dropped[verdict] += 1
+    exclusions.note_dropped("seemingly relevant", dropped)
+    return best
 
 
 @dataclass
@@ -204,7 +97,7 @@ class _MinedQuery:
         is_limit_open: whether relevant passages, which limits come from, are to be made out better.
     """
 
-    passages: list[Mined]
+    passages: list[Negative]
     dropped: Counter[int]
     above: Counter[str]
     least: float
@@ -262,7 +155,7 @@ class SeeminglyRelevant:
         self.dropped: Counter[int] = Counter()
         self.above = Counter(dict.fromkeys(self._score_limits(np.empty(0, np.int64)), 0))
 
-    def mine(self) -> list[list[Mined]]:
+    def mine(self) -> list[list[Negative]]:
         """Find up to ``mining.seemingly_relevant`` passages of each query, in corpus order."""
         results: dict[int, _MinedQuery] = {}
         open_rows = np.flatnonzero(self._n_wanted)
@@ -416,7 +309,7 @@ class SeeminglyRelevant:
         ranks = np.empty(len(mine), np.int64)
         ranks[order] = np.arange(1, len(mine) + 1)
         passages = [
-            Mined(int(pairs.positions[mine[i]]), float(scores[i]), int(ranks[i]))
+            Negative(int(pairs.positions[mine[i]]), float(scores[i]), int(ranks[i]))
             for i in chosen[np.argsort(pairs.positions[mine[chosen]])].tolist()
         ]
         return _MinedQuery(passages, dropped, above, least, mine[is_open], 0 < wide >= widest)

@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 
 from citeforge.builders.build import Build, open_build
 from citeforge.builders.rage.build import drop_negatives, freeze_contexts, write_rage_tables
+from citeforge.builders.rage.material import Material, drop_dangling
 from citeforge.builders.rage.mixture import OneSize, Pools
 from citeforge.builders.rage.negatives import make_mappings
-from citeforge.builders.rage.sources import Material, RageSources, recipe_embedder
+from citeforge.builders.rage.sources import RageSources, recipe_embedder
 from citeforge.engines.files import sha256_file, write_text
 from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.session import JudgeSession
@@ -110,11 +111,12 @@ def build_documents(
         counts = count_questions(recipe, questions) | apply_labels(questions, recipe.labels)
         counts["passages too short to be asked about"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, lambda: models.embedder, None)
-        material = Material(sources, *_make_tables(questions, counts), counts, [info], corpus)
+        tables_of_rage = _make_tables(questions, counts)
+        material = drop_dangling(Material(sources, *tables_of_rage, counts, [info], corpus))
         made = make_mappings(material, build.workspace, recipe.seed)
         judged = made.tables[RELEVANT]
         sure, unsure = (judged.filter(pc.equal(judged["score"], s)) for s in (_SURE, _UNSURE))
-        material.relevant = sure
+        material = replace(material, relevant=sure)
         mappings = drop_negatives(material, {**made.tables, RELEVANT: sure})
         frozen = freeze_contexts(material, mappings, recipe.seed, _choose_size)
         writer = build.package()
