@@ -93,16 +93,16 @@ class _MinedQuery:
         dropped: verdicts on candidates that were passed over for their text.
         above: option to candidates that were passed over for a score above its limit.
         least: lowest possible score of the farthest passage; -inf if too few were found.
-        is_open: candidates to make out better, as indices.
-        is_limit_open: whether relevant passages, which limits come from, are to be made out better.
+        unclear: candidates to make out better, as indices of pairs.
+        is_limit_unclear: whether the relevant passages, which limits come from, are to be, too.
     """
 
     passages: list[Negative]
     dropped: Counter[int]
     above: Counter[str]
     least: float
-    is_open: npt.NDArray[np.int64]
-    is_limit_open: bool
+    unclear: npt.NDArray[np.int64]
+    is_limit_unclear: bool
 
 
 @dataclass(frozen=True)
@@ -112,13 +112,13 @@ class _Pairs:
     Attributes:
         rows: the query of each.
         positions: its place in the corpus.
-        places: its id among their ids, which breaks ties.
+        id_ranks: rank of its id among their ids, which breaks ties.
         verdicts: on its text.
     """
 
     rows: npt.NDArray[np.int64]
     positions: npt.NDArray[np.int64]
-    places: npt.NDArray[np.int64]
+    id_ranks: npt.NDArray[np.int64]
     verdicts: npt.NDArray[np.int8]
 
 
@@ -187,23 +187,24 @@ class SeeminglyRelevant:
         todo = rows
         while True:
             still_open, unclear = [], []
-            start, end = np.searchsorted(pairs.rows, [todo, todo + 1])
-            of_todo = np.concatenate([np.arange(*ends) for ends in zip(start, end, strict=True)])
+            cuts = np.searchsorted(pairs.rows, [todo, todo + 1]).T
+            of_query = [np.arange(start, end) for start, end in cuts.tolist()]
+            of_todo = np.concatenate(of_query)
             known = self.search.scores(pairs.rows[of_todo], pairs.positions[of_todo])
+            ends = np.cumsum([len(indices) for indices in of_query])[:-1]
+            scores, bounds = (np.split(values, ends) for values in known)
             limits = self._score_limits(todo)
-            at = 0
             for i, row in enumerate(todo.tolist()):
-                mine = of_todo[at : at + end[i] - start[i]]
-                scores, bounds = (values[at : at + len(mine)] for values in known)
-                at += len(mine)
                 limits_of = {option: (low[i], high[i]) for option, (low, high) in limits.items()}
-                wanted = int(self._n_wanted[row])
-                chosen = self._select_negatives(wanted, mine, pairs, scores, bounds, limits_of)
+                n_wanted = int(self._n_wanted[row])
+                chosen = self._select_negatives(
+                    n_wanted, of_query[i], pairs, scores[i], bounds[i], limits_of
+                )
                 results[row] = chosen
-                if len(chosen.is_open) or chosen.is_limit_open:
+                if len(chosen.unclear) or chosen.is_limit_unclear:
                     still_open.append(row)
-                    positions = pairs.positions[chosen.is_open].tolist()
-                    positions += self.exclusions.relevant[row] if chosen.is_limit_open else []
+                    positions = pairs.positions[chosen.unclear].tolist()
+                    positions += self.exclusions.relevant[row] if chosen.is_limit_unclear else []
                     unclear += [(row, position) for position in positions]
             if not still_open:
                 break
@@ -241,13 +242,13 @@ class SeeminglyRelevant:
         if mining.margin is None and mining.relative_margin is None:
             return limits
         relevant = [self.exclusions.relevant[row] for row in rows.tolist()]
-        places = np.repeat(np.arange(n), [len(r) for r in relevant])
+        query_of = np.repeat(np.arange(n), [len(r) for r in relevant])
         positions = np.array([p for r in relevant for p in r], np.int64)
-        scores, bounds = self.search.scores(rows[places], positions)
+        scores, bounds = self.search.scores(rows[query_of], positions)
         # Without a relevant passage there is nothing to compare to.
         best = np.full((2, n), -np.inf)
-        np.maximum.at(best[0], places, scores - bounds)
-        np.maximum.at(best[1], places, scores + bounds)
+        np.maximum.at(best[0], query_of, scores - bounds)
+        np.maximum.at(best[1], query_of, scores + bounds)
         best[np.isinf(best)] = np.inf
         if (margin := mining.margin) is not None:
             limits["--margin"] = best[0] - margin, best[1] - margin
@@ -260,56 +261,66 @@ class SeeminglyRelevant:
 
     def _select_negatives(
         self,
-        wanted: int,
-        mine: npt.NDArray[np.int64],
+        n_wanted: int,
+        of_query: npt.NDArray[np.int64],
         pairs: _Pairs,
         scores: Floats,
         bounds: Floats,
         limits: dict[str, tuple[float, float]],
     ) -> _MinedQuery:
-        """Select one query's negatives among its candidates, and list uncertain candidates."""
-        order = best_first(scores, pairs.places[mine])
+        """Select one query's negatives among its candidates, and list uncertain candidates.
+
+        Args:
+            n_wanted: how many to select.
+            of_query: the query's candidates, as indices of ``pairs``.
+            pairs: candidates of all queries.
+            scores: best known cosine of each candidate of the query.
+            bounds: most that it may differ from the exact cosine.
+            limits: option to bounds (least, most) of the highest score that it allows.
+        """
+        positions, verdicts = pairs.positions[of_query], pairs.verdicts[of_query]
+        nearest_first = best_first(scores, pairs.id_ranks[of_query])
         low, high = scores - bounds, scores + bounds
-        classes = np.full(len(mine), _OTHER)
-        classes[order[: self.mining.skip_top]] = _SKIPPED
-        fitting, dropped, above, number = [], Counter[int](), Counter[str](), 0
-        near_limit = np.zeros(len(mine), np.bool_)
-        counting = True
-        for i in order[self.mining.skip_top :].tolist():
-            option = None
-            for name, (least, most) in limits.items():
+        fitting, dropped, above = list[int](), Counter[int](), Counter[str]()
+        is_near_limit = np.zeros(len(of_query), np.bool_)
+        for i in nearest_first[self.mining.skip_top :].tolist():
+            exceeded = None
+            for option, (least, most) in limits.items():
                 if low[i] <= most + TIE and high[i] >= least - TIE and (most > least or bounds[i]):
-                    near_limit[i] = True
-                if option is None and scores[i] > (least + most) / 2 + TIE:
-                    option = name
-            if option is not None or pairs.verdicts[mine[i]] != FINE:
-                if counting and option is not None:
-                    above[option] += 1
-                elif counting:
-                    dropped[int(pairs.verdicts[mine[i]])] += 1
-                continue
-            fitting.append(i)
-            number += number < wanted
-            counting = len(fitting) < wanted
-        chosen = np.array(fitting[:number], np.int64)
-        classes[chosen] = _CHOSEN
-        whole = number == wanted
-        least = float(low[chosen].min()) if whole else -np.inf
+                    is_near_limit[i] = True
+                if exceeded is None and scores[i] > (least + most) / 2 + TIE:
+                    exceeded = option
+            if exceeded is None and verdicts[i] == FINE:
+                fitting.append(i)
+            elif len(fitting) >= n_wanted:
+                continue  # farther than all chosen ones
+            elif exceeded is not None:
+                above[exceeded] += 1
+            else:
+                dropped[int(verdicts[i])] += 1
         compared = np.array(fitting, np.int64)
-        is_open = np.zeros(len(mine), np.bool_)
-        is_open[compared] = find_undecided(low[compared], high[compared], classes[compared])
+        chosen = compared[:n_wanted]
+        lowest = float(low[chosen].min()) if len(chosen) == n_wanted else -np.inf
+        classes = np.full(len(of_query), _OTHER)
+        classes[nearest_first[: self.mining.skip_top]] = _SKIPPED
+        classes[chosen] = _CHOSEN
+        is_unclear = np.zeros(len(of_query), np.bool_)
+        is_unclear[compared] = find_undecided(low[compared], high[compared], classes[compared])
         if self.mining.skip_top:
-            is_open |= find_undecided(low, high, np.minimum(classes, _CHOSEN))
-        near_limit &= high >= least  # what is farther than all chosen ones does not matter
-        is_open |= near_limit & (bounds > 0)
-        wide = max((m - e for e, m in limits.values()), default=0) / 2 if near_limit.any() else 0
+            is_unclear |= find_undecided(low, high, np.minimum(classes, _CHOSEN))
+        is_near_limit &= high >= lowest  # what is farther than all chosen ones does not matter
+        is_unclear |= is_near_limit & (bounds > 0)
+        limit_bound = 0.0
+        if is_near_limit.any():
+            limit_bound = max((most - least for least, most in limits.values()), default=0) / 2
         # What is known least is made out first: it may be all that the others overlap with.
-        widest = max(wide, bounds[is_open].max(initial=0))
-        is_open &= bounds >= widest
-        ranks = np.empty(len(mine), np.int64)
-        ranks[order] = np.arange(1, len(mine) + 1)
+        widest = max(limit_bound, bounds[is_unclear].max(initial=0))
+        is_unclear &= bounds >= widest
+        ranks = np.empty(len(of_query), np.int64)
+        ranks[nearest_first] = np.arange(1, len(of_query) + 1)
         passages = [
-            Negative(int(pairs.positions[mine[i]]), float(scores[i]), int(ranks[i]))
-            for i in chosen[np.argsort(pairs.positions[mine[chosen]])].tolist()
+            Negative(int(positions[i]), float(scores[i]), int(ranks[i]))
+            for i in chosen[np.argsort(positions[chosen])].tolist()
         ]
-        return _MinedQuery(passages, dropped, above, least, mine[is_open], 0 < wide >= widest)
+        is_limit_unclear = 0 < limit_bound >= widest
+        return _MinedQuery(passages, dropped, above, lowest, of_query[is_unclear], is_limit_unclear)

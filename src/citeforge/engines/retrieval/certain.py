@@ -391,12 +391,12 @@ class CertainSearch:
         return np.repeat(rows, len(positions)), np.tile(positions, len(rows))
 
 
-def best_first(scores: Scores, places: Rows) -> Rows:
-    """Sort scores, highest first; ties (within TIE) in the order of ``places``. Return indices."""
-    order = np.lexsort((places, -scores))
+def best_first(scores: Scores, id_ranks: Rows) -> Rows:
+    """Sort scores, highest first; ties (within TIE) by ``id_ranks``. Return indices."""
+    order = np.lexsort((id_ranks, -scores))
     falling = scores[order]
     groups = np.cumsum(np.append(False, falling[:-1] - falling[1:] > TIE))
-    return order[np.lexsort((places[order], groups))]
+    return order[np.lexsort((id_ranks[order], groups))]
 
 
 def find_undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]:
