@@ -1,4 +1,4 @@
-"""The one reader of a benchmark package: no other module knows where its tables are."""
+"""The one reader of finished benchmark packages, whose tables `builders.package` writes."""
 
 from __future__ import annotations
 
@@ -22,13 +22,7 @@ from citeforge.package.manifest import damaged, list_splits, load_intact
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import UnknownValueError, extras_named
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import (
-    CORPUS,
-    COSINES,
-    LABELS,
-    SEEMINGLY_RELEVANT,
-    TWINS,
-)
+from citeforge.schemas.tables import CORPUS, COSINES, LABELS, SEEMINGLY_RELEVANT, TWINS
 
 if TYPE_CHECKING:
     import pandas

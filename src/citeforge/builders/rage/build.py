@@ -40,14 +40,14 @@ from citeforge.schemas.tables import GOLD, LABELS, MAPPING, QUERIES, SEEMINGLY_R
 
 
 def build_rage(
-    recipe: RageRecipe, run: RunOptions, embedder: EmbedderMaker | None = None
+    recipe: RageRecipe, run: RunOptions, make_embedder: EmbedderMaker | None = None
 ) -> Manifest:
     """Build a RAGE package, or continue an interrupted build.
 
     Args:
         recipe: everything that the tables depend on.
         run: options of the run.
-        embedder: makes the embedder when vectors are needed; None for the recipe's.
+        make_embedder: makes it when vectors are needed; None for the recipe's.
 
     Returns:
         The manifest of the finished package.
@@ -59,7 +59,7 @@ def build_rage(
     if recipe.drop_suspects:
         require("datasketch")
     with open_build(recipe, run) as build:
-        sources = open_sources(recipe, run, build.workspace, embedder)
+        sources = open_sources(recipe, run, build.workspace, make_embedder)
         draft = sources.draft(build)
         if (finished := build.finished(draft)) is not None:
             return finished

@@ -99,7 +99,8 @@ def find_exclusions(material: Material) -> Exclusions:
     Raises:
         UsageError: ``--exclude-answers`` without gold answers.
     """
-    mining, queries, relevant = material.recipe.mining, material.queries, material.relevant
+    corpus, mining = material.corpus, material.recipe.mining
+    queries, relevant = material.queries, material.relevant
     row_of = {name: row for row, name in enumerate(material.ids)}
     answers: list[list[str]] = [[] for _ in row_of]
     if mining.exclude_answers:
@@ -109,9 +110,7 @@ def find_exclusions(material: Material) -> Exclusions:
                 f"--exclude-answers: {material.recipe.source} has no gold short answers",
                 code="option-without-effect",
             )
-    result = Exclusions(
-        material.corpus, mining, [[] for _ in row_of], [set() for _ in row_of], answers
-    )
+    result = Exclusions(corpus, mining, [[] for _ in row_of], [set() for _ in row_of], answers)
     for name, position in zip(
         relevant["query-id"].to_pylist(), material.relevant_positions.tolist(), strict=True
     ):

@@ -66,9 +66,8 @@ def _find_overlap(
 
     Ids are compared by 64-bit hashes, 8 bytes each, and those that agree by their letters.
     """
-    digests = np.sort(
-        np.concatenate([hash_ids(b["_id"].to_pylist()) for b in iter_batches(first, ["_id"])])
-    )
+    blocks = (batch["_id"].to_pylist() for batch in iter_batches(first, ["_id"]))
+    digests = np.sort(np.concatenate([hash_ids(ids) for ids in blocks]))
     texts_of: dict[str, tuple[str, str]] = {}
     for batch in extra:
         hashes = hash_ids(batch["_id"].to_pylist())

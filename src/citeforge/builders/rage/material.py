@@ -50,8 +50,7 @@ class Material:
     @property
     def ids(self) -> list[str]:
         """Ids of the queries, in order."""
-        ids: list[str] = self.queries["_id"].to_pylist()
-        return ids
+        return list(self.queries["_id"].to_pylist())
 
     def locate(self, mapping: pa.Table) -> tuple[pa.Table, np.ndarray]:
         """Find a mapping's passages: (rows whose passage exists, corpus position per row or −1)."""
@@ -89,7 +88,7 @@ class Material:
         )
 
 
-def read_material(sources: RageSources, place: Workspace) -> Material:
+def read_material(sources: RageSources, workspace: Workspace) -> Material:
     """Read and sample queries and judgements, and write the corpus or reuse a written one.
 
     Raises:
@@ -106,8 +105,8 @@ def read_material(sources: RageSources, place: Workspace) -> Material:
         queries = rows_with(queries, "_id", sample)
     relevant = rows_with(relevant, "query-id", queries["_id"]).combine_chunks()
     gold = rows_with(source.gold(), "query_id", queries["_id"]).combine_chunks()
-    infos, folder = _write_or_reuse_corpus(sources, place)
-    corpus = shard_paths(folder, "corpus")
+    infos = _write_or_reuse_corpus(sources, workspace)
+    corpus = shard_paths(workspace.stage("corpus"), "corpus")
     queries = queries.combine_chunks()
     return drop_dangling(Material(sources, queries, relevant, gold, counts, infos, corpus))
 
@@ -153,8 +152,8 @@ def _require_relevant(
     )
 
 
-def _write_or_reuse_corpus(sources: RageSources, place: Workspace) -> tuple[list[SourceInfo], Path]:
-    """Write the corpus, or reuse that of a finished stage: (provenance, its folder)."""
+def _write_or_reuse_corpus(sources: RageSources, workspace: Workspace) -> list[SourceInfo]:
+    """Write the corpus, or reuse that of a finished stage; return the provenance."""
     infos, recipe = sources.infos(), sources.recipe
     key = {
         "sources": [[i.spec, i.files, i.revision] for i in infos],
@@ -163,15 +162,15 @@ def _write_or_reuse_corpus(sources: RageSources, place: Workspace) -> tuple[list
         "extra_prefix": recipe.extra_prefix,
         "citeforge": __version__,
     }
-    if (record := place.finished("corpus", key)) is not None:
+    if (record := workspace.read_finished("corpus", key)) is not None:
         for info, counts in zip(infos, record["counts"], strict=True):
             info.counts.update(counts)
-        return infos, place.stage("corpus")
-    source, extra, folder = sources.source, sources.extra, place.start("corpus")
+        return infos
+    source, extra, folder = sources.source, sources.extra, workspace.start("corpus")
     if extra is None:
         files = write_corpus(folder, source.passages(), source)
     else:
         files = join_corpora(source, extra, folder, recipe.extra_prefix)
     infos = sources.infos()
-    place.finish("corpus", key, files, {"counts": [i.counts for i in infos]})
-    return infos, place.stage("corpus")
+    workspace.finish("corpus", key, files, {"counts": [i.counts for i in infos]})
+    return infos

@@ -229,9 +229,8 @@ class SeeminglyRelevant:
         ]
         pair_rows, positions = np.array(pairs, np.int64).reshape(-1, 2).T
         verdicts = self.exclusions.verdicts(pair_rows, positions)
-        return _Pairs(
-            pair_rows, positions, read_ids_and_ranks(self.exclusions.corpus, positions)[1], verdicts
-        )
+        _, id_ranks = read_ids_and_ranks(self.exclusions.corpus, positions)
+        return _Pairs(pair_rows, positions, id_ranks, verdicts)
 
     def _score_limits(self, rows: npt.NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
         """Compute (low, high) bounds of the highest score each option allows, per query."""
@@ -310,9 +309,8 @@ class SeeminglyRelevant:
             is_unclear |= find_undecided(low, high, np.minimum(classes, _CHOSEN))
         is_near_limit &= high >= lowest  # what is farther than all chosen ones does not matter
         is_unclear |= is_near_limit & (bounds > 0)
-        limit_bound = 0.0
-        if is_near_limit.any():
-            limit_bound = max((most - least for least, most in limits.values()), default=0) / 2
+        spans = [most - least for least, most in limits.values()] if is_near_limit.any() else []
+        limit_bound = max(spans, default=0) / 2
         # What is known least is made out first: it may be all that the others overlap with.
         widest = max(limit_bound, bounds[is_unclear].max(initial=0))
         is_unclear &= bounds >= widest
@@ -322,5 +320,5 @@ class SeeminglyRelevant:
             Negative(int(positions[i]), float(scores[i]), int(ranks[i]))
             for i in chosen[np.argsort(positions[chosen])].tolist()
         ]
-        is_limit_unclear = 0 < limit_bound >= widest
-        return _MinedQuery(passages, dropped, above, lowest, of_query[is_unclear], is_limit_unclear)
+        unclear = of_query[is_unclear]
+        return _MinedQuery(passages, dropped, above, lowest, unclear, 0 < limit_bound >= widest)

@@ -36,13 +36,7 @@ from citeforge.engines.tables import (
     write_table,
 )
 from citeforge.schemas.manifest import COMPARED, FAR
-from citeforge.schemas.tables import (
-    COSINES,
-    IRRELEVANT,
-    MAPPING,
-    RELEVANT,
-    SEEMINGLY_RELEVANT,
-)
+from citeforge.schemas.tables import COSINES, IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
@@ -73,12 +67,12 @@ class MadeMappings:
     computed: dict[str, Any] = field(default_factory=dict)
 
 
-def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeMappings:
+def make_mappings(material: Material, workspace: Workspace, draw_seed: int) -> MadeMappings:
     """Map queries to relevant, mined and randomly drawn passages, or take the source's mappings.
 
     Args:
         material: material of the build.
-        place: working folder of the build.
+        workspace: working folder of the build.
         draw_seed: seed of the draws; secret in a build with hidden labels, which the draws would
             reveal.
 
@@ -93,12 +87,12 @@ def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeM
     models, rankings = _choose_miner(material)
     key = _mining_key(material, models)
     drawn = {**key, "draws": draw_seed} if material.recipe.hidden else key
-    record = place.finished("mapping", drawn)
+    record = workspace.read_finished("mapping", drawn)
     if record is None:
-        files, record = _mine(material, place, rankings, draw_seed)
-        place.finish("mapping", drawn, files, record)
+        files, record = _mine(material, workspace, rankings, draw_seed)
+        workspace.finish("mapping", drawn, files, record)
     material.counts.update(record["counts"])
-    folder = place.stage("mapping")
+    folder = workspace.stage("mapping")
     mined = {
         label: read_table(shard_paths(folder, label), MAPPING)
         for label in (IRRELEVANT, SEEMINGLY_RELEVANT)
@@ -164,7 +158,7 @@ def _mining_key(material: Material, models: Models) -> dict[str, Any]:
 
 def _mine(
     material: Material,
-    place: Workspace,
+    workspace: Workspace,
     rankings: Rankings | None,
     draw_seed: int,
 ) -> tuple[dict[str, str], dict[str, Any]]:
@@ -178,7 +172,7 @@ def _mine(
     if rankings is not None:
         mined = mine_ranked(rankings, exclusions)
     elif recipe.mining.seemingly_relevant:
-        search, computed = _open_search(material, place)
+        search, computed = _open_search(material, workspace)
         n_relevant = [len(passages) for passages in exclusions.relevant]
         numbers = near_numbers(recipe, n_relevant) if recipe.hidden else None
         miner = SeeminglyRelevant(search, exclusions, numbers)
@@ -191,7 +185,7 @@ def _mine(
         counts |= count_easy_negatives(search, exclusions.relevant, with_cosines, recipe.seed)
         computed |= _count_refined(search)
     irrelevant = draw_irrelevant(ids, exclusions, mined, draw_seed)
-    folder = place.start("mapping")
+    folder = workspace.start("mapping")
     files = write_table(folder, SEEMINGLY_RELEVANT, mapping_table(corpus, ids, mined))
     files |= write_table(folder, IRRELEVANT, mapping_table(corpus, ids, irrelevant))
     files |= write_table(folder, "cosines", _cosine_table(corpus, ids, with_cosines))
@@ -244,9 +238,9 @@ def draw_irrelevant(
     return drawn
 
 
-def _open_search(material: Material, place: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
+def _open_search(material: Material, workspace: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
     """Open the vector search over the corpus; also describe how its vectors are computed."""
-    folder = material.sources.run.embeddings or place.stage("embeddings")
+    folder = material.sources.run.embeddings or workspace.stage("embeddings")
     if material.sources.vectors is not None:
         return _search_given_vectors(material, *material.sources.vectors, folder), {}
     model = _corpus_model(material, folder)
@@ -261,7 +255,7 @@ def _corpus_model(material: Material, folder: Path) -> CorpusModel:
     Raises:
         UsageError: ``--compute`` of an embedder that does not compute here.
     """
-    run, corpus, embedder = material.sources.run, material.corpus, material.sources.embedder()
+    run, corpus, embedder = material.sources.run, material.corpus, material.sources.get_embedder()
     compute = run.compute
     if compute == "auto" and isinstance(embedder, Refinable):
         if count_rows(corpus) < 2 * _DECIDED_PER_QUERY * material.queries.num_rows:

@@ -14,7 +14,7 @@ from citeforge.engines.models.embedder import Embedder, model_of
 from citeforge.engines.models.precomputed import PrecomputedVectors, open_both
 from citeforge.engines.models.prefixes import Prefixes
 from citeforge.engines.running.setup import judge_session, replay_store, run_embedder
-from citeforge.ir_convert.registry import info_of, open_corpus, open_source, require_strict
+from citeforge.ir_convert.registry import SOURCES, info_of, open_corpus, open_source, require_strict
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.schemas.errors import UsageError
@@ -44,7 +44,7 @@ class RageSources:
         source: queries, judgements, gold and passages.
         extra: further passages to mine from.
         vectors: vectors of passages and queries that the user supplies; None if there are none.
-        embedder: gives what makes vectors; made at the first call.
+        get_embedder: gives what makes vectors; made at the first call.
         judge: identity of the judge that decided relevance in a source of claims.
     """
 
@@ -53,7 +53,7 @@ class RageSources:
     source: Source
     extra: Source | None
     vectors: tuple[PrecomputedVectors, PrecomputedVectors] | None
-    embedder: Callable[[], Embedder]
+    get_embedder: EmbedderMaker
     judge: dict[str, Any] | None
 
     @property
@@ -105,22 +105,22 @@ class RageSources:
         if self.vectors is not None:
             name, passages = self.recipe.vectors_model, self.vectors[0]
             return {"name": name, "vectors": "given", "dimension": passages.dimension}
-        return model_of(self.embedder().fingerprint())
+        return model_of(self.get_embedder().fingerprint())
 
 
 def open_sources(
     recipe: RageRecipe,
     run: RunOptions,
-    place: Workspace,
-    make: EmbedderMaker | None = None,
+    workspace: Workspace,
+    make_embedder: EmbedderMaker | None = None,
 ) -> RageSources:
     """Open the sources, vectors and judge of a build; the embedder only if it is needed.
 
     Args:
         recipe: everything that the tables depend on.
         run: options of the run.
-        place: folder of the build.
-        make: makes the embedder; None for the recipe's.
+        workspace: folder of the build.
+        make_embedder: makes the embedder; None for the recipe's.
 
     Raises:
         InputError: a source or a file of vectors is at fault.
@@ -129,11 +129,11 @@ def open_sources(
     judge = _relevance_judge(recipe, run)
     identity = None if judge is None else judge.judge.identity()
     read = ReadOptions(
-        recipe.skip_empty,
-        recipe.skip_dangling,
-        place.stage("archives"),
-        recipe.skip_contradictions,
-        judge,
+        skip_empty=recipe.skip_empty,
+        skip_dangling=recipe.skip_dangling,
+        workdir=workspace.stage("archives"),
+        skip_contradictions=recipe.skip_contradictions,
+        judge=judge,
         extra_fields=recipe.extra_fields,
     )
     require_strict(recipe.extra_fields, recipe.source, recipe.extra_corpus)
@@ -144,10 +144,10 @@ def open_sources(
     vectors = None
     if recipe.vectors is not None and recipe.query_vectors is not None:
         vectors = open_both(recipe.vectors, recipe.query_vectors)
-    embedder = cache(make or partial(recipe_embedder, recipe, run))
+    get_embedder = cache(make_embedder or partial(recipe_embedder, recipe, run))
     if recipe.vectors is None and _mines_by_vectors(recipe, source):
-        embedder()  # missing libraries or models are reported before any work
-    return RageSources(recipe, run, source, extra, vectors, embedder, identity)
+        get_embedder()  # missing libraries or models are reported before any work
+    return RageSources(recipe, run, source, extra, vectors, get_embedder, identity)
 
 
 def _mines_by_vectors(recipe: RageRecipe, source: Source) -> bool:
@@ -166,7 +166,8 @@ def _relevance_judge(recipe: RageRecipe, run: RunOptions) -> JudgeSession | None
     judging = recipe.judging
     if judging.judge is None:
         return None
-    if not recipe.source.startswith("alce:"):
+    declared = SOURCES.find(recipe.source.partition(":")[0])
+    if declared is None or not declared.has_claims:
         raise UsageError(
             f"--judge decides relevance in ALCE's ELI5 items alone; {recipe.source} has judgements",
             code="option-without-effect",

@@ -19,13 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.models.embedder import (
-    CALIBRATION,
-    Embedder,
-    Kind,
-    Quantizable,
-    Refinable,
-)
+from citeforge.engines.models.embedder import CALIBRATION, Embedder, Quantizable, Refinable, Role
 from citeforge.engines.models.vectors import (
     SHARD_ROWS,
     VectorShard,
@@ -174,7 +168,7 @@ class CorpusModel:
         if not isinstance(self.embedder, Refinable):
             return {}
         counts = {}
-        texts: dict[Kind, Iterator[pa.Array]] = {
+        texts: dict[Role, Iterator[pa.Array]] = {
             "passage": embedding_texts(self.corpus, self.shard_rows),
             "query": iter([queries]),
         }
@@ -185,7 +179,7 @@ class CorpusModel:
         return counts
 
     def _embed_texts(
-        self, name: str, texts: pa.Array, embedder: Embedder, kind: Kind
+        self, name: str, texts: pa.Array, embedder: Embedder, kind: Role
     ) -> list[VectorShard]:
         """Embed texts, or read their vectors from the folder if they are there."""
         folder = self.query_folder or self.folder

@@ -111,9 +111,8 @@ def build_documents(
         counts = count_questions(recipe, questions) | apply_labels(questions, recipe.labels)
         counts["passages too short to be asked about"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, lambda: models.embedder, None)
-        tables_of_rage = _make_tables(questions, counts)
-        material = drop_dangling(Material(sources, *tables_of_rage, counts, [info], corpus))
-        made = make_mappings(material, build.workspace, recipe.seed)
+        material = Material(sources, *_make_tables(questions, counts), counts, [info], corpus)
+        made = make_mappings(drop_dangling(material), build.workspace, recipe.seed)
         judged = made.tables[RELEVANT]
         sure, unsure = (judged.filter(pc.equal(judged["score"], s)) for s in (_SURE, _UNSURE))
         material = replace(material, relevant=sure)
@@ -163,7 +162,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
             forms = [form for form, n in recipe.wanted.items() for _ in range(n)]
             drawn = list(zip(forms, names, strict=False))
             texts = passages.texts([name for _, name in drawn])
-            build.workspace.package.mkdir(exist_ok=True)
+            build.workspace.package_folder.mkdir(exist_ok=True)
     requests = []
     for number, (form, name) in enumerate(drawn):
         passage = texts[name]
