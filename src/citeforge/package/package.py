@@ -22,7 +22,13 @@ from citeforge.package.manifest import damaged, list_splits, load_intact
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import UnknownValueError, extras_named
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.tables import CORPUS, COSINES, LABELS, SEEMINGLY_RELEVANT, TWINS
+from citeforge.schemas.tables import (
+    CORPUS,
+    COSINES,
+    LABELS,
+    SEEMINGLY_RELEVANT,
+    TWINS,
+)
 
 if TYPE_CHECKING:
     import pandas
