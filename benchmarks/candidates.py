@@ -1,4 +1,4 @@
-"""Matrix products against FAISS on a CPU: figures behind :func:`choose_first_stage`.
+"""Matrix products against FAISS on a CPU: figures behind :func:`choose_block_search`.
 
 Processor seconds of one thread each, the ways in turn, the best of three rounds after a first one:
 other work on the machine changes them little. Run it again with what cuts a processor's
@@ -40,7 +40,7 @@ def main() -> None:
     import faiss
     import torch
 
-    from citeforge.engines.retrieval.exact import Faiss, TorchSearch, choose_first_stage
+    from citeforge.engines.retrieval.exact import Faiss, TorchSearch, choose_block_search
 
     faiss.omp_set_num_threads(1)
     torch.set_num_threads(1)
@@ -55,7 +55,7 @@ def main() -> None:
             for way in (Faiss(queries), TorchSearch(queries, "cpu")):
                 times[type(way)].append(seconds(way, queries, corpus))
         least = {way: min(taken[1:]) for way, taken in times.items()}
-        choice = type(choose_first_stage(queries, 1e13, "cpu"))
+        choice = type(choose_block_search(queries, 1e13, "cpu"))
         ratio, loss = least[TorchSearch] / least[Faiss], least[choice] / min(least.values())
         print(
             f"{n:5} queries: faiss.knn {least[Faiss]:.3f} s, products {least[TorchSearch]:.3f} s "

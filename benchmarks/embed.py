@@ -43,10 +43,10 @@ def timed(function: Any) -> tuple[Any, float]:
 
 
 def prepare_ours(folder: str, limit: int, compute: str) -> Any:
-    from citeforge.engines.models.embed import make_embedder
+    from citeforge.engines.models.embed import EmbedderSettings, make_embedder
     from citeforge.engines.models.embedder import CALIBRATION
 
-    embedder: Any = make_embedder("offline", device="cpu").at(compute)  # type: ignore[attr-defined]
+    embedder: Any = make_embedder("offline", EmbedderSettings(device="cpu")).at(compute)  # type: ignore[attr-defined]
     texts, queries = read_texts(folder, limit)
     if compute == "int8":
         embedder = embedder.quantized(texts[:: max(1, len(texts) // CALIBRATION)][:CALIBRATION])
@@ -67,9 +67,9 @@ def run_queries(state: Any) -> Any:
 def prepare_peer(folder: str, limit: int) -> Any:
     from sentence_transformers import SentenceTransformer
 
-    from citeforge.engines.models.embed import make_embedder
+    from citeforge.engines.models.embed import EmbedderSettings, make_embedder
 
-    located = make_embedder("offline", device="cpu").locate()  # type: ignore[attr-defined]
+    located = make_embedder("offline", EmbedderSettings(device="cpu")).locate()  # type: ignore[attr-defined]
     model = SentenceTransformer(str(located.folder), device="cpu", local_files_only=True)
     texts, queries = read_texts(folder, limit)
     model.encode(texts[:2])

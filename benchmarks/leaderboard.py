@@ -29,7 +29,7 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     from citeforge.builders.rage.build import build_rage
-    from citeforge.engines.models.embed import make_embedder
+    from citeforge.engines.models.embed import EmbedderSettings, make_embedder
     from citeforge.evaluator.measures.registry import measures
     from citeforge.plugins.leaderboard.build import build_site
     from citeforge.schemas.recipes.base import RunOptions
@@ -40,7 +40,9 @@ def main() -> None:
         folder = Path(work) / "facts"
         config = RageRecipe(source="beir:examples/facts", embedder="offline")
         manifest = build_rage(
-            config, RunOptions(out=folder), lambda: make_embedder("offline", device="cpu")
+            config,
+            RunOptions(out=folder),
+            lambda: make_embedder("offline", EmbedderSettings(device="cpu")),
         )
         names, rng = list(measures())[:30], np.random.default_rng(1)
         queries = [f"q{i:02d}" for i in range(1, 31)]

@@ -36,7 +36,8 @@ def prepare_ours(folder: str, n: int = QUERIES) -> Any:
     import pandas  # noqa: F401  (pyarrow imports it at its first conversion)
     import torch  # noqa: F401
 
-    from citeforge.builders.rage.mining import Exclusions, SeeminglyRelevant
+    from citeforge.builders.rage.exclusions import Exclusions
+    from citeforge.builders.rage.mining import SeeminglyRelevant
     from citeforge.engines.models.vectors import VectorShard
     from citeforge.engines.retrieval.certain import CertainSearch
     from citeforge.engines.tables import shard_paths

@@ -49,9 +49,9 @@ def make_classifier(folder: Path, pairs: Texts, labels: list[int]) -> Path:
     import torch
     from transformers import AutoTokenizer, BertForSequenceClassification
 
-    from citeforge.engines.models.embed import make_embedder
+    from citeforge.engines.models.embed import EmbedderSettings, make_embedder
 
-    located = make_embedder("offline", device="cpu")._located  # type: ignore[attr-defined]
+    located = make_embedder("offline", EmbedderSettings(device="cpu"))._located  # type: ignore[attr-defined]
     tokenizer = AutoTokenizer.from_pretrained(located.folder, model_max_length=TOKENS)
     model = BertForSequenceClassification.from_pretrained(
         located.folder, id2label={0: "not_entailment", 1: "entailment"}

@@ -24,7 +24,7 @@ from hypothesis import HealthCheck, settings
 
 from citeforge.builders.rage.build import build_rage
 from citeforge.cli.main import main
-from citeforge.engines.models.embed import make_embedder
+from citeforge.engines.models.embed import EmbedderSettings, make_embedder
 from citeforge.engines.models.embedder import Embedder
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.kinds import kind_of_recipe
@@ -337,7 +337,7 @@ def small_beir(tmp_path: Path) -> Path:
 @cache
 def offline_embedder() -> Embedder:
     """The embedder ``offline``, loaded once per process."""
-    return make_embedder("offline", device="cpu")
+    return make_embedder("offline", EmbedderSettings(device="cpu"))
 
 
 @pytest.fixture(scope="session")

@@ -11,7 +11,7 @@ from citeforge.builders.authorship.twins import build_twins
 from citeforge.builders.build import Workspace
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.rage.build import build_rage
-from citeforge.engines.models.embed import make_embedder
+from citeforge.engines.models.embed import EmbedderSettings, make_embedder
 from citeforge.schemas.recipes.base import IfExists, RunOptions
 from citeforge.schemas.recipes.twins import Attempts, Thresholds
 from conftest import EXAMPLES, content, refused, run_options
@@ -100,7 +100,9 @@ def test_prefixes_and_endpoint_belong_to_the_recipe(tmp_path: Path, small_beir: 
 
 def test_an_endpoint_is_recorded_without_its_password(monkeypatch: pytest.MonkeyPatch) -> None:
     def endpoint(url: str | None) -> object:
-        return make_embedder("openai:m", options=RunOptions(base_url=url)).fingerprint()["endpoint"]
+        return make_embedder(
+            "openai:m", EmbedderSettings(options=RunOptions(base_url=url))
+        ).fingerprint()["endpoint"]
 
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     assert endpoint(None) == "https://api.openai.com/v1"

@@ -64,7 +64,7 @@ def test_a_benchmark_of_them_shows_each_query_its_own_list(inline: Inline, tmp_p
     base = Base(tmp_path / "a")
     shown = {
         query: [base.texts([d["corpus-id"]])[d["corpus-id"]][1] for d in docs]
-        for query, docs in base.context("hh_vanilla").items()
+        for query, docs in base.shown_passages("hh_vanilla").items()
     }
     for query, (_, texts, selected) in zip(("m0", "m1"), ROWS, strict=True):
         assert set(shown[query]) == set(texts)

@@ -88,7 +88,8 @@ WRITERS = (
     "builders/hiding.py",
     "builders/package.py",
     "builders/rage/negatives.py",
-    "builders/rage/sources.py",
+    "builders/rage/joined_corpora.py",
+    "builders/rage/material.py",
     "plugins/documents/corpus.py",
     "plugins/documents/tables.py",
 )

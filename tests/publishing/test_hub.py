@@ -272,7 +272,7 @@ def test_hidden_gold(hidden_package: Path, inline: Inline, tmp_path: Path, hub: 
     assert verify(tmp_path / "public") == []
     names = {p.parent.name for p in (tmp_path / "public").rglob("*.parquet")}
     assert names == {"corpus", "queries", "contexts"}
-    shown = Base(tmp_path / "public").context("mix")
+    shown = Base(tmp_path / "public").shown_passages("mix")
     assert {d["label"] for docs in shown.values() for d in docs} == {"unjudged"}
     assert Base(tmp_path / "public").relevant == {q: [] for q in shown}
     assert public.benchmark_hash != gold.benchmark_hash

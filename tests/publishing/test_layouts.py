@@ -92,7 +92,7 @@ def test_ir_measures_reads_it(package: Path, tmp_path: Path) -> None:
     qrels = list(ir_measures.read_trec_qrels(str(out / "qrels.txt")))
     run = list(ir_measures.read_trec_run(str(out / "mix.run")))
     base = Base(package)
-    shown = base.context("mix")
+    shown = base.shown_passages("mix")
     assert [(r.query_id, r.doc_id) for r in run] == [
         (q, d["corpus-id"]) for q, docs in shown.items() for d in docs
     ]
@@ -119,7 +119,7 @@ def test_rage_toolkit_and_datasets_read_it(package: Path, tmp_path: Path) -> Non
     assert corpus.num_rows == 84
     contexts = datasets.load_dataset(str(out), "contexts")["mix"]
     docs = json.loads(contexts[0]["docs"])
-    assert docs == base.context("mix")["q01"]
+    assert docs == base.shown_passages("mix")["q01"]
 
 
 def test_attrieval_and_attributed_ir(package: Path, tmp_path: Path) -> None:
@@ -129,7 +129,7 @@ def test_attrieval_and_attributed_ir(package: Path, tmp_path: Path) -> None:
     texts = {r["_id"]: r["text"] for b in source.passages() for r in b.to_pylist()}
     result = {(r["query-id"], texts[r["corpus-id"]]) for r in source.relevant().to_pylist()}
     ours = base.texts(i for ids in base.relevant.values() for i in ids)
-    shown = base.context("mix")
+    shown = base.shown_passages("mix")
     assert result == {
         (q, ours[d["corpus-id"]][1])
         for q, docs in shown.items()

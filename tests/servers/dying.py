@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from citeforge.engines.judge.records import Decision, Keep, Pair, Verdict
-from citeforge.engines.models.embedder import Kind, Vectors
+from citeforge.engines.models.embedder import Role, Vectors
 from citeforge.schemas.errors import InputError
 
 FATAL = "fatal"
@@ -37,7 +37,7 @@ class DyingEmbedder:
     def fingerprint(self) -> dict[str, Any]:
         return {"name": "dying", "dtype": "float32"}
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
         for text in texts:
             obey(text)
         return np.array([[len(text), len(texts)] for text in texts], np.float32)

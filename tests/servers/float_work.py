@@ -65,11 +65,11 @@ def texts(n: int, seed: int = 0, longest: int = 60) -> list[str]:
 
 def embedding(folder: Path, dtype: str) -> Iterator[bytes]:
     from citeforge.engines.models import compute
-    from citeforge.engines.models.embed import make_embedder
+    from citeforge.engines.models.embed import EmbedderSettings, make_embedder
 
     compute.cpu_has_bfloat16 = lambda: True
     chosen = "bf16" if dtype == "bfloat16" else "fp32"
-    embedder = make_embedder("offline", device="cpu").at(chosen)  # type: ignore[attr-defined]
+    embedder = make_embedder("offline", EmbedderSettings(device="cpu")).at(chosen)  # type: ignore[attr-defined]
     assert embedder.fingerprint()["computed"]["dtype"] == dtype
     # Processors without bfloat16 take ten times as long: texts as short as prove the same.
     short, long = (8, 80) if dtype == "bfloat16" else (30, 250)
@@ -145,7 +145,8 @@ def mining(folder: Path) -> Iterator[bytes]:
     import numpy as np
     import pyarrow as pa
 
-    from citeforge.builders.rage.mining import Exclusions, SeeminglyRelevant
+    from citeforge.builders.rage.exclusions import Exclusions
+    from citeforge.builders.rage.mining import SeeminglyRelevant
     from citeforge.engines.models.vectors import VectorShard
     from citeforge.engines.retrieval.certain import CertainSearch
     from citeforge.engines.tables import TableWriter, shard_paths

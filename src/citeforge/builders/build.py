@@ -73,7 +73,7 @@ class Workspace:
     Attributes:
         out: final name of the package.
         root: ``OUT.partial``.
-        package: the package while it is not whole.
+        package_folder: the package while it is not whole.
         had_stages: whether an earlier build left stages here.
         finished_package: manifest of a finished package that this build takes; None for none.
     """
@@ -83,7 +83,7 @@ class Workspace:
         self.out = out
         self.if_exists = if_exists
         self.root = partial_of(out)
-        self.package = self.root / "package"
+        self.package_folder = self.root / "package"
         self.had_stages = False
         self.finished_package: Manifest | None = None
 
@@ -115,7 +115,7 @@ class Workspace:
         """Get the path of a build stage's folder, such as that of the corpus."""
         return self.root / name
 
-    def finished(self, name: str, key: Any) -> dict[str, Any] | None:
+    def read_finished(self, name: str, key: Any) -> dict[str, Any] | None:
         """Read a build stage's results; None if it is unfinished, damaged or of another key."""
         try:
             marker = msgspec.convert(read_json(self.root / f"{name}.json"), StageMarker)
@@ -185,22 +185,22 @@ def open_build(recipe: Recipe, run: RunOptions) -> "Iterator[Build]":
         InputError: something is there already that may not be replaced, or another process builds
             there.
     """
-    place = Workspace(run.folder, run.if_exists)
-    with staging_directory(place.out, _KNOWN):
-        names = (path.name.removesuffix(".json") for path in place.root.iterdir())
-        place.had_stages = any(name in _STAGES for name in names)
+    workspace = Workspace(run.folder, run.if_exists)
+    with staging_directory(workspace.out, _KNOWN):
+        names = (path.name.removesuffix(".json") for path in workspace.root.iterdir())
+        workspace.had_stages = any(name in _STAGES for name in names)
         try:
-            place.check_output_folder()
-            yield Build(recipe, run, place)
+            workspace.check_output_folder()
+            yield Build(recipe, run, workspace)
         except Exception:
             # Finished work is worth resuming.
-            if not place.had_stages and not any(place.root.rglob(f"*{SUFFIX}")):
-                place.clear()
+            if not workspace.had_stages and not any(workspace.root.rglob(f"*{SUFFIX}")):
+                workspace.clear()
             raise
-        with storage_errors(place.out):
-            if place.finished_package is None:
-                put_in_place(place.package, place.out)
-            place.clear()
+        with storage_errors(workspace.out):
+            if workspace.finished_package is None:
+                put_in_place(workspace.package_folder, workspace.out)
+            workspace.clear()
 
 
 @dataclass(frozen=True)
@@ -246,14 +246,14 @@ class Build:
         Raises:
             InputError: the package there has another recipe (names the differences), or is damaged.
         """
-        place = self.workspace
-        if place.if_exists == "resume" and is_taken(place.out):
-            place.finished_package = load_intact(place.out)
-            require_same(place.finished_package, draft, place.out)
-            return place.finished_package
-        marker = place.root / _RECIPE
-        if place.had_stages and marker.is_file():
-            require_same_choices(Manifest.model_validate(read_json(marker)), draft, place.root)
+        workspace = self.workspace
+        if workspace.if_exists == "resume" and is_taken(workspace.out):
+            workspace.finished_package = load_intact(workspace.out)
+            require_same(workspace.finished_package, draft, workspace.out)
+            return workspace.finished_package
+        marker = workspace.root / _RECIPE
+        if workspace.had_stages and marker.is_file():
+            require_same_choices(Manifest.model_validate(read_json(marker)), draft, workspace.root)
         write_text(marker, canonical_json(draft.model_dump(mode="json")) + "\n")
         return None
 

@@ -45,7 +45,7 @@ class Base(Package):
                 code="wrong-kind",
             )
 
-    def context(self, name: str) -> dict[str, Docs]:
+    def shown_passages(self, name: str) -> dict[str, Docs]:
         """Read a context set: map each query to its passages in order.
 
         Raises:

@@ -138,7 +138,7 @@ def from_file(file: Path, trust: bool, **parameters: Any) -> None:
     recipe = read_recipe(file)
     if uses := list_resources(recipe):
         confirmation(trust)(uses)
-    _run(kinds.kind_of_recipe(recipe), recipe, record_from(RunOptions, parameters))
+    _build(kinds.kind_of_recipe(recipe), recipe, record_from(RunOptions, parameters))
 
 
 _OTHER_COMMANDS = {FILE: from_file, FROM: rebuild, PRINT: print_recipe, "demo": demo}
@@ -212,14 +212,14 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
     @add_options(field_options(RunOptions, ("out",), out))
     @add_options(field_options(recipe, _IDENTITY))
     @add_options(field_options(RunOptions, options - {"out"}))
-    def run(**parameters: Any) -> None:
+    def build_from_options(**parameters: Any) -> None:
         """Build a benchmark of this kind with the parsed options."""
-        _run(kind, record_from(recipe, parameters), record_from(RunOptions, parameters))
+        _build(kind, record_from(recipe, parameters), record_from(RunOptions, parameters))
 
-    return click.command(recipe.kind, cls=ManyOptions, help=recipe.__doc__)(run)
+    return click.command(recipe.kind, cls=ManyOptions, help=recipe.__doc__)(build_from_options)
 
 
-def _run(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
+def _build(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
     """Build a package and print its summary, or print the plan of its LLM requests."""
     from citeforge.builders.build import check_options
     from citeforge.builders.licences import conflicts

@@ -234,7 +234,7 @@ class AlceSource(FileSource):
         self.items = [item for item in items if item.question.strip()]
         self.options = options
         self._all = items
-        self.source, self.files = info, {path.name: path}
+        self.provenance, self.files = info, {path.name: path}
         if len(self.items) < len(items):
             info.counts["queries without text, skipped"] = len(items) - len(self.items)
         info.rules["data set"] = task
@@ -246,7 +246,7 @@ class AlceSource(FileSource):
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         """Yield the documents of all items in batches, each once."""
-        return placed_passages(self._documents, self.source.counts, self.options.skip_empty)
+        return placed_passages(self._documents, self.provenance.counts, self.options.skip_empty)
 
     def _documents(self) -> Iterator[PlacedPassage]:
         """Yield the documents of all items, each with the file and item number it is from."""
@@ -285,7 +285,7 @@ class AlceSource(FileSource):
         decisions = judge.ask(pair for _, _, pair in pairs)
         failed = sum(isinstance(d, JudgeFailure) for d in decisions.values())
         if failed:
-            self.source.counts["pairs of passage and claim on which the judge failed"] = failed
+            self.provenance.counts["pairs of passage and claim on which the judge failed"] = failed
         claims_of: dict[tuple[str, str], set[str]] = {}
         for query, passage, pair in pairs:
             decision = decisions[pair]

@@ -159,5 +159,6 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
     ]
     negatives = {SEEMINGLY_RELEVANT: table_of(unselected, MAPPING)} if unselected else {}
     return JudgedSource(
-        info, texts, judged, lambda: iter(passages.values()), options, {}, table, negatives
-    )
+        info, texts, judged, lambda: iter(passages.values()), options,
+        gold_table=table, negatives=negatives,
+    )  # fmt: skip

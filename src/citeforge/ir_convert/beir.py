@@ -108,7 +108,10 @@ class BeirSource(JudgedSource):
             judged = read_qrels(paths[2], options.skip_contradictions)
         stream = partial(read_corpus, paths[0], options, info.counts)
         files = {path.relative_to(folder).as_posix(): path for path in paths}
-        super().__init__(info, {}, judged, stream, options, files, id_field="_id")
+        super().__init__(
+            info, query_texts={}, judged=judged, stream=stream, options=options, files=files,
+            id_field="_id",
+        )  # fmt: skip
 
     def queries(self) -> pa.Table:
         """Read the queries that have a judgement; repeated ones are merged."""
@@ -117,7 +120,7 @@ class BeirSource(JudgedSource):
         rows: dict[str, tuple[int, str]] = {}
         n_repeats = 0
         for line, row in read_known_fields(
-            path, BeirQuery, self.options.extra_fields, self.source.counts, "queries"
+            path, BeirQuery, self.options.extra_fields, self.provenance.counts, "queries"
         ):
             name = str(row.id)
             check_id(name, path, line)
@@ -126,11 +129,11 @@ class BeirSource(JudgedSource):
                 raise duplicate_id(name, Place(path, first), Place(path, line))
             n_repeats += first != line
             if name in judged and first == line:
-                self.texts[name] = line, row.text
+                self.query_texts[name] = line, row.text
                 if metadata := metadata_text(row.metadata, path, line):
                     self.metadata[name] = metadata
         if n_repeats:
-            self.source.counts["repeated queries, merged"] = n_repeats
+            self.provenance.counts["repeated queries, merged"] = n_repeats
         return super().queries()
 
 

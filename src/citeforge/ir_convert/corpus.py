@@ -78,17 +78,17 @@ class PassagesAlone(FileSource):
 
     def __init__(self, info: SourceInfo, files: Mapping[str, Path]) -> None:
         """Keep the provenance, and the files whose hashes it will list."""
-        self.source, self.files = info, files
+        self.provenance, self.files = info, files
 
     def queries(self) -> pa.Table:
         """Raise an InputError: the source has no queries."""
-        raise without_queries(self.source.spec, self.contents)
+        raise without_queries(self.provenance.spec, self.contents)
 
     relevant = queries
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         """Return (name of the source, None), since it has no judgements."""
-        return self.source.spec, None
+        return self.provenance.spec, None
 
 
 class CorpusFiles(PassagesAlone):
@@ -103,7 +103,7 @@ class CorpusFiles(PassagesAlone):
     def passages(self) -> Iterator[pa.RecordBatch]:
         """Yield the passages of all files in batches, each id once."""
         return checked_passages(
-            self._read, self._find_place, self.source.counts, self.options.skip_empty
+            self._read, self._find_place, self.provenance.counts, self.options.skip_empty
         )
 
     def _read(self) -> Iterator[pa.RecordBatch]:

@@ -118,16 +118,17 @@ class HagridSource(FileSource):
         """Keep the path and options, and record the rule of relevance in the provenance."""
         self.path = path
         self.options = options
-        self.source, self.files = info, {path.name: path}
-        self.source.rules["relevant"] = "the quotes of each question, judged relevant by annotators"
+        self.provenance, self.files = info, {path.name: path}
+        info.rules["relevant"] = "the quotes of each question, judged relevant by annotators"
 
     @cached_property
     def _rows(self) -> dict[str, tuple[int, HagridQuestion]]:
         """Line and question by query id; includes blank questions if they are allowed."""
         rows: dict[str, tuple[int, HagridQuestion]] = {}
         n_repeats = 0
+        counts, extra_fields = self.provenance.counts, self.options.extra_fields
         for line, row in read_known_fields(
-            self.path, HagridQuestion, self.options.extra_fields, self.source.counts, "questions"
+            self.path, HagridQuestion, extra_fields, counts, "questions"
         ):
             name = str(row.query_id)
             check_id(name, self.path, line, "query_id")
@@ -140,9 +141,9 @@ class HagridSource(FileSource):
             if not row.query.strip() and not self.options.skip_empty:
                 raise empty_text(self.path, line)
         if n_repeats:
-            self.source.counts["repeated queries, merged"] = n_repeats
+            counts["repeated queries, merged"] = n_repeats
         if blank := sum(not row.query.strip() for _, row in rows.values()):
-            self.source.counts["queries without text, skipped"] = blank
+            counts["queries without text, skipped"] = blank
         return rows
 
     def _questions(self) -> list[tuple[int, str, HagridQuestion]]:
@@ -151,7 +152,7 @@ class HagridSource(FileSource):
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         """Yield the quotes (passages) of all questions in batches, each id once."""
-        return placed_passages(self._quotes, self.source.counts, self.options.skip_empty)
+        return placed_passages(self._quotes, self.provenance.counts, self.options.skip_empty)
 
     def _quotes(self) -> Iterator[PlacedPassage]:
         """Yield the quotes (passages) of all questions, each with the file and line it is from."""
@@ -199,7 +200,7 @@ class HagridSource(FileSource):
                     }
                 )
         if unresolved:
-            self.source.counts["answer citations outside the quotes"] = unresolved
+            self.provenance.counts["answer citations outside the quotes"] = unresolved
         return pa.Table.from_pylist(rows, schema=GOLD)
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:

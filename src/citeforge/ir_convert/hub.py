@@ -25,14 +25,7 @@ from citeforge.ir_convert.source import (
 )
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.sources import SourceInfo
-from citeforge.schemas.tables import (
-    CORPUS,
-    GOLD,
-    LABELS,
-    MAPPING,
-    QUERIES,
-    RELEVANT,
-)
+from citeforge.schemas.tables import CORPUS, GOLD, LABELS, MAPPING, QUERIES, RELEVANT
 
 _BATCH = 4096
 _IDS = ("_id", "id", "docid", "doc_id", "pid")

@@ -92,6 +92,11 @@ def corpus_batches(rows: Iterator[tuple[str, str, str, str | None]]) -> Iterator
         yield batch_of(some, CORPUS)
 
 
+def hash_ids(ids: list[str]) -> npt.NDArray[np.int64]:
+    """Compute a 64-bit hash of each id."""
+    return np.fromiter(map(hash, ids), np.int64, len(ids))
+
+
 class DuplicateFinder:
     """Collects 64-bit hashes of ids; ids with equal hashes are candidates, later compared as text.
 
@@ -112,7 +117,7 @@ class DuplicateFinder:
         """
         if not ids:
             return False
-        new = np.sort(np.fromiter(map(hash, ids), np.int64, len(ids)))
+        new = np.sort(hash_ids(ids))
         is_repeated = bool((new[1:] == new[:-1]).any())
         for run in self._runs:
             at = np.minimum(np.searchsorted(run, new), len(run) - 1)
@@ -261,8 +266,10 @@ def placed_passages(
         InputError: an id is empty or has two texts, or a passage has neither text nor title.
     """
     return checked_passages(
-        lambda: corpus_batches(row[1:] for row in rows()),
-        lambda number: next(islice(rows(), number, None))[0],
+        lambda: corpus_batches(
+            (name, title, text, metadata) for _, name, title, text, metadata in rows()
+        ),
+        lambda number: next(place for place, *_ in islice(rows(), number, None)),
         counts,
         skip_empty,
         id_field=id_field,
@@ -342,18 +349,18 @@ class FileSource(Source, Protocol):
     """Base of sources that read files, which are hashed when the provenance is first asked for.
 
     Attributes:
-        source: provenance.
+        provenance: kind, files, licence and counts.
         files: name in the provenance to the file.
     """
 
-    source: SourceInfo
+    provenance: SourceInfo
     files: Mapping[str, Path]
 
     def info(self) -> SourceInfo:
         """Return the provenance, with hashes of the files."""
-        if not self.source.files:
-            self.source.files = {name: sha256_file(path) for name, path in self.files.items()}
-        return self.source
+        if not self.provenance.files:
+            self.provenance.files = {name: sha256_file(path) for name, path in self.files.items()}
+        return self.provenance
 
 
 @dataclass
@@ -400,8 +407,8 @@ class JudgedSource(FileSource):
     """Source of judged pairs, whose queries and judgements are in memory.
 
     Attributes:
-        source: provenance.
-        texts: query to (line, text), in order; blank ones are skipped or refused.
+        provenance: kind, files, licence and counts.
+        query_texts: query to (line, text), in order; blank ones are skipped or refused.
         judged: judgements.
         stream: yields the passages, from the start at every call.
         options: permissions.
@@ -413,8 +420,8 @@ class JudgedSource(FileSource):
         id_field: name of the field with a passage's id, for messages.
     """
 
-    source: SourceInfo
-    texts: dict[str, tuple[int, str]]
+    provenance: SourceInfo
+    query_texts: dict[str, tuple[int, str]]
     judged: Judgements
     stream: Callable[[], Iterator[PlacedPassage]]
     options: ReadOptions
@@ -428,13 +435,13 @@ class JudgedSource(FileSource):
     def passages(self) -> Iterator[pa.RecordBatch]:
         """Yield the passages in batches, each id once."""
         return placed_passages(
-            self.stream, self.source.counts, self.options.skip_empty, self.id_field
+            self.stream, self.provenance.counts, self.options.skip_empty, self.id_field
         )
 
     def queries(self) -> pa.Table:
         """Return the judged queries; unknown or blank ones are errors unless they are skipped."""
         judged = {query for query, _ in self.judged.scores}
-        missing = [pair for pair in self.judged.scores if pair[0] not in self.texts]
+        missing = [pair for pair in self.judged.scores if pair[0] not in self.query_texts]
         if missing and not self.options.skip_dangling:
             raise InputError(
                 f"names the query {missing[0][0]!r}, which is not in the topics",
@@ -445,13 +452,13 @@ class JudgedSource(FileSource):
                 code="unknown-query",
             )
         if missing:
-            self.source.counts["judgements of unknown queries, skipped"] = len(missing)
-        queries = [(q, line, text) for q, (line, text) in self.texts.items() if q in judged]
+            self.provenance.counts["judgements of unknown queries, skipped"] = len(missing)
+        queries = [(q, line, text) for q, (line, text) in self.query_texts.items() if q in judged]
         blank = [line for _, line, text in queries if not text.strip()]
         if blank and not self.options.skip_empty:
             raise empty_text(self.topics or self.judged.path, blank[0])
         if blank:
-            self.source.counts["queries without text, skipped"] = len(blank)
+            self.provenance.counts["queries without text, skipped"] = len(blank)
         rows = [(q, text, self.metadata.get(q)) for q, _, text in queries if text.strip()]
         return table_of(rows, QUERIES)
 
@@ -460,9 +467,9 @@ class JudgedSource(FileSource):
         pairs = self.judged.scores
         rows = [(q, p, None, float(s), None) for (q, p), s in pairs.items() if s > 0]
         if len(rows) < len(pairs):
-            self.source.counts["judgements of zero or less"] = len(pairs) - len(rows)
+            self.provenance.counts["judgements of zero or less"] = len(pairs) - len(rows)
         if self.judged.contradicted:
-            self.source.counts["contradicting judgements, the higher one kept"] = (
+            self.provenance.counts["contradicting judgements, the higher one kept"] = (
                 self.judged.contradicted
             )
         return table_of(rows, MAPPING)

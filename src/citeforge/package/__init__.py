@@ -1,4 +1,4 @@
-"""Reader of packages on disk; no other folder knows where their tables are.
+"""Reader of packages on disk; `builders` alone writes their tables.
 
 May import schemas and engines. Begin at `package`, then `kinds`.
 """

@@ -1,4 +1,4 @@
-"""The one reader of a benchmark package: no other module knows where its tables are."""
+"""The one reader of finished benchmark packages, whose tables `builders.package` writes."""
 
 from __future__ import annotations
 

@@ -120,7 +120,7 @@ def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
     for name in base.manifest.contexts:
         lines = [
             f"{q} Q0 {d['corpus-id']} {rank} {len(docs) - rank + 1} {name}\n"
-            for q, docs in base.context(name).items()
+            for q, docs in base.shown_passages(name).items()
             for rank, d in enumerate(docs, 1)
         ]
         write_text(out / f"{name}.run", "".join(lines))
@@ -137,7 +137,7 @@ def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
     qrels = [
         {"query-id": q, "corpus-id": p, "score": s} for q, p, s in judgements(base)
     ]  # fmt: skip
-    name, docs = next((n, base.context(n)) for n in base.contexts)
+    name, docs = next((n, base.shown_passages(n)) for n in base.contexts)
     top = [
         {"query-id": q, "corpus-ids": [d["corpus-id"] for d in rows]} for q, rows in docs.items()
     ]

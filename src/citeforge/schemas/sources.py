@@ -22,6 +22,7 @@ class Declaration(FrozenRecord):
         becomes: what its parts become in a package.
         licence: licence of the data, in words.
         licence_id: SPDX identifier, when the source has one licence.
+        has_claims: whether it has claims instead of judgements, so that a judge decides relevance.
         citation: BibTeX entry.
     """
 
@@ -33,6 +34,7 @@ class Declaration(FrozenRecord):
     becomes: str
     licence: str
     licence_id: str | None = None
+    has_claims: bool = False
     citation: str
 
 

@@ -73,7 +73,7 @@ def test_every_cell_shows_the_same_passages_in_the_same_order(authorship_package
     assert len(design.cells) == 4 + 2 * (4 + 2 + 2 + 4)
     expected: Any = None
     for cell in design.cells:
-        rows = base.context(cell.context)
+        rows = base.shown_passages(cell.context)
         humans = {
             q: [(human_of.get(d["corpus-id"], d["corpus-id"]), d["label"]) for d in docs]
             for q, docs in rows.items()
@@ -101,7 +101,7 @@ def test_labels_differ_between_cells_in_nothing_but_the_side(authorship_package:
             continue
         words = {"first": {"Human", "Blue"}, "second": {"LLM", "Green"}}
         labels = read_table(paths, AUTHORS).to_pylist()
-        for row, docs in zip(labels, base.context(cell.context).values(), strict=True):
+        for row, docs in zip(labels, base.shown_passages(cell.context).values(), strict=True):
             for word, doc in zip(row["labels"], docs, strict=True):
                 side = cell.side(doc["label"] == "relevant")
                 assert side is not None
@@ -171,7 +171,7 @@ def test_exactly_one_relevant_counts_judgements(package: Path, tmp_path: Path) -
     build(package, tmp_path / "one", selection=Selection(k=5))
     assert Base(tmp_path / "one").query_ids == [q for q, n in sorted(judged.items()) if n == 1]
     build(package, tmp_path / "any", selection=Selection(k=5, rule="any"))
-    contexts = Base(tmp_path / "any").context("hh_vanilla")
+    contexts = Base(tmp_path / "any").shown_passages("hh_vanilla")
     assert {q: sum(d["label"] == "relevant" for d in docs) for q, docs in contexts.items()} == {
         q: min(n, 4) for q, n in judged.items()
     }
@@ -192,7 +192,7 @@ def test_bm25_ranks_by_hand_worked_scores(tmp_path: Path) -> None:
     rage = rage_of(tmp_path, passages, "gamma?", relevant="d")
     assert ranked(Base(rage), "bm25", 4) == {"q": ["b", "d", "a", "c"]}
     build(rage, tmp_path / "a", selection=Selection(k=3), candidates="bm25")
-    docs = Base(tmp_path / "a").context("hh_vanilla")["q"]
+    docs = Base(tmp_path / "a").shown_passages("hh_vanilla")["q"]
     others = [d["corpus-id"] for d in docs if d["label"] != "relevant"]
     assert others == ["b", "a"]  # in the ranking's order, the relevant one put anywhere
 
@@ -362,6 +362,6 @@ def test_another_seed_moves_the_relevant_passage(package: Path, tmp_path: Path) 
     orders = []
     for seed in (0, 1):
         build(package, tmp_path / str(seed), selection=Selection(k=5, seed=seed))
-        rows = Base(tmp_path / str(seed)).context("hh_vanilla")
+        rows = Base(tmp_path / str(seed)).shown_passages("hh_vanilla")
         orders.append([[d["label"] for d in docs].index("relevant") for docs in rows.values()])
     assert orders[0] != orders[1]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from citeforge.builders.authorship.select import from_retriever
 from citeforge.builders.derive import Base
-from citeforge.engines.models.embedder import Kind
+from citeforge.engines.models.embedder import Role
 from citeforge.engines.tables import iter_batches, shard_paths, write_table
 from citeforge.schemas.tables import CORPUS
 
@@ -28,7 +28,7 @@ class Table:
     def fingerprint(self) -> dict[str, Any]:
         return {"name": "table"}
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> npt.NDArray[np.float32]:
+    def encode(self, texts: Sequence[str], kind: Role) -> npt.NDArray[np.float32]:
         return self.vectors[[int(text) for text in texts]]
 
 

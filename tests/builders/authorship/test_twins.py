@@ -67,7 +67,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def shown(folder: Path, query: str) -> list[str]:
-    return [d["corpus-id"] for d in Base(folder).context("list")[query]]
+    return [d["corpus-id"] for d in Base(folder).shown_passages("list")[query]]
 
 
 def build(base: Path, out: Path, llm: RuleLlm, **recipe: Any) -> Any:

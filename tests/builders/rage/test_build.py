@@ -13,8 +13,8 @@ import citeforge as cf
 from citeforge.builders.licences import conflicts
 from citeforge.builders.rage.build import build_rage
 from citeforge.builders.verify import verify
-from citeforge.engines.models.embed import make_embedder
-from citeforge.engines.models.embedder import Kind
+from citeforge.engines.models.embed import EmbedderSettings, make_embedder
+from citeforge.engines.models.embedder import Role
 from citeforge.engines.progress import ProgressLines
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.manifest import Manifest, benchmark_hash
@@ -67,7 +67,7 @@ def test_the_labels_are_disjoint_and_full(package: Path) -> None:
     assert verify(package) == []
 
 
-def check_nearest(package: Path, encode: Callable[[list[str], Kind], Any]) -> None:
+def check_nearest(package: Path, encode: Callable[[list[str], Role], Any]) -> None:
     """Check that the ten nearest others of each query were mined, by a search of our own."""
     corpus, queries = rows(package, "corpus/corpus"), rows(package, "queries/queries")
     passages = encode([f"{p['title']} {p['text']}" for p in corpus], "passage")
@@ -90,7 +90,7 @@ def test_seemingly_relevant_are_the_nearest_others(package: Path) -> None:
 def test_they_are_the_nearest_by_vectors_of_sentence_transformers(tmp_path: Path) -> None:
     from sentence_transformers import SentenceTransformer
 
-    embedder = make_embedder("offline", device="cpu")
+    embedder = make_embedder("offline", EmbedderSettings(device="cpu"))
     build(f"beir:{EXAMPLES / 'facts'}", tmp_path / "out", lambda: embedder)
     folder = offline_embedder().locate().folder  # type: ignore[attr-defined]
     model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.builders.rage.mining import ANSWER, Exclusions, SeeminglyRelevant
+from citeforge.builders.rage.exclusions import ANSWER, Exclusions
+from citeforge.builders.rage.mining import SeeminglyRelevant
 from citeforge.builders.rage.negatives import draw_irrelevant
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.models.vectors import VectorShard

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import citeforge as cf
-from citeforge.builders.rage.mining import Mined
+from citeforge.builders.rage.mining import Negative
 from citeforge.builders.rage.negatives import count_easy_negatives
 from citeforge.engines.models.vectors import VectorShard
 from citeforge.engines.retrieval.certain import CertainSearch
@@ -122,7 +122,10 @@ def test_half_way_from_the_median_of_random_to_the_mean_of_relevant(tmp_path: Pa
     # Seven passages: all of them are the random ones, with a median of 0.25. Relevant are 0.75
     # and 1.0, with a mean of 0.875. Half-way is (0.25 + 0.875) / 2 = 0.5625.
     search = searching(tmp_path, [0.0, 0.0, 0.125, 0.25, 0.5, 0.75, 1.0])
-    mined = [[Mined(4, 0.57, 1), Mined(4, 0.56, 2), Mined(3, 0.25, 3)], [Mined(4, 0.5, 1)]]
+    mined = [
+        [Negative(4, 0.57, 1), Negative(4, 0.56, 2), Negative(3, 0.25, 3)],
+        [Negative(4, 0.5, 1)],
+    ]
     # The second query has no relevant passage, so nothing can be said of its own.
     assert count_easy_negatives(search, [[5, 6], []], mined, 0) == {COMPARED: 3, FAR: 2}
     assert count_easy_negatives(search, [[5, 6], []], [[], []], 0) == {COMPARED: 0, FAR: 0}

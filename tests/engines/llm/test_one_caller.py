@@ -9,7 +9,7 @@ import pytest
 from citeforge.engines.llm.records import Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm
-from citeforge.engines.models.embed import make_embedder
+from citeforge.engines.models.embed import EmbedderSettings, make_embedder
 from citeforge.engines.models.perplexity import make_perplexity
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import EXAMPLES, Inline, Ran, refused
@@ -59,20 +59,26 @@ def test_embeddings_are_paid_for_once_and_within_the_budget(
 ) -> None:
     texts = [f"text {i}" for i in range(150)]
     options = RunOptions(base_url=server.url, max_retries=2)
-    first = make_embedder("openai:e", options=options, store=store).encode(texts, "passage")
+    first = make_embedder("openai:e", EmbedderSettings(options=options, store=store)).encode(
+        texts, "passage"
+    )
     assert len(server.requests()) == 3
-    again = make_embedder("openai:e", options=options, store=store).encode(texts, "passage")
+    again = make_embedder("openai:e", EmbedderSettings(options=options, store=store)).encode(
+        texts, "passage"
+    )
     assert np.array_equal(first, again)
     assert (again.shape, again.dtype) == ((150, 8), np.float32)
     assert np.allclose(np.linalg.norm(again, axis=1), 1)
     assert len(server.requests()) == 3
     assert store.tokens() == (150, 0)
     assert np.array_equal(
-        make_embedder("openai:e", options=options).encode(texts, "passage"), first
+        make_embedder("openai:e", EmbedderSettings(options=options)).encode(texts, "passage"), first
     )
     poor = RunOptions(base_url=server.url, max_retries=2, price=(1e6, 1e6), max_cost=200)
     with refused("budget"):
-        make_embedder("openai:e", options=poor, store=store).encode(["new " * 99], "query")
+        make_embedder("openai:e", EmbedderSettings(options=poor, store=store)).encode(
+            ["new " * 99], "query"
+        )
     assert len(server.requests()) == 6
 
 
@@ -93,7 +99,9 @@ def test_a_store_with_numbers_is_exported_and_taken_in(server: Running, tmp_path
     options = RunOptions(base_url=server.url, max_retries=2)
     with ReplayStore(tmp_path / "a.db") as store:
         result = make_perplexity("openai:m", [], options=options, store=store).compute(TEXTS)
-        vectors = make_embedder("openai:m", options=options, store=store).encode(TEXTS, "query")
+        vectors = make_embedder("openai:m", EmbedderSettings(options=options, store=store)).encode(
+            TEXTS, "query"
+        )
         rows = list(store.export())
     before = len(server.requests())
     with ReplayStore(tmp_path / "b.db") as store:
@@ -101,7 +109,7 @@ def test_a_store_with_numbers_is_exported_and_taken_in(server: Running, tmp_path
         assert (
             make_perplexity("openai:m", [], options=options, store=store).compute(TEXTS) == result
         )
-        other = make_embedder("openai:m", options=options, store=store)
+        other = make_embedder("openai:m", EmbedderSettings(options=options, store=store))
         assert np.array_equal(other.encode(TEXTS, "query"), vectors)
     assert len(server.requests()) == before
 
@@ -143,21 +151,25 @@ def test_build_kalma_pays_perplexity_within_the_budget_and_once(
 def test_embedding_batches_are_halved_and_remembered(most: int, too_many: Sent) -> None:
     texts = [f"text {'x' * (i % 7)}{i}" for i in range(70)]
     with provider(lambda body: embeddings(body, most, too_many)) as server:
-        embedder = make_embedder("openai:e", options=RunOptions(base_url=server.url))
+        embedder = make_embedder(
+            "openai:e", EmbedderSettings(options=RunOptions(base_url=server.url))
+        )
         vectors = embedder.encode(texts, "passage")
         before = len(server.bodies)
         assert np.array_equal(embedder.encode(texts, "passage"), vectors)
         sizes = [len(body["input"]) for body in server.bodies[before:]]
     assert max(sizes) <= most
     with provider(lambda body: embeddings(body, 64, too_many)) as server:
-        free = make_embedder("openai:e", options=RunOptions(base_url=server.url))
+        free = make_embedder("openai:e", EmbedderSettings(options=RunOptions(base_url=server.url)))
         assert np.array_equal(free.encode(texts, "passage"), vectors)
 
 
 def test_an_embedding_that_fails_at_size_one_says_why() -> None:
     too_long = refusal("input is too long for the context of 512 tokens")
     with provider(lambda body: embeddings(body, 0, too_long)) as server:
-        embedder = make_embedder("openai:e", options=RunOptions(base_url=server.url))
+        embedder = make_embedder(
+            "openai:e", EmbedderSettings(options=RunOptions(base_url=server.url))
+        )
         with refused("endpoint-failed") as caught:
             embedder.encode(["a", "b"], "passage")
     assert "too long for the context" in str(caught.value)

@@ -14,7 +14,7 @@ from citeforge.builders.verify import verify
 from citeforge.engines.llm import smollm
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.writers import OpenAiLlm
-from citeforge.engines.models.embed import make_embedder
+from citeforge.engines.models.embed import EmbedderSettings, make_embedder
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 from citeforge.schemas.recipes.twins import Attempts, TwinsRecipe
@@ -79,7 +79,9 @@ def bridges(tmp_path_factory: pytest.TempPathFactory) -> Path:
         source=f"beir:{source}", licence="cc0-1.0", embedder="offline", mixtures=(mixture,)
     )
     build_rage(
-        recipe, RunOptions(out=folder / "out"), lambda: make_embedder("offline", device="cpu")
+        recipe,
+        RunOptions(out=folder / "out"),
+        lambda: make_embedder("offline", EmbedderSettings(device="cpu")),
     )
     return folder / "out"
 

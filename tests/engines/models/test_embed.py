@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from citeforge.engines.models import embed
-from citeforge.engines.models.embed import OFFLINE_SHA256, make_embedder
+from citeforge.engines.models.embed import OFFLINE_SHA256, EmbedderSettings, make_embedder
 from citeforge.engines.models.embedder import model_of
 from citeforge.engines.models.prefixes import Prefixes, find_prefixes
 from conftest import refused
@@ -29,7 +29,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def local() -> embed.LocalEmbedder:
-    embedder = make_embedder("offline", device="cpu")
+    embedder = make_embedder("offline", EmbedderSettings(device="cpu"))
     assert isinstance(embedder, embed.LocalEmbedder)
     return embedder
 
@@ -150,7 +150,7 @@ def test_changed_weights_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 def test_a_hub_model_without_network() -> None:
     with refused("missing-model", path="nobody/no-such-model") as caught:
-        make_embedder("nobody/no-such-model", device="cpu").fingerprint()
+        make_embedder("nobody/no-such-model", EmbedderSettings(device="cpu")).fingerprint()
     assert "disabled); check the name and the network, or use --embedder offline" in str(
         caught.value
     )
@@ -158,7 +158,7 @@ def test_a_hub_model_without_network() -> None:
 
 def test_a_folder_without_weights(tmp_path: Path) -> None:
     with refused("bad-model", path=tmp_path):
-        make_embedder(str(tmp_path), device="cpu").fingerprint()
+        make_embedder(str(tmp_path), EmbedderSettings(device="cpu")).fingerprint()
 
 
 @pytest.mark.numeric
@@ -188,7 +188,7 @@ def test_texts_longer_than_the_model_reads_are_counted(local: embed.LocalEmbedde
 
 
 def test_cut_texts_count_their_prefix() -> None:
-    prefixed = make_embedder("offline", prefixes=Prefixes(passage="passage : "))
+    prefixed = make_embedder("offline", EmbedderSettings(prefixes=Prefixes(passage="passage : ")))
     assert isinstance(prefixed, embed.LocalEmbedder)
     pieces = [pa.array(["moon " * 252, "moon " * 253])]
     assert prefixed.count_cut(pieces, "passage") == (1, 256)
@@ -242,7 +242,9 @@ def test_prompts_that_are_no_texts(tmp_path: Path) -> None:
 
 
 def test_prefixes_change_the_fingerprint_and_the_vectors(offline: embed.Embedder) -> None:
-    other = make_embedder("offline", device="cpu", prefixes=Prefixes("query: ", "passage: "))
+    other = make_embedder(
+        "offline", EmbedderSettings(device="cpu", prefixes=Prefixes("query: ", "passage: "))
+    )
     assert other.fingerprint() != offline.fingerprint()
     assert not np.array_equal(other.encode(TEXTS, "query"), offline.encode(TEXTS, "query"))
     assert not np.array_equal(other.encode(TEXTS, "query"), other.encode(TEXTS, "passage"))

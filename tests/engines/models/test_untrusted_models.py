@@ -9,7 +9,7 @@ from packaging.version import Version
 
 from citeforge import CiteforgeError
 from citeforge.engines.judge.registry import make_judge
-from citeforge.engines.models.embed import make_embedder
+from citeforge.engines.models.embed import EmbedderSettings, make_embedder
 from citeforge.engines.models.perplexity import make_perplexity
 from citeforge.engines.retrieval.reranker import make_reranker
 from citeforge.schemas.recipes.base import RunOptions
@@ -51,7 +51,7 @@ def hostile(tmp_path: Path) -> tuple[Path, Path]:
 
 
 LOADERS: dict[str, Callable[[str], object]] = {
-    "embedder": lambda n: make_embedder(n, device="cpu").encode(["a"], "query"),
+    "embedder": lambda n: make_embedder(n, EmbedderSettings(device="cpu")).encode(["a"], "query"),
     "judge": lambda n: make_judge(f"hf:{n}", run=RunOptions(device="cpu")).decide(
         [("a", "b")], print
     ),

@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.builders.rage import mining
-from citeforge.builders.rage.mining import Exclusions, SeeminglyRelevant
+from citeforge.builders.rage.exclusions import Exclusions
+from citeforge.builders.rage.mining import SeeminglyRelevant
 from citeforge.engines.models.vectors import VectorShard
 from citeforge.engines.retrieval.certain import CertainSearch, best_first, find_undecided
 from citeforge.engines.retrieval.dense import find_nearest
@@ -83,7 +84,7 @@ class World:
         return lists
 
 
-def positions(lists: Sequence[Sequence[mining.Mined]]) -> list[list[int]]:
+def positions(lists: Sequence[Sequence[mining.Negative]]) -> list[list[int]]:
     return [[m.position for m in row] for row in lists]
 
 

@@ -18,7 +18,7 @@ from citeforge.engines.retrieval.exact import (
     Faiss,
     TopScores,
     TorchSearch,
-    choose_first_stage,
+    choose_block_search,
     rescore,
     retrieve_candidates,
 )
@@ -76,7 +76,7 @@ def test_both_ways_agree_after_rescoring(
     for way in (PRODUCTS, Faiss):
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(
-                search, "choose_first_stage", lambda queries, *rest, way=way: way(queries)
+                search, "choose_block_search", lambda queries, *rest, way=way: way(queries)
             )
             result.append(decided(queries, shards, min(k, n), block))
     (products, floor), (faiss, its_floor) = result
@@ -114,21 +114,21 @@ def test_the_best_of_several_blocks(k: int) -> None:
 
 def test_small_searches_do_not_wait_for_torch(monkeypatch: pytest.MonkeyPatch) -> None:
     queries = unit(np.ones((4, 8)))
-    assert isinstance(choose_first_stage(queries, 1e6), TorchSearch)
+    assert isinstance(choose_block_search(queries, 1e6), TorchSearch)
     monkeypatch.delitem(sys.modules, "torch")
-    assert isinstance(choose_first_stage(queries, 1e6), Faiss)
+    assert isinstance(choose_block_search(queries, 1e6), Faiss)
 
 
 def test_the_number_of_queries_says_what_retrieves_candidates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(search, "has_gpu", lambda: False)
-    ways = [choose_first_stage(unit(np.ones((n, 8))), 1e13, "cpu") for n in (3, 4, 351, 352)]
+    ways = [choose_block_search(unit(np.ones((n, 8))), 1e13, "cpu") for n in (3, 4, 351, 352)]
     assert [type(w) for w in ways] == [Faiss, TorchSearch, TorchSearch, Faiss]
 
 
 def test_a_device_that_is_named_is_taken() -> None:
-    named = choose_first_stage(QUERIES, 1.0, "meta")
+    named = choose_block_search(QUERIES, 1.0, "meta")
     assert isinstance(named, TorchSearch)
     assert named.device == "meta"
 

@@ -114,8 +114,8 @@ def build_retrieved(
         models["entailment judge"] = judge.judge.identity()
     counts: Counter[str] = Counter()
     with open_build(recipe, run) as build:
-        place = build.workspace
-        sources = _open_sources(recipe, place)
+        workspace = build.workspace
+        sources = _open_sources(recipe, workspace)
         infos = [info_of(source, recipe.licence) for source in sources]
         licence = recipe.licence or infos[-1].licence
         draft = build.draft(_recorded_config(recipe, models), infos, licence, models)
@@ -123,12 +123,12 @@ def build_retrieved(
             return finished
         require_askable(llm)
         questions = read_question_set(sources[0], recipe)
-        corpus = _write_corpus(recipe, sources[-1], place)
+        corpus = _write_corpus(recipe, sources[-1], workspace)
         if recipe.corpus is None:
             items = sources[0].items if isinstance(sources[0], AlceSource) else []
             rankings, retrievers = {DOCUMENTS: rank_documents(items)}, Models()
         else:
-            folder = run.embeddings or place.stage("embeddings")
+            folder = run.embeddings or workspace.stage("embeddings")
             rankings, retrievers = retrieve_all(
                 recipe.retrieving, run, questions.texts, corpus, folder, counts
             )
@@ -175,12 +175,12 @@ def build_retrieved(
         )  # fmt: skip
 
 
-def _open_sources(recipe: AlceRecipe, place: Workspace) -> list[Source]:
+def _open_sources(recipe: AlceRecipe, workspace: Workspace) -> list[Source]:
     """Open the source of the questions and, if the recipe names a corpus, that of the passages."""
     require_strict(recipe.extra_fields, recipe.source, recipe.corpus)
     read = ReadOptions(
-        recipe.skip_empty, recipe.skip_dangling, place.stage("archives"),
-        extra_fields=recipe.extra_fields,
+        skip_empty=recipe.skip_empty, skip_dangling=recipe.skip_dangling,
+        workdir=workspace.stage("archives"), extra_fields=recipe.extra_fields,
     )  # fmt: skip
     sources = [open_questions(recipe, read)]
     if recipe.corpus is not None:
@@ -208,7 +208,7 @@ def _recorded_config(recipe: AlceRecipe, models: Models) -> dict[str, Any]:
     return recipe.model_copy(update=update).recorded(**facts)
 
 
-def _write_corpus(recipe: AlceRecipe, source: Source, place: Workspace) -> list[Path]:
+def _write_corpus(recipe: AlceRecipe, source: Source, workspace: Workspace) -> list[Path]:
     """Write the corpus, or reuse one that an interrupted build finished; return its files."""
     info = source.info()
     key = {
@@ -218,15 +218,15 @@ def _write_corpus(recipe: AlceRecipe, source: Source, place: Workspace) -> list[
         "extra_fields": recipe.extra_fields,
         "citeforge": __version__,
     }
-    record = place.finished("corpus", key)
+    record = workspace.read_finished("corpus", key)
     if record is not None:
         info.counts.update(record["counts"])
     else:
         chunk = recipe.chunk
         batches = source.passages() if chunk is None else passage_chunks(source, chunk)
-        files = write_corpus(place.start("corpus"), batches, source)
-        place.finish("corpus", key, files, {"counts": source.info().counts})
-    return shard_paths(place.stage("corpus"), "corpus")
+        files = write_corpus(workspace.start("corpus"), batches, source)
+        workspace.finish("corpus", key, files, {"counts": source.info().counts})
+    return shard_paths(workspace.stage("corpus"), "corpus")
 
 
 def _find_gold(

@@ -11,13 +11,7 @@ from citeforge.schemas.errors import UsageError
 from citeforge.schemas.manifest import ContextSet, Manifest
 from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
 from citeforge.schemas.recipes.base import RunOptions
-from citeforge.schemas.tables import (
-    GOLD,
-    MAPPING,
-    QUERIES,
-    RELEVANT,
-    UNJUDGED,
-)
+from citeforge.schemas.tables import GOLD, MAPPING, QUERIES, RELEVANT, UNJUDGED
 
 Docs = dict[str, list[dict[str, str]]]
 """Query to its ordered passages: ``corpus-id`` and ``label``."""

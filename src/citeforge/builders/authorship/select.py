@@ -43,7 +43,7 @@ def find_candidates(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ra
         negatives = _mapped_negatives(base, recipe.selection.seed)
         return {q: [*base.relevant[q], *negatives[q]] for q in base.query_ids}
     if name.startswith("context:"):
-        docs_of = base.context(name.removeprefix("context:"))
+        docs_of = base.shown_passages(name.removeprefix("context:"))
         return {query: [d["corpus-id"] for d in docs] for query, docs in docs_of.items()}
     # Deep enough that relevant, equal and twin passages can be left out; a run is read whole.
     depth = 4 * recipe.selection.k + 20

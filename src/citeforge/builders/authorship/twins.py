@@ -37,13 +37,7 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import SECRET, Manifest
 from citeforge.schemas.recipes.base import RunOptions, model_name
 from citeforge.schemas.recipes.twins import TwinsRecipe
-from citeforge.schemas.tables import (
-    CORPUS,
-    MAPPING,
-    QUERIES,
-    RELEVANT,
-    TWINS,
-)
+from citeforge.schemas.tables import CORPUS, MAPPING, QUERIES, RELEVANT, TWINS
 
 
 def build_twins(recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None) -> Manifest:
@@ -156,7 +150,7 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
 
 def _read_contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:
     """Map the context sets that the recipe names, or all, to the passages of each query."""
-    return {n: base.context(n) for n in recipe.contexts or base.manifest.contexts}
+    return {n: base.shown_passages(n) for n in recipe.contexts or base.manifest.contexts}
 
 
 class Rewriting:

@@ -18,6 +18,7 @@ from citeforge.builders.package import (
     mapping_stats,
 )
 from citeforge.builders.rage.hidden_contexts import freeze_hidden
+from citeforge.builders.rage.material import Material, read_material
 from citeforge.builders.rage.mixture import (
     Contexts,
     Mappings,
@@ -27,7 +28,7 @@ from citeforge.builders.rage.mixture import (
     short_mappings,
 )
 from citeforge.builders.rage.negatives import make_mappings
-from citeforge.builders.rage.sources import EmbedderMaker, Material, open_sources, read_material
+from citeforge.builders.rage.sources import EmbedderMaker, open_sources
 from citeforge.builders.rage.suspects import drop_decided, drop_suspects
 from citeforge.engines.draws import mix_secret
 from citeforge.engines.tables import rows_of
@@ -39,14 +40,14 @@ from citeforge.schemas.tables import GOLD, LABELS, MAPPING, QUERIES, SEEMINGLY_R
 
 
 def build_rage(
-    recipe: RageRecipe, run: RunOptions, embedder: EmbedderMaker | None = None
+    recipe: RageRecipe, run: RunOptions, make_embedder: EmbedderMaker | None = None
 ) -> Manifest:
     """Build a RAGE package, or continue an interrupted build.
 
     Args:
         recipe: everything that the tables depend on.
         run: options of the run.
-        embedder: makes the embedder when vectors are needed; None for the recipe's.
+        make_embedder: makes it when vectors are needed; None for the recipe's.
 
     Returns:
         The manifest of the finished package.
@@ -58,7 +59,7 @@ def build_rage(
     if recipe.drop_suspects:
         require("datasketch")
     with open_build(recipe, run) as build:
-        sources = open_sources(recipe, run, build.workspace, embedder)
+        sources = open_sources(recipe, run, build.workspace, make_embedder)
         draft = sources.draft(build)
         if (finished := build.finished(draft)) is not None:
             return finished

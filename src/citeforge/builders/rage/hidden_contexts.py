@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 import pyarrow as pa
 
+from citeforge.builders.rage.exclusions import find_exclusions
 from citeforge.builders.rage.hidden_negatives import (
     Candidates,
     Pairs,
@@ -13,8 +14,8 @@ from citeforge.builders.rage.hidden_negatives import (
     sort_by_shared_words,
     word_weights,
 )
+from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mixture import Contexts, Mappings, Pools, too_few_error
-from citeforge.builders.rage.sources import Material
 from citeforge.engines.draws import generator
 from citeforge.engines.tables import find_rows, rows_of, table_of
 from citeforge.engines.textfiles import count_text
@@ -67,7 +68,8 @@ def freeze_hidden(
         for label in (IRRELEVANT, SEEMINGLY_RELEVANT):
             if len(parts[label]) < mixture.sizes[label]:
                 short.setdefault(query, {})[label] = len(parts[label])
-    material.counts |= {
+    counts = material.counts
+    counts |= {
         "hidden contexts: times that a passage is shown": chosen.repeats,
         "hidden contexts: places of near negatives filled with far ones": chosen.n_short,
         "hidden contexts: places filled whatever the frequencies": chosen.n_uneven,
@@ -133,7 +135,7 @@ class _Refusals:
         self._relevant_of: dict[str, set[str]] = {query: set() for query in material.ids}
         for query, passage in rows_of(self._relevant, "query-id", "corpus-id"):
             self._relevant_of[query].add(passage)
-        self._exclusions = material.exclusions(material.relevant_positions())
+        self._exclusions = find_exclusions(material)
         self._position: dict[str, int] = {}
 
     def __call__(self, pairs: Pairs) -> Pairs:
@@ -156,7 +158,8 @@ class _Refusals:
         counts = dict(self._material.counts)
         kept = self._drop({RELEVANT: self._relevant, IRRELEVANT: table})[IRRELEVANT]
         self._material.counts.clear()
-        self._material.counts |= counts  # these are candidates: what was dropped is counted already
+        # These are candidates: what was dropped is counted already.
+        self._material.counts.update(counts)
         there = set(rows_of(kept, "query-id", "corpus-id"))
         return refused | {(row, p) for row, p in ordered if (ids[row], p) not in there}
 

@@ -1,25 +1,18 @@
-"""Mining of seemingly relevant passages (RAGE, section 3.1), and the passages to exclude."""
+"""Mining of seemingly relevant passages, by vectors (RAGE, section 3.1) or from rankings."""
 
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from citeforge.builders.rage.exclusions import FINE, Exclusions
 from citeforge.engines.retrieval.certain import TIE, CertainSearch, best_first, find_undecided
-from citeforge.engines.tables import find_rows, read_ids_and_ranks, take_rows
-from citeforge.engines.text.overlap import Shingles, shared, shingles
-from citeforge.schemas.recipes.rage import Mining
-from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
+from citeforge.engines.retrieval.records import Rankings
+from citeforge.engines.tables import find_rows, read_ids_and_ranks
 
-FINE, ANSWER, PIECE = 0, 1, 2
-"""Verdicts of the text rules on a candidate."""
-WORDS = {ANSWER: "contain an answer", PIECE: "share text with a relevant passage"}
-"""Descriptions of the verdicts, for counts."""
 _SPARE_CANDIDATES = 32
 """Candidates beyond the number asked for, so that most queries need one pass."""
 _MATRIX_ENTRIES = 1 << 23
@@ -30,153 +23,8 @@ _SKIPPED, _CHOSEN, _OTHER = range(3)
 Floats = npt.NDArray[np.float64]
 
 
-@dataclass
-class Exclusions:
-    """Passages that must not be negatives of each query, by position and by text.
-
-    Texts are read, and cut into shingles, once a call; those of relevant passages once in all.
-
-    Attributes:
-        corpus: Parquet files.
-        mining: options of the mining, with the rules on texts.
-        relevant: positions of the query's relevant passages, in the order of the judgements.
-        forbidden: those; passages with the same normalised text as one of them; and, unless they
-            are wanted, the query itself: passages with its id or its text.
-        answers: gold short answers of the query; empty when they are not to be looked for.
-        counts: how many passages each rule excluded.
-    """
-
-    corpus: list[Path]
-    mining: Mining
-    relevant: list[list[int]]
-    forbidden: list[set[int]]
-    answers: list[list[str]]
-    counts: dict[str, int] = field(default_factory=dict)
-    _shingles: dict[int, Shingles] = field(default_factory=dict)
-
-    @property
-    def reads_texts(self) -> bool:
-        """Whether an exclusion rule needs the texts of passages."""
-        return self.mining.exclude_answers or self.mining.exclude_contained
-
-    def verdicts(
-        self, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.int8]:
-        """Classify (query, passage) pairs: FINE, ANSWER (has one), PIECE (of a relevant text)."""
-        verdicts = np.zeros(len(rows), np.int8)
-        if not self.reads_texts or not len(rows):
-            return verdicts
-        unique, inverse = np.unique(positions, return_inverse=True)
-        texts: list[str] = take_rows(self.corpus, unique, ["text"])["text"].to_pylist()
-        pairs = list(zip(rows.tolist(), inverse.tolist(), strict=True))
-        if self.mining.exclude_answers:
-            forms = [normalise_answer(t) for t in texts]
-            for i, (row, at) in enumerate(pairs):
-                if contains_answer(forms[at], self.answers[row]):
-                    verdicts[i] = ANSWER
-        if self.mining.exclude_contained:
-            self._add_shingles({p for row, _ in pairs for p in self.relevant[row]})
-            cut = [shingles(t) for t in texts]
-            least = self.mining.contained
-            for i, (row, at) in enumerate(pairs):
-                if verdicts[i] == FINE and any(
-                    shared(cut[at], self._shingles[p]) >= least for p in self.relevant[row]
-                ):
-                    verdicts[i] = PIECE
-        return verdicts
-
-    def _add_shingles(self, positions: set[int]) -> None:
-        """Compute and keep the runs of words (shingles) of passages at given corpus positions."""
-        if new := sorted(positions - self._shingles.keys()):
-            texts = take_rows(self.corpus, np.array(new, np.int64), ["text"])["text"].to_pylist()
-            self._shingles.update(zip(new, map(shingles, texts), strict=True))
-
-    def note_dropped(self, what: str, dropped: Counter[int]) -> None:
-        """Record how many candidates each text rule dropped, zero included."""
-        rules = {ANSWER: self.mining.exclude_answers, PIECE: self.mining.exclude_contained}
-        for verdict, words in WORDS.items():
-            if rules[verdict]:
-                self.counts[f"{what} candidates dropped: {words}"] = dropped[verdict]
-
-
-def find_exclusions(
-    corpus: list[Path],
-    mining: Mining,
-    queries: pa.Table,
-    relevant: pa.Table,
-    relevant_positions: npt.NDArray[np.int64],
-    answers: list[list[str]],
-) -> Exclusions:
-    """Find, for each query, the passages that must not be mined as its negatives.
-
-    Args:
-        corpus: Parquet files of the corpus.
-        mining: options of the mining, which exclude further passages.
-        queries: schema QUERIES.
-        relevant: schema MAPPING, only queries of ``queries``.
-        relevant_positions: corpus position of each row of ``relevant``.
-        answers: short answers of each query whose carriers are excluded; empty lists for none.
-    """
-    row_of = {name: row for row, name in enumerate(queries["_id"].to_pylist())}
-    result = Exclusions(corpus, mining, [[] for _ in row_of], [set() for _ in row_of], answers)
-    for name, position in zip(
-        relevant["query-id"].to_pylist(), relevant_positions.tolist(), strict=True
-    ):
-        result.relevant[row_of[name]].append(position)
-    for row, positions in enumerate(result.relevant):
-        result.forbidden[row].update(positions)
-    _exclude_equal_texts(result)
-    if not mining.keep_self:
-        _exclude_queries(queries, result)
-    return result
-
-
-def _exclude_equal_texts(result: Exclusions) -> None:
-    """Exclude passages with the same normalised text as a relevant passage of the query."""
-    unique = np.unique([p for positions in result.relevant for p in positions]).astype(np.int64)
-    if not len(unique):
-        return
-    texts = normalise_passages(
-        pa.concat_arrays(take_rows(result.corpus, unique, ["text"])["text"].chunks)
-    )
-    carriers = _find_all(result.corpus, "text", texts, "looking for copies of relevant passages")
-    twins = dict(zip(unique.tolist(), carriers, strict=True))
-    added = sum(
-        _add_new(result.forbidden[row], (p for r in relevant for p in twins[r]))
-        for row, relevant in enumerate(result.relevant)
-    )
-    result.counts["negatives excluded: same text as a relevant passage"] = added
-
-
-def _exclude_queries(queries: pa.Table, result: Exclusions) -> None:
-    """Exclude passages that have the query's own text or id."""
-    texts = normalise_passages(pa.concat_arrays(queries["text"].chunks))
-    ids = pa.concat_arrays(queries["_id"].chunks)
-    for column, values, what in (("text", texts, "text"), ("_id", ids, "id")):
-        carriers = _find_all(result.corpus, column, values, f"looking for the queries' own {what}s")
-        added = sum(map(_add_new, result.forbidden, carriers))
-        result.counts[f"negatives excluded: the query's own {what}"] = added
-
-
-def _find_all(corpus: list[Path], column: str, values: pa.Array, stage: str) -> list[list[int]]:
-    """Find the corpus positions at which a column has each of the given values."""
-    distinct = values.unique()
-    positions_of: list[list[int]] = [[] for _ in distinct]
-    positions, indices = find_rows(corpus, column, distinct, stage)
-    for position, index in zip(positions.tolist(), indices.tolist(), strict=True):
-        positions_of[index].append(position)
-    return [positions_of[i] for i in pc.index_in(values, value_set=distinct).to_pylist()]
-
-
-def _add_new(forbidden: set[int], positions: Iterable[int]) -> int:
-    """Add positions to a set; return how many were new."""
-    before = len(forbidden)
-    forbidden.update(positions)
-    return len(forbidden) - before
-
-
 @dataclass(frozen=True)
-class Mined:
+class Negative:
     """One negative of a query: its position, score and rank.
 
     Attributes:
@@ -191,6 +39,51 @@ class Mined:
     rank: int = 0
 
 
+def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Negative]]:
+    """Take the best ranked non-relevant passages of every query from given rankings.
+
+    Args:
+        rankings: rankings of all queries, in the order of ``exclusions``; passages of the corpus.
+        exclusions: passages that must not be negatives.
+
+    Returns:
+        Passages of each query, best first: the score is the ranking's, the rank counts candidates
+        that are no exclusions. Those passed over for their text are counted.
+    """
+    mining, number = exclusions.mining, exclusions.mining.seemingly_relevant
+    names = list({r.docid for row in rankings.values() for r in row})
+    positions, indices = find_rows(exclusions.corpus, "_id", pa.array(names, pa.string()))
+    at = {names[i]: p for p, i in zip(positions.tolist(), indices.tolist(), strict=True)}
+    candidates = [
+        iter(
+            [
+                Negative(at[r.docid], r.score, rank)
+                for rank, r in enumerate((r for r in row if at[r.docid] not in forbidden), 1)
+            ][mining.skip_top :]
+        )
+        for row, forbidden in zip(rankings.values(), exclusions.forbidden, strict=True)
+    ]
+    best: list[list[Negative]] = [[] for _ in candidates]
+    dropped: Counter[int] = Counter()
+    while block := [
+        (row, one)
+        for row, following in enumerate(candidates)
+        if len(best[row]) < number
+        for one in islice(following, number)
+    ]:
+        rows = np.array([row for row, _ in block], np.int64)
+        verdicts = exclusions.verdicts(rows, np.array([m.position for _, m in block], np.int64))
+        for (row, one), verdict in zip(block, verdicts.tolist(), strict=True):
+            if len(best[row]) == number:
+                continue
+            if verdict == FINE:
+                best[row].append(one)
+            else:
+                dropped[verdict] += 1
+    exclusions.note_dropped("seemingly relevant", dropped)
+    return best
+
+
 @dataclass
 class _MinedQuery:
     """Negatives selected for one query, and what is still uncertain about them.
@@ -200,16 +93,16 @@ class _MinedQuery:
         dropped: verdicts on candidates that were passed over for their text.
         above: option to candidates that were passed over for a score above its limit.
         least: lowest possible score of the farthest passage; -inf if too few were found.
-        is_open: candidates to make out better, as indices.
-        is_limit_open: whether relevant passages, which limits come from, are to be made out better.
+        unclear: candidates to make out better, as indices of pairs.
+        is_limit_unclear: whether the relevant passages, which limits come from, are to be, too.
     """
 
-    passages: list[Mined]
+    passages: list[Negative]
     dropped: Counter[int]
     above: Counter[str]
     least: float
-    is_open: npt.NDArray[np.int64]
-    is_limit_open: bool
+    unclear: npt.NDArray[np.int64]
+    is_limit_unclear: bool
 
 
 @dataclass(frozen=True)
@@ -219,13 +112,13 @@ class _Pairs:
     Attributes:
         rows: the query of each.
         positions: its place in the corpus.
-        places: its id among their ids, which breaks ties.
+        id_ranks: rank of its id among their ids, which breaks ties.
         verdicts: on its text.
     """
 
     rows: npt.NDArray[np.int64]
     positions: npt.NDArray[np.int64]
-    places: npt.NDArray[np.int64]
+    id_ranks: npt.NDArray[np.int64]
     verdicts: npt.NDArray[np.int8]
 
 
@@ -262,7 +155,7 @@ class SeeminglyRelevant:
         self.dropped: Counter[int] = Counter()
         self.above = Counter(dict.fromkeys(self._score_limits(np.empty(0, np.int64)), 0))
 
-    def mine(self) -> list[list[Mined]]:
+    def mine(self) -> list[list[Negative]]:
         """Find each query's nearest non-relevant passages, as many as wanted, in corpus order."""
         results: dict[int, _MinedQuery] = {}
         open_rows = np.flatnonzero(self._n_wanted)
@@ -294,23 +187,24 @@ class SeeminglyRelevant:
         todo = rows
         while True:
             still_open, unclear = [], []
-            start, end = np.searchsorted(pairs.rows, [todo, todo + 1])
-            of_todo = np.concatenate([np.arange(*ends) for ends in zip(start, end, strict=True)])
+            cuts = np.searchsorted(pairs.rows, [todo, todo + 1]).T
+            of_query = [np.arange(start, end) for start, end in cuts.tolist()]
+            of_todo = np.concatenate(of_query)
             known = self.search.scores(pairs.rows[of_todo], pairs.positions[of_todo])
+            ends = np.cumsum([len(indices) for indices in of_query])[:-1]
+            scores, bounds = (np.split(values, ends) for values in known)
             limits = self._score_limits(todo)
-            at = 0
             for i, row in enumerate(todo.tolist()):
-                mine = of_todo[at : at + end[i] - start[i]]
-                scores, bounds = (values[at : at + len(mine)] for values in known)
-                at += len(mine)
                 limits_of = {option: (low[i], high[i]) for option, (low, high) in limits.items()}
-                wanted = int(self._n_wanted[row])
-                chosen = self._select_negatives(wanted, mine, pairs, scores, bounds, limits_of)
+                n_wanted = int(self._n_wanted[row])
+                chosen = self._select_negatives(
+                    n_wanted, of_query[i], pairs, scores[i], bounds[i], limits_of
+                )
                 results[row] = chosen
-                if len(chosen.is_open) or chosen.is_limit_open:
+                if len(chosen.unclear) or chosen.is_limit_unclear:
                     still_open.append(row)
-                    positions = pairs.positions[chosen.is_open].tolist()
-                    positions += self.exclusions.relevant[row] if chosen.is_limit_open else []
+                    positions = pairs.positions[chosen.unclear].tolist()
+                    positions += self.exclusions.relevant[row] if chosen.is_limit_unclear else []
                     unclear += [(row, position) for position in positions]
             if not still_open:
                 break
@@ -335,9 +229,8 @@ class SeeminglyRelevant:
         ]
         pair_rows, positions = np.array(pairs, np.int64).reshape(-1, 2).T
         verdicts = self.exclusions.verdicts(pair_rows, positions)
-        return _Pairs(
-            pair_rows, positions, read_ids_and_ranks(self.exclusions.corpus, positions)[1], verdicts
-        )
+        _, id_ranks = read_ids_and_ranks(self.exclusions.corpus, positions)
+        return _Pairs(pair_rows, positions, id_ranks, verdicts)
 
     def _score_limits(self, rows: npt.NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
         """Compute (low, high) bounds of the highest score each option allows, per query."""
@@ -348,13 +241,13 @@ class SeeminglyRelevant:
         if mining.margin is None and mining.relative_margin is None:
             return limits
         relevant = [self.exclusions.relevant[row] for row in rows.tolist()]
-        places = np.repeat(np.arange(n), [len(r) for r in relevant])
+        query_of = np.repeat(np.arange(n), [len(r) for r in relevant])
         positions = np.array([p for r in relevant for p in r], np.int64)
-        scores, bounds = self.search.scores(rows[places], positions)
+        scores, bounds = self.search.scores(rows[query_of], positions)
         # Without a relevant passage there is nothing to compare to.
         best = np.full((2, n), -np.inf)
-        np.maximum.at(best[0], places, scores - bounds)
-        np.maximum.at(best[1], places, scores + bounds)
+        np.maximum.at(best[0], query_of, scores - bounds)
+        np.maximum.at(best[1], query_of, scores + bounds)
         best[np.isinf(best)] = np.inf
         if (margin := mining.margin) is not None:
             limits["--margin"] = best[0] - margin, best[1] - margin
@@ -367,56 +260,65 @@ class SeeminglyRelevant:
 
     def _select_negatives(
         self,
-        wanted: int,
-        mine: npt.NDArray[np.int64],
+        n_wanted: int,
+        of_query: npt.NDArray[np.int64],
         pairs: _Pairs,
         scores: Floats,
         bounds: Floats,
         limits: dict[str, tuple[float, float]],
     ) -> _MinedQuery:
-        """Select one query's negatives among its candidates, and list uncertain candidates."""
-        order = best_first(scores, pairs.places[mine])
+        """Select one query's negatives among its candidates, and list uncertain candidates.
+
+        Args:
+            n_wanted: how many to select.
+            of_query: the query's candidates, as indices of ``pairs``.
+            pairs: candidates of all queries.
+            scores: best known cosine of each candidate of the query.
+            bounds: most that it may differ from the exact cosine.
+            limits: option to bounds (least, most) of the highest score that it allows.
+        """
+        positions, verdicts = pairs.positions[of_query], pairs.verdicts[of_query]
+        nearest_first = best_first(scores, pairs.id_ranks[of_query])
         low, high = scores - bounds, scores + bounds
-        classes = np.full(len(mine), _OTHER)
-        classes[order[: self.mining.skip_top]] = _SKIPPED
-        fitting, dropped, above, number = [], Counter[int](), Counter[str](), 0
-        near_limit = np.zeros(len(mine), np.bool_)
-        counting = True
-        for i in order[self.mining.skip_top :].tolist():
-            option = None
-            for name, (least, most) in limits.items():
+        fitting, dropped, above = list[int](), Counter[int](), Counter[str]()
+        is_near_limit = np.zeros(len(of_query), np.bool_)
+        for i in nearest_first[self.mining.skip_top :].tolist():
+            exceeded = None
+            for option, (least, most) in limits.items():
                 if low[i] <= most + TIE and high[i] >= least - TIE and (most > least or bounds[i]):
-                    near_limit[i] = True
-                if option is None and scores[i] > (least + most) / 2 + TIE:
-                    option = name
-            if option is not None or pairs.verdicts[mine[i]] != FINE:
-                if counting and option is not None:
-                    above[option] += 1
-                elif counting:
-                    dropped[int(pairs.verdicts[mine[i]])] += 1
-                continue
-            fitting.append(i)
-            number += number < wanted
-            counting = len(fitting) < wanted
-        chosen = np.array(fitting[:number], np.int64)
-        classes[chosen] = _CHOSEN
-        whole = number == wanted
-        least = float(low[chosen].min()) if whole else -np.inf
+                    is_near_limit[i] = True
+                if exceeded is None and scores[i] > (least + most) / 2 + TIE:
+                    exceeded = option
+            if exceeded is None and verdicts[i] == FINE:
+                fitting.append(i)
+            elif len(fitting) >= n_wanted:
+                continue  # farther than all chosen ones
+            elif exceeded is not None:
+                above[exceeded] += 1
+            else:
+                dropped[int(verdicts[i])] += 1
         compared = np.array(fitting, np.int64)
-        is_open = np.zeros(len(mine), np.bool_)
-        is_open[compared] = find_undecided(low[compared], high[compared], classes[compared])
+        chosen = compared[:n_wanted]
+        lowest = float(low[chosen].min()) if len(chosen) == n_wanted else -np.inf
+        classes = np.full(len(of_query), _OTHER)
+        classes[nearest_first[: self.mining.skip_top]] = _SKIPPED
+        classes[chosen] = _CHOSEN
+        is_unclear = np.zeros(len(of_query), np.bool_)
+        is_unclear[compared] = find_undecided(low[compared], high[compared], classes[compared])
         if self.mining.skip_top:
-            is_open |= find_undecided(low, high, np.minimum(classes, _CHOSEN))
-        near_limit &= high >= least  # what is farther than all chosen ones does not matter
-        is_open |= near_limit & (bounds > 0)
-        wide = max((m - e for e, m in limits.values()), default=0) / 2 if near_limit.any() else 0
+            is_unclear |= find_undecided(low, high, np.minimum(classes, _CHOSEN))
+        is_near_limit &= high >= lowest  # what is farther than all chosen ones does not matter
+        is_unclear |= is_near_limit & (bounds > 0)
+        spans = [most - least for least, most in limits.values()] if is_near_limit.any() else []
+        limit_bound = max(spans, default=0) / 2
         # What is known least is made out first: it may be all that the others overlap with.
-        widest = max(wide, bounds[is_open].max(initial=0))
-        is_open &= bounds >= widest
-        ranks = np.empty(len(mine), np.int64)
-        ranks[order] = np.arange(1, len(mine) + 1)
+        widest = max(limit_bound, bounds[is_unclear].max(initial=0))
+        is_unclear &= bounds >= widest
+        ranks = np.empty(len(of_query), np.int64)
+        ranks[nearest_first] = np.arange(1, len(of_query) + 1)
         passages = [
-            Mined(int(pairs.positions[mine[i]]), float(scores[i]), int(ranks[i]))
-            for i in chosen[np.argsort(pairs.positions[mine[chosen]])].tolist()
+            Negative(int(positions[i]), float(scores[i]), int(ranks[i]))
+            for i in chosen[np.argsort(positions[chosen])].tolist()
         ]
-        return _MinedQuery(passages, dropped, above, least, mine[is_open], 0 < wide >= widest)
+        unclear = of_query[is_unclear]
+        return _MinedQuery(passages, dropped, above, lowest, unclear, 0 < limit_bound >= widest)

@@ -4,7 +4,6 @@ import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from citeforge.builders.build import Workspace
+from citeforge.builders.rage.exclusions import FINE, Exclusions, find_exclusions
 from citeforge.builders.rage.hidden_negatives import near_numbers
-from citeforge.builders.rage.mining import FINE, Exclusions, Mined, SeeminglyRelevant
-from citeforge.builders.rage.sources import Material
+from citeforge.builders.rage.material import Material
+from citeforge.builders.rage.mining import Negative, SeeminglyRelevant, mine_ranked
 from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.models.compute import choose_compute
 from citeforge.engines.models.embedder import Refinable
@@ -27,7 +27,6 @@ from citeforge.engines.running.runner import Runner
 from citeforge.engines.running.setup import make_runner
 from citeforge.engines.tables import (
     count_rows,
-    find_rows,
     iter_batches,
     read_ids_and_ranks,
     read_table,
@@ -37,13 +36,7 @@ from citeforge.engines.tables import (
     write_table,
 )
 from citeforge.schemas.manifest import COMPARED, FAR
-from citeforge.schemas.tables import (
-    COSINES,
-    IRRELEVANT,
-    MAPPING,
-    RELEVANT,
-    SEEMINGLY_RELEVANT,
-)
+from citeforge.schemas.tables import COSINES, IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
@@ -74,12 +67,12 @@ class MadeMappings:
     computed: dict[str, Any] = field(default_factory=dict)
 
 
-def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeMappings:
+def make_mappings(material: Material, workspace: Workspace, draw_seed: int) -> MadeMappings:
     """Map queries to relevant, mined and randomly drawn passages, or take the source's mappings.
 
     Args:
         material: material of the build.
-        place: working folder of the build.
+        workspace: working folder of the build.
         draw_seed: seed of the draws; secret in a build with hidden labels, which the draws would
             reveal.
 
@@ -89,18 +82,17 @@ def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeM
     """
     sources = material.sources
     theirs = {} if sources.recipe.remine else sources.source.mined()
-    positions = material.relevant_positions()
     if theirs:
-        return MadeMappings(_source_mappings(material, theirs, positions, draw_seed))
+        return MadeMappings(_source_mappings(material, theirs, draw_seed))
     models, rankings = _choose_miner(material)
     key = _mining_key(material, models)
     drawn = {**key, "draws": draw_seed} if material.recipe.hidden else key
-    record = place.finished("mapping", drawn)
+    record = workspace.read_finished("mapping", drawn)
     if record is None:
-        files, record = _mine_and_draw(material, place, rankings, positions, draw_seed)
-        place.finish("mapping", drawn, files, record)
+        files, record = _mine_and_draw(material, workspace, rankings, draw_seed)
+        workspace.finish("mapping", drawn, files, record)
     material.counts.update(record["counts"])
-    folder = place.stage("mapping")
+    folder = workspace.stage("mapping")
     mined = {
         label: read_table(shard_paths(folder, label), MAPPING)
         for label in (IRRELEVANT, SEEMINGLY_RELEVANT)
@@ -110,12 +102,12 @@ def make_mappings(material: Material, place: Workspace, draw_seed: int) -> MadeM
 
 
 def _source_mappings(
-    material: Material, from_source: dict[str, pa.Table], positions: np.ndarray, draw_seed: int
+    material: Material, from_source: dict[str, pa.Table], draw_seed: int
 ) -> dict[str, pa.Table]:
     """Take each query's labelled passages from the source; draw irrelevant ones if it has none."""
     mining = material.recipe.mining
     tables = {RELEVANT: material.relevant}
-    mined: dict[str, list[Mined]] = {q: [] for q in material.ids}
+    listed: dict[str, list[Negative]] = {q: [] for q in material.ids}
     for label, table in from_source.items():
         mapping, rows = material.locate(rows_with(table, "query-id", material.queries["_id"]))
         if (rows < 0).any():
@@ -124,11 +116,11 @@ def _source_mappings(
         tables[label] = mapping
         passages = rows[rows >= 0].tolist()
         for query, position in zip(mapping["query-id"].to_pylist(), passages, strict=True):
-            mined[query].append(Mined(position))
+            listed[query].append(Negative(position))
     if IRRELEVANT not in from_source and mining.irrelevant:
-        exclusions = material.exclusions(positions)
-        drawn = draw_irrelevant(list(mined), exclusions, list(mined.values()), draw_seed)
-        tables[IRRELEVANT] = mapping_table(material.corpus, list(mined), drawn)
+        exclusions = find_exclusions(material)
+        drawn = draw_irrelevant(material.ids, exclusions, list(listed.values()), draw_seed)
+        tables[IRRELEVANT] = mapping_table(material.corpus, material.ids, drawn)
         material.counts.update(exclusions.counts)
     return tables
 
@@ -166,90 +158,44 @@ def _mining_key(material: Material, models: Models) -> dict[str, Any]:
 
 def _mine_and_draw(
     material: Material,
-    place: Workspace,
+    workspace: Workspace,
     rankings: Rankings | None,
-    positions: np.ndarray,
     draw_seed: int,
 ) -> tuple[dict[str, str], dict[str, Any]]:
     """Mine and draw each query's negatives, and write them; return files with sha256, counts."""
     ids, corpus, recipe = material.ids, material.corpus, material.recipe
-    exclusions = material.exclusions(positions)
+    exclusions = find_exclusions(material)
     counts = exclusions.counts
-    mined: list[list[Mined]] = [[] for _ in ids]
-    cosines: list[list[Mined]] = mined
+    mined: list[list[Negative]] = [[] for _ in ids]
+    with_cosines = mined
     computed: dict[str, Any] = {}
     if rankings is not None:
         mined = mine_ranked(rankings, exclusions)
     elif recipe.mining.seemingly_relevant:
-        search, computed = _open_search(material, place)
+        search, computed = _open_search(material, workspace)
         n_relevant = [len(passages) for passages in exclusions.relevant]
         numbers = near_numbers(recipe, n_relevant) if recipe.hidden else None
         miner = SeeminglyRelevant(search, exclusions, numbers)
-        cosines = miner.mine()
+        with_cosines = miner.mine()
         # Known digits of cosines depend on the processor, so they are in a table of their own.
-        mined = [[Mined(m.position) for m in row] for row in cosines]
+        mined = [[Negative(one.position) for one in row] for row in with_cosines]
         exclusions.note_dropped("seemingly relevant", miner.dropped)
         for option, n in miner.above.items():
             counts[f"seemingly relevant candidates dropped: above {option}"] = n
-        counts |= count_easy_negatives(search, exclusions.relevant, cosines, recipe.seed)
+        counts |= count_easy_negatives(search, exclusions.relevant, with_cosines, recipe.seed)
         computed |= _count_refined(search)
     irrelevant = draw_irrelevant(ids, exclusions, mined, draw_seed)
-    folder = place.start("mapping")
+    folder = workspace.start("mapping")
     files = write_table(folder, SEEMINGLY_RELEVANT, mapping_table(corpus, ids, mined))
     files |= write_table(folder, IRRELEVANT, mapping_table(corpus, ids, irrelevant))
-    files |= write_table(folder, "cosines", _cosine_table(corpus, ids, cosines))
+    files |= write_table(folder, "cosines", _cosine_table(corpus, ids, with_cosines))
     # In the order in which a resumed build reads it back.
     return files, {"counts": dict(sorted(counts.items())), "computed": computed}
 
 
-def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Mined]]:
-    """Take the best ranked non-relevant passages of every query from given rankings.
-
-    Args:
-        rankings: rankings of all queries, in the order of ``exclusions``; passages of the corpus.
-        exclusions: passages that must not be negatives.
-
-    Returns:
-        Passages of each query, best first: the score is the ranking's, the rank counts candidates
-        that are no exclusions. Those passed over for their text are counted.
-    """
-    mining, number = exclusions.mining, exclusions.mining.seemingly_relevant
-    names = list({r.docid for row in rankings.values() for r in row})
-    positions, indices = find_rows(exclusions.corpus, "_id", pa.array(names, pa.string()))
-    at = {names[i]: p for p, i in zip(positions.tolist(), indices.tolist(), strict=True)}
-    candidates = [
-        iter(
-            [
-                Mined(at[r.docid], r.score, rank)
-                for rank, r in enumerate((r for r in row if at[r.docid] not in forbidden), 1)
-            ][mining.skip_top :]
-        )
-        for row, forbidden in zip(rankings.values(), exclusions.forbidden, strict=True)
-    ]
-    best: list[list[Mined]] = [[] for _ in candidates]
-    dropped: Counter[int] = Counter()
-    while block := [
-        (row, one)
-        for row, following in enumerate(candidates)
-        if len(best[row]) < number
-        for one in islice(following, number)
-    ]:
-        rows = np.array([row for row, _ in block], np.int64)
-        verdicts = exclusions.verdicts(rows, np.array([m.position for _, m in block], np.int64))
-        for (row, one), verdict in zip(block, verdicts.tolist(), strict=True):
-            if len(best[row]) == number:
-                continue
-            if verdict == FINE:
-                best[row].append(one)
-            else:
-                dropped[verdict] += 1
-    exclusions.note_dropped("seemingly relevant", dropped)
-    return best
-
-
 def draw_irrelevant(
-    query_ids: list[str], exclusions: Exclusions, mined: list[list[Mined]], seed: int
-) -> list[list[Mined]]:
+    query_ids: list[str], exclusions: Exclusions, mined: list[list[Negative]], seed: int
+) -> list[list[Negative]]:
     """Draw random passages for each query, except relevant and seemingly relevant ones.
 
     Args:
@@ -263,25 +209,26 @@ def draw_irrelevant(
     """
     number = exclusions.mining.irrelevant
     size = count_rows(exclusions.corpus)
-    drawn: list[list[Mined]] = [[] for _ in query_ids]
+    drawn: list[list[Negative]] = [[] for _ in query_ids]
     dropped: Counter[int] = Counter()
     open_rows = list(range(len(query_ids)))
     ask = 2 * number + 6 if exclusions.reads_texts else number
     while open_rows and number:
         candidates = []
         for row in open_rows:
-            barred = exclusions.forbidden[row] | {m.position for m in mined[row]}
+            barred = exclusions.forbidden[row] | {one.position for one in mined[row]}
+            # From the start again: first come the passages of the last round, then further ones.
             rng = generator(seed, "irrelevant", query_ids[row])
             candidates.append(distinct_below(size, ask, rng, barred))
         sizes = [len(positions) for positions in candidates]
         rows = np.repeat(np.array(open_rows, np.int64), sizes)
-        positions = np.array([p for mine in candidates for p in mine], np.int64)
+        positions = np.array([p for of_query in candidates for p in of_query], np.int64)
         verdicts = np.split(exclusions.verdicts(rows, positions), np.cumsum(sizes)[:-1])
         still_open = []
-        for row, mine, verdict in zip(open_rows, candidates, verdicts, strict=True):
-            fitting = [Mined(p) for p, v in zip(mine, verdict, strict=True) if v == FINE]
+        for row, of_query, verdict in zip(open_rows, candidates, verdicts, strict=True):
+            fitting = [Negative(p) for p, v in zip(of_query, verdict, strict=True) if v == FINE]
             drawn[row] = fitting[:number]
-            if len(fitting) < number and len(mine) == ask:
+            if len(fitting) < number and len(of_query) == ask:
                 still_open.append(row)
             else:
                 dropped.update(verdict[verdict != FINE].tolist())
@@ -291,9 +238,9 @@ def draw_irrelevant(
     return drawn
 
 
-def _open_search(material: Material, place: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
+def _open_search(material: Material, workspace: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
     """Open the vector search over the corpus; also describe how its vectors are computed."""
-    folder = material.sources.run.embeddings or place.stage("embeddings")
+    folder = material.sources.run.embeddings or workspace.stage("embeddings")
     if material.sources.vectors is not None:
         return _search_given_vectors(material, *material.sources.vectors, folder), {}
     model = _corpus_model(material, folder)
@@ -308,7 +255,7 @@ def _corpus_model(material: Material, folder: Path) -> CorpusModel:
     Raises:
         UsageError: ``--compute`` of an embedder that does not compute here.
     """
-    run, corpus, embedder = material.sources.run, material.corpus, material.sources.embedder()
+    run, corpus, embedder = material.sources.run, material.corpus, material.sources.get_embedder()
     compute = run.compute
     if compute == "auto" and isinstance(embedder, Refinable):
         if count_rows(corpus) < 2 * _DECIDED_PER_QUERY * material.queries.num_rows:
@@ -349,7 +296,7 @@ def _count_refined(search: CertainSearch) -> dict[str, Any]:
 
 
 def _cosine_table(
-    corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
+    corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Negative]]
 ) -> pa.Table:
     """Make the table of mined passages' cosines and ranks (schema COSINES), by query."""
     named = _with_passage_ids(corpus, ids, passages)
@@ -357,7 +304,7 @@ def _cosine_table(
 
 
 def mapping_table(
-    corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
+    corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Negative]]
 ) -> pa.Table:
     """Make the table of each query's negatives (schema MAPPING), in the given order."""
     rows = [
@@ -368,9 +315,9 @@ def mapping_table(
 
 
 def _with_passage_ids(
-    corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Mined]]
-) -> Iterator[tuple[str, str, Mined]]:
-    """Yield (query id, passage id, mined passage), query by query."""
+    corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Negative]]
+) -> Iterator[tuple[str, str, Negative]]:
+    """Yield (query id, passage id, negative), query by query."""
     flat = [(query, one) for query, row in zip(ids, passages, strict=True) for one in row]
     names, _ = read_ids_and_ranks(corpus, np.array([one.position for _, one in flat], np.int64))
     return ((query, name, one) for (query, one), name in zip(flat, names, strict=True))
@@ -379,7 +326,7 @@ def _with_passage_ids(
 def count_easy_negatives(
     search: CertainSearch,
     relevant: Sequence[Sequence[int]],
-    mined: Sequence[Sequence[Mined]],
+    mined: Sequence[Sequence[Negative]],
     seed: int,
 ) -> dict[str, int]:
     """Count negatives whose cosine is nearer to random passages' than to relevant ones'.

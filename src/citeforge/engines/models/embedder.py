@@ -1,15 +1,16 @@
 """Protocols of embedders."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from citeforge.engines.progress import Advance
 from citeforge.schemas.recipes.base import Compute
 
-Kind = Literal["query", "passage"]
+Role = Literal["query", "passage"]
 Vectors = npt.NDArray[np.float32]
 CALIBRATION = 64
 """Texts that int8 is calibrated on. (24, 64 and 200 passages gave all-MiniLM the same largest
@@ -27,7 +28,7 @@ class Embedder(Protocol):
         """
         ...
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
         """Embed texts: unit vectors, shape (n texts, dimension), one row per text, in order."""
         ...
 
@@ -47,8 +48,26 @@ class Refinable(Embedder, Protocol):
         """
         ...
 
-    def count_cut(self, pieces: Iterable[pa.Array], kind: Kind) -> tuple[int, int] | None:
+    def count_cut(self, pieces: Iterable[pa.Array], kind: Role) -> tuple[int, int] | None:
         """Count texts longer than the model reads: (number, limit in tokens); None if unknown."""
+        ...
+
+
+@runtime_checkable
+class Distributed(Embedder, Protocol):
+    """Embedder that takes the shards of a corpus together, and embeds several at once."""
+
+    def encode_each(self, shards: Iterable[pa.Array], kind: Role) -> Iterator[tuple[int, Vectors]]:
+        """Embed shards of texts; yield (shard number, vectors) as they are done."""
+        ...
+
+
+@runtime_checkable
+class Watchable(Embedder, Protocol):
+    """Embedder that tells how many texts are done while it embeds."""
+
+    def encode_watched(self, texts: Sequence[str], kind: Role, advance: Advance) -> Vectors:
+        """Embed texts as ``encode`` does, calling ``advance`` with the number of texts done."""
         ...
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from citeforge.engines.files import read_json
-from citeforge.engines.models.embedder import Kind
+from citeforge.engines.models.embedder import Role
 from citeforge.schemas.errors import InputError
 
 _TASK = "Given a web search query, retrieve relevant passages that answer the query"
@@ -50,7 +50,7 @@ class Prefixes:
     passage: str = ""
     origin: Literal["given", "model", "table", "none"] = "none"
 
-    def get(self, kind: Kind) -> str:
+    def get(self, kind: Role) -> str:
         """Get the prefix of queries or of passages."""
         return {"query": self.query, "passage": self.passage}[kind]
 

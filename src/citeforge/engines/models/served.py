@@ -15,7 +15,7 @@ from citeforge.engines.llm.options import shown_address
 from citeforge.engines.llm.reading import Usage
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.models.embedder import Kind, Vectors
+from citeforge.engines.models.embedder import Role, Vectors
 from citeforge.engines.models.prefixes import Prefixes, find_prefixes
 from citeforge.engines.parallel import batched
 from citeforge.schemas.recipes.base import RunOptions
@@ -170,7 +170,7 @@ class ServedEmbedder:
             **self.prefixes.facts(),
         }
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
         """Embed queries or passages as unit vectors, in order.
 
         Raises:

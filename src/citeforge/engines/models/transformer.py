@@ -9,7 +9,7 @@ import numpy as np
 
 from citeforge.engines.model_files import Located, loading_errors, model_title, quiet_transformers
 from citeforge.engines.models.compute import choose_compute, resolve_device
-from citeforge.engines.models.embedder import Kind, Vectors
+from citeforge.engines.models.embedder import Role, Vectors
 from citeforge.engines.models.prefixes import Prefixes, find_prefixes
 from citeforge.engines.parallel import batched, in_halves, one_thread_each
 from citeforge.engines.progress import Advance
@@ -117,11 +117,11 @@ class TransformerEmbedder:
         """Free the memory of the embedding model; it is loaded again when texts are encoded."""
         self.__dict__.pop("_model", None)
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
         """Embed texts: unit vectors, one row per text, in order."""
         return self.encode_watched(texts, kind, lambda *_: None)
 
-    def encode_watched(self, texts: Sequence[str], kind: Kind, advance: Advance) -> Vectors:
+    def encode_watched(self, texts: Sequence[str], kind: Role, advance: Advance) -> Vectors:
         """Embed texts as ``encode`` does; call ``advance`` after every batch."""
         prefix = self.prefixes.get(kind)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))

@@ -19,7 +19,7 @@ from citeforge.engines.files import (
     write_bytes,
     write_text,
 )
-from citeforge.engines.models.embedder import Embedder, Kind, Vectors
+from citeforge.engines.models.embedder import Distributed, Embedder, Role, Vectors, Watchable
 from citeforge.engines.progress import Advance
 from citeforge.engines.tables import regroup
 from citeforge.schemas.errors import InputError
@@ -85,7 +85,7 @@ def ensure_shards(
     name: str,
     shards_of_texts: Iterable[pa.Array],
     embedder: Embedder,
-    kind: Kind,
+    kind: Role,
     advance: Advance,
     name_of: Callable[[int], str] = str,
 ) -> list[VectorShard]:
@@ -139,19 +139,17 @@ def ensure_shards(
 
 
 def _embed_each(
-    embedder: Embedder, pieces: Iterator[pa.Array], kind: Kind, advance: Advance
+    embedder: Embedder, pieces: Iterator[pa.Array], kind: Role, advance: Advance
 ) -> Iterator[tuple[int, Vectors]]:
     """Embed pieces of texts; yield (index of the piece, its vectors) as each is done."""
-    many = getattr(embedder, "encode_each", None)
-    if many is not None:
-        for index, vectors in many(pieces, kind):
+    if isinstance(embedder, Distributed):
+        for index, vectors in embedder.encode_each(pieces, kind):
             yield index, vectors
             advance(len(vectors))
         return
-    watched = getattr(embedder, "encode_watched", None)
     for index, texts in enumerate(pieces):
-        if watched is not None:  # a shard may take minutes
-            yield index, watched(texts.to_pylist(), kind, advance)
+        if isinstance(embedder, Watchable):  # a shard may take minutes
+            yield index, embedder.encode_watched(texts.to_pylist(), kind, advance)
         else:
             yield index, embedder.encode(texts.to_pylist(), kind)
             advance(len(texts))
@@ -160,7 +158,7 @@ def _embed_each(
 def _refuse_bad_vectors(
     vectors: Vectors,
     start: int,
-    kind: Kind,
+    kind: Role,
     name_of: Callable[[int], str],
     fingerprint: dict[str, Any],
 ) -> None:

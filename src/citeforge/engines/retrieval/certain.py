@@ -19,13 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.models.embedder import (
-    CALIBRATION,
-    Embedder,
-    Kind,
-    Quantizable,
-    Refinable,
-)
+from citeforge.engines.models.embedder import CALIBRATION, Embedder, Quantizable, Refinable, Role
 from citeforge.engines.models.vectors import (
     SHARD_ROWS,
     VectorShard,
@@ -174,7 +168,7 @@ class CorpusModel:
         if not isinstance(self.embedder, Refinable):
             return {}
         counts = {}
-        texts: dict[Kind, Iterator[pa.Array]] = {
+        texts: dict[Role, Iterator[pa.Array]] = {
             "passage": embedding_texts(self.corpus, self.shard_rows),
             "query": iter([queries]),
         }
@@ -185,7 +179,7 @@ class CorpusModel:
         return counts
 
     def _embed_texts(
-        self, name: str, texts: pa.Array, embedder: Embedder, kind: Kind
+        self, name: str, texts: pa.Array, embedder: Embedder, kind: Role
     ) -> list[VectorShard]:
         """Embed texts, or read their vectors from the folder if they are there."""
         folder = self.query_folder or self.folder
@@ -391,12 +385,12 @@ class CertainSearch:
         return np.repeat(rows, len(positions)), np.tile(positions, len(rows))
 
 
-def best_first(scores: Scores, places: Rows) -> Rows:
+def best_first(scores: Scores, id_ranks: Rows) -> Rows:
     """Get the indices that sort scores from the highest; ties (within TIE) follow ``places``."""
-    order = np.lexsort((places, -scores))
+    order = np.lexsort((id_ranks, -scores))
     falling = scores[order]
     groups = np.cumsum(np.append(False, falling[:-1] - falling[1:] > TIE))
-    return order[np.lexsort((places[order], groups))]
+    return order[np.lexsort((id_ranks[order], groups))]
 
 
 def find_undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]:

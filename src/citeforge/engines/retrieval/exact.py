@@ -2,7 +2,7 @@
 
 FAISS or matrix products retrieve candidates, in blocks; scores in float32 change with threads and
 blocking. Each pair is then rescored in float64 in a fixed order, and only that score decides:
-which of the two it was (:func:`choose_first_stage`) changes the time and nothing else.
+which of the two it was (:func:`choose_block_search`) changes the time and nothing else.
 """
 
 import sys
@@ -148,7 +148,7 @@ def retrieve_candidates(
     """
     best = TopScores(len(queries), k)
     work = 2.0 * queries.size * sum(s.rows for s in shards)
-    search = choose_first_stage(queries, work, device)
+    search = choose_block_search(queries, work, device)
     start = 0
     for block in iter_blocks(shards, block_rows):
         scores, rows = search(block, min(k, len(block)))
@@ -186,7 +186,7 @@ def has_gpu() -> bool:
     return hasattr(faiss, "StandardGpuResources") and faiss.get_num_gpus() > 0
 
 
-def choose_first_stage(queries: Floats, work: float, device: str = "auto") -> BlockSearch:
+def choose_block_search(queries: Floats, work: float, device: str = "auto") -> BlockSearch:
     """Choose the block search for the first stage: torch or FAISS, on a GPU if there is one.
 
     On a CPU FAISS where torch is missing, for fewer than 4 queries, and for 352 and more; products

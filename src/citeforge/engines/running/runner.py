@@ -46,8 +46,8 @@ class Runner:
     def embedder(self, make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:
         """Make an embedder by calling ``make`` here; other runners call it on their workers.
 
-        An embedder with ``encode_each`` gets the shards of a corpus together, and one that
-        computes in int8 is a :class:`~citeforge.engines.models.embedder.Quantizable`.
+        A :class:`~citeforge.engines.models.embedder.Distributed` gets the shards of a corpus
+        together, and one that computes in int8 is a ``Quantizable``.
 
         Args:
             make: loads the model; can be pickled.

@@ -6,7 +6,6 @@ A runner spreads embedding, judging and searching over processes or machines.
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from pydantic import ValidationError
 
@@ -14,6 +13,7 @@ from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.embedder import Embedder
+from citeforge.engines.models.prefixes import Prefixes
 from citeforge.engines.running.ray_runner import RayRunner
 from citeforge.engines.running.runner import Runner
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -87,19 +87,22 @@ def replay_path(run: RunOptions, *models: str) -> Path | None:
     return run.store
 
 
-def run_embedder(name: str, run: RunOptions, **settings: Any) -> Embedder:
+def run_embedder(
+    name: str, run: RunOptions, revision: str | None = None, prefixes: Prefixes | None = None
+) -> Embedder:
     """Make an embedder by name, with the device, endpoint, store and runner of the run options.
 
     Args:
         name: as in :func:`~citeforge.engines.models.embed.make_embedder`, which also raises.
         run: the options.
-        settings: further fields of ``EmbedderSettings``.
+        revision: commit, tag or branch of a Hub model.
+        prefixes: put before queries and passages; None for the model's own.
     """
-    from citeforge.engines.models.embed import make_embedder
+    from citeforge.engines.models.embed import EmbedderSettings, make_embedder
 
-    store = replay_store(run)
-    place = make_runner(run).embedder
-    return make_embedder(name, device=run.device, options=run, store=store, place=place, **settings)
+    store, place = replay_store(run), make_runner(run).embedder
+    settings = EmbedderSettings(revision, run.device, prefixes, run, store, place)
+    return make_embedder(name, settings)
 
 
 def judge_session(

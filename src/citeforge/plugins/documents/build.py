@@ -12,9 +12,10 @@ import pyarrow.compute as pc
 
 from citeforge.builders.build import Build, open_build
 from citeforge.builders.rage.build import drop_negatives, freeze_contexts, write_rage_tables
+from citeforge.builders.rage.material import Material, drop_dangling
 from citeforge.builders.rage.mixture import OneSize, Pools
 from citeforge.builders.rage.negatives import make_mappings
-from citeforge.builders.rage.sources import Material, RageSources, recipe_embedder
+from citeforge.builders.rage.sources import RageSources, recipe_embedder
 from citeforge.engines.files import sha256_file, write_text
 from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.session import JudgeSession
@@ -111,10 +112,10 @@ def build_documents(
         counts["passages too short to be asked about"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, lambda: models.embedder, None)
         material = Material(sources, *_make_tables(questions, counts), counts, [info], corpus)
-        made = make_mappings(material, build.workspace, recipe.seed)
+        made = make_mappings(drop_dangling(material), build.workspace, recipe.seed)
         judged = made.tables[RELEVANT]
         sure, unsure = (judged.filter(pc.equal(judged["score"], s)) for s in (_SURE, _UNSURE))
-        material.relevant = sure
+        material = replace(material, relevant=sure)
         mappings = drop_negatives(material, {**made.tables, RELEVANT: sure})
         frozen = freeze_contexts(material, mappings, recipe.seed, _choose_size)
         writer = build.package()
@@ -161,7 +162,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
             forms = [form for form, n in recipe.wanted.items() for _ in range(n)]
             drawn = list(zip(forms, names, strict=False))
             texts = passages.texts([name for _, name in drawn])
-            build.workspace.package.mkdir(exist_ok=True)
+            build.workspace.package_folder.mkdir(exist_ok=True)
     requests = []
     for number, (form, name) in enumerate(drawn):
         passage = texts[name]

@@ -53,7 +53,7 @@ def read_documents(
     """
     info = info_of(source, recipe.licence)
     key = [info.spec, info.files, info.revision, recipe.passage_size, __version__]
-    record = workspace.finished(STAGE, key)
+    record = workspace.read_finished(STAGE, key)
     if record is None:
         folder = workspace.start(STAGE)
         files = write_corpus(folder, source.passages(), source)

@@ -168,11 +168,11 @@ class DocumentFolder(PassagesAlone):
 
     def info(self) -> SourceInfo:
         """Return the documents' provenance, with a hash over the hashes and names of all files."""
-        if not self.source.files:
+        if not self.provenance.files:
             hashes = [f"{d.sha256} {d.name}\n" for _, d in self._files if d.sha256 is not None]
             listing = hashlib.sha256("".join(hashes).encode())
-            self.source.files = {f"{len(hashes)} files": listing.hexdigest()}
-        return self.source
+            self.provenance.files = {f"{len(hashes)} files": listing.hexdigest()}
+        return self.provenance
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         """Yield the passages of all documents in batches, and count them.
@@ -185,7 +185,7 @@ class DocumentFolder(PassagesAlone):
         self.repeats = []
         finder = RepeatFinder()
         yield from corpus_batches(self._passage_rows(finder))
-        self.source.counts = counts = self._count_files(finder)
+        self.provenance.counts = counts = self._count_files(finder)
         if not any(d.passages for d in self.documents):
             reasons = "; ".join(f"{n:,} {what}" for what, n in counts.items() if "(" in what)
             raise InputError(

@@ -133,7 +133,7 @@ def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]
     """
     base = Base(package.folder, package.manifest)
     names = list(dict.fromkeys([*first, *package.contexts]))[:_MOST_CONTEXTS]
-    contexts = {n: base.context(n) for n in package.contexts if n in names}
+    contexts = {n: base.shown_passages(n) for n in package.contexts if n in names}
     left_out = [n for n in package.contexts if n not in names]
     twin_of = {r["twin_id"]: r["_id"] for r in base.twins.to_pylist() if r["twin_id"]}
     ids = {d["corpus-id"] for c in contexts.values() for docs in c.values() for d in docs}

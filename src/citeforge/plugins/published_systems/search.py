@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from citeforge.engines.models.embed import make_embedder
-from citeforge.engines.models.embedder import Embedder, Kind
+from citeforge.engines.models.embed import EmbedderSettings, make_embedder
+from citeforge.engines.models.embedder import Embedder, Role
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.records import Retriever
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
@@ -59,7 +59,7 @@ class EmbeddingReranker:
         if not pairs:
             return []
         sides = []
-        kinds: tuple[Kind, Kind] = ("query", "passage")
+        kinds: tuple[Role, Role] = ("query", "passage")
         for kind, texts in zip(kinds, zip(*pairs, strict=True), strict=True):
             rows = {text: row for row, text in enumerate(dict.fromkeys(texts))}
             vectors = self._embedder.encode(list(rows), kind).astype(np.float64)
@@ -80,7 +80,7 @@ class Search:
         self._setting, self._over = setting, setting.options.over
         o, benchmark = setting.options, setting.benchmark
         _require_searchable(benchmark, o)
-        embedder = partial(make_embedder, o.embedder, device=o.device)
+        embedder = partial(make_embedder, o.embedder, EmbedderSettings(device=o.device))
         self._note = f"rankings by {o.retriever.split(':')[0]}"
         self._second: Reranker | None = None
         if o.reranker is not None:

@@ -1,0 +1,167 @@
+"""Passages that must not be negatives of a query, by position and by text."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.builders.rage.material import Material
+from citeforge.engines.tables import find_rows, take_rows
+from citeforge.engines.text.overlap import Shingles, shared, shingles
+from citeforge.package.package import short_answers
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.rage import Mining
+from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
+
+FINE, ANSWER, PIECE = 0, 1, 2
+"""Verdicts of the text rules on a candidate."""
+WORDS = {ANSWER: "contain an answer", PIECE: "share text with a relevant passage"}
+"""Descriptions of the verdicts, for counts."""
+
+
+@dataclass
+class Exclusions:
+    """Passages that must not be negatives of each query, by position and by text.
+
+    Texts are read, and cut into shingles, once a call; those of relevant passages once in all.
+
+    Attributes:
+        corpus: Parquet files.
+        mining: options of the mining, with the rules on texts.
+        relevant: positions of the query's relevant passages, in the order of the judgements.
+        forbidden: those; passages with the same normalised text as one of them; and, unless they
+            are wanted, the query itself: passages with its id or its text.
+        answers: gold short answers of the query; empty when they are not to be looked for.
+        counts: how many passages each rule excluded.
+    """
+
+    corpus: list[Path]
+    mining: Mining
+    relevant: list[list[int]]
+    forbidden: list[set[int]]
+    answers: list[list[str]]
+    counts: dict[str, int] = field(default_factory=dict)
+    _shingles: dict[int, Shingles] = field(default_factory=dict)
+
+    @property
+    def reads_texts(self) -> bool:
+        """Whether an exclusion rule needs the texts of passages."""
+        return self.mining.exclude_answers or self.mining.exclude_contained
+
+    def verdicts(
+        self, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
+    ) -> npt.NDArray[np.int8]:
+        """Classify (query, passage) pairs: FINE, ANSWER (has one), PIECE (of a relevant text)."""
+        verdicts = np.zeros(len(rows), np.int8)
+        if not self.reads_texts or not len(rows):
+            return verdicts
+        unique, inverse = np.unique(positions, return_inverse=True)
+        texts: list[str] = take_rows(self.corpus, unique, ["text"])["text"].to_pylist()
+        pairs = list(zip(rows.tolist(), inverse.tolist(), strict=True))
+        if self.mining.exclude_answers:
+            forms = [normalise_answer(t) for t in texts]
+            for i, (row, at) in enumerate(pairs):
+                if contains_answer(forms[at], self.answers[row]):
+                    verdicts[i] = ANSWER
+        if self.mining.exclude_contained:
+            self._add_shingles({p for row, _ in pairs for p in self.relevant[row]})
+            cut = [shingles(t) for t in texts]
+            least = self.mining.contained
+            for i, (row, at) in enumerate(pairs):
+                if verdicts[i] == FINE and any(
+                    shared(cut[at], self._shingles[p]) >= least for p in self.relevant[row]
+                ):
+                    verdicts[i] = PIECE
+        return verdicts
+
+    def _add_shingles(self, positions: set[int]) -> None:
+        """Compute and keep the runs of words (shingles) of passages at given corpus positions."""
+        if new := sorted(positions - self._shingles.keys()):
+            texts = take_rows(self.corpus, np.array(new, np.int64), ["text"])["text"].to_pylist()
+            self._shingles.update(zip(new, map(shingles, texts), strict=True))
+
+    def note_dropped(self, what: str, dropped: Counter[int]) -> None:
+        """Record how many candidates each text rule dropped, zero included."""
+        rules = {ANSWER: self.mining.exclude_answers, PIECE: self.mining.exclude_contained}
+        for verdict, words in WORDS.items():
+            if rules[verdict]:
+                self.counts[f"{what} candidates dropped: {words}"] = dropped[verdict]
+
+
+def find_exclusions(material: Material) -> Exclusions:
+    """Find, for each query, the passages that must not be mined as its negatives.
+
+    Raises:
+        UsageError: ``--exclude-answers`` without gold answers.
+    """
+    corpus, mining = material.corpus, material.recipe.mining
+    queries, relevant = material.queries, material.relevant
+    row_of = {name: row for row, name in enumerate(material.ids)}
+    answers: list[list[str]] = [[] for _ in row_of]
+    if mining.exclude_answers:
+        answers = short_answers(queries, relevant, material.gold)
+        if not any(answers):
+            raise UsageError(
+                f"--exclude-answers: {material.recipe.source} has no gold short answers",
+                code="option-without-effect",
+            )
+    result = Exclusions(corpus, mining, [[] for _ in row_of], [set() for _ in row_of], answers)
+    for name, position in zip(
+        relevant["query-id"].to_pylist(), material.relevant_positions.tolist(), strict=True
+    ):
+        result.relevant[row_of[name]].append(position)
+    for row, positions in enumerate(result.relevant):
+        result.forbidden[row].update(positions)
+    _exclude_equal_texts(result)
+    if not mining.keep_self:
+        _exclude_queries(queries, result)
+    return result
+
+
+def _exclude_equal_texts(result: Exclusions) -> None:
+    """Exclude passages with the same normalised text as a relevant passage of the query."""
+    unique = np.unique([p for positions in result.relevant for p in positions]).astype(np.int64)
+    if not len(unique):
+        return
+    texts = normalise_passages(
+        pa.concat_arrays(take_rows(result.corpus, unique, ["text"])["text"].chunks)
+    )
+    carriers = _find_all(result.corpus, "text", texts, "looking for copies of relevant passages")
+    twins = dict(zip(unique.tolist(), carriers, strict=True))
+    added = sum(
+        _add_new(result.forbidden[row], (p for r in relevant for p in twins[r]))
+        for row, relevant in enumerate(result.relevant)
+    )
+    result.counts["negatives excluded: same text as a relevant passage"] = added
+
+
+def _exclude_queries(queries: pa.Table, result: Exclusions) -> None:
+    """Exclude passages that have the query's own text or id."""
+    texts = normalise_passages(pa.concat_arrays(queries["text"].chunks))
+    ids = pa.concat_arrays(queries["_id"].chunks)
+    for column, values, what in (("text", texts, "text"), ("_id", ids, "id")):
+        carriers = _find_all(result.corpus, column, values, f"looking for the queries' own {what}s")
+        added = sum(map(_add_new, result.forbidden, carriers))
+        result.counts[f"negatives excluded: the query's own {what}"] = added
+
+
+def _find_all(corpus: list[Path], column: str, values: pa.Array, stage: str) -> list[list[int]]:
+    """Find the corpus positions at which a column has each of the given values."""
+    distinct = values.unique()
+    positions_of: list[list[int]] = [[] for _ in distinct]
+    positions, indices = find_rows(corpus, column, distinct, stage)
+    for position, index in zip(positions.tolist(), indices.tolist(), strict=True):
+        positions_of[index].append(position)
+    return [positions_of[i] for i in pc.index_in(values, value_set=distinct).to_pylist()]
+
+
+def _add_new(forbidden: set[int], positions: Iterable[int]) -> int:
+    """Add positions to a set; return how many were new."""
+    before = len(forbidden)
+    forbidden.update(positions)
+    return len(forbidden) - before
