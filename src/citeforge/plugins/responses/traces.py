@@ -115,7 +115,7 @@ class _Trace:
         }
 
     def _kind(self, span: Node) -> str:
-        """Get a span's kind in capitals, such as LLM or RETRIEVER; empty if it states none."""
+        """Get a span's kind, capitals such as LLM or RETRIEVER; empty if the span states none."""
         return _first_text(span, self._paths.kind).strip('"').upper()
 
     def _find_question(self) -> str | None:
