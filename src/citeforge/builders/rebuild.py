@@ -101,7 +101,7 @@ def refuse(uses: Sequence[str]) -> None:
 
 
 def list_resources(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
-    """List the files, folders, models and endpoints that a recipe names, as options.
+    """List, as command-line options, the files, folders, models and endpoints of a recipe.
 
     Defaults are left out.
 

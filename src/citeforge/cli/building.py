@@ -152,7 +152,7 @@ class Builds(NamedCommands):
     noun = "kind"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments; ``--print-recipe`` or ``--from`` among them is the sub-command."""
+        """Parse arguments; take ``--print-recipe`` or ``--from`` among them as the sub-command."""
         if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
             words = [
                 w

@@ -241,7 +241,7 @@ def judging_options(command: F) -> F:
 
 
 def run_options(options: dict[str, Any], **more: Any) -> RunOptions:
-    """Make the run options from parsed options and further fields; check their runner.
+    """Make the run options from parsed options and extra fields; check the runner that they name.
 
     Raises:
         UsageError: an option is wrong, or goes with another engine.

@@ -218,7 +218,7 @@ def compare_many(
 
 
 def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
-    """Write notes on what intervals cover, if a system was run or judged several times."""
+    """Note whether intervals include new runs and verdicts, if a system was run or judged again."""
     several = {
         file.system: any(m.variance is not None for m in file.measures if m.name in names)
         for file in files

@@ -52,7 +52,7 @@ class CorrectedDifference:
 def corrected_difference(
     a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None = None
 ) -> CorrectedDifference | None:
-    """Compute two systems' paired difference, corrected by labels; None if labels do not suffice.
+    """Compute two systems' paired difference, corrected with people's labels; None if too few.
 
     Answers of both systems to the same queries must be labelled, as ``labels export`` samples them.
 

@@ -94,7 +94,7 @@ def _round_score(entry: MeasureScore) -> MeasureScore:
 
 
 def _round_corrected(entry: MeasureScore) -> Corrected | None:
-    """Copy an entry's corrected value, rounded and without the labels of single answers."""
+    """Copy a score's value corrected with labels: rounded, and without labels of single answers."""
     old = entry.corrected
     return old and Corrected(
         value=_round_value(old.value, entry), low=_round_down(old.low), high=_round_up(old.high),

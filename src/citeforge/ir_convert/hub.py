@@ -266,7 +266,7 @@ class HubSource(Source):
         info: SourceInfo,
         options: ReadOptions,
     ) -> None:
-        """Load the configs ``corpus`` and ``queries``; ``tables`` has judgements by label."""
+        """Load a data set's configs ``corpus`` and ``queries``; ``tables`` are its judgements."""
         self.repo, self.options, self._info = repo, options, info
         self._relevant = tables.get(RELEVANT, MAPPING.empty_table())
         self._mined = {label: table for label, table in tables.items() if label != RELEVANT}

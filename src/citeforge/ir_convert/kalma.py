@@ -158,7 +158,7 @@ def read_gold(path: Path, later: Path | None = None) -> list[list[GoldFact]]:
 def _number_rounds(
     path: Path, entry: int, facts: Sequence[GoldFact], later: Sequence[GoldFact]
 ) -> list[GoldFact]:
-    """Set the round of each fact in an entry: 2 or more if ``later`` has the fact, else 1."""
+    """Set each fact's round of question evolution: 2 or more if ``later`` has the fact, else 1."""
     rest = Counter(f.key for f in later)
     numbered = []
     for fact in facts:

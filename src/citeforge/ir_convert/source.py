@@ -128,7 +128,7 @@ class DuplicateFinder:
         return is_repeated
 
     def suspects(self) -> frozenset[int]:
-        """Return the hashes that were added more than once, and forget all hashes."""
+        """Return the hashes added more than once (possible duplicates), and forget all hashes."""
         if not self._runs:
             return frozenset()
         hashes = _merge_sorted(self._runs)

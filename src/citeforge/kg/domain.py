@@ -111,7 +111,7 @@ class Phrasing(FrozenRecord):
 
     @cached_property
     def phrases_by_key(self) -> dict[str, Phrase]:
-        """Words that ask for relations, by relation label as :func:`relation_key` normalises it."""
+        """Words that ask for a relation, by label as :func:`relation_key` normalises it."""
         return {relation_key(label): phrase for label, phrase in self.relations.items()}
 
 

@@ -417,7 +417,7 @@ def listed(scores: Scored | Sequence[Scored]) -> list[Scored]:
 
 
 def get_score_file(scores: Scored) -> ScoreFile:
-    """Get the score file of scores, or read it from a path.
+    """Return the score file that ``scores`` holds, or read it if ``scores`` is a path.
 
     Raises:
         InputError: the path is of no score file.

@@ -246,7 +246,7 @@ class Package(Displayed):
         return {label: self.mapping(label) for label in LABELS}
 
     def mapping(self, label: str) -> pa.Table:
-        """Read the (query, passage) pairs with one label, or undecided ones (schema MAPPING).
+        """Read the (query, passage) pairs that have a label, or are undecided (schema MAPPING).
 
         Raises:
             InputError: the table is damaged.
@@ -321,7 +321,7 @@ class Package(Displayed):
         return rankings
 
     def condensed(self, form: str) -> dict[tuple[str, str], str]:
-        """Read summaries or snippets by (query, passage); irrelevant ones are left out.
+        """Read summaries or snippets by (query, passage), without those of irrelevant passages.
 
         Args:
             form: split of ``condensed``.
@@ -381,7 +381,7 @@ class Package(Displayed):
     def items(
         self, context: str | None = None, query_id: str | None = None, show: str | None = None
     ) -> Iterator[Item]:
-        """Yield queries with what systems are shown and with their gold, in order.
+        """Yield each query with what systems are given and its gold, in the package's order.
 
         Holds the passages that the context set names, not the corpus.
 

@@ -118,7 +118,7 @@ def export_attributed_ir(folder: Path, out: Path, options: ContextOptions) -> Dr
 
 
 def export_kalma(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """Write ``specific.json`` and ``general.json`` in KaLMA's layout, and its gold if there is any.
+    """Write questions in KaLMA's layout (``specific.json``, ``general.json``), and gold if any.
 
     Gold goes into ``gold.json`` (with rounds) and ``gold_no_round1.json``, the two files that
     KaLMA's code reads.

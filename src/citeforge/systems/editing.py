@@ -91,7 +91,7 @@ def _citation_recalls(
 
 
 def counted_passages(task: Task, reply: Reply) -> tuple[Passage, ...]:
-    """List the passages that an answer's citation numbers refer to."""
+    """List the passages in the order in which an answer's citations number them."""
     return task.item.passages if reply.passages is None else reply.passages
 
 

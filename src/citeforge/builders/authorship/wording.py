@@ -122,7 +122,7 @@ class Wording:
         return is_long and word not in _STOP and word not in word_lists().plain
 
     def about(self, place: int) -> set[str]:
-        """Get the stems of the content words in the sentence of the token at an index."""
+        """Get the stems of the content words in the sentence that contains token ``place``."""
         start, end = self.sentence(place)
         return {stem(self.tokens[i]) for i in range(start, end) if self.is_content(i)}
 
@@ -177,7 +177,7 @@ class Wording:
         return (stem(self.tokens[i]) for i in places if self.is_content(i))
 
     def sides(self) -> dict[Side, list[int]]:
-        """Map sides of opposites to their words' indexes; "less hard" is on the side of "easy"."""
+        """Map sides of opposites (easy, hard) to the tokens on each; "less hard" is on "easy"."""
         found: dict[Side, list[int]] = {}
         for place, word in enumerate(self.tokens):
             previous = self.tokens[place - 1] if place else ""
@@ -205,7 +205,7 @@ def stem(word: str) -> str:
 
 
 def affirmed_forms(word: str) -> list[str]:
-    """Stem a word, and what follows its negative prefix: "uncommon": ``["uncom", "commo"]``."""
+    """Get the stems of a word and of what follows its negative prefix: "uncom", "commo"."""
     prefix = _PREFIX.match(word)
     return [stem(word), *([stem(word[prefix.end() :])] if prefix else [])]
 

@@ -148,7 +148,7 @@ class ExtensionCheck:
     def __init__(
         self, domain: Domain, segmenter: Segmenter, judge: JudgeSession | None = None
     ) -> None:
-        """Set the domain, sentence splitter and judge that check paragraphs with a new sentence.
+        """Set the domain, splitter and judge by which a paragraph's new sentence is checked.
 
         Args:
             domain: cues and forms of relations.

@@ -138,7 +138,7 @@ class Evolution:
 
     @property
     def gold(self) -> list[tuple[Triple, int]]:
-        """Minimum knowledge set: each triple that the rounds added, with the round's number."""
+        """Minimum knowledge set: each triple that a round of evolution added, and the round."""
         return [(t, r.number) for r in self.rounds for t in r.triples]
 
     @property
@@ -338,7 +338,7 @@ class Evolver:
         return reasons
 
     def _find_question_fault(self, name: str, reply: str) -> str | None:
-        """Say why a text is no usable question, or contains an answer; None if it is fine."""
+        """Say what is wrong with a question (unusable, or it has an answer); None if it is fine."""
         e = self._evolutions[name]
         if reason := check.find_question_fault(reply, [g.name for g in e.pair.graphs]):
             return reason

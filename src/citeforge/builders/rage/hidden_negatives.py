@@ -226,7 +226,7 @@ class _Plan:
                     self._assign(row, passage)
 
     def _free_candidate(self, row: int) -> bool:
-        """Get a query one more near negative by reassigning others'; False if that fails."""
+        """Free a near negative for a query by exchanges with other queries; False if that fails."""
         came_from: dict[str, int] = {}
         gives: dict[int, str] = {}
         waiting = deque([row])

@@ -162,7 +162,7 @@ def _mine_and_draw(
     rankings: Rankings | None,
     draw_seed: int,
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Mine and draw each query's negatives, and write them; return files with sha256, counts."""
+    """Mine and draw each query's negatives, write them, and return the files' sha256 and counts."""
     ids, corpus, recipe = material.ids, material.corpus, material.recipe
     exclusions = find_exclusions(material)
     counts = exclusions.counts

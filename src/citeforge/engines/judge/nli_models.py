@@ -145,7 +145,7 @@ class NliModel(ABC):
         return margins
 
     def _margins_among(self, logits: Any) -> list[float]:
-        """Compute margins of support from logits, with a softmax over the verdicts only."""
+        """Compute margins of support by a softmax over the logits of the verdicts' tokens only."""
         verdicts = logits[:, self._yes + self._no].softmax(dim=1)
         return self._margins_above(verdicts[:, : len(self._yes)])
 

@@ -54,7 +54,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
     """Sends every try at the rate, and reads its reply whole."""
 
     def __init__(self, options: RunOptions, gate: RateGate) -> None:
-        """Make an HTTP client whose requests wait for their turn at the gate."""
+        """Make an HTTP client whose requests wait until the rate limiter lets them through."""
         super().__init__(verify=_tls_context())
         self._options, self._gate = options, gate
         self._seconds = TIMEOUTS_OF_A_REPLY * options.timeout

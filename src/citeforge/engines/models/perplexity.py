@@ -112,7 +112,7 @@ class PerplexitySettings:
 
 
 def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perplexity:
-    """Make a perplexity model by name; settings are fields of :class:`PerplexitySettings`.
+    """Make the perplexity model of a name; settings are fields of :class:`PerplexitySettings`.
 
     Raises:
         UsageError: another name.

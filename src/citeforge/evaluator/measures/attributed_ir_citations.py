@@ -253,7 +253,7 @@ def compute_overlap(item: AnswerItem, inputs: Inputs) -> Overlap | None:
 
 
 def _reference_ids(item: AnswerItem) -> set[str]:
-    """Get the ids of passages that Attributed-IR's code counts as cited: by [1] and [0] alone.
+    """Get the ids of cited passages as Attributed-IR's code counts them: it sees only [1] and [0].
 
     It compares a marker with 1 instead of the number of passages.
     """

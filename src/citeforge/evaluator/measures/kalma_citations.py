@@ -242,7 +242,7 @@ def micro_sample(sums: Floats, always: bool = False) -> Sample:
 
 
 def _micro_f1(precision: Floats, recall: Floats) -> Sample:
-    """Make the sample of micro F1 from the hits and totals of precision and of recall."""
+    """Make the sample for micro F1 from the hits and totals of precision and recall."""
     sums = np.concatenate([precision, recall], axis=-1)
 
     def combine_to_f1(s: Floats) -> Floats:

@@ -360,7 +360,7 @@ def _context_error(context: str, benchmark: Benchmark) -> UsageError:
 
 
 def _answer_details(inputs: KalmaInputs) -> list[AnswerDetail]:
-    """List the first run's answers in statements for reports; triples appear as passages."""
+    """List the first run's answers, split into statements, for reports; triples as passages."""
     answers = [(reading, inputs.claims(reading)) for reading in inputs.runs[0]]
     pairs = [pair for _, claims in answers for claim in claims for pair in _pairs(claim)]
     decisions = {} if inputs.tools.judge is None else inputs.tools.judge.ask(pairs)

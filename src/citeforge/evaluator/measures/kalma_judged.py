@@ -359,7 +359,7 @@ def _find_idle_statements(
     rows: Sequence[tuple[int, ParsedAnswer, list[TripleClaim], list[Triple]]],
     judge: JudgeSession,
 ) -> frozenset[tuple[str, str]]:
-    """Find (question, statement) of [NA] statements that do not answer the question at all.
+    """Find (question, statement) pairs whose [NA] statement does not answer the question at all.
 
     Section 4.5: such a mark is right. Only statements that hold no absent triple are asked about; a
     reply that says neither is counted as failed.

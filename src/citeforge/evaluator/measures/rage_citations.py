@@ -77,7 +77,7 @@ def strict_scorer(grammar: Grammar) -> Scorer:
     def score(
         output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
     ) -> AnswerValues:
-        """Compute the values of one answer by ``strict``."""
+        """Compute the numbers of RAGE's measures for one answer, by the protocol ``strict``."""
         inside, outside, unparsed = grammar.cited(output, n_docs)
         text, short_em = _strip_markers(output, n_docs, grammar), math.nan
         if answers:
@@ -120,7 +120,7 @@ def reference_scorer(grammar: Grammar) -> Scorer:
     def score(
         output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
     ) -> AnswerValues:
-        """Compute the values of one answer as rage_toolkit does."""
+        """Compute the numbers of RAGE's measures for one answer, as rage_toolkit does."""
         numbers = {read_number(n) for n in _REFERENCE.findall(output)}
         cited = {n - 1 for n in numbers if 0 < n <= n_docs}
         short_em = math.nan

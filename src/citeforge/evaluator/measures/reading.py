@@ -122,7 +122,7 @@ def answers_to(context: str, submission: Submission) -> Iterator[tuple[int, Subm
 def answers_by_cell(
     cells: Collection[str], submission: Submission
 ) -> Iterator[tuple[str, int, SubmissionLine]]:
-    """Yield (experimental cell, query row, answer) for every line of a submission.
+    """Yield (condition (cell), query row, answer) for every line of a submission.
 
     Raises:
         InputError: a line names no cell, an unknown or duplicate key, or there is no line.

@@ -80,7 +80,7 @@ def _parse_with_cutoff(name: str) -> Measure | None:
 
 
 def measures() -> ByName:
-    """Get all measures by name, in declared order; with the usual cutoffs."""
+    """Map all measures by name, in declared order; those of rankings at their listed cutoffs."""
     return dict(_collect_measures(plugins.list_entries("measures")))
 
 

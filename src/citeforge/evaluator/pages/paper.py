@@ -142,7 +142,7 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
 
 
 def _name_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Copy score files with system names that tell them apart, except by context set.
+    """Copy score files with distinct system names; equal ones if only the context set differs.
 
     Files of one system on several context sets keep one name, and share a row of the table.
     """

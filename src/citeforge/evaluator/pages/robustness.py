@@ -169,7 +169,7 @@ def compare_definitions(files: Sequence[ScoreFile], measures: Sequence[str] = ()
 
 
 def _is_wanted(name: str, names: set[str]) -> bool:
-    """Whether a measure is to be compared; those without a better direction never are."""
+    """Whether to compare a measure; never if neither higher nor lower is better."""
     measure = find_measure(name)
     if measure is None or measure.higher_is_better is None:
         return False

@@ -176,7 +176,7 @@ class _Reader:
     """Reads the lines of an output into sentences, each with its marks."""
 
     def __init__(self, output: str, parsed: Parsed, segmenter: Segmenter) -> None:
-        """Assign the marks of an output to its lines; :meth:`read` makes the sentences."""
+        """Assign an output's citation marks to its lines; :meth:`read` makes sentences of these."""
         self.markers = tuple(m for m in parsed.markers if not (m.is_listed or m.is_residue))
         every = parsed.markers
         self.cut = _cut(output, every)
@@ -221,7 +221,7 @@ class _Reader:
             self.pending = []
 
     def _give_last(self, markers: Iterable[Marker]) -> None:
-        """Give marks to the last statement."""
+        """Attach citation marks to the last statement read so far."""
         self.sentences[-1].markers.extend(markers)
 
     def _is_listed(self, start: int) -> bool:

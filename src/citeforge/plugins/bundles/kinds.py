@@ -36,7 +36,7 @@ class BundleKind(RageKind):
     }
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
-        """Build the package of a bundle."""
+        """Build a bundle: a benchmark's queries under several experimental conditions."""
         from citeforge.plugins.bundles.build import build_bundle
 
         assert isinstance(recipe, BundleRecipe)

@@ -364,7 +364,7 @@ def _queries_needed(effect: Floats) -> Sample:
     sums = np.stack([values, values**2, defined.astype(np.float64)], axis=-1)
 
     def needed_queries(sums: Floats) -> Floats:
-        """Compute the number of queries from a sample's sums: of values, of squares, and count."""
+        """Compute how many queries narrow an effect's 95 % interval to ± 0.05, from its sums."""
         total, squares, n = np.moveaxis(sums, -1, 0)
         variance = ratio(squares - ratio(total**2, n), n - 1)
         return np.ceil(np.maximum(variance, 0) * (Z_95 / _HALF_WIDTH) ** 2)

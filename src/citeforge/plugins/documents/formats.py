@@ -263,7 +263,7 @@ def _edge_lines(text: str, is_top: bool) -> list[str]:
 
 
 def _line_keys(page: DocumentPage, line: str) -> set[str]:
-    """Make a page line's keys; a running header or footer shares one with those of other pages.
+    """Make keys of a page's line by which running headers and footers of pages are recognised.
 
     Besides its text: the text with a number replaced by its distance from the page's number.
     """

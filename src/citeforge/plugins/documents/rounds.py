@@ -162,7 +162,7 @@ class QuestionMaker:
         is_wrong: Callable[[str, Question], bool],
         words: str,
     ) -> None:
-        """Have the LLM answer the questions, and reject those with a reply that ``is_wrong``.
+        """Have the LLM answer the questions; reject each question to which a reply ``is_wrong``.
 
         Args:
             check: name of the check.

@@ -63,7 +63,7 @@ class LabelledPairs:
 def labelled_pairs(
     labels: Sequence[Path], scores: Sequence[Path] = (), form: str = "auto"
 ) -> LabelledPairs:
-    """Read statements that people labelled, each with the passages that it cites, sorted.
+    """Read the statements that people labelled, sorted, each with the passages that it cites.
 
     Args:
         labels: files for :func:`~citeforge.evaluator.label_files.read_labels`.

@@ -80,7 +80,7 @@ CORRELATIONS: dict[str, Callable[[Floats, Floats], float]] = {
 def compare_orders(
     judged: Sequence[ScoreFile], truth: Sequence[ScoreFile], measure: str
 ) -> list[Correlation]:
-    """Compute how well two judges' orders of the same systems correlate, by one measure.
+    """Correlate two judges' rankings of the same systems by one evaluation measure.
 
     Args:
         judged: score files by the judge that is evaluated, one per system.

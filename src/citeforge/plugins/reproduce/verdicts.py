@@ -37,7 +37,7 @@ def truncate_as_printed(value: float, printed: str) -> float:
 
 
 def round_as_printed(value: float, printed: str) -> str:
-    """Write a value with as many decimals, and the percent sign, of the printed number."""
+    """Write a value with the printed number's count of decimals, and percent sign if it has one."""
     sign = "%" if printed.endswith("%") else ""
     return f"{value:,.{count_decimals(printed)}f}{sign}"
 

@@ -175,7 +175,7 @@ def marks_beside(
 
 
 def _escape_edits(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) -> list[Edit]:
-    """List the edits (word joiners) that keep an answer's other marks from being citations."""
+    """List the word joiners to insert so that brackets that cite nothing are no citation marks."""
     cut = []
     for marker in marks_beside(text, sorted((e.start, e.end) for e in marks), grammar, n_docs):
         brackets = [at + 1 for at in range(marker.start, marker.end) if text[at] in _BRACKETS]
@@ -256,7 +256,7 @@ def _missing_numbers(
 
 
 def _mark_offsets(text: str, statement: Statement) -> tuple[int, int, int]:
-    """List offsets for a statement's marks: before its full stop, at its end, after its words."""
+    """List offsets for a statement's marks: before its full stop, at its end, after a word."""
     inside = [i for s, e in statement.spans for i in range(s, e)]
     end = inside[-1] + 1
     stop = next((i + 1 for i in reversed(inside) if text[i] not in _STOPS), end)

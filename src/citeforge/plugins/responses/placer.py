@@ -125,7 +125,7 @@ class CitationPlacer:
 
     @cached_property
     def segmenter(self) -> Segmenter:
-        """Sentence segmenter, made on first use, that tells to what sentence a mark belongs."""
+        """Sentence splitter, made on first use, to find the sentence that a mark belongs to."""
         from citeforge.engines.text.sentences import SentenceSegmenter
 
         return SentenceSegmenter()
@@ -268,7 +268,7 @@ def _list_own(fields: LineFields, response: Response) -> tuple[list[OwnPassage],
 
 
 def _to_passage(source: CitedSource) -> OwnPassage:
-    """Convert a source that a tool cites to a passage that the answer brings itself."""
+    """Convert a source that a tool cites to a passage that is supplied with the answer."""
     return OwnPassage(source.text, next(iter(source.ids), None), source.title, source.url)
 
 

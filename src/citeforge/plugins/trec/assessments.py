@@ -82,7 +82,7 @@ class PointLists:
     labels: dict[Key, Points] = field(default_factory=dict)
 
     def find(self, names: Sequence[str], topic: str) -> Points | None:
-        """Get a topic's points (what answers should contain), with a run's labels if any; or None.
+        """Get a topic's points (what answers should contain), labelled if this run's labels exist.
 
         Args:
             names: names that files may have for the run.

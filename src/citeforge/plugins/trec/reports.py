@@ -137,7 +137,7 @@ def _make_report(path: Path, line: int, row: _RunLine, track: Track) -> TrecRepo
 
 
 def detect_track(line: bytes) -> str | None:
-    """Name the track's format that a file's first line looks like; None for other files.
+    """Name the TREC track whose report format a file's first line matches; None if none does.
 
     Args:
         line: the line, or its beginning.

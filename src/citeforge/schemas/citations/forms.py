@@ -49,7 +49,7 @@ _INSIDE = r"[^\[\]【】［］〔〕〖〗⟦⟧{}()（）]{1,200}"
 
 
 def read_mark_items(body: str, *, is_named: bool = False) -> str | None:
-    """Extract the numbers' text from a mark's brackets; None if it is no citation mark.
+    """Get the text that lists the numbers in a mark's brackets; None if it is no citation mark.
 
     Args:
         body: what is in the brackets.

@@ -124,7 +124,7 @@ class Grammar:
 
     @property
     def signature(self) -> str:
-        """Index base and name of the citation rules, for score signatures: ``1,strict2``."""
+        """First citation number and citation rules, for score signatures: ``1,strict2``."""
         return f"{self.base},{self.name}"
 
     @cached_property
