@@ -156,7 +156,7 @@ def score_contexts(path: Path, setup: ScoringSetup, system: str | None = None) -
     """
     submission = _open_submission(path, setup, system)
     kind = setup.benchmark.kind
-    is_of_cells = kind.is_design and _reader_name(setup) == kind.readings[0]
+    is_of_cells = kind.is_design and _choose_reading(setup) == kind.readings[0]
     is_open = setup.tools.options.context is None and not is_of_cells
     names = submission.contexts if is_open else []
     if len(names) < 2:
@@ -212,7 +212,7 @@ def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
     )
 
 
-def _reader_name(setup: ScoringSetup) -> str:
+def _choose_reading(setup: ScoringSetup) -> str:
     """Choose the first of the kind's ways to read answers (``readings``) that a measure needs."""
     ways, wanted = setup.benchmark.kind.readings, {m.reads for m in setup.measures}
     return next((way for way in ways if way in wanted), ways[0])
@@ -224,7 +224,8 @@ def _score_submission(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     kind = require_base(benchmark.kind, ScoredKind)  # type: ignore[type-abstract]
     if setup.tools.judge is not None:
         setup.tools.judge.begin()
-    scored = kind.reading(_reader_name(setup))(submission, setup.measures, setup.tools)
+    read = kind.reading(_choose_reading(setup))  # such as `read_passages`
+    scored = read(submission, setup.measures, setup.tools)
     samples, missing = scored.results
     judge, counts, clusters = scored.tools.judge, scored.counts, benchmark.clusters
     counts.n_judge_failed = scored.n_failed

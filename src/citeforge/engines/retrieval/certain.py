@@ -386,7 +386,7 @@ class CertainSearch:
 
 
 def best_first(scores: Scores, id_ranks: Rows) -> Rows:
-    """Get the indices that sort scores from the highest; ties (within TIE) follow ``places``."""
+    """Get the indices that sort scores from the highest; ties (within TIE) by ``id_ranks``."""
     order = np.lexsort((id_ranks, -scores))
     falling = scores[order]
     groups = np.cumsum(np.append(False, falling[:-1] - falling[1:] > TIE))

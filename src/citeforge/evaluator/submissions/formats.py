@@ -1,4 +1,4 @@
-"""Prediction files of other tools, read without conversion: ALCE's, AttriEval's, …"""
+"""Formats of prediction files, read as they are: citeforge's own, ALCE's, AttriEval's, …"""
 
 import ast
 from collections.abc import Callable
