@@ -88,7 +88,7 @@ class Workspace:
         self.finished_package: Manifest | None = None
 
     def check_output_folder(self) -> None:
-        """Raise an error if the build must not replace or continue the content of its folders."""
+        """Raise an error if existing files must stay; on overwrite clear the working folder."""
         if is_taken(self.out):
             names = unknown_files(self.out)
             if names:

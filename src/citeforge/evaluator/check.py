@@ -361,7 +361,7 @@ class Marks:
             yield from span_warnings(answer, [p.text for p in shown], grammar.base)
 
     def _note_forms(self, output: str, markers: Sequence[Marker]) -> None:
-        """Count an answer if its citation marks differ in form from those its prompt asks for."""
+        """Count an answer if a mark has neither a usual form nor that of its prompt."""
         others = [
             m
             for m in markers

@@ -61,7 +61,7 @@ class Row:
 
     @property
     def name(self) -> str:
-        """Name of the row: its measure or other subject, and in brackets the context set."""
+        """Name of the row: its measure or other subject, and in brackets what sets it apart."""
         return f"{self.what} ({self.place})" if self.place else self.what
 
 

@@ -228,7 +228,7 @@ class EndpointEngine:
             ) from error
 
     def _ask(self, query: str) -> list[Row]:
-        """Send a query, again if the endpoint throttles it; store the reply; see :meth:`select`."""
+        """Send a query, again if throttled or unreachable; store the reply; see :meth:`select`."""
         pause = self.options.pause
         for left in reversed(range(self.options.attempts)):
             allowed = self.budget.wait()

@@ -89,7 +89,7 @@ class GoldRows(tuple[Gold, ...]):
 
     @property
     def single(self) -> Gold | None:
-        """Best whole gold answer: attributable and informative, else attributable; None if none."""
+        """Best whole gold answer: attributable ones first, then informative ones; None if none."""
         return max(
             self.answers, key=lambda g: (g.attributable == 1, g.informative == 1), default=None
         )

@@ -129,7 +129,7 @@ def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
 
 
 def resolve_package_file(folder: Path, name: str) -> Path:
-    """Get the path of a file of a package; raise an error if it links out of the folder.
+    """Get the path of a package's file; refuse links, except into the Hub's cache.
 
     Links are followed to the ``blobs`` of the Hub's cache alone.
 

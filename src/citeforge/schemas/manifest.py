@@ -50,7 +50,7 @@ def is_hashed(name: str) -> bool:
 
 
 def benchmark_hash(files: Mapping[str, str]) -> str:
-    """Compute the sha256 over sorted ``sha256  path`` lines of a package's tables and secret."""
+    """Compute sha256 over sorted ``sha256  path`` lines: tables but MEASURED ones, and secret."""
     lines = sorted(
         f"{sha}  {name}\n" for name, sha in files.items() if is_hashed(name) or name == SECRET
     )

@@ -168,7 +168,7 @@ class Rewriting:
     def __init__(
         self, base: Base, contexts: dict[str, dict[str, Docs]], writer: TwinWriter
     ) -> None:
-        """Write twins of all passages shown, and replace passages whose twins fail."""
+        """Write twins of all passages shown; replace non-relevant ones whose twins fail."""
         self.base, self.contexts, self.writer = base, contexts, writer
         self.twins: dict[str, Twin] = {}
         self.replaced = 0

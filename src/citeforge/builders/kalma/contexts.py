@@ -62,7 +62,7 @@ class TripleContext:
 def make_contexts(
     questions: Sequence[KalmaQuestion], equivalence: Equivalence, seed: int
 ) -> dict[str, TripleContext]:
-    """Make all context sets of KaLMA questions, by name.
+    """Make the context sets of KaLMA questions by name, all but ``retrieved``.
 
     Args:
         questions: queries in order; without gold there are no ``absent`` sets, and with general

@@ -79,7 +79,7 @@ def build_rage(
 
 
 def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
-    """Remove negatives that seem relevant or were decided to be, if the recipe says so."""
+    """Remove negatives that are probably relevant or decided to be, if the recipe says so."""
     recipe = material.recipe
     if recipe.drop_suspects:
         mappings = drop_suspects(material, mappings)

@@ -156,7 +156,7 @@ class SeeminglyRelevant:
         self.above = Counter(dict.fromkeys(self._score_limits(np.empty(0, np.int64)), 0))
 
     def mine(self) -> list[list[Negative]]:
-        """Find each query's nearest non-relevant passages, as many as wanted, in corpus order."""
+        """Find each query's nearest allowed passages, up to the wanted number, in corpus order."""
         results: dict[int, _MinedQuery] = {}
         open_rows = np.flatnonzero(self._n_wanted)
         extra = min(max((len(f) for f in self.exclusions.forbidden), default=0), 32)

@@ -181,7 +181,7 @@ class TokenClassifierModel(ClassifierModel):
     """
 
     def _own_limit(self) -> int:
-        """Get the base class's longest input in tokens: T5's relative positions set no limit."""
+        """Get NliModel's longest input in tokens: T5's relative positions set no limit."""
         # T5 has relative positions; the model card sets no limit.
         return NliModel._own_limit(self)
 

@@ -83,7 +83,7 @@ def combine_decisions(rows: Sequence[Sequence[Decision]], mean: bool = False) ->
 
 
 def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
-    """Split a premise into chunks of whole sentences; a sentence that is too long is one chunk.
+    """Split a premise into chunks of whole sentences, by the method that ``chunks.of`` names.
 
     ``even-words`` is AlignScore's way, ``nltk-words`` FactCG's (whose empty chunk before a first
     sentence that is too long is not kept), the others are MiniCheck's.
@@ -103,7 +103,7 @@ def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
 
 
 def _group_sentences(pieces: Sequence[str], size: int, unit: Count, join: str) -> list[str]:
-    """Join successive sentences into groups of at most ``size``, as ``unit`` measures texts."""
+    """Join successive sentences into groups of at most ``size``; a longer one stands alone."""
     groups: list[list[str]] = [[]]
     used_size = 0
     for sentence in pieces:

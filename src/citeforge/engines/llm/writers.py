@@ -216,7 +216,7 @@ def require_askable(*llms: Llm | None) -> None:
 def llm_for_dry_run(
     name: str, options: RunOptions, store: Path | None, **settings: Any
 ) -> OpenAiLlm:
-    """Make the LLM of a dry run, which plans calls: it knows a store's replies and sends nothing.
+    """Make the LLM whose calls a dry run plans; it knows a store's replies, if there is one.
 
     Raises:
         UsageError: there is no such LLM, or it is not asked over a network.

@@ -238,7 +238,7 @@ _numbers = attrgetter(*(column.name for column in fields(RageColumns)))
 
 
 def _mean_short_em(scores: RageScores) -> Sample:
-    """Average ShortEM over the queries that have short answers."""
+    """Average ShortEM over the queries for which it is defined."""
     short_em = scores.labelled.short_em
     if np.isnan(short_em).all():
         raise CannotError(f"needs {_SHORT}", code="no-gold")

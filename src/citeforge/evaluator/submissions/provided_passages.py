@@ -83,7 +83,7 @@ class ProvidedPassages:
         return normalise_answer(without_markers(text, marks))
 
     def docids(self, answer: SubmissionLine) -> list[str | None]:
-        """List an answer's docids; ``strict``: None where the corpus has another relevant text."""
+        """List an answer's docids; ``strict``: None if a relevant id has a different text."""
         passages = answer.passages or ()
         return [
             None if self._is_strict and key.differs(self._judged.get(key.name)) else passage.docid

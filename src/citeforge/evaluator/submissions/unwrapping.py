@@ -44,7 +44,7 @@ class Unwrapper:
     n_lists: int = 0
 
     def unwrap(self, answer: SubmissionLine) -> SubmissionLine:
-        """Remove a model's reasoning, code fences and JSON around an answer, and count them.
+        """Remove a model's reasoning, code fences and JSON around an answer; count all but fences.
 
         Spans and log probabilities move with their words and marks; those of the reasoning go. A
         thought that never ends leaves an empty answer that counts as truncated.

@@ -65,7 +65,7 @@ def _refuse(
 
 
 def _cite_evidence(cells: Cells, cell: str, row: int, rng: Random, *, is_faithful: bool) -> Answer:
-    """Cite the evidence; without it refuse, or if unfaithful cite another passage or the decoy."""
+    """Cite the evidence, refuse without it; if unfaithful, guess without it, and cite decoys."""
     before, without, decoyed = (cells[c].ids_of(row) for c in design.FAITHFULNESS)
     target = design.first_difference(before, without)
     other = rng.choice([p for p in range(len(before)) if p != target])

@@ -156,7 +156,7 @@ class PublishedTable(Part):
 
     @property
     def n_cells(self) -> int:
-        """Number of table cells for which the paper prints a number."""
+        """Number of table cells with a printed number, from the paper or a file of results."""
         return sum(len(row.printed) for row in self.rows)
 
     def quantity(self, row: PublishedRow, column: str) -> Quantity:

@@ -30,7 +30,7 @@ def count_verdicts(tables: Sequence[ComparedTable]) -> dict[CellVerdict, int]:
 
 
 def summary_line(tables: Sequence[ComparedTable]) -> str:
-    """Write how many of the papers' printed numbers have each verdict, over all tables."""
+    """Write how many printed numbers (of papers or result files) have each verdict, in all."""
     counts = ((v, n) for v, n in count_verdicts(tables).items() if n or v == "not explained")
     by_verdict = ", ".join(f"{n:,} {VERDICTS[verdict]}" for verdict, n in counts)
     n_in_files = sum(t.n_equal_in_files for t in tables)
