@@ -84,7 +84,7 @@ def largest_circle_of_folders() -> int:
 
 
 LIMITS = {
-    "code lines": (lambda: house().code_lines, 53_976),
+    "code lines": (lambda: house().code_lines, 53_977),
     "code lines of the core": (lambda: house().core_lines, 40_854),
     "folders in the largest circle": (largest_circle_of_folders, 1),
     "texts that name code": (lambda: house().texts, 0),

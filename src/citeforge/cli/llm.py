@@ -92,7 +92,7 @@ def export(store: Path, out: Path) -> None:
 @path_argument("store")
 @path_argument("file")
 def import_(store: Path, file: Path) -> None:
-    """Add exported answers to a store; stored ones are kept."""
+    """Add exported answers to a store; answers that it has are kept."""
     from citeforge.engines.llm.replay import import_store
 
     added, old = import_store(store, file)

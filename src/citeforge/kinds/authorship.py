@@ -44,7 +44,7 @@ class AuthorshipKind(TwinsKind):
         return build_authorship(recipe, run)
 
     def reading(self, reads: str) -> Read:
-        """Return the function that reads answers: of all conditions (cells) together, or of one."""
+        """Return the reader of answers for measures: of all cells together, or of a single one."""
         from citeforge.evaluator.measures.authorship_answers import read_design
         from citeforge.evaluator.measures.passages import read_passages
 

@@ -117,7 +117,7 @@ class ContextWriter:
     def add_condensed(
         self, form: str, table: pa.Table, ids_of: Named, texts: Texts, k: int, where: str
     ) -> None:
-        """Write a table of summaries or snippets, and a context set of the first k per query.
+        """Write a table of summaries or snippets, and a context set of each query's first k.
 
         Args:
             form: ``summary`` or ``snippet``.

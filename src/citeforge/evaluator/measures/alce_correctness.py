@@ -21,7 +21,7 @@ from citeforge.evaluator.measures.alce_citations import (
 from citeforge.evaluator.measures.columns import (
     Key,
     Value,
-    average,
+    bounded_mean,
     get_judge,
     get_segmenter,
     judge_pair,
@@ -240,7 +240,7 @@ def compute_claim_recall(inputs: Inputs) -> Sample:
         raise CannotError("needs claims (ELI5)", code="no-gold")
     judge.ask(p for group in pairs.values() for p in group)
     values = {k: Value.mean([judge_pair(judge, p) for p in group]) for k, group in pairs.items()}
-    return average(inputs, values)
+    return bounded_mean(inputs, values)
 
 
 _LISTED = values_by_answer(compute_qampari, _LISTS)

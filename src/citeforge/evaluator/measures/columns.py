@@ -103,8 +103,8 @@ def mean_of_defined(inputs: Inputs, rows: Rows) -> Sample:
     return mean_sample(inputs.column(rows))
 
 
-def average(inputs: Inputs, values: Mapping[Key, Value]) -> Sample:
-    """Average values between bounds over the queries that have one; give the mean's bounds."""
+def bounded_mean(inputs: Inputs, values: Mapping[Key, Value]) -> Sample:
+    """Average values that have bounds over the queries that have one; give the mean's bounds."""
     low = inputs.column({k: v.low for k, v in values.items()})
     high = inputs.column({k: v.high for k, v in values.items()})
     return sample_between(mean_sample, low, high)
@@ -162,7 +162,7 @@ def bounded_mean_of(
 
     def compute(inputs: Inputs) -> Sample:
         """Take one bounded value from each answer's shared result, and average over queries."""
-        return average(inputs, {key: value(one) for key, one in inputs.once(values).items()})
+        return bounded_mean(inputs, {key: value(v) for key, v in inputs.once(values).items()})
 
     return compute
 

@@ -10,7 +10,7 @@ from citeforge.evaluator.measures.columns import (
     Compute,
     Key,
     Value,
-    average,
+    bounded_mean,
     get_judge,
     get_segmenter,
     judge_pair,
@@ -272,14 +272,14 @@ def judge_citations(
 
 def citation_recall(judged: Callable[[Inputs], JudgedAnswers]) -> Compute:
     """Make the function that averages citation recall over queries, from judged answers."""
-    return lambda inputs: average(
+    return lambda inputs: bounded_mean(
         inputs, {key: s.recall for key, _, s in inputs.once(judged) if s.recall}
     )
 
 
 def citation_precision(judged: Callable[[Inputs], JudgedAnswers]) -> Compute:
     """Make the function that averages citation precision over queries, from judged answers."""
-    return lambda inputs: average(
+    return lambda inputs: bounded_mean(
         inputs, {key: s.precision for key, _, s in inputs.once(judged) if s.precision}
     )
 

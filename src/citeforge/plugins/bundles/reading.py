@@ -27,7 +27,7 @@ CONTEXT = "bundle"
 def read_bundle(
     submission: Submission, measures: Sequence[Measure], tools: ScoringTools
 ) -> ScoredSubmission:
-    """Read a submission's answers to all cells of a bundle, and compute its measures.
+    """Read a submission's answers under all conditions (cells) of a bundle, and score them.
 
     Raises:
         UsageError: single cells are named, or measures of another kind of benchmark.

@@ -218,7 +218,7 @@ class QuestionMaker:
         return {name: [texts[i] for i in hits] for name, hits in ids.items()}
 
     def _find_others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
-        """Record near passages that answer: relevant if judge and LLM agree, else unsure."""
+        """Record other passages that answer: relevant if judge and LLM agree, else unsure."""
         verdicts = self._judge_passages(questions, near)
         suspects = {
             q.id: [

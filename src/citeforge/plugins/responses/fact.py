@@ -26,7 +26,7 @@ from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.evaluator.measures.columns import (
     Key,
     Value,
-    average,
+    bounded_mean,
     bounded_mean_of,
     get_segmenter,
     mean_of,
@@ -136,7 +136,8 @@ def accuracy(inputs: Inputs) -> Sample:
     """Compute reports' mean share of supported statement–URL pairs; ``reference``: pooled share."""
     reports = inputs.once(report_counts)
     if inputs.protocol == "strict":
-        return average(inputs, {k: r.supported / (r.n_pairs or 1) for k, r in reports.items()})
+        shares = {k: r.supported / (r.n_pairs or 1) for k, r in reports.items()}
+        return bounded_mean(inputs, shares)
     columns = (
         {key: report.supported.low for key, report in reports.items()},
         {key: float(report.n_pairs) for key, report in reports.items()},

@@ -41,7 +41,7 @@ from functools import partial
 from typing import Any
 
 from citeforge.engines.judge.records import Pair, Verdict
-from citeforge.evaluator.measures.columns import NOTHING, Compute, Key, Value, average
+from citeforge.evaluator.measures.columns import NOTHING, Compute, Key, Value, bounded_mean
 from citeforge.evaluator.measures.declared import CannotError, PassageMeasure
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
@@ -187,7 +187,7 @@ def _average_of(family: _Family, formula: Formula, of_contradictions: bool = Fal
             if value is not None:
                 worst = value.high if of_contradictions else value.low
                 values[key] = Value.exact(worst) if item.is_missing else value
-        return average(inputs, values)
+        return bounded_mean(inputs, values)
 
     return compute
 
@@ -224,7 +224,7 @@ def _answers_with_points(family: _Family, inputs: Inputs) -> list[tuple[Key, Ans
 def _add_values(
     family: _Family, inputs: Inputs, rows: Sequence[tuple[Key, AnswerItem, Points]]
 ) -> Iterator[tuple[Key, AnswerItem, ValuedPoints]]:
-    """Add to each nugget or criterion how far its answer meets it, by label or else by judge."""
+    """Yield each answer with its nuggets or criteria, valued by labels or else by the judge."""
     judge = inputs.tools.judge
     texts = {key: _answer_text(inputs, item) for key, item, _ in rows}
     decisions = {} if judge is None else judge.ask(
