@@ -84,8 +84,8 @@ def largest_circle_of_folders() -> int:
 
 
 LIMITS = {
-    "code lines": (lambda: house().code_lines, 53_977),
-    "code lines of the core": (lambda: house().core_lines, 40_854),
+    "code lines": (lambda: house().code_lines, 53_987),
+    "code lines of the core": (lambda: house().core_lines, 40_861),
     "folders in the largest circle": (largest_circle_of_folders, 1),
     "texts that name code": (lambda: house().texts, 0),
     "private parts of other modules": (lambda: len(house().private), 0),

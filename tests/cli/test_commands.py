@@ -182,6 +182,15 @@ def test_a_bench_scores_every_context_set(inline: Inline, two: Path, tmp_path: P
     assert "out of range" in more.stdout
 
 
+def test_a_bench_without_the_extra_for_plots_says_so_in_its_report(
+    inline: Inline, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("citeforge.evaluator.pages.markup.find_spec", lambda name: None)
+    words = ("--systems", "random,top-1", "--measures", "CiteP", "--out", "bench")
+    inline.ok("bench", "--benchmark", package, *words)
+    assert "There are no plots" in (tmp_path / "bench" / "report.html").read_text()
+
+
 def test_score_files_have_the_whole_name_of_their_submission(
     inline: Inline, package: Path, tmp_path: Path
 ) -> None:

@@ -5,6 +5,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from citeforge.engines import plugins
 from citeforge.engines.judge.records import verdict_key
 from citeforge.engines.judge.registry import JUDGES, make_judge
 from citeforge.engines.models.embed import make_embedder
+from citeforge.engines.models.embedder import Distributed, Watchable
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.publishing.export import EXPORTS
@@ -226,6 +228,24 @@ def test_a_system_without_a_factory_is_left_out_and_refused_by_name(
         as_system(Choice("nofac", "", "nothing"))
     with refused("broken-plugin"):
         make_judge("nojudge")
+
+
+def test_a_wrapped_embedder_has_the_protocols_of_its_own(site: Path) -> None:
+    """From Python 3.12 on, protocols see no method that ``__getattr__`` forwards."""
+
+    class Watched:
+        def fingerprint(self) -> None:
+            pass
+
+        def encode(self, texts: Any, kind: Any) -> None:
+            pass
+
+        def encode_watched(self, texts: Any, kind: Any, advance: Any) -> None:
+            pass
+
+    wrapped = plugins.PluginProxy(Watched(), "cf-x 1.5")
+    assert isinstance(wrapped, Watchable)
+    assert not isinstance(wrapped, Distributed)
 
 
 def test_a_plugin_that_takes_a_built_in_name_is_told(

@@ -38,7 +38,7 @@ def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
     """
     differences = list(list_differences("citeforge", earlier.citeforge, draft.citeforge))
     differences += option_differences(earlier, draft)
-    facts = [{k: v for k, v in m.config.items() if k not in _recipe(m)} for m in (earlier, draft)]
+    facts = [{k: v for k, v in m.config.items() if k not in _options(m)} for m in (earlier, draft)]
     shared = facts[0].keys() & facts[1].keys()
     for name in sorted(shared):
         differences += list_differences(
@@ -60,10 +60,10 @@ def option_differences(old: Manifest, draft: Manifest) -> list[str]:
     differences: list[str] = []
     for field in ("kind", "name", "licence"):
         differences += list_differences(field, getattr(old, field), getattr(draft, field))
-    return [*differences, *list_differences("", _recipe(old), _recipe(draft))]
+    return [*differences, *list_differences("", _options(old), _options(draft))]
 
 
-def _recipe(manifest: Manifest) -> dict[str, Any]:
+def _options(manifest: Manifest) -> dict[str, Any]:
     """Get the recipe in a manifest's ``config``; all of ``config`` if the kind is unknown."""
     recipe = find_recipe(manifest)
     return manifest.config if recipe is None else recipe.recorded()

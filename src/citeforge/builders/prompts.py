@@ -230,8 +230,8 @@ def make_prompt_docs(
     return [
         PromptDoc(
             base + position,
-            labelling.neutralise(neutralise(passage.title)),
-            labelling.neutralise(neutralise(passage.text)),
+            labelling.bracket_labels(neutralise(passage.title)),
+            labelling.bracket_labels(neutralise(passage.text)),
             "" if own else labelling.get_label(item.query_id, position),
         )
         for position, passage in enumerate(item.passages if passages is None else passages)

@@ -123,7 +123,7 @@ FILE = "RECIPE.yaml"
 
 
 @click.command(FILE, cls=ManyOptions)
-@path_argument("file")
+@path_argument("file", metavar="")
 @trusting
 @add_options(field_options(RunOptions))
 def from_file(file: Path, trust: bool, **parameters: Any) -> None:
@@ -179,6 +179,8 @@ class Builds(NamedCommands):
         if name in _OTHER_COMMANDS:
             return _OTHER_COMMANDS[name]
         kind = kinds.KINDS.find(name)
+        if kind is not None and kind.recipe is None:
+            raise UsageError(f"`build` makes no packages of the kind {name!r}", code="unsupported")
         return None if kind is None or kind.recipe is None else _command(kind, kind.recipe)
 
     def sections(self) -> dict[str, dict[str, str]]:

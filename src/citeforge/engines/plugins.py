@@ -240,6 +240,11 @@ class PluginProxy:
         """Pass every other attribute on to the wrapped object."""
         return getattr(self._inner, name)
 
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        """Class of the wrapped object: from Python 3.12 on, protocols see no forwarded methods."""
+        return type(self._inner)
+
     @property
     def signature(self) -> str:
         """Signature of the wrapped judge, with the plugin's name."""

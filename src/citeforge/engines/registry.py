@@ -169,7 +169,7 @@ class MakerRegistry(Registry[M], Generic[M, T]):
             requires: attributes that each object must have, separated by spaces.
         """
         super().__init__(group, noun, record, ours, unknown)
-        for name in factories.keys() ^ {one.name for one in ours if one.factory is None}:
+        for name in sorted(factories.keys() ^ {one.name for one in ours if one.factory is None}):
             raise LookupError(f"{noun} {name!r} needs a declaration and a function that makes it")
         for name, factory in factories.items():
             self._ours[name] = replace(cast(Any, self._ours[name]), factory=factory)
@@ -190,6 +190,8 @@ class MakerRegistry(Registry[M], Generic[M, T]):
             return self._bind_argument(ours, argument)
         theirs = None if ours is not None else plugins.find_entry(self.group, name)
         if theirs is not None:
+            if not theirs[1]:
+                self._warn_of_hidden(name)
             declared = self._require_record(*theirs)
             return self._check_products(declared, theirs[1], argument)
         if "" in self._ours and ours is None:

@@ -97,9 +97,6 @@ class _Checker:
         self.asked = context
         self.sets = [context] if context else list(benchmark.manifest.contexts)
         self.only = self.sets[0] if len(self.sets) == 1 else None
-        self.answers: Marks | Triples = (
-            Triples(benchmark) if benchmark.has_graphs else Marks(benchmark)
-        )
         self.findings = Findings()
         self.provided = ProvidedPassages(benchmark)
 
@@ -108,6 +105,9 @@ class _Checker:
         self.places = LineIndex(path, self.benchmark)
         submission = Submission(path, self.benchmark, file_format, on_error=self._record_error)
         self.submission, self.findings.form = submission, submission.form
+        self.answers: Marks | Triples = (
+            Triples(self.benchmark) if self.benchmark.has_graphs else Marks(submission)
+        )
         try:
             submission.about  # noqa: B018 (whether it can be read)
         except InputError as error:
@@ -322,11 +322,12 @@ class Marks:
         reach: range of the citations of all answers checked so far.
     """
 
-    def __init__(self, benchmark: Benchmark) -> None:
-        """Prepare to check answers to a benchmark that shows passages."""
+    def __init__(self, submission: Submission) -> None:
+        """Prepare to check answers that cite passages, numbered as their format does."""
+        benchmark = submission.benchmark
         self.reach = CitationRange()
         self._n_other_forms, self._example = 0, ""
-        self._grammar = benchmark.grammar
+        self._grammar = submission.grammar
         self._table = cache(benchmark.context)
         self._items = cache(lambda context: list(benchmark.items(context)))
 

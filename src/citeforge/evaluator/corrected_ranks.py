@@ -9,14 +9,13 @@ import numpy.typing as npt
 
 from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.ranks import (
-    ALPHA,
     RankInterval,
     better_by_tests,
     rank_text,
     ranks_from,
 )
 from citeforge.evaluator.statistics.estimates import column, mean_sample
-from citeforge.evaluator.statistics.intervals import Range
+from citeforge.evaluator.statistics.intervals import ALPHA, Range
 from citeforge.evaluator.statistics.ppi import (
     LEAST_LABELS,
     Units,

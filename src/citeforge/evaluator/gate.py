@@ -25,10 +25,9 @@ from citeforge.evaluator.gate_rows import (
 )
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.notes import limit_lines, scope_lines
-from citeforge.evaluator.ranks import ALPHA
 from citeforge.evaluator.rows import main_measure
 from citeforge.evaluator.slices import slice_pairs
-from citeforge.evaluator.statistics.intervals import quantile
+from citeforge.evaluator.statistics.intervals import ALPHA, quantile
 from citeforge.evaluator.statistics.significance import holm
 from citeforge.evaluator.statistics.values import value_fault
 from citeforge.evaluator.withhold import require_values

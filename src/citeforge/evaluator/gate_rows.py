@@ -95,7 +95,7 @@ def pair_files(
     keys = [(*_match_key(f), f.system, _signatures(f)) for f in new]
     if len(set(keys)) < len(keys):
         raise UsageError(
-            "two of the new score files are of the same system, context and recipe",
+            "two of the new score files have the same system, context set and signatures",
             code="duplicate-name",
         )
     partners = [_find_baseline(file, baseline) for file in new]

@@ -9,10 +9,10 @@ import numpy.typing as npt
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.statistics.changes import jackknife_pseudovalues
 from citeforge.evaluator.statistics.estimates import Floats
+from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.statistics.significance import holm
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
-ALPHA = 0.05
 RankInterval = tuple[int, int]
 
 

@@ -10,7 +10,6 @@ from citeforge.evaluator.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.corrected_ranks import correction_notes, order_notes
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.notes import judge_lines, rounding_lines
-from citeforge.evaluator.ranks import ALPHA
 from citeforge.evaluator.rows import (
     caution_lines,
     marked_name,
@@ -20,7 +19,7 @@ from citeforge.evaluator.rows import (
     variance_lines,
 )
 from citeforge.evaluator.slices import NOTE, slice_tables
-from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WILSON
+from citeforge.evaluator.statistics.intervals import ALPHA, SKEW, STUDENT, WILSON
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import joined_signatures
 

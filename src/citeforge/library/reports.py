@@ -8,9 +8,9 @@ from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.compare import Difference
 from citeforge.evaluator.pages.report import make_report
-from citeforge.evaluator.ranks import ALPHA
 from citeforge.evaluator.report import compare_files, find_report_format
 from citeforge.evaluator.rows import named_rows, references_last
+from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.table import difference_tables, scores_table, signature_notes
 from citeforge.library.benchmarks import package_folder
 from citeforge.library.scores import Scored, get_score_file, listed

@@ -24,7 +24,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.reports import Comparisons, report
 from citeforge.library.scores import Scores, open_judge
-from citeforge.schemas.errors import UsageError, extras_named, require
+from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.recipes.systems import System
@@ -164,9 +164,7 @@ def bench(
 
     Raises:
         UsageError: a system does not fit, before any is run; two have one name.
-        MissingExtraError: the report's plots need a module that is not installed.
     """
-    require("altair")
     opened = load(benchmark)
     unused = dict(options or {})
     declared = [_find_system(system) for system in systems]

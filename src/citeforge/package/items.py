@@ -214,6 +214,6 @@ class Labelling:
         """Get the author label of the passage at a position of a query's context; "" if none."""
         return self.labels[query][position] if self.labels else ""
 
-    def neutralise(self, text: str) -> str:
+    def bracket_labels(self, text: str) -> str:
         """Put what looks like an author label in a passage's own text into round brackets."""
         return text if self.own is None else self.own.sub(r"(\1)", text)

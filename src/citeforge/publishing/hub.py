@@ -83,8 +83,7 @@ class Publisher:
             UsageError: labels are to be hidden, and these are not.
         """
         try:
-            with hub_errors(repo_id):
-                self.api.repo_exists(repo_id, repo_type="dataset")  # asked once, not six times
+            self._require_connection(repo_id)
             return self.plan(folder, repo_id, branch)
         except HubConnectionError:
             _require_open_labels(load_manifest(folder))
@@ -136,8 +135,8 @@ class Publisher:
         files = {p.relative_to(folder).as_posix(): LocalFile(p, sha256_file(p)) for p in paths}
         if dry_run:
             try:
+                self._require_connection(repo_id)
                 with hub_errors(repo_id):
-                    self.api.repo_exists(repo_id, repo_type="dataset")  # asked once, not six times
                     remote = self._remote_files(repo_id, branch)
             except HubConnectionError:
                 return PublishPlan(repo_id, None, list_changes(files, {}))
@@ -148,6 +147,15 @@ class Publisher:
             plan = PublishPlan(repo_id, True, changes)
             commit = self._commit(plan, files, branch, "Labels and gold")
             return Published(repo_id, commit, "", len(files))
+
+    def _require_connection(self, repo_id: str) -> None:
+        """Ask the Hub for a repository once; listing its files would try six times.
+
+        Raises:
+            InputError: the Hub does not answer.
+        """
+        with hub_errors(repo_id):
+            self.api.repo_exists(repo_id, repo_type="dataset")
 
     def _create_repository(self, repo_id: str, private: bool, branch: str) -> None:
         """Create the repository of a data set and its branch unless they exist.

@@ -125,7 +125,7 @@ class JudgeProfile(FrozenRecord):
     def _refuse_overlapping_verdicts(self) -> None:
         """Raise an error if two verdicts are one word, or one is a boolean and replies are text."""
         if self.architecture != "json-llm" and any(isinstance(v, bool) for v in self.verdicts):
-            raise ValueError("a verdict is true or false, which Yes and No without quotes are")
+            raise ValueError('a verdict is true or false, not a text; in YAML, quote "Yes", "No"')
         words = [str(v).strip().lower() for v in self.verdicts]
         twice = [text for text, n in Counter(words).items() if n > 1]
         if twice:

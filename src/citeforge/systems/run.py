@@ -92,7 +92,7 @@ def run_system(
         more |= {CONTROL: True} if system.is_control else {}
         header = start(name, contexts=sets, **more)
         return Outcome(name, write_submission(out, header, chain([first], rows)))
-    assert llm is not None  # `require_fit` refuses a system that asks one without it
+    assert llm is not None  # else `require_fit` has raised an error
     settings = options if options is not None else system.options()
     answers, recipe, counts = ask(system, benchmark, sets, runs, seed, llm, settings, limit, judge)
     failures = [(task.item.query_id, r) for task, r in answers if isinstance(r, Failure)]
@@ -122,7 +122,7 @@ def plan_system(
     sets = _checked_contexts(system, benchmark, contexts, runs, seed, limit, llm)
     if not system.llm:
         raise UsageError(f"--dry-run: {system.name} asks no LLM", code="option-without-effect")
-    assert llm is not None  # as above
+    assert llm is not None  # else `require_fit` has raised an error
     jobs, setting = prepare(system, benchmark, sets, runs, seed, llm, options, limit)
     return plan_jobs(jobs, setting.options, llm)
 

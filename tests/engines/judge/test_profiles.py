@@ -365,7 +365,7 @@ GOOD = {"name": "mine", "architecture": "seq2seq", "prompt": "{premise} {hypothe
     [
         (["supported: ['1']", "unsupported: ['1']"], "wrong-value", "two verdicts"),
         (["supported: ['Yes', ' yes']"], "wrong-value", "two verdicts"),
-        (["supported: [Yes]"], "wrong-value", "which Yes and No without quotes are"),
+        (["supported: [Yes]"], "wrong-value", 'in YAML, quote "Yes"'),
         (["supported: []"], "wrong-value", "at least 1"),
         (["supported: ['1']", "prompt: '{premise}'"], "wrong-value", "contain {hypothesis} once"),
         (["supported: ['1']", "architecture: causal"], "wrong-value", "messages: a causal has"),

@@ -175,7 +175,7 @@ def changed(**what: object) -> list[ScoreFile]:
         (changed(benchmark_hash="2" * 64), "not-comparable", "several benchmarks: x@11111111, x@2"),
         (changed(submission_sha256="9" * 64, submission="C2.jsonl"), "not-comparable",
          "C.jsonl and C2.jsonl are two submissions of C"),
-        ([*three_systems(), file("A", CiteP=[0.9, 0.9])], "contradiction", "for one recipe"),
+        ([*three_systems(), file("A", CiteP=[0.9, 0.9])], "contradiction", "for one signature"),
         ([file("A", CiteP=[0.1, 0.1]), file("B", CiteP=[0.2, 0.1])], "too-few", "there is 1"),
         ([file("A", Length=[1.0, 1.0]), file("B", Length=[2.0, 1.0])], "too-few", "there are 0"),
     ],

@@ -63,7 +63,7 @@ def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:
     if recipe.corpus is None:
         raise UsageError(
             f"--source {recipe.source!r}: expected alce:PATH; another source of questions needs "
-            "--corpus, which holds their passages",
+            "--corpus, which contains their passages",
             code="missing-option",
         )
     return open_source(recipe.source, recipe.split, read)

@@ -1,7 +1,7 @@
 """``build rage``: from a source to a packaged RAGE benchmark (Penzkofer & Baumann 2024)."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
@@ -133,7 +133,8 @@ def freeze_contexts(
     recipe = material.recipe
     if recipe.hidden:
         mixture = recipe.mixtures[0]
-        drop = partial(drop_negatives, material)
+        # These are candidates: what is dropped is counted already.
+        drop = partial(drop_negatives, replace(material, counts={}))
         mappings, shown, info = freeze_hidden(material, mappings, mixture, seed, drop)
         return FrozenContexts(mappings, {mixture.name: shown}, {mixture.name: info}, {})
     pools = Pools.from_mappings(material.ids, mappings)

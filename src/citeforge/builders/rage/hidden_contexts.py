@@ -155,11 +155,7 @@ class _Refusals:
             or self._position[p] in exclusions.forbidden[row]
         }
         table = table_of([(ids[row], p, None, None, None) for row, p in ordered], MAPPING)
-        counts = dict(self._material.counts)
         kept = self._drop({RELEVANT: self._relevant, IRRELEVANT: table})[IRRELEVANT]
-        self._material.counts.clear()
-        # These are candidates: what was dropped is counted already.
-        self._material.counts.update(counts)
         there = set(rows_of(kept, "query-id", "corpus-id"))
         return refused | {(row, p) for row, p in ordered if (ids[row], p) not in there}
 

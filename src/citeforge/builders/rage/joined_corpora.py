@@ -88,16 +88,16 @@ def _find_overlap(
 
 def _merge(
     first: list[Path],
-    extra: Iterator[pa.RecordBatch],
+    batches: Iterator[pa.RecordBatch],
     both: dict[str, tuple[str, str]],
-    source: Source,
+    extra: Source,
 ) -> Iterator[pa.RecordBatch]:
     """Stream the passages of two corpora; those in both once, with a title if either has one."""
     names = pa.array(list(both), pa.string())
     for batch in iter_batches(first):
         shared = np.flatnonzero(pc.is_in(batch["_id"], value_set=names).to_numpy(False))
-        yield _fill_titles(batch, shared, both, source) if len(shared) else batch
-    for batch in extra:
+        yield _fill_titles(batch, shared, both, extra) if len(shared) else batch
+    for batch in batches:
         yield batch.filter(pc.invert(pc.is_in(batch["_id"], value_set=names)))
 
 

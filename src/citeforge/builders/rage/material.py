@@ -47,7 +47,7 @@ class Material:
         """The recipe of the build."""
         return self.sources.recipe
 
-    @property
+    @cached_property
     def ids(self) -> list[str]:
         """Ids of the queries, in order."""
         return list(self.queries["_id"].to_pylist())

@@ -92,7 +92,7 @@ class _MinedQuery:
         passages: in the order of the corpus.
         dropped: verdicts on candidates that were passed over for their text.
         above: option to candidates that were passed over for a score above its limit.
-        least: lowest possible score of the farthest passage; -inf if too few were found.
+        lowest: lowest possible score of the farthest passage; -inf if too few were found.
         unclear: candidates to make out better, as indices of pairs.
         is_limit_unclear: whether the relevant passages, which limits come from, are to be, too.
     """
@@ -100,7 +100,7 @@ class _MinedQuery:
     passages: list[Negative]
     dropped: Counter[int]
     above: Counter[str]
-    least: float
+    lowest: float
     unclear: npt.NDArray[np.int64]
     is_limit_unclear: bool
 
@@ -215,7 +215,7 @@ class SeeminglyRelevant:
         return [
             row
             for i, row in enumerate(rows.tolist())
-            if others[i] > -np.inf and results[row].least <= others[i] + margin
+            if others[i] > -np.inf and results[row].lowest <= others[i] + margin
         ]
 
     def _pair_up(self, rows: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]) -> _Pairs:

@@ -169,7 +169,8 @@ def _relevance_judge(recipe: RageRecipe, run: RunOptions) -> JudgeSession | None
     declared = SOURCES.find(recipe.source.partition(":")[0])
     if declared is None or not declared.has_claims:
         raise UsageError(
-            f"--judge decides relevance in ALCE's ELI5 items alone; {recipe.source} has judgements",
+            f"--judge decides relevance where a source has claims in place of judgements (alce: "
+            f"with ELI5); {recipe.source} has judgements",
             code="option-without-effect",
         )
     store = replay_store(run, judging.judge)

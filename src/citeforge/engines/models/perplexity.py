@@ -125,7 +125,8 @@ def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perp
 
 def perplexity_name(name: str) -> str:
     """Write a perplexity model's name for manifests, ``hf:`` models without folder or owner."""
-    return f"hf:{Path(name.removeprefix('hf:')).name}" if name.startswith("hf:") else name
+    maker, _, model = name.partition(":")
+    return f"hf:{Path(model).name}" if maker == "hf" else name
 
 
 PERPLEXITY: dict[str, Callable[[str, PerplexitySettings], Perplexity]] = {

@@ -100,8 +100,10 @@ def run_embedder(
     """
     from citeforge.engines.models.embed import EmbedderSettings, make_embedder
 
-    store, place = replay_store(run), make_runner(run).embedder
-    settings = EmbedderSettings(revision, run.device, prefixes, run, store, place)
+    settings = EmbedderSettings(
+        revision=revision, device=run.device, prefixes=prefixes, options=run,
+        store=replay_store(run), place=make_runner(run).embedder,
+    )  # fmt: skip
     return make_embedder(name, settings)
 
 

@@ -156,7 +156,7 @@ def compute_mauve(inputs: Inputs) -> Sample:
     The human answer is ALCE's ``answer``, which ASQA has beside its long answers; else the first of
     those.
     """
-    from citeforge.engines.models.answer_models import mauve_value as compute
+    from citeforge.engines.models.answer_models import mauve_value
 
     values = []
     for items in inputs.runs:
@@ -170,13 +170,11 @@ def compute_mauve(inputs: Inputs) -> Sample:
         if not human:
             raise CannotError("needs long answers (ASQA, ELI5) or gold answers", code="no-gold")
         try:
-            values.append(compute(human, outputs, inputs.tools.options.mauve_model))
+            values.append(mauve_value(human, outputs, inputs.tools.options.mauve_model))
         except (InputError, MissingExtraError) as error:
             raise CannotError(str(error), code=error.code) from error
-    n = len(inputs.benchmark.query_ids)
-    sums = np.zeros((len(values), n, 1))
+    sums, nothing = np.zeros((*inputs.shape, 1)), np.full(inputs.shape, np.nan)
     sums[:, 0, 0] = values
-    nothing = np.full((len(values), n), np.nan)
     return Sample(sums, lambda s: s[..., 0], nothing, has_interval=False)
 
 

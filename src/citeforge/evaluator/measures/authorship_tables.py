@@ -9,6 +9,7 @@ import numpy as np
 from citeforge.engines.report_table import Table
 from citeforge.evaluator.measures.authorship import find_bias_cells
 from citeforge.evaluator.statistics.estimates import column
+from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.schemas.authorship import AUTHORS, PLACEBO, Cell, Design
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -67,7 +68,7 @@ def _estimate(score: MeasureScore | None, signed: bool = False) -> str:
         return "–"
     form = "+.1f" if signed else ".1f"
     text = format(score.value, form)
-    if score.p_holm is not None and score.p_holm < 0.05:
+    if score.p_holm is not None and score.p_holm < ALPHA:
         text += DAGGER
     if score.low is not None and score.high is not None:
         text += f" [{score.low:{form}}, {score.high:{form}}]"
@@ -288,7 +289,7 @@ def _is_better(mine: MeasureScore, other: MeasureScore) -> bool:
     """Whether a score is significantly higher than another (paired t-test, p < .05)."""
     change = column(mine.per_query) - column(other.per_query)
     change = change[~np.isnan(change)]
-    return bool(len(change) and change.mean() > 0 and paired_t(change) < 0.05)
+    return bool(len(change) and change.mean() > 0 and paired_t(change) < ALPHA)
 
 
 def confidence_table(files: Sequence[ScoreFile]) -> Table:
@@ -297,7 +298,7 @@ def confidence_table(files: Sequence[ScoreFile]) -> Table:
     def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
         """Format the scores of a cell (an experimental condition) as the columns of its row."""
         relevant, other = entries
-        is_marked = relevant is not None and (relevant.p_t or 1.0) < 0.05
+        is_marked = relevant is not None and (relevant.p_t or 1.0) < ALPHA
         return [_number(relevant, 4) + DAGGER * is_marked, _number(other, 4)]
 
     return _table(

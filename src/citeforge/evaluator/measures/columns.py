@@ -180,6 +180,7 @@ def per_answer(value: Callable[[AnswerItem], float | None], missing: float | Non
     def or_missing(item: AnswerItem, inputs: Inputs) -> float | None:
         """Compute the value of an answer; return ``missing`` instead if the answer is missing."""
         number = value(item)
-        return number if number is None or missing is None or not item.is_missing else missing
+        is_replaced = item.is_missing and missing is not None and number is not None
+        return missing if is_replaced else number
 
     return mean_of(values_by_answer(or_missing), lambda number: number)

@@ -154,11 +154,6 @@ class KalmaInputs(SharedResults):
     _claims: dict[tuple[int, str], list[TripleClaim]] = field(default_factory=dict)
 
     @property
-    def protocol(self) -> str:
-        """The scoring protocol: ``strict`` or ``reference``."""
-        return self.tools.options.protocol
-
-    @property
     def shape(self) -> tuple[int, int]:
         """Number of runs, and number of queries."""
         return len(self.runs), len(self.benchmark.query_ids)

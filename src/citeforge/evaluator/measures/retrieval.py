@@ -40,7 +40,7 @@ def ranking(inputs: Inputs, base: str, cutoff: int) -> Sample:
     ``reference``: P@k is divided by the distinct passages retrieved, not by k, and a query without
     relevant passages scores 0.
     """
-    _require_judgements(inputs)
+    inputs.once(_require_judgements)
     if inputs.protocol == "reference" and base != "nDCG":
         judged = inputs.benchmark.relevant_ids
         values = {

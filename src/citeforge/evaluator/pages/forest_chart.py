@@ -20,6 +20,7 @@ from citeforge.evaluator.pages.charts import (
 from citeforge.evaluator.pages.figure import NARROW_WIDTH, Figure, Rows, altair, make_figure, values
 from citeforge.evaluator.ranks import rank_systems, rank_text
 from citeforge.evaluator.slices import list_slices, make_slice_file, slice_fields
+from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.schemas.authorship import AUTHORS, PLACEBO
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import ScoreFile
@@ -139,7 +140,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     if all(file.is_control for file, _ in pairs):
         note = "Not sorted: references are not ranked."
     elif not are_comparable(pairs_of_all)[0]:
-        note = "Not sorted: these systems were scored on other queries, or by other recipes."
+        note = "Not sorted: these systems were scored on other queries, or with other settings."
     if sum(rank is not None for rank in ranks) > 1:
         note += (
             " On the right the ranks that a system may have: with 95 % confidence all of them hold "
@@ -150,7 +151,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     elif len(pairs) > 1 and any(
         rank is None and not file.is_control for (file, _), rank in zip(pairs, ranks, strict=True)
     ):
-        note += " No ranks: scored on other queries, or by another recipe, than most."
+        note += " No ranks: scored on other queries, or with other settings, than most."
     note += f" The best {MOST_ROWS} of {len(pairs_of_all)} systems." if left_out else ""
     words = "; ".join(
         f"{r['system']} {r['value']:.1f} ({r['low']:.1f} to {r['high']:.1f})" for r in rows[:12]
@@ -198,7 +199,6 @@ def _title_of_intervals(measure: str, every_row: Rows, comparable: Sequence[bool
 
 
 _ASPECTS = {"P": "precision", "R": "recall"}
-_LEVEL = 0.05
 
 
 def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
@@ -251,7 +251,7 @@ def _bias_rows(file: ScoreFile, letter: str) -> Iterator[dict[str, Any]]:
             p = measured.p_t if measured.p_holm is None else measured.p_holm
             yield {
                 "system": file.system, "labels": label_set, "value": value, "low": low,
-                "high": high, "p": p, "differs": p is not None and p < _LEVEL,
+                "high": high, "p": p, "differs": p is not None and p < ALPHA,
                 "relevant": AUTHORS[vanilla.relevant_origin],
                 "others": AUTHORS[vanilla.other_origin],
                 "placebo_low": None if placebo is None else with_ends(placebo)[1],

@@ -14,7 +14,7 @@ from citeforge.evaluator.compare import (
 )
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.notes import report_lines
-from citeforge.evaluator.ranks import ALPHA, comparable_entries
+from citeforge.evaluator.ranks import comparable_entries
 from citeforge.evaluator.rows import (
     TRIVIAL,
     compared_across,
@@ -25,6 +25,7 @@ from citeforge.evaluator.rows import (
     of_cells,
     references_last,
 )
+from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.withhold import require_values
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.command_options import TableOptions

@@ -227,7 +227,7 @@ def _add_score(
     if system in entries and entries[system][1].per_query != entry.per_query:
         raise InputError(
             f"--robustness: two score files of {system} have different values of {entry.name} "
-            f"for one recipe: {entry.signature}",
+            f"for one signature: {entry.signature}",
             allowed="one of them",
             code="contradiction",
         )

@@ -8,6 +8,8 @@ import numpy.typing as npt
 
 WILSON, SKEW, STUDENT, NONE = "wilson", "skew-t", "t", "none"
 """Kinds of intervals, as score files name them."""
+ALPHA = 0.05
+"""Level below which a difference is called significant."""
 COVERAGE = 0.95
 Z_95 = 1.959963984540054
 """Quantile of the normal distribution for 95 % on both sides."""

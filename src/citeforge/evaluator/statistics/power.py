@@ -3,7 +3,8 @@
 import math
 from bisect import bisect_left
 
-_LEVEL = 0.05
+from citeforge.evaluator.statistics.intervals import ALPHA
+
 _MOST_QUERIES = 10_000_000
 
 
@@ -22,7 +23,7 @@ def power_of(effect: float, sd: float, n: int) -> float:
     if sd == 0:
         return 1.0
     df, shift = n - 1, abs(effect) / sd * math.sqrt(n)
-    bound = float(stdtrit(df, 1 - _LEVEL / 2))
+    bound = float(stdtrit(df, 1 - ALPHA / 2))
     power = float(1 - nctdtr(df, shift, bound) + nctdtr(df, shift, -bound))
     return 1.0 if math.isnan(power) else power
 

@@ -35,6 +35,11 @@ class SharedResults:
 
     tools: ScoringTools
 
+    @property
+    def protocol(self) -> str:
+        """Scoring protocol: ``strict`` or ``reference``."""
+        return self.tools.options.protocol
+
     @cached_property
     def _results(self) -> dict[tuple[object, int], object]:
         """Stored results, or errors, of shared functions, by (function, repeat of the judge)."""
@@ -103,11 +108,6 @@ class Inputs(SharedResults):
     tools: ScoringTools = field(default_factory=ScoringTools)
     statements: dict[Any, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ("the system",)
-
-    @property
-    def protocol(self) -> str:
-        """Scoring protocol: ``strict`` or ``reference``."""
-        return self.tools.options.protocol
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -25,7 +25,8 @@ class AuditOptions(Judging):
     least_score: float = 0.5
     """Minimum score at which the cross-encoder finds a negative relevant."""
     strong_judge: Annotated[str | None, Option(input=True)] = Field(
-        None, description=f"Judge that decides on suspects of rules and --judge: {listed(JUDGES)}."
+        None,
+        description=f"Judge of negatives that rules or --judge suspect: {listed(JUDGES)}.",
     )
     """Judge of suspects; its decisions are kept row by row, for --decided of build rage."""
     checker: Annotated[str, Option(input=True)] = RULE

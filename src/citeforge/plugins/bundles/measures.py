@@ -104,7 +104,7 @@ class CellAnswers(SharedResults):
     def answer(self, cell: str, run: int, row: int) -> CellAnswer | None:
         """Get the answer to a query in a cell; if missing, MISSING in ``strict``, else None."""
         answer = self.by_cell.get(cell, {}).get((run, row))
-        return answer or (MISSING if self.tools.options.protocol == "strict" else None)
+        return answer or (MISSING if self.protocol == "strict" else None)
 
     def column(self, value: Callable[[int, int], float]) -> Floats:
         """Compute a value per run and query by a function; shape (runs, queries).

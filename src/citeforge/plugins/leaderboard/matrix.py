@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.ranks import ALPHA, rank_intervals, towards_better
+from citeforge.evaluator.ranks import rank_intervals, towards_better
 from citeforge.evaluator.rows import marked_name, trivial_lines
 from citeforge.evaluator.statistics.estimates import Floats
+from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.plugins.leaderboard.ranking import (
     ABOUT_FIELDS,
     DIRECTIONS,

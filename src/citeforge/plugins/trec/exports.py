@@ -17,6 +17,7 @@ from citeforge.evaluator.submissions.split import strict_statements
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.trec.tracks import TRACKS, Style, Track
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
+from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.systems import name_problem
 from citeforge.schemas.submission import CitedSentence, SubmissionLine
@@ -54,7 +55,7 @@ class TrecOptions(ContextOptions):
 class _ReportWriter:
     """Writes answers as reports of a track, and counts what these cannot contain."""
 
-    benchmark: Benchmark
+    grammar: Grammar
     track: Track
     about: dict[str, Any]
     dropped: Counter[str] = field(default_factory=Counter)
@@ -103,7 +104,7 @@ class _ReportWriter:
         """Get an answer's cited sentences: the system's own, else those split from its text."""
         if answer.sentences is not None:
             return answer.sentences
-        grammar = self.benchmark.grammar
+        grammar = self.grammar
         reading = strict_statements(answer.output, grammar, self._segmenter, n_shown)
         self.dropped[_STRAY] += sum(len(marker.numbers) for marker in reading.stray)
         return [
@@ -174,7 +175,7 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
         "team_id": options.team, "run_id": run_id, "run_desc": options.run_desc,
         "type": options.run_type, "task": options.task, "use_starter_kit": int(options.starter_kit),
     }  # fmt: skip
-    writer = _ReportWriter(benchmark, track, about)
+    writer = _ReportWriter(opened.grammar, track, about)
     places = LineIndex(options.submission, benchmark)
     answers: dict[int, SubmissionLine] = {}
     for line, answer in opened.answers():
