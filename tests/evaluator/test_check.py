@@ -1,6 +1,7 @@
 """`check` reports everything with its line and changes nothing."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,8 +12,11 @@ from hypothesis import strategies as st
 import citeforge as cf
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.check import Marks
 from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score_context
 from citeforge.evaluator.submissions.reader import read_answers
+from citeforge.evaluator.submissions.submission import Submission
+from citeforge.schemas.submission import SubmissionLine
 from conftest import refused, write_jsonl
 
 LINES = [
@@ -254,3 +258,20 @@ def test_a_title_in_brackets_is_named(tmp_path: Path, benchmark: cf.Benchmark) -
     [(code, message)] = _warnings(tmp_path, benchmark, f"Good [{name}].")
     assert code == "unread-citation"
     assert name in message
+
+
+def test_citations_are_counted_from_the_number_of_their_format(
+    benchmark: cf.Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As AttriEval's files, whose first passage is [0]; `score` reads them so, too."""
+    query = benchmark.query_ids[0]
+    path = write_jsonl(tmp_path / "s.jsonl", [{"query_id": query, "output": "x"}])
+    last = benchmark.context("mix").sizes[0]
+    answer = SubmissionLine(query_id=query, output=f"One [0]. Two [{last}].")
+    submission = Submission(path, benchmark)
+    texts = [f.message for f in Marks(submission).warnings(answer, "mix", 0)]
+    assert texts == [f"cites 0; the context has 1 to {last}"]
+    from_zero = replace(submission.format, base=0)
+    monkeypatch.setattr(submission, "format", from_zero)
+    texts = [f.message for f in Marks(submission).warnings(answer, "mix", 0)]
+    assert texts == [f"cites {last}; the context has 0 to {last - 1}"]
