@@ -14,6 +14,7 @@ from python_calls import call_of
 
 from citeforge.cli.main import cli
 from citeforge.cli.short_help import SECTIONS, ManyOptions
+from citeforge.schemas.errors import ExitCode
 
 Row = tuple[str, str]
 """An option as help shows it: its flags with the kind of value, and its text."""
@@ -22,8 +23,8 @@ _WIDTH = 100
 _LEAST = 3
 """Commands of a group that have an option which is printed in the section of the group."""
 _HEAD = (
-    "# Command line\n\n{note}Exit codes: 0 fine, 1 the input is at fault, 2 wrong usage, "
-    "3 finished with counted failures, 4 not enough evidence (`gate`).\n\n"
+    "# Command line\n\n{note}## Exit codes\n\n| code | meaning |\n| --- | --- |\n{codes}\n"
+    "A command that is interrupted ends with 130.\n\n## Options\n\n"
     "Commands of a group that have the same options share a section. An option of several sections "
     "is explained once: *Group* names options that the section of the group explains, *More* those "
     "under [Shared options](#shared-options). `--help` of a command prints the options that people "
@@ -46,7 +47,9 @@ def cli_page(note: str) -> str:
         key = (parent, "" if " " in parent else name, *options)
         sections.setdefault(key, []).append(context)
     top = _open(cli, "citeforge", None)
-    parts = [_HEAD.format(note=note), f"\n```\n{_definitions(_rows(top, cli.params))}\n```\n"]
+    codes = "".join(f"| {code.value} | {code.meaning} |\n" for code in ExitCode)
+    parts = [_HEAD.format(note=note, codes=codes)]
+    parts.append(f"\n```\n{_definitions(_rows(top, cli.params))}\n```\n")
     parts += [_render(same, *key[2:]) for key, same in sections.items()]
     parts.append("\n## Shared options\n")
     for title in SECTIONS:

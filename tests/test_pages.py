@@ -1,4 +1,4 @@
-"""Prose of the documentation stays short, and its links lead somewhere."""
+"""Pages of the documentation name what they should, and their links lead somewhere."""
 
 import re
 import subprocess
@@ -14,9 +14,6 @@ from citeforge.plugins.leaderboard.boards import Board, Boards
 from conftest import ROOT
 from conftest_pages import opened
 
-MOST_WORDS = 23_420
-"""Words of prose in all pages together; a page that grows makes another shorter."""
-
 GENERATED = {"api.md", "cli.md", "measures.md", "reproduced.md"}
 BLOCKS = re.DOTALL | re.MULTILINE
 PAGES = [
@@ -26,25 +23,6 @@ PAGES = [
     ROOT / "examples" / "README.md",
     *(p for p in sorted(ROOT.glob("docs/*.md")) if p.name not in GENERATED),
 ]
-
-
-def words_of_prose(text: str) -> int:
-    """Words outside of code blocks, tables and comments; a word has a letter or a digit."""
-    text = re.sub(r"^ *```.*?^ *```", "", text, flags=BLOCKS)
-    text = re.sub(r"<!--.*?-->", "", text, flags=re.DOTALL)
-    lines = (line for line in text.splitlines() if not line.lstrip().startswith("|"))
-    return sum(any(c.isalnum() for c in word) for line in lines for word in line.split())
-
-
-def test_code_tables_and_comments_are_no_prose() -> None:
-    code, table, comment = "```sh\nnot these\n```\n", "| nor | these |\n", "<!-- nor\nthis -->\n"
-    text = f"# A title\n\nThree words – `code`.\n\n{code}{table}{comment}"
-    assert words_of_prose(text) == 2 + 3
-
-
-def test_the_pages_are_short() -> None:
-    counts = {p.relative_to(ROOT).as_posix(): words_of_prose(p.read_text()) for p in PAGES}
-    assert sum(counts.values()) <= MOST_WORDS, counts
 
 
 def list_options(command: str) -> set[str]:

@@ -1,14 +1,34 @@
-"""Errors that users see as one clear line; for a missing module it names the extra to install.
+"""Errors that users see as one clear line, and exit codes.
 
-Exit codes: 1 the input is at fault, 2 wrong usage, 3 finished with counted failures, 4 not enough
-evidence.
+For a missing module the error names the extra to install.
 """
 
 import copyreg
 import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from enum import IntEnum
 from importlib.util import find_spec
+
+
+class ExitCode(IntEnum):
+    """Exit codes of all commands, each with its meaning; docs/cli.md prints them as a table."""
+
+    meaning: str
+
+    def __new__(cls, value: int, meaning: str) -> "ExitCode":
+        """Make a code that is a number and has a meaning."""
+        code = int.__new__(cls, value)
+        code._value_ = value
+        code.meaning = meaning
+        return code
+
+    FINE = 0, "fine; `gate`: pass"
+    AT_FAULT = 1, "the input is at fault; `gate`: fail, the new system is worse or exceeds a bound"
+    USAGE = 2, "wrong usage: an unknown option or name, a missing extra"
+    FAILURES = 3, "finished, with failures that are counted in the output"
+    EVIDENCE = 4, "not enough evidence (`gate`)"
+    NOT_RUN = 5, "`gate` could not run: a missing file, a wrong policy, no baseline"
 
 
 def without_credentials(address: str) -> str:
@@ -48,7 +68,7 @@ class CiteforgeError(Exception):
             message may change, the code does not.
     """
 
-    exit_code = 1
+    exit_code = ExitCode.AT_FAULT
 
     def __init__(self, message: str, *, code: str) -> None:
         """Make an error with its message for the user, and a code for programs."""
@@ -140,7 +160,7 @@ def field_message(kind: str, message: str) -> str:
 class UsageError(CiteforgeError):
     """The command was called in a way that cannot work."""
 
-    exit_code = 2
+    exit_code = ExitCode.USAGE
 
 
 _MOST_LISTED = 40
@@ -196,7 +216,7 @@ class MissingExtraError(UsageError):
 class FailuresError(CiteforgeError):
     """The run finished, with failures that are counted in its output."""
 
-    exit_code = 3
+    exit_code = ExitCode.FAILURES
 
 
 class GateError(CiteforgeError):
@@ -206,7 +226,7 @@ class GateError(CiteforgeError):
 class EvidenceError(CiteforgeError):
     """The gate's verdict is that there is not enough evidence."""
 
-    exit_code = 4
+    exit_code = ExitCode.EVIDENCE
 
 
 EXTRAS = {
