@@ -1,20 +1,17 @@
 """Requests that end, whatever a server sends: slow, endless, elsewhere, in circles."""
 
 import json
-import socket
-import threading
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 import citeforge as cf
-from citeforge.kg import transport
+from citeforge.engines import http
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, TooLongError
 from conftest import Inline, refused
 from patience import patience
+from servers.bytes_server import Behaviour, Say, serving
 
 QUERY = "SELECT ?x WHERE { ?x ?y ?z }"
 REPLY = json.dumps(
@@ -22,70 +19,6 @@ REPLY = json.dumps(
 ).encode()
 HURRIED = EndpointOptions(timeout=0.2, attempts=1, pause=0.0)
 PATIENT = EndpointOptions(timeout=60, attempts=1, pause=0.0)
-
-Say = Callable[[bytes], None]
-Behaviour = Callable[[str, Say], None]
-
-
-class Server:
-    """Speaks bytes; ``behaviour`` gets what was asked and what sends."""
-
-    def __init__(self, behaviour: Behaviour) -> None:
-        self.behaviour = behaviour
-        self.requests: list[str] = []
-        self.sent = 0
-        self.closing = threading.Event()
-        self.socket = socket.create_server(("127.0.0.1", 0))
-        self.host = f"127.0.0.1:{self.socket.getsockname()[1]}"
-        self.url = f"http://{self.host}/query"
-        threading.Thread(target=self.accept, daemon=True).start()
-
-    def accept(self) -> None:
-        while not self.closing.is_set():
-            try:
-                connection, _ = self.socket.accept()
-            except OSError:
-                return
-            threading.Thread(target=self.answer, args=(connection,), daemon=True).start()
-
-    def answer(self, connection: socket.socket) -> None:
-        def say(part: bytes) -> None:
-            connection.sendall(part)
-            self.sent += len(part)
-
-        with connection:
-            request = b""
-            while b"\r\n\r\n" not in request:
-                part = connection.recv(65536)
-                if not part:
-                    return
-                request += part
-            self.requests.append(request.decode())
-            try:
-                self.behaviour(request.decode(), say)
-                connection.shutdown(socket.SHUT_WR)
-                while connection.recv(65536):
-                    pass
-            except OSError:
-                return  # the client is gone
-
-    def drip(self, head: bytes, drops: bytes, say: Say) -> None:
-        """The head at once, the rest a byte at a time: longer than the deadline, not for ever."""
-        say(head)
-        for drop in drops:
-            if self.closing.wait(0.1):
-                return
-            say(bytes([drop]))
-
-
-@contextmanager
-def serving(behaviour: Behaviour) -> Iterator[Server]:
-    server = Server(behaviour)
-    try:
-        yield server
-    finally:
-        server.closing.set()
-        server.socket.close()
 
 
 def select(url: str, options: EndpointOptions) -> object:
@@ -151,7 +84,7 @@ def test_endless_refusals_are_not_read(status: bytes) -> None:
 
 
 def test_endless_replies_have_a_bound(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(transport, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(http, "MAX_BYTES", 1 << 20)
 
     def endless(_: str, say: Say) -> None:
         say(HEAD % b"200 OK" + b"Transfer-Encoding: chunked\r\n\r\n")

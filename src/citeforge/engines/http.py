@@ -1,14 +1,46 @@
-"""The header Retry-After of HTTP replies."""
+"""HTTP requests with a deadline, a limit of bytes and no redirects; proxies; Retry-After."""
 
+import asyncio
 import email.utils
+import io
+import os
+import ssl
 from collections.abc import Mapping
 from datetime import UTC, datetime
+from email.message import Message
+from functools import cache
+from importlib.util import find_spec
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import Request, getproxies_environment, proxy_bypass
+from urllib.response import addinfourl
 
+from citeforge.engines.event_loop import run_async
+from citeforge.schemas.errors import InputError, without_credentials
+from citeforge.schemas.text import printable
+
+MAX_BYTES = 1 << 28
+"""Most bytes of a reply; a batch of sub-graphs has some 100 KB."""
+_REFUSAL_BYTES = 2000
+"""Bytes of an error reply that are read for its first line."""
 _LONGEST_WAIT = 366 * 86400.0
 """Seconds; a server that names more (1e308) means no more by it."""
+_PROXIES = ("http", "https", "all")
+"""Kinds of proxies that httpx2 reads from the environment, as http_proxy and HTTP_PROXY."""
 
 
-def retry_after(headers: Mapping[str, str]) -> float | None:
+class ReplySizeError(OSError):
+    """A reply has more bytes than allowed."""
+
+
+def first_line(text: bytes) -> str:
+    """Get the first line of a server's text, escaped, after a colon; empty if it has no text."""
+    lines = text.decode("utf-8", "replace").splitlines()
+    return next((f": {printable(line)}" for line in lines if line.strip()), "")
+
+
+def retry_after(headers: Mapping[str, str] | Message) -> float | None:
     """Read how many seconds a server asks to wait (Retry-After, RFC 9110); None if it names none.
 
     A date is read against the server's own Date, so that a wrong clock here does no harm.
@@ -34,3 +66,139 @@ def _read_date(text: str) -> datetime | None:
     except (TypeError, ValueError, OverflowError, IndexError):
         return None  # no date of this calendar
     return date if date.tzinfo else date.replace(tzinfo=UTC)
+
+
+def uses_proxies(url: str) -> bool:
+    """Check the proxies that the environment names, for a client of httpx2.
+
+    Args:
+        url: address that the client is for.
+
+    Returns:
+        The client's ``trust_env``: False if a proxy cannot be used, but NO_PROXY says that the
+        server is reached without it.
+
+    Raises:
+        InputError: httpx2 cannot use a proxy; the message names the variable.
+    """
+    proxies = getproxies_environment()
+    for kind in filter(proxies.get, _PROXIES):
+        address = proxies[kind] if "://" in proxies[kind] else f"http://{proxies[kind]}"
+        remedy = _find_proxy_remedy(address)
+        if not remedy:
+            continue
+        place = urlsplit(url).netloc.rpartition("@")[2]
+        host = urlsplit(url).hostname or ""
+        if any(proxy_bypass(name, proxies) for name in (place, host)):
+            return False
+        # Of http_proxy and HTTP_PROXY, the first is the one that counts.
+        names = sorted((n for n in os.environ if n.lower() == f"{kind}_proxy"), reverse=True)
+        raise InputError(
+            f"names the proxy {printable(without_credentials(address))}, which cannot be used",
+            path=names[0],
+            allowed=f"{remedy}; or set NO_PROXY={host} to reach {host} without a proxy",
+            code="bad-option",
+        )
+    return True
+
+
+def _find_proxy_remedy(address: str) -> str:
+    """Say what to do so that httpx2 can use a proxy; empty if it can."""
+    import httpx2
+
+    scheme = address.partition("://")[0].lower()
+    if scheme in ("socks5", "socks5h") and find_spec("socksio") is None:
+        return "SOCKS needs the module socksio: pip install 'httpx2[socks]'"
+    try:
+        return "" if httpx2.Proxy(address).url.host else "write its host, as in http://HOST:PORT"
+    except (ValueError, httpx2.InvalidURL):
+        return "write http://HOST:PORT, https://HOST:PORT or (SOCKS) socks5://HOST:PORT"
+
+
+def send_request(request: Request, seconds: float) -> addinfourl:
+    """Send a request and read the whole reply, within the limits of seconds and bytes.
+
+    Raises:
+        InputError: the server redirects, or the environment names an unusable proxy.
+        HTTPError: the status is not 2xx; of the body the beginning is read.
+        OSError: the connection failed; TimeoutError or ReplySizeError beyond a limit.
+    """
+    import httpx2
+
+    try:
+        return run_async(_send(request, seconds))
+    except TimeoutError as error:
+        raise TimeoutError("timed out") from error
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        raise ConnectionError(printable(str(error)) or type(error).__name__) from error
+
+
+async def _send(request: Request, seconds: float) -> addinfourl:
+    """Send a request with httpx2 and read the reply; see :func:`send_request`."""
+    import httpx2
+
+    url = request.full_url
+    headers = {**request.headers, "Accept-Encoding": "identity"}
+    hooks = {"response": [_refuse_redirect]}
+    content: Any = request.data
+    async with (
+        asyncio.timeout(seconds),
+        httpx2.AsyncClient(
+            timeout=None, verify=_tls(), event_hooks=hooks, trust_env=uses_proxies(url)
+        ) as client,
+        client.stream(request.get_method(), url, content=content, headers=headers) as response,
+    ):
+        received = Message()
+        for name, value in response.headers.multi_items():
+            received[name] = value
+        body = io.BytesIO(await _read_body(response))
+    if response.is_success:
+        return addinfourl(body, received, url, response.status_code)
+    raise HTTPError(url, response.status_code, response.reason_phrase, received, body)
+
+
+async def _refuse_redirect(response: Any) -> None:
+    """Raise an InputError if a reply redirects, before the HTTP library raises its own error."""
+    if response.has_redirect_location:
+        raise InputError(
+            f"redirects to another place, {printable(response.headers['location'])}",
+            path=response.request.url,
+            allowed="an address that answers itself; give the other one if you trust it",
+            code="endpoint-refused",
+        )
+
+
+async def _read_body(response: Any) -> bytes:
+    """Read the body of a reply; that of an error is cut at the limits of bytes and seconds.
+
+    Raises:
+        InputError: it is compressed.
+    """
+    packing = response.headers.get("content-encoding", "identity").lower()
+    if response.is_success and packing != "identity":
+        raise InputError(
+            f"answered in {printable(packing)}, which was not asked for",
+            path=response.request.url,
+            allowed="an address without compression; switch it off in the server or in the proxy "
+            "before it",
+            code="bad-reply",
+        )
+    most = MAX_BYTES if response.is_success else _REFUSAL_BYTES
+    body = bytearray()
+    try:
+        async for part in response.aiter_raw():
+            body += part
+            if len(body) > most:
+                if response.is_success:
+                    raise ReplySizeError(f"the reply is longer than {most:,} bytes")
+                break
+    except asyncio.CancelledError:
+        if response.is_success:
+            raise
+    return bytes(body)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """Make the default settings of TLS connections, once per process."""
+    return ssl.create_default_context()

@@ -2,21 +2,21 @@
 
 import hashlib
 import os
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlencode
-from urllib.request import Request
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
 
 import msgspec
 
-from citeforge.engines.http import retry_after
+from citeforge.engines.http import ReplySizeError, first_line, retry_after
 from citeforge.engines.sqlite import Store
-from citeforge.kg.transport import HttpReply, ReplySizeError, require_address, send_request
 from citeforge.kg.values import Row, list_variables
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, without_credentials
 from citeforge.schemas.text import printable
 from citeforge.schemas.version import __version__
 
@@ -166,12 +166,43 @@ def parse_rows(body: bytes, variables: Iterable[str]) -> list[Row]:
 
 
 CONTACT_VARIABLE = "CITEFORGE_CONTACT"
-_POST_FROM = 1500  # characters of a query
 _UNREADABLE_WAIT = 5.0  # seconds, where Retry-After is neither a number nor a date
 
 
 class TooLongError(Exception):
     """The query timed out or its reply was cut; a smaller one may pass."""
+
+
+def require_address(url: str) -> None:
+    """Refuse a text that is not a URL, or that has a user name or a password.
+
+    Raises:
+        InputError: refused; the message repeats no secret.
+    """
+    example = "such as https://query.wikidata.org/sparql"
+    has_user = is_web = False
+    try:
+        parts = urlsplit(url)
+        has_user = "@" in parts.netloc
+        is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        (parts.hostname or "").encode("idna")
+    except ValueError:
+        is_web = False
+    if has_user:
+        raise InputError(
+            "contains a user name or a password, which would go into manifests and messages",
+            path=without_credentials(url),
+            allowed=f"an address without them, {example}",
+            code="bad-option",
+        )
+    if not is_web or not re.fullmatch("[!-~]+", url):
+        text = printable(without_credentials(url))
+        raise InputError(
+            f"{text} is not an address",
+            field="--kg",
+            allowed=f"one in ASCII, {example}",
+            code="bad-option",
+        )
 
 
 class EndpointEngine:
@@ -234,13 +265,13 @@ class EndpointEngine:
             allowed = self.budget.wait()
             start, rows, wait = time.monotonic(), None, None
             try:
-                reply = self._send(query, min(self.options.timeout, allowed))
-                if reply.is_success:
-                    rows = parse_rows(reply.body, list_variables(query))
-                    if self.store is not None:
-                        self.store.put(self.url, query, reply.body)
-                    return rows
-                wait = self._read_wait(reply)
+                body = self._send(query, min(self.options.timeout, allowed))
+                rows = parse_rows(body, list_variables(query))
+                if self.store is not None:
+                    self.store.put(self.url, query, body)
+                return rows
+            except HTTPError as error:
+                wait = self._read_wait(error)
             except TimeoutError as error:
                 seconds = f"{self.options.timeout:g} s"
                 raise TooLongError(f"no whole reply within {seconds}") from error
@@ -265,36 +296,52 @@ class EndpointEngine:
         """Make the error for an endpoint that does not answer."""
         return InputError(message, path=self.url, allowed=allowed, code=code)
 
-    def _send(self, query: str, timeout: float) -> HttpReply:
-        """Send a query once: a short one by GET, which caches can answer, a long one by POST."""
-        headers = {"Accept": "application/sparql-results+json", "User-Agent": self.agent}
-        form = urlencode({"query": query})
-        if len(query) > _POST_FROM:
-            headers["Content-Type"] = "application/x-www-form-urlencoded"
-            request = Request(self.url, form.encode(), headers)
-        else:
-            request = Request(f"{self.url}{'&' if '?' in self.url else '?'}{form}", None, headers)
-        self.requests += 1
-        return send_request(request, timeout)
+    def _send(self, query: str, timeout: float) -> bytes:
+        """Send a query once; return its reply, written again as JSON.
 
-    def _read_wait(self, refusal: HttpReply) -> float | None:
+        Raises:
+            TruncatedError: the reply is no JSON.
+            InputError: the reply is in another format, or the server redirects.
+            OSError: see :func:`~citeforge.engines.http.send_request`.
+        """
+        from SPARQLWrapper import JSON, POST
+
+        from citeforge.kg.transport import BoundedSparqlWrapper
+
+        wrapper = BoundedSparqlWrapper(self.url)
+        wrapper.setQuery(query)
+        wrapper.setMethod(POST)
+        wrapper.setReturnFormat(JSON)
+        wrapper.setOnlyConneg(True)  # without the parameters format, output and results
+        wrapper.setTimeout(timeout)
+        wrapper.addCustomHttpHeader("Accept", "application/sparql-results+json")
+        wrapper.addCustomHttpHeader("User-Agent", self.agent)
+        self.requests += 1
+        reply = wrapper.query()
+        try:
+            return msgspec.json.encode(reply.convert())
+        # Text that is no UTF-8, lone surrogates, numbers of 5,000 digits, nesting without end.
+        except (ValueError, TypeError, OverflowError, RecursionError) as error:
+            raise TruncatedError(f"the reply is not whole ({error})") from error
+
+    def _read_wait(self, refusal: HTTPError) -> float | None:
         """Get the seconds to wait after an error reply; None if the endpoint names no time.
 
         Raises:
             TooLongError: 500 or 504, as endpoints answer when a query took too long.
             InputError: waiting does not help.
         """
-        if refusal.status in (500, 502, 504, 408):
-            raise TooLongError(f"the endpoint answered {refusal.status}")
-        if refusal.status == 403:
+        if refusal.code in (500, 502, 504, 408):
+            raise TooLongError(f"the endpoint answered {refusal.code}")
+        if refusal.code == 403:
             raise self._error(
                 "refused the request (403): Wikimedia bans clients that give no contact or send "
                 "too many requests",
                 f"set {CONTACT_VARIABLE} to a mail address or page, and wait",
             )
-        if refusal.status not in (429, 503):
-            verb = "refused the query:" if refusal.status in (400, 414) else "answered"
-            message = f"{verb} {refusal.status}{_first_line(refusal)}"
+        if refusal.code not in (429, 503):
+            verb = "refused the query:" if refusal.code in (400, 414) else "answered"
+            message = f"{verb} {refusal.code}{first_line(refusal.read())}"
             raise self._error(message, "an address that answers SPARQL 1.1 queries")
         if "retry-after" not in refusal.headers:
             return None
@@ -335,9 +382,3 @@ class ReplayEngine(EndpointEngine):
             allowed="the store of a complete run with the same choices",
             code="not-stored",
         )
-
-
-def _first_line(refusal: HttpReply) -> str:
-    """Get the first line of an error reply's text, after a colon; empty if it has no text."""
-    lines = refusal.body.decode("utf-8", "replace").splitlines()
-    return next((f": {printable(line)}" for line in lines if line.strip()), "")

@@ -1,146 +1,60 @@
-"""HTTP requests with a deadline and a limit of bytes for the whole reply; no redirects."""
+"""SPARQLWrapper with requests that end, whatever a server sends, and go nowhere else."""
 
-import asyncio
+import math
 import re
-import ssl
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cache
-from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import Request
+from http.client import HTTPResponse
+from typing import cast
 
-from citeforge.engines.event_loop import run_async
-from citeforge.schemas.errors import InputError, without_credentials
-from citeforge.schemas.text import printable
+from SPARQLWrapper import SPARQLWrapper
 
-MAX_BYTES = 1 << 28
-"""Most bytes of a reply; a batch of sub-graphs has some 100 KB."""
-_REFUSAL_BYTES = 2000
-"""Bytes of a refusal that are read for its first line."""
+from citeforge.engines.http import first_line, send_request
+from citeforge.schemas.errors import InputError
+
+_JSON_TYPES = (
+    "application/sparql-results+json", "application/json", "text/javascript",
+    "application/javascript",
+)  # fmt: skip
+_SHOWN_BYTES = 2000
+"""Bytes of a reply in another format that are read for its first line."""
 
 
-class ReplySizeError(OSError):
-    """A reply has more bytes than allowed."""
+class BoundedSparqlWrapper(SPARQLWrapper):
+    """SPARQLWrapper whose requests have a deadline and a limit of bytes, and no redirects.
 
-
-@dataclass
-class HttpReply:
-    """Reply of a server: status, headers and body.
-
-    Attributes:
-        status: HTTP status.
-        headers: headers; names in any case.
-        body: the whole body of a success; the beginning of any other one.
+    It replaces how a request is sent. Errors are those of
+    :func:`~citeforge.engines.http.send_request`: an HTTPError has its headers and the beginning of
+    its text.
     """
 
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
+    # SPARQLWrapper finds out whether a query is an update by its first verb behind comments and
+    # prefixes. Its own patterns leave every second comment line, so that "removed" in it is MOVE,
+    # and take cubic time for some names.
+    comments_pattern = re.compile(r"^[ \t]*#.*$", re.MULTILINE)
+    prefix_pattern = re.compile(r"\b(?:PREFIX\s+[^\s:<>]*:|BASE)\s*<[^<>\s]*>", re.IGNORECASE)
 
-    @property
-    def is_success(self) -> bool:
-        """Whether the status is 2xx."""
-        return 200 <= self.status < 300
+    def setTimeout(self, timeout: float) -> None:
+        """Set the deadline of the whole reply, in seconds and their fractions."""
+        super().setTimeout(math.ceil(timeout))
+        self.deadline = timeout
 
+    def _query(self) -> tuple[HTTPResponse, str]:
+        """Send the request; return the reply, as JSON, and the format that was asked for.
 
-def require_address(url: str) -> None:
-    """Refuse a text that is not a URL, or that has a user name or a password.
-
-    Raises:
-        InputError: refused; the message repeats no secret.
-    """
-    example = "such as https://query.wikidata.org/sparql"
-    has_user = is_web = False
-    try:
-        parts = urlsplit(url)
-        has_user = "@" in parts.netloc
-        is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-        (parts.hostname or "").encode("idna")
-    except ValueError:
-        is_web = False
-    if has_user:
-        raise InputError(
-            "contains a user name or a password, which would go into manifests and messages",
-            path=without_credentials(url),
-            allowed=f"an address without them, {example}",
-            code="bad-option",
-        )
-    if not is_web or not re.fullmatch("[!-~]+", url):
-        text = printable(without_credentials(url))
-        raise InputError(
-            f"{text} is not an address",
-            field="--kg",
-            allowed=f"one in ASCII, {example}",
-            code="bad-option",
-        )
-
-
-def send_request(request: Request, seconds: float) -> HttpReply:
-    """Send a request and read the reply, within the limits of seconds and bytes.
-
-    Raises:
-        InputError: the server redirects.
-        OSError: the connection failed; TimeoutError or ReplySizeError beyond a limit.
-    """
-    import httpx2
-
-    try:
-        return run_async(_send(request, seconds))
-    except TimeoutError as error:
-        raise TimeoutError("timed out") from error
-    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise ConnectionError(printable(str(error)) or type(error).__name__) from error
-
-
-async def _send(request: Request, seconds: float) -> HttpReply:
-    """Send a request with httpx2 and read the reply; see :func:`send_request`."""
-    import httpx2
-
-    headers = {**request.headers, "Accept-Encoding": "identity"}
-    hooks = {"response": [_refuse_redirect]}
-    content: Any = request.data
-    async with (
-        asyncio.timeout(seconds),
-        httpx2.AsyncClient(timeout=None, verify=_tls(), event_hooks=hooks) as client,
-        client.stream(
-            request.get_method(), request.full_url, content=content, headers=headers
-        ) as response,
-    ):
-        return await _read(response)
-
-
-async def _refuse_redirect(response: Any) -> None:
-    """Raise an InputError if a reply redirects, before the HTTP library raises its own error."""
-    if response.has_redirect_location:
-        raise InputError(
-            f"redirects to another place, {printable(response.headers['location'])}",
-            path=response.request.url,
-            allowed="an address that answers itself; give the other one if you trust it",
-            code="endpoint-refused",
-        )
-
-
-async def _read(response: Any) -> HttpReply:
-    """Read the body of an HTTP reply; an error reply is cut at the limits of bytes and seconds."""
-    reply = HttpReply(response.status_code, response.headers, b"")
-    most = MAX_BYTES if reply.is_success else _REFUSAL_BYTES
-    body = bytearray()
-    try:
-        async for part in response.aiter_raw():
-            body += part
-            if len(body) > most:
-                if reply.is_success:
-                    raise ReplySizeError(f"the reply is longer than {most:,} bytes")
-                break
-    except asyncio.CancelledError:
-        if reply.is_success:
-            raise
-    reply.body = bytes(body)
-    return reply
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    """Make the default settings of TLS connections, once per process."""
-    return ssl.create_default_context()
+        Raises:
+            InputError: the reply is in another format by its type and its first character.
+        """
+        reply = send_request(self._createRequest(), self.deadline)
+        stated, text = reply.headers.get_content_type(), reply.read(_SHOWN_BYTES)
+        if stated not in _JSON_TYPES and not text.lstrip().startswith(b"{"):
+            raise InputError(
+                f"answered {stated}, and no JSON results{first_line(text)}",
+                path=self.endpoint,
+                allowed="an address that answers SPARQL 1.1 queries, such as "
+                "https://query.wikidata.org/sparql",
+                code="endpoint-refused",
+            )
+        reply.seek(0)
+        # By its type, `convert` would load XML and whatever a JSON-LD document names.
+        del reply.headers["Content-Type"]
+        reply.headers["Content-Type"] = _JSON_TYPES[0]
+        return cast(HTTPResponse, reply), self.returnFormat

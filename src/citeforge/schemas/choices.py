@@ -98,7 +98,12 @@ PERPLEXITY = (
 SEGMENTERS = (Choice("nupunkt", "", "with our rules"), Choice("punkt", "", "NLTK's"))
 GRAPHS = (
     Choice("file", "PATH (.nt, .ttl, .gz)", "an embedded store"),
-    Choice("sparql", "URL (such as sparql:https://query.wikidata.org/sparql)", "an endpoint"),
+    Choice(
+        "sparql",
+        "URL (such as sparql:https://query.wikidata.org/sparql)",
+        "an endpoint",
+        needs="SPARQLWrapper",
+    ),
     Choice("replay", "FILE", "stored replies of an endpoint"),
 )
 FORMATS = tuple(

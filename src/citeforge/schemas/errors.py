@@ -240,6 +240,7 @@ EXTRAS = {
     "bm25s": ("build", "BM25"),
     "rapidfuzz": ("build", "a check of built texts"),
     "pyoxigraph": ("kg", "a knowledge graph"),
+    "SPARQLWrapper": ("kg", "a SPARQL endpoint"),
     "datasketch": ("audit", "a search for near duplicates"),
     "py3langid": ("audit", "a check of languages"),
     "markdown_it": ("markdown", "Markdown"),

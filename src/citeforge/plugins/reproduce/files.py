@@ -2,11 +2,12 @@
 
 from hashlib import sha256
 from pathlib import Path
+from urllib.error import HTTPError
 from urllib.parse import quote
 from urllib.request import Request
 
 from citeforge.engines.files import sha256_file, storage_errors, write_bytes
-from citeforge.kg.transport import send_request
+from citeforge.engines.http import send_request
 from citeforge.plugins.reproduce.declared import HashedFile, OutputFile, OutputRepository
 from citeforge.schemas.errors import InputError
 
@@ -82,21 +83,21 @@ def fetch_file(repository: OutputRepository, file: OutputFile) -> Path:
     address = f"{repository.host}/{place}"
     offline = "a folder with checkouts (--data) needs no network"
     try:
-        reply = send_request(Request(address), TIMEOUT_S)
+        body = send_request(Request(address), TIMEOUT_S).read()
+    except HTTPError as error:
+        raise InputError(
+            f"cannot be fetched (HTTP {error.code})", path=address, allowed=offline,
+            code="endpoint-failed"
+        ) from error  # fmt: skip
     except OSError as error:
         raise InputError(
             f"cannot be fetched ({error})", path=address, allowed=offline, code="no-network"
         ) from error
-    if not reply.is_success:
+    if len(body) != file.size:
         raise InputError(
-            f"cannot be fetched (HTTP {reply.status})", path=address, allowed=offline,
-            code="endpoint-failed"
-        )  # fmt: skip
-    if len(reply.body) != file.size:
-        raise InputError(
-            f"has {len(reply.body):,} bytes, and not {file.size:,}", path=address, allowed=offline,
+            f"has {len(body):,} bytes, and not {file.size:,}", path=address, allowed=offline,
             code="hash-mismatch"
         )  # fmt: skip
-    _require_hash(sha256(reply.body).hexdigest(), file, address)
-    write_bytes(path, reply.body)
+    _require_hash(sha256(body).hexdigest(), file, address)
+    write_bytes(path, body)
     return path
