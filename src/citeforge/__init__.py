@@ -48,7 +48,6 @@ if TYPE_CHECKING:
     from citeforge.plugins.audit.run import audit as audit
     from citeforge.publishing.export import export as export
     from citeforge.schemas.errors import CiteforgeError as CiteforgeError
-    from citeforge.schemas.errors import EvidenceError as EvidenceError
     from citeforge.schemas.errors import FailuresError as FailuresError
     from citeforge.schemas.errors import InputError as InputError
     from citeforge.schemas.errors import MissingExtraError as MissingExtraError

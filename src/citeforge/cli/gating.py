@@ -1,11 +1,20 @@
 """``citeforge gate``: a decision, as an exit code."""
 
+import traceback
 from shutil import get_terminal_size
 from typing import Any
 
 import click
 
 from citeforge.cli.command import path_argument, path_option
+from citeforge.schemas.errors import CiteforgeError, ExitCode, GateError, extras_named
+
+_ENDS = {
+    "fail": (ExitCode.AT_FAULT, "gate-failed"),
+    "not enough evidence": (ExitCode.EVIDENCE, "not-enough-evidence"),
+    "could not run": (ExitCode.NOT_RUN, "no-baseline"),
+}
+"""Verdict that is not pass to the exit code and the error code of the command."""
 
 
 class _ManyBaselines(click.Command):
@@ -54,19 +63,26 @@ def gate(**options: Any) -> None:
 
     NEW are score files, or a folder of them. Exit code 0: pass, it is shown that no critical
     measure fell by more than its margin. 1: fail, a measure fell, a required query failed or
-    answers are missing; also for wrong input. 4: not enough evidence; also for a first run,
-    different signatures and a judge that failed. In GitHub Actions the Markdown is added to the
-    job's summary.
+    answers are missing. 4: not enough evidence; also for different signatures and a judge that
+    failed. 5: the gate could not run: a file is missing, the policy is wrong, or there is no
+    baseline yet; files of --out then give the reason. In GitHub Actions the Markdown is added to
+    the job's summary, and the verdict is the step's output `verdict`.
     """
-    from citeforge.evaluator.gate_outputs import add_to_summary, to_text
-    from citeforge.evaluator.gate_rows import FAIL, OPEN
+    from citeforge.evaluator.gate_outputs import could_not_run, report_to_actions, to_text
     from citeforge.library.gates import gate as decide
-    from citeforge.schemas.errors import EvidenceError, GateError
 
-    result = decide(**options)
-    add_to_summary(result)
+    try:
+        with extras_named():
+            result = decide(**options)
+    except Exception as error:
+        report_to_actions(could_not_run(error))
+        if not isinstance(error, CiteforgeError):
+            traceback.print_exc()
+            raise SystemExit(int(ExitCode.NOT_RUN)) from error
+        error.exit_code = ExitCode.NOT_RUN
+        raise
+    report_to_actions(result)
     click.echo(to_text(result, get_terminal_size().columns))
-    if result.verdict == FAIL:
-        raise GateError(f"the gate says: {FAIL}", code="gate-failed")
-    if result.verdict == OPEN:
-        raise EvidenceError(f"the gate says: {OPEN}", code="not-enough-evidence")
+    if result.verdict in _ENDS:
+        exit_code, code = _ENDS[result.verdict]
+        raise GateError(f"the gate says: {result.verdict}", exit_code, code=code)

@@ -55,10 +55,6 @@ def _advise(parts: Iterable[str]) -> str:
     return "scores of one protocol, made in the same way: nothing else can be compared"
 
 
-_OF_THESE_RUNS = (
-    "intervals also cover new runs and verdicts where several were scored; p-values, ranks and "
-    "detectable differences hold for these runs and verdicts only"
-)
 _POWER = 0.8416212335729143
 """Quantile of the normal distribution for 80 % power."""
 
@@ -210,24 +206,11 @@ def compare_many(
         if errors:
             raise errors[0]
         raise InputError("there is no pair of systems", code="not-comparable")
-    cautions = limit_lines(files, names) + run_lines(files, names) + small
+    cautions = limit_lines([*renamed.values()], names) + small
     every_signature = [m.signature for f in files for m in f.measures if m.name in names]
     return Comparison(
         differences, left_out, cautions, scope_lines(files), joined_signatures(every_signature)
     )
-
-
-def run_lines(files: Sequence[ScoreFile], names: Collection[str]) -> list[str]:
-    """Note whether intervals include new runs and verdicts, if a system was run or judged again."""
-    several = {
-        file.system: any(m.variance is not None for m in file.measures if m.name in names)
-        for file in files
-    }
-    if not any(several.values()):
-        return []
-    single = ", ".join(system for system, has in several.items() if not has)
-    text = f"{single}: one run, judged once, so that no interval covers its new runs"
-    return [_OF_THESE_RUNS, text] if single else [_OF_THESE_RUNS]
 
 
 def parts_across(across: Sequence[str]) -> tuple[str, ...]:

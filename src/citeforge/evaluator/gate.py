@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from citeforge.engines.report_table import Displayed, Table
-from citeforge.evaluator.compare import compare_pairs, run_lines
+from citeforge.evaluator.compare import compare_pairs
 from citeforge.evaluator.gate_policy import PolicySource, checked_policy
 from citeforge.evaluator.gate_rows import (
     FAIL,
+    NOT_RUN,
     OPEN,
     PASS,
     Pair,
@@ -25,7 +26,7 @@ from citeforge.evaluator.gate_rows import (
 )
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.notes import limit_lines, scope_lines
-from citeforge.evaluator.rows import main_measure
+from citeforge.evaluator.rows import main_measure, named_apart
 from citeforge.evaluator.slices import slice_pairs
 from citeforge.evaluator.statistics.intervals import ALPHA, quantile
 from citeforge.evaluator.statistics.significance import holm
@@ -44,7 +45,7 @@ class Decision(Displayed):
     """Verdict of the gate; with :mod:`~citeforge.evaluator.gate_outputs` it becomes a file.
 
     Attributes:
-        verdict: ``pass``, ``fail`` or ``not enough evidence``.
+        verdict: ``pass``, ``fail``, ``not enough evidence`` or ``could not run``.
         rows: what decided it, and what was only reported.
         new: names of the new systems.
         baseline: names of the systems of the baseline.
@@ -65,6 +66,8 @@ class Decision(Displayed):
         of_verdict = (r for r in self.rows if r.decides and r.verdict == self.verdict)
         names = dict.fromkeys(r.name for r in of_verdict if r.group != "files")
         new, old = ", ".join(self.new), ", ".join(self.baseline)
+        if not new:
+            return f"{self.verdict}: {self.rows[0].sentence}"
         subject = f"{new} against {old}" if old else f"{new} without a baseline"
         why = f": {', '.join(names)}" if names and self.verdict != PASS else ""
         return f"{self.verdict}: {subject}{why}"
@@ -106,6 +109,7 @@ def decide(
         _require_consistent(file)
     source = _with_main_measure(source, every)
     pairs, rows = pair_files(new, baseline)
+    pairs = [p if p.old is None else Pair(*named_apart(p.new, p.old), p.place) for p in pairs]
     tests: list[_Test] = []
     small: list[str] = []
     for pair in pairs:
@@ -122,10 +126,11 @@ def decide(
     order = ("files", "critical", "supporting", "advisory", "required", "counts")
     rows.sort(key=lambda row: order.index(row.group))
     verdicts = {row.verdict for row in rows if row.decides}
-    verdict = next(v for v in (FAIL, OPEN, PASS) if v in verdicts)
+    verdict = next(v for v in (FAIL, NOT_RUN, OPEN, PASS) if v in verdicts)
     signatures = [t.new.signature for t in tests if t.tier != "advisory"]
     return Decision(
-        verdict, rows, _names(new), _names(p.old for p in pairs if p.old is not None),
+        verdict, rows, _names(p.new for p in pairs),
+        _names(p.old for p in pairs if p.old is not None),
         _notes(pairs, tests) + small, list(dict.fromkeys(signatures)),
     )  # fmt: skip
 
@@ -346,7 +351,7 @@ def _notes(pairs: Sequence[Pair], tests: Sequence[_Test]) -> list[str]:
     """List cautions on a decision: scope, limits, missing corrections, equal submissions."""
     files = [f for p in pairs for f in (p.old, p.new) if f is not None]
     names = {t.new.name for t in tests}
-    notes = scope_lines(files) + limit_lines(files, names) + run_lines(files, names)
+    notes = scope_lines(files) + limit_lines(files, names)
     raw = [t.row.what for t in tests if t.new.corrected is not None and not t.is_corrected]
     if raw:
         notes.append(f"{', '.join(raw)}: not corrected, since labels are not of the same queries")

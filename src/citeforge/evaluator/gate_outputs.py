@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from html import escape
@@ -14,15 +15,18 @@ from xml.etree import ElementTree
 from citeforge.engines.files import write_text
 from citeforge.engines.report_table import Table
 from citeforge.evaluator.gate import Decision
-from citeforge.evaluator.gate_rows import FAIL, OPEN, PASS, Row
+from citeforge.evaluator.gate_rows import FAIL, NOT_RUN, OPEN, PASS, Row
 from citeforge.evaluator.table import folded_note
-from citeforge.schemas.errors import UsageError
+from citeforge.schemas.errors import CiteforgeError, InputError
 from citeforge.schemas.signature import joined_signatures
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """Variable of GitHub Actions: the file whose Markdown is shown with a job."""
-_WORDS = {PASS: "pass", FAIL: "fail", OPEN: "unclear"}
+OUTPUT = "GITHUB_OUTPUT"
+"""Variable of GitHub Actions: the file with the outputs of a step, which later steps read."""
+_WORDS = {PASS: "pass", FAIL: "fail", OPEN: "unclear", NOT_RUN: "error"}
 _GROUPS = {
+    "run": "why the gate could not run",
     "files": "score files",
     "critical": "critical: shown not to fall by more than the margin",
     "supporting": "supporting: not shown to fall",
@@ -32,6 +36,13 @@ _GROUPS = {
 }
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _MARKS = re.compile(r"([\\`*_{}\[\]()#|~!])")
+
+
+def could_not_run(error: Exception) -> Decision:
+    """Make the decision that gives an error as the reason why nothing could be decided."""
+    is_expected = isinstance(error, CiteforgeError | OSError)
+    reason = str(error) if is_expected else f"{type(error).__name__}: {error}"
+    return Decision(NOT_RUN, [Row("gate", "run", NOT_RUN, reason)], [], [])
 
 
 def to_text(decision: Decision, width: int | None = None) -> str:
@@ -83,7 +94,8 @@ def to_markdown(decision: Decision) -> str:
     for group, of_group in groupby(decision.rows, key=lambda row: row.group):
         sentences = (f"- {_word(r)}: {_inline(_sentence(r))}" for r in of_group)
         parts += [f"**{_GROUPS[group]}**", "\n".join(sentences)]
-    parts += ["**notes**", "\n".join(f"- {_inline(note)}" for note in _notes(decision))]
+    if notes := _notes(decision):
+        parts += ["**notes**", "\n".join(f"- {_inline(note)}" for note in notes)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -113,7 +125,7 @@ def to_junit(decision: Decision) -> str:
     suite = ElementTree.SubElement(
         suites, "testsuite", name=_replace_invalid(decision.headline),
         tests=str(len(decision.rows)), failures=str(verdicts.count(FAIL)),
-        errors=str(verdicts.count(OPEN)), skipped="0",
+        errors=str(verdicts.count(OPEN) + verdicts.count(NOT_RUN)), skipped="0",
     )  # fmt: skip
     for row in decision.rows:
         case = ElementTree.SubElement(
@@ -122,7 +134,11 @@ def to_junit(decision: Decision) -> str:
             classname=f"citeforge.gate.{row.group}",
             name=_replace_invalid(row.name),
         )
-        tag = {FAIL: "failure", OPEN: "error"}.get(row.verdict) if row.decides else None
+        tag = (
+            {FAIL: "failure", OPEN: "error", NOT_RUN: "error"}.get(row.verdict)
+            if row.decides
+            else None
+        )
         if tag is None:
             ElementTree.SubElement(case, "system-out").text = _replace_invalid(row.sentence)
         else:
@@ -150,28 +166,50 @@ _FORMS: dict[str, Callable[[Decision], str]] = {
 }  # fmt: skip
 
 
-def check_outputs(paths: Iterable[Path]) -> None:
-    """Raise an error if an output file's name has none of the endings .xml, .md and .json.
+def output_fault(path: Path, inputs: Iterable[Path]) -> str:
+    """Say why a decision cannot be written to a path; empty if it can be.
 
-    Raises:
-        UsageError: names the endings that there are.
+    Args:
+        path: file to write.
+        inputs: score files, and folders of them, that the gate reads.
     """
-    for path in paths:
-        if path.suffix.lower() not in _FORMS:
-            raise UsageError(
-                f"--out {path}: a decision is written as .xml (JUnit), .md or .json",
-                code="bad-option",
-            )
+    if path.suffix.lower() not in _FORMS:
+        return "a decision is written as .xml (JUnit), .md or .json"
+    read = {*map(os.path.realpath, inputs)}
+    if os.path.realpath(path) in read:
+        return "is a score file that the gate reads; name another file"
+    if path.suffix.lower() == ".json" and os.path.realpath(path.parent) in read:
+        return "is in a folder of score files, which the next run would read; name another folder"
+    return ""
 
 
 def write_outputs(decision: Decision, paths: Iterable[Path]) -> None:
-    """Write a decision to files, each in the format of its ending."""
+    """Write a decision to files, each in the format of its ending; warn if one cannot be written.
+
+    The decision, and with it the exit code, does not depend on its copies.
+    """
     for path in paths:
-        write_text(path, _FORMS[path.suffix.lower()](decision))
+        try:
+            write_text(path, _FORMS[path.suffix.lower()](decision))
+        except InputError as error:
+            _warn(f"--out {path}: {error.message}")
 
 
-def add_to_summary(decision: Decision) -> None:
-    """Append the decision to the job summary of GitHub Actions; does nothing elsewhere."""
-    if summary := os.environ.get(SUMMARY):
-        with Path(summary).open("a", encoding="utf-8") as file:
-            file.write(to_markdown(decision) + "\n")
+def report_to_actions(decision: Decision) -> None:
+    """Append a decision to a job's summary, and its verdict to a step's outputs, on GitHub Actions.
+
+    Does nothing elsewhere; warns if a file cannot be written.
+    """
+    texts = {SUMMARY: to_markdown(decision) + "\n", OUTPUT: f"verdict={decision.verdict}\n"}
+    for variable, text in texts.items():
+        if path := os.environ.get(variable):
+            try:
+                with Path(path).open("a", encoding="utf-8") as file:
+                    file.write(text)
+            except OSError as error:
+                _warn(f"{variable}={path}: cannot be written: {error.strerror or error}")
+
+
+def _warn(text: str) -> None:
+    """Print a warning about a copy of the decision to standard error."""
+    sys.stderr.write(f"warning: {text}; the exit code stays that of the decision\n")

@@ -10,12 +10,13 @@ from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.gate import GatePolicy, RequiredQuery, Tier
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
-Verdict = Literal["pass", "fail", "not enough evidence"]
+Verdict = Literal["pass", "fail", "not enough evidence", "could not run"]
 PASS: Verdict = "pass"
 FAIL: Verdict = "fail"
 OPEN: Verdict = "not enough evidence"
+NOT_RUN: Verdict = "could not run"
 _TINY = 1e-9
-Group = Literal[Tier, "files", "counts", "required"]
+Group = Literal[Tier, "run", "files", "counts", "required"]
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,7 @@ class Row:
 
     Attributes:
         what: measure, or what else was looked at.
-        group: tier of the measure, ``files``, ``counts`` or ``required``.
+        group: tier of the measure, ``run``, ``files``, ``counts`` or ``required``.
         verdict: of this row.
         sentence: what was found, for users.
         place: context set, and what else distinguishes several comparisons; empty for one.
@@ -158,12 +159,12 @@ def _without_baseline(pair: Pair, baseline: Sequence[ScoreFile]) -> Row:
     """Make the row of a new score file that has no counterpart in the baseline."""
     if not baseline:
         text = (
-            "There is no baseline, so that nothing can be compared; keep these scores, and name "
-            "them with --baseline in the next run."
+            "There is no baseline yet, so that nothing can be compared; to begin, keep the scores "
+            "and the answers, and name the scores with --baseline in the next run."
         )
-    else:
-        there = "; ".join(dict.fromkeys(_describe(old) for old in baseline))
-        text = f"The baseline has no scores for {_describe(pair.new)}; it has {there}."
+        return Row("baseline", "files", NOT_RUN, text, pair.place)
+    there = "; ".join(dict.fromkeys(_describe(old) for old in baseline))
+    text = f"The baseline has no scores for {_describe(pair.new)}; it has {there}."
     return Row("baseline", "files", OPEN, text, pair.place)
 
 

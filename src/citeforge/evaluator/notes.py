@@ -55,8 +55,27 @@ def rounding_lines(files: Iterable[ScoreFile]) -> list[str]:
     ]
 
 
+_OF_THESE_RUNS = (
+    "intervals also cover new runs and verdicts where several were scored; p-values, ranks and "
+    "detectable differences hold for these runs and verdicts only"
+)
+
+
+def _run_lines(files: Sequence[ScoreFile], measures: Collection[str]) -> list[str]:
+    """Note what holds for these runs and verdicts only, if a system was run or judged again."""
+    several = [
+        any(m.variance is not None for m in file.measures if m.name in measures) for file in files
+    ]
+    if len(files) < 2 or not any(several):
+        return []
+    once = (file.system for file, has in zip(files, several, strict=True) if not has)
+    single = ", ".join(dict.fromkeys(once))
+    text = f"{single}: one run, judged once, so that no interval covers its new runs"
+    return [_OF_THESE_RUNS, text] if single else [_OF_THESE_RUNS]
+
+
 def limit_lines(files: Sequence[ScoreFile], measures: Collection[str] | None = None) -> list[str]:
-    """List the limits of scores: missing answers, rounding, cautions, judges and warnings.
+    """List the limits of scores: missing answers, rounding, cautions, judges, runs and warnings.
 
     Args:
         files: score files with distinct names.
@@ -66,7 +85,7 @@ def limit_lines(files: Sequence[ScoreFile], measures: Collection[str] | None = N
     return [
         *count_lines(files), *rounding_lines(files), *caution_lines(files, shown),
         *(variances(files) if measures is None else ()), *judge_lines(files, shown),
-        *(f"{f.system}: {text}" for f in files for text in f.warnings),
+        *_run_lines(files, shown), *(f"{f.system}: {text}" for f in files for text in f.warnings),
     ]  # fmt: skip
 
 

@@ -72,6 +72,30 @@ def systems_text(n_systems: int, n_references: int) -> str:
     return " and ".join(systems + references)
 
 
+def scored_text(files: Sequence[ScoreFile]) -> str:
+    """Write what was scored: ``2 systems``, or ``2 submissions`` if two of them share a name."""
+    answers: dict[tuple[str, ...], set[str]] = {}
+    for f in files:
+        place = (f.system, f.benchmark_hash, f.context, f.protocol)
+        answers.setdefault(place, set()).add(f.submission_sha256)
+    if all(len(several) == 1 for several in answers.values()):
+        return systems_text(*count_systems(files))
+    return count_text(len(set().union(*answers.values())), "submission")
+
+
+def named_apart(new: ScoreFile, old: ScoreFile) -> tuple[ScoreFile, ScoreFile]:
+    """Copy the scores of a new and an old submission; make the names of their systems distinct.
+
+    Equal names get their submissions' file names, or ``new`` and ``baseline`` if these are equal.
+    """
+    if new.system != old.system:
+        return new, old
+    names = new.submission, old.submission
+    sides = zip((new, old), names if len(set(names)) > 1 else ("new", "baseline"), strict=True)
+    first, second = (f.model_copy(update={"system": f"{f.system} · {name}"}) for f, name in sides)
+    return first, second
+
+
 def not_comparable(files: Sequence[ScoreFile]) -> list[str]:
     """List systems that cannot be compared, with the settings (signature parts) that differ.
 

@@ -8,13 +8,19 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.evaluator.gate import Decision, decide
-from citeforge.evaluator.gate_outputs import check_outputs, write_outputs
+from citeforge.evaluator.gate_outputs import could_not_run, output_fault, write_outputs
 from citeforge.evaluator.gate_policy import PolicySource, checked_policy, read_policy
 from citeforge.library.scores import Scored, Scores, get_score_file, listed
-from citeforge.schemas.errors import UsageError
+from citeforge.schemas.errors import InputError, UsageError, read_error
 from citeforge.schemas.recipes.base import make_record
 from citeforge.schemas.recipes.command_options import CompareOptions
 from citeforge.schemas.recipes.gate import GatePolicy
+from citeforge.schemas.scores import ScoreFile
+
+_BEGIN = (
+    "if there is no baseline yet, leave out --baseline, and keep the new score file as the "
+    "baseline of the next run (docs/gate.md)"
+)
 
 
 def gate(
@@ -29,31 +35,77 @@ def gate(
             protocols; a folder stands for its JSON files.
         baseline: likewise of the old system; none in a first run, which never passes.
         policy: file, record, or its fields; None for the main measure and default margins.
-        out: files to write: ``.xml`` (JUnit), ``.md`` or ``.json``.
+        out: files to write: ``.xml`` (JUnit), ``.md`` or ``.json``; also written with the reason
+            if an error is raised. One that cannot be written is a warning on standard error.
         by: fields of the queries whose slices must not be shown to fall.
 
     Returns:
-        The verdict (``pass``, ``fail`` or ``not enough evidence``), and a row for each thing that
-        was looked at.
+        The verdict (``pass``, ``fail``, ``not enough evidence``, or ``could not run`` without a
+        baseline), and a row for each thing that was looked at.
 
     Raises:
         InputError: a score file cannot be read or has no values by query, or the policy is wrong.
-        UsageError: files that cannot be told apart, or the same file on both sides.
+        UsageError: files that cannot be told apart, the same file on both sides, or a file to write
+            that is none of a decision.
     """
     paths = [Path(one) for one in ([out] if isinstance(out, str | Path) else out)]
-    check_outputs(paths)
-    if isinstance(policy, str | Path):
-        source = read_policy(Path(policy))
-    elif isinstance(policy, GatePolicy):
-        source = checked_policy(PolicySource(policy))
-    else:
-        source = checked_policy(PolicySource(make_record(GatePolicy, **(policy or {}))))
-    fields = make_record(CompareOptions, by=by).by
-    ours, theirs = listed(new), listed(baseline)
-    _require_different(ours, theirs)
-    decision = decide([*map(get_score_file, ours)], [*map(get_score_file, theirs)], source, fields)
-    write_outputs(decision, paths)
+    inputs = [
+        Path(one) for scores in (new, baseline)
+        for one in ([scores] if isinstance(scores, str | Path | Scores) else scores)
+        if isinstance(one, str | Path)
+    ]  # fmt: skip
+    faults = {path: output_fault(path, inputs) for path in paths}
+    usable = [path for path in paths if not faults[path]]
+    try:
+        for path, fault in faults.items():
+            if fault:
+                raise UsageError(f"--out {path}: {fault}", code="bad-option")
+        source = _open_policy(policy)
+        fields = make_record(CompareOptions, by=by).by
+        decision = decide(*_read_sides(new, baseline), source, fields)
+    except Exception as error:
+        write_outputs(could_not_run(error), usable)
+        raise
+    write_outputs(decision, usable)
     return decision
+
+
+def _open_policy(policy: str | Path | GatePolicy | dict[str, Any] | None) -> PolicySource:
+    """Read a policy file, or check a policy made in Python; None is the default policy.
+
+    Raises:
+        InputError: it cannot be read, or a field is unknown or wrong.
+    """
+    if isinstance(policy, str | Path):
+        return read_policy(Path(policy))
+    record = policy if isinstance(policy, GatePolicy) else make_record(GatePolicy, **(policy or {}))
+    return checked_policy(PolicySource(record))
+
+
+def _read_sides(
+    new: Scored | Sequence[Scored], baseline: Scored | Sequence[Scored]
+) -> tuple[list[ScoreFile], list[ScoreFile]]:
+    """Read the score files of the new system and those of the baseline.
+
+    Raises:
+        InputError: one cannot be read; says how to begin if there is no baseline yet.
+        UsageError: the same file on both sides.
+    """
+    try:
+        ours = listed(new)
+        try:
+            theirs = listed(baseline)
+            _require_different(ours, theirs)
+            old = [*map(get_score_file, theirs)]
+        except InputError as error:
+            if error.code != "missing-file":
+                raise
+            raise InputError(
+                error.message, path=error.path, allowed=_BEGIN, code=error.code
+            ) from error
+        return [*map(get_score_file, ours)], old
+    except OSError as error:
+        raise read_error(error, error.filename) from error
 
 
 def _require_different(new: Sequence[Scored], baseline: Sequence[Scored]) -> None:

@@ -220,13 +220,12 @@ class FailuresError(CiteforgeError):
 
 
 class GateError(CiteforgeError):
-    """The gate's verdict is fail."""
+    """The gate's verdict is not pass."""
 
-
-class EvidenceError(CiteforgeError):
-    """The gate's verdict is that there is not enough evidence."""
-
-    exit_code = ExitCode.EVIDENCE
+    def __init__(self, message: str, exit_code: ExitCode, *, code: str) -> None:
+        """Make the error that ends the command with the exit code of a verdict."""
+        self.exit_code = exit_code
+        super().__init__(message, code=code)
 
 
 EXTRAS = {

@@ -19,14 +19,13 @@ from citeforge.evaluator.pages.markup import plots_part, read_assets, render_mar
 from citeforge.evaluator.ranks import rank_text, ranks_by_measure
 from citeforge.evaluator.rows import (
     compared_across,
-    count_systems,
     marked_name,
     missing_lines,
     named_rows,
     not_comparable,
     of_cells,
     references_last,
-    systems_text,
+    scored_text,
 )
 from citeforge.schemas.audit import Audit
 from citeforge.schemas.scores import ScoreFile
@@ -55,12 +54,12 @@ def page_report(
     Raises:
         InputError: the folder of the chunks contains other files.
     """
-    sizes = systems_text(*count_systems(files))
+    scored = scored_text(files)
     files = named_rows(references_last(files))
     alike = compared_across(files, across)
     names = sorted({f.benchmark for f in files})
     subtitle = (
-        f"{sizes} on {', '.join(names)}, "
+        f"{scored} on {', '.join(names)}, "
         + ("all cells" if of_cells(files) else "context ")
         + ("" if of_cells(files) else ", ".join(sorted({f.context for f in files})))
     )
