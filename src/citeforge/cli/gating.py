@@ -65,8 +65,8 @@ def gate(**options: Any) -> None:
     measure fell by more than its margin. 1: fail, a measure fell, a required query failed or
     answers are missing. 4: not enough evidence; also for different signatures and a judge that
     failed. 5: the gate could not run: a file is missing, the policy is wrong, or there is no
-    baseline yet; files of --out then give the reason. In GitHub Actions the Markdown is added to
-    the job's summary, and the verdict is the step's output `verdict`.
+    baseline yet; the written files then give the reason. In GitHub Actions the Markdown is added
+    to the job's summary, and the verdict is the step's output `verdict`.
     """
     from citeforge.evaluator.gate_outputs import could_not_run, report_to_actions, to_text
     from citeforge.library.gates import gate as decide
