@@ -113,19 +113,30 @@ def test_out_needs_a_name(
         hagrid(Path(out), if_exists)
 
 
-def test_out_that_is_a_link_a_file_or_a_mount_point(tmp_path: Path) -> None:
-    (tmp_path / "real").mkdir()
-    (tmp_path / "link").symlink_to("real")
+def test_out_that_is_a_file_or_a_mount_point(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("mine")
-    for out, code in (
-        (tmp_path / "link", "link-outside"),
-        (tmp_path / "file", "not-a-folder"),
-        (Path("/proc"), "not-a-folder"),
-    ):
-        with refused(code, path=out):
+    for out in (tmp_path / "file", Path("/proc")):
+        with refused("not-a-folder", path=out):
             hagrid(out, "overwrite")
-    assert (tmp_path / "link").is_symlink()
     assert (tmp_path / "file").read_text() == "mine"
+
+
+@pytest.mark.parametrize("is_there", [True, False], ids=["folder", "nothing"])
+def test_out_that_is_a_link_is_followed_and_stays(tmp_path: Path, is_there: bool) -> None:
+    """The working folder is beside the folder that the link leads to, on its disk."""
+    target, link = tmp_path / "elsewhere" / "real", tmp_path / "link"
+    target.parent.mkdir()
+    if is_there:
+        target.mkdir()
+    link.symlink_to("elsewhere/real")
+    hagrid(link)
+    with refused("output-exists", path=target):
+        hagrid(link)
+    hagrid(link, "overwrite")
+    assert link.is_symlink()
+    assert verify(target) == []
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["elsewhere", "link"]
+    assert list(target.parent.iterdir()) == [target]
 
 
 # --- Kills -------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -30,6 +31,42 @@ def test_nothing_appears_when_writing_fails(tmp_path: Path) -> None:
         raise ZeroDivisionError
     assert target.read_bytes() == b"old"
     assert list(tmp_path.iterdir()) == [target]
+
+
+def test_a_link_stays_and_the_file_that_it_leads_to_is_replaced(tmp_path: Path) -> None:
+    real, link, outer = tmp_path / "data" / "real", tmp_path / "link", tmp_path / "outer"
+    link.symlink_to("data/real")
+    outer.symlink_to(link)
+    for number, path in enumerate((link, outer, tmp_path / "data" / "real")):
+        write_text(path, str(number))
+        assert real.read_text() == str(number)
+    folder = tmp_path / "folder"
+    folder.symlink_to("data")
+    write_text(folder / "new", "in a folder that is a link")
+    assert (tmp_path / "data" / "new").read_text() == "in a folder that is a link"
+    assert link.is_symlink() and outer.is_symlink() and folder.is_symlink()
+    assert sorted(p.name for p in tmp_path.rglob("*")) == [
+        "data", "folder", "link", "new", "outer", "real"
+    ]  # fmt: skip
+
+
+def test_a_link_to_itself_a_folder_a_pipe_or_a_device_is_refused_at_once(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "piped").symlink_to("pipe")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "loop").symlink_to("loop")
+    before = sorted(p.name for p in tmp_path.iterdir())
+    for name, code in (
+        ("pipe", "not-a-file"), ("piped", "not-a-file"), ("folder", "not-a-file"),
+        ("/dev/null", "not-a-file"), ("loop", "storage"),
+    ):  # fmt: skip
+        path = tmp_path / name
+        with refused(code, path=path):
+            write_text(path, "x")
+        with refused(code, path=path):
+            ReplyStore(path)
+    assert sorted(p.name for p in tmp_path.iterdir()) == before
+    assert stat.S_ISFIFO((tmp_path / "pipe").lstat().st_mode)
 
 
 def test_sha256(tmp_path: Path) -> None:

@@ -31,6 +31,7 @@ from citeforge.builders.package import PackageWriter, safe_name
 from citeforge.engines.files import (
     canonical_json,
     digest,
+    follow_link,
     read_json,
     remove_tree,
     sha256_file,
@@ -80,7 +81,7 @@ class Workspace:
 
     def __init__(self, out: Path, if_exists: IfExists) -> None:
         """Set the build's output folder, and the action if it exists; no folder is made yet."""
-        self.out = out
+        self.out = follow_link(out)
         self.if_exists = if_exists
         self.root = partial_of(out)
         self.package_folder = self.root / "package"

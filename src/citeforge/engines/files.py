@@ -36,13 +36,14 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
     swept away.
 
     Args:
-        path: final name.
+        path: final name; of a symbolic link, the file that it leads to is replaced.
         exclusive: keep a file that has appeared there meanwhile, and drop this one.
         mode: permissions of the file, from its first byte; the system takes the umask off them.
 
     Raises:
-        InputError: the disk is full or the folder cannot be written.
+        InputError: the disk is full, the folder cannot be written, or ``path`` is a pipe or device.
     """
+    path = require_file(path)
     with storage_errors(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep_once(path.parent.resolve())
@@ -62,6 +63,42 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def require_file(path: Path) -> Path:
+    """Return the path of a file that is to be written, which a symbolic link may lead to.
+
+    Raises:
+        InputError: it is a folder, a pipe or a device, which no file can replace.
+    """
+    target = follow_link(path)
+    if not target.exists() or target.is_file():
+        return target
+    is_folder = target.is_dir()
+    raise InputError(
+        f"is a {'folder' if is_folder else 'pipe or device'}",
+        path=path,
+        allowed="the name of a file"
+        + ("" if is_folder else ", which you can copy there afterwards"),
+        code="not-a-file",
+    )
+
+
+def follow_link(path: Path) -> Path:
+    """Return the path that a symbolic link leads to; other paths are returned as they are.
+
+    Raises:
+        InputError: it leads to itself.
+    """
+    if not path.is_symlink():
+        return path
+    target = Path(os.path.realpath(path))
+    if target.is_symlink():
+        raise InputError(
+            "is a symbolic link that leads to itself", path=path, allowed="remove the link",
+            code="storage"
+        )  # fmt: skip
+    return target
 
 
 def _rename(temporary: Path, path: Path, exclusive: bool) -> None:

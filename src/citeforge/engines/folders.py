@@ -16,6 +16,7 @@ from pathlib import Path
 from filelock import FileLock, Timeout
 
 from citeforge.engines.files import (
+    follow_link,
     read_json,
     remove_tree,
     storage_errors,
@@ -41,8 +42,11 @@ ForeignFiles = Callable[[Path], list[str]]
 
 
 def partial_of(out: Path) -> Path:
-    """Get the path ``OUT.partial``: the working folder in which ``out`` is made."""
-    return path_beside(out, ".partial")
+    """Get the path ``OUT.partial``: the working folder in which ``out`` is made.
+
+    Of a symbolic link it is beside the folder that the link leads to.
+    """
+    return path_beside(follow_link(out), ".partial")
 
 
 def path_beside(out: Path, ending: str) -> Path:
@@ -62,19 +66,18 @@ def path_beside(out: Path, ending: str) -> Path:
 
 
 def check_out(out: Path) -> None:
-    """Refuse an output path that no folder can be renamed to: a link, mount point or file.
+    """Refuse an output path that no folder can be renamed to: a mount point or file.
 
     Raises:
-        InputError: a link, a mount point, or a file.
+        InputError: a mount point, or a file.
     """
     is_file = out.exists() and not out.is_dir()
-    for is_wrong, code, reason, allowed in (
-        (out.is_symlink(), "link-outside", "is a symbolic link", "the name of the folder itself"),
-        (out.is_mount(), "not-a-folder", "is a mount point", "a folder inside it"),
-        (is_file, "not-a-folder", "is a file", "the name of a folder to make"),
+    for is_wrong, reason, allowed in (
+        (follow_link(out).is_mount(), "is a mount point", "a folder inside it"),
+        (is_file, "is a file", "the name of a folder to make"),
     ):
         if is_wrong:
-            raise InputError(reason, path=out, allowed=allowed, code=code)
+            raise InputError(reason, path=out, allowed=allowed, code="not-a-folder")
 
 
 def is_taken(out: Path) -> bool:
@@ -103,7 +106,7 @@ def file_lock(
         InputError: another process works on it; says which.
     """
     # Through a link, in a folder of another user, we would write into its target.
-    _refuse_link(lock)
+    refuse_link(lock)
     seconds = -1 if wait else _LOCK_SECONDS
     mutex = FileLock(lock, seconds, thread_local=False, is_singleton=shared, on_acquired=_write_pid)
     try:
@@ -182,8 +185,9 @@ def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[
         InputError: ``out`` cannot be made, another process makes it, or ``OUT.partial`` holds
             something that is not ours.
     """
-    root = partial_of(out)
     check_out(out)
+    out = follow_link(out)
+    root = partial_of(out)
     with ExitStack() as stack:
         with storage_errors(out):
             out.parent.mkdir(parents=True, exist_ok=True)
@@ -253,8 +257,9 @@ def put_in_place(folder: Path, out: Path) -> None:
 
     Args:
         folder: inside the working folder of ``out``, which is held.
-        out: final name.
+        out: final name; of a symbolic link, the folder that it leads to is replaced.
     """
+    out = follow_link(out)
     old = partial_of(out) / OLD
     if out.exists():
         out.rename(old)
@@ -316,7 +321,7 @@ def amending(folder: Path) -> Iterator[dict[str, str]]:
     new = root / "new"
     files: dict[str, str] = {}
     with ExitStack() as stack:
-        _refuse_link(root)
+        refuse_link(root)
         stack.enter_context(storage_errors(folder))
         root.mkdir(exist_ok=True)
         stack.callback(_remove_if_empty, root)
@@ -344,7 +349,7 @@ def finish_amendments(folder: Path) -> None:
             pass  # coming in finishes it
 
 
-def _refuse_link(path: Path) -> None:
+def refuse_link(path: Path) -> None:
     """Refuse a path that is a symbolic link."""
     if path.is_symlink():
         raise InputError(
@@ -355,7 +360,7 @@ def _refuse_link(path: Path) -> None:
 def _move_amendments(folder: Path) -> None:
     """Move the new files that :func:`amending` has completely written to their final names."""
     ready = folder / AMENDING / _READY
-    _refuse_link(ready)
+    refuse_link(ready)
     if ready.is_dir():
         for path in sorted(ready.iterdir()):
             path.replace(folder / path.name)

@@ -9,7 +9,7 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from citeforge.engines.files import remove_tree, storage_errors, sync_folder
+from citeforge.engines.files import remove_tree, require_file, storage_errors, sync_folder
 from citeforge.engines.folders import file_lock
 from citeforge.schemas.errors import InputError
 
@@ -42,6 +42,7 @@ class Store:
         """
         self.path = path
         with ExitStack() as stack, store_errors(path):
+            require_file(path)  # SQLite waits for the other end of a pipe
             self.is_first = not readonly and stack.enter_context(_write_lock(path))
             if readonly and not path.exists():
                 raise InputError(

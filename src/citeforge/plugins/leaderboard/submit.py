@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from citeforge.engines.files import sha256_file, write_bytes, write_text
-from citeforge.engines.folders import file_lock
+from citeforge.engines.folders import file_lock, refuse_link
 from citeforge.evaluator.check import Findings
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.rows import main_measure, systems_text
@@ -372,8 +372,11 @@ def _store_submissions(scored: Sequence[PendingSubmission], boards: Boards) -> N
     """Copy scored submissions into the boards' folders, and write their history and scores.
 
     Raises:
-        InputError: a file changed after it was scored.
+        InputError: a file changed after it was scored, or a link is in its place in the board.
     """
+    for one in scored:
+        for path in (one.target, *one.score_paths()):
+            refuse_link(path)
     for one in scored:
         content = one.source.read_bytes()
         if hashlib.sha256(content).hexdigest() != one.files[0].submission_sha256:
