@@ -185,6 +185,16 @@ def test_a_missing_extra_is_named_in_one_sentence(package: Path, tmp_path: Path)
         assert len(errors.strip().splitlines()) == 1, args
 
 
+def test_an_audit_of_passages_needs_its_own_extra_alone(
+    package: Path, kalma_package: Path, tmp_path: Path
+) -> None:
+    """Only questions about a graph need the extra for graphs."""
+    results = bare(tmp_path, ("audit", package), ("audit", kalma_package))
+    assert [code for code, _, _ in results] == [2, 2]
+    assert "pip install 'citeforge[audit]'" in results[0][2]
+    assert "citeforge[kg]" not in results[0][2]
+
+
 def test_scores_say_which_extra_a_measure_needs(package: Path, tmp_path: Path) -> None:
     (tmp_path / "s.jsonl").write_text('{"query_id": "q21", "output": "So. [1]"}\n')
     names = ("--measures", "P@5,ROUGE-Lsum.F,CiteP")

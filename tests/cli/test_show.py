@@ -64,3 +64,17 @@ def test_questions_of_a_graph_are_listed_with_their_gold(
     item = next(package.items())
     lines = lines_of(inline, kalma_package, "--query", item.query_id, "--context", "full")
     assert sum(line.endswith("(gold)") for line in lines) == len(item.knowledge)
+
+
+def test_a_share_has_the_same_digits_in_the_summary_and_on_the_card(
+    inline: Inline, package: Path
+) -> None:
+    (line,) = [line for line in lines_of(inline, package) if "share of relevant passages" in line]
+    (row,) = [r for r in (package / "README.md").read_text().splitlines() if "share of rel" in r]
+    _, what, figure, _ = (cell.strip() for cell in row.split("|"))
+    assert line.split() == [*what.split(), figure]
+    shares = [
+        sum(p.label == "relevant" for p in item.passages) / len(item.passages)
+        for item in Package(package).items(next(iter(Package(package).contexts)))
+    ]
+    assert float(figure) == round(sum(shares) / len(shares), 4)

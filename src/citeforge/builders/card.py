@@ -89,7 +89,7 @@ def render_card(
     header = _make_header(manifest, kind, splits, stats, beside)
     front = yaml.safe_dump(header, sort_keys=False, allow_unicode=True)
     audit = beside.audit
-    rows = [(k, _format(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)]
+    rows = [(k, _with_bars(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)]
     body = _card_template().render(
         manifest=manifest,
         kind=kind,
@@ -102,7 +102,7 @@ def render_card(
             for name, context in manifest.contexts.items()
         ],
         statistics=rows,
-        counts=[(what, _format(count)) for what, count in manifest.counts.items()],
+        counts=[(what, format_statistic(count)) for what, count in manifest.counts.items()],
         audit=audit,
         checks_made=checks_made,
         flaws=[] if audit is None else _list_flaws(audit),
@@ -188,14 +188,20 @@ def _one_line(text: object) -> str:
     return " ".join(str(text).split()).replace("<", "&lt;")
 
 
-def _format(value: object) -> str:
-    """Write a statistic as text; of a dictionary only the first 8 entries."""
-    if not isinstance(value, dict):
-        return f"{value:,}" if isinstance(value, int) else str(value)
-    is_counts = all(isinstance(v, int) for v in value.values())
-    shown = {k: f"{v:.3g}" if isinstance(v, float) else v for k, v in list(value.items())[:8]}
-    parts = ", ".join(f"{k}: {v}" for k, v in shown.items()) + ", …" * (len(value) > 8)
-    return f"`{bars(value.values())}` {parts}" if is_counts else parts
+def format_statistic(value: object) -> str:
+    """Write a statistic as text: at most 4 decimals; of a dictionary only the first 8 entries."""
+    if isinstance(value, dict):
+        parts = [f"{k}: {format_statistic(v)}" for k, v in list(value.items())[:8]]
+        return ", ".join(parts) + ", …" * (len(value) > 8)
+    return f"{round(value, 4):,}" if isinstance(value, int | float) else str(value)
+
+
+def _with_bars(value: object) -> str:
+    """Write a statistic as text, of counts with a bar chart before it."""
+    text = format_statistic(value)
+    if isinstance(value, dict) and all(isinstance(v, int) for v in value.values()):
+        return f"`{bars(value.values())}` {text}"
+    return text
 
 
 def _list_flaws(audit: Audit) -> list[tuple[str, int]]:

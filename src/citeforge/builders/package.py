@@ -35,6 +35,14 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest, benchmark_hash
 from citeforge.schemas.tables import CONTEXTS, CORPUS
 
+_WORD = r"[^\s\v\x1c-\x1f\x85\p{Z}]+"
+"""Characters between white space of Unicode, as ``str.split`` knows it; RE2's ``\s`` is ASCII's."""
+
+
+def count_words(texts: pa.Array) -> pa.Array:
+    """Count the words of each text, which are what is between white space of any kind."""
+    return pc.count_substring_regex(texts, _WORD)
+
 
 def corpus_stats(folder: Path) -> dict[str, object]:
     """Compute how many passages a corpus has, how many have titles, and their lengths in words."""
@@ -44,9 +52,9 @@ def corpus_stats(folder: Path) -> dict[str, object]:
         for batch in iter_batches(shard_paths(folder / "corpus", "corpus"), ["title", "text"]):
             n += batch.num_rows
             titled += pc.sum(pc.not_equal(batch["title"], "")).as_py()
-            spaces = pc.count_substring_regex(batch["text"], r"\S+")
-            words += pc.sum(spaces).as_py()
-            longest = max(longest, pc.max(spaces).as_py())
+            counts = count_words(batch["text"])
+            words += pc.sum(counts).as_py()
+            longest = max(longest, pc.max(counts).as_py())
             advance(batch.num_rows)
     return {
         "passages": n,
@@ -75,7 +83,7 @@ class WordLengths:
         Returns:
             Words of each.
         """
-        words = pc.count_substring_regex(texts, r"\S+")
+        words = count_words(texts)
         bins = np.searchsorted(self._EDGES, words.to_numpy())
         self._counts += np.bincount(bins, minlength=len(self._counts))
         return words

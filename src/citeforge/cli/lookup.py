@@ -35,6 +35,7 @@ def _echo(text: str, indent: int = 0) -> None:
 
 def summarise(folder: Path, manifest: Manifest) -> None:
     """Print a summary of a package: sources, statistics, context sets, warnings."""
+    from citeforge.builders.card import format_statistic
     from citeforge.package.manifest import read_stats
 
     click.echo(f"{manifest.name} ({manifest.kind}) at {folder}")
@@ -49,14 +50,13 @@ def summarise(folder: Path, manifest: Manifest) -> None:
                 click.echo(f"warning: {source.spec}: {count:,} {what}", err=True)
     stats = read_stats(folder)
     numbers = (stats | manifest.counts).items()
-    figures = {k: _format_number(v) for k, v in numbers if type(v) not in (dict, str)}
+    figures = {k: format_statistic(v) for k, v in numbers if type(v) not in (dict, str)}
     width, digits = (max(map(len, texts), default=0) for texts in (figures, figures.values()))
     for what, text in figures.items():
         click.echo(f"  {what:<{width}}  {text:>{digits}}")
     for what, value in stats.items():
         if isinstance(value, dict):
-            parts = ", ".join(f"{k}: {_format_number(v)}" for k, v in list(value.items())[:8])
-            _echo(f"{what}: {parts}{', …' if len(value) > 8 else ''}", 2)
+            _echo(f"{what}: {format_statistic(value)}", 2)
         elif isinstance(value, str):
             _echo(f"{what}: {value}", 2)
     if manifest.config.get("drop_suspects"):
@@ -76,13 +76,6 @@ def summarise(folder: Path, manifest: Manifest) -> None:
         _echo(f"context {name}: {info.description}{short}")
     for text in manifest.warnings:
         click.echo(f"warning: {text}", err=True)
-
-
-def _format_number(value: object) -> str:
-    """Format a statistic: thousands separators, and two decimals for floats."""
-    if isinstance(value, float):
-        return f"{value:,.2f}"
-    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 @click.command()

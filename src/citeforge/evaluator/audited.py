@@ -41,9 +41,10 @@ def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
             )  # fmt: skip
     audit = read_audit(package)
     if audit is None:
+        changed = " since its tables changed" * (folder / AUDIT).is_file()
         raise InputError(
-            "has no audit of these tables", path=folder / AUDIT,
-            allowed=f"citeforge audit {folder}", code="not-computed"
+            f"has not been audited{changed}", path=folder,
+            allowed=f"run `citeforge audit {folder}`, then this command again", code="not-computed"
         )  # fmt: skip
     return audit
 

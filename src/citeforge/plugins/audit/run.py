@@ -9,19 +9,18 @@ import msgspec
 
 from citeforge.builders.card import exploits_table
 from citeforge.builders.derive import Base, mapped_negatives
-from citeforge.builders.kalma.question_check import make_question_check
 from citeforge.builders.rage.suspects import NEAR, find_suspects
 from citeforge.engines.files import write_bytes
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.running.setup import judge_session, replay_store
-from citeforge.kg.domain import load_domain
 from citeforge.library.benchmarks import writable_folder
 from citeforge.package.package import Package
-from citeforge.plugins.audit import flaws, questions
+from citeforge.plugins.audit import flaws
 from citeforge.plugins.audit.cascade import decide_suspects, estimate_share, sum_up_decisions
-from citeforge.plugins.audit.exploits import CHECK, describe_exploits, try_exploits
+from citeforge.plugins.audit.exploits import CHECK as EXPLOITS
+from citeforge.plugins.audit.exploits import describe_exploits, try_exploits
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.publishing.card import write_card
 from citeforge.schemas.audit import SKIPPED_CHECK, Audit, Flaw, checks_made
@@ -119,10 +118,8 @@ def find_flaws(
         checks |= _list_checks(base, options)
         every_flaw += _find_passage_flaws(base, survey.texts, options, judge, run)
     if package.kind.shows == "triples":
-        domain = load_domain(package.manifest.config["domain"])
-        store = replay_store(run, options.checker)
-        asks = make_question_check(domain, options.checker, store, run)
-        checks[questions.CHECK], odd = questions.check_questions(package, asks)
+        method, odd = _check_questions(package, options, run)
+        checks |= method
         every_flaw += odd
     for what, session in (("judge", judge), ("strong judge", strong)):
         if session is not None:
@@ -143,11 +140,27 @@ def find_flaws(
         result.cascade, result.decisions = sum_up_decisions(base, decided, stages, options.labels)
     if options.exploits:
         result.exploits = try_exploits(package.folder, judge)
-        result.checks[CHECK] = describe_exploits(result.exploits)
+        result.checks[EXPLOITS] = describe_exploits(result.exploits)
     if options.labels is not None:
         cascade = result.cascade
         result.false_negatives = cascade.before if cascade else estimate_share(options.labels)
     return result, survey
+
+
+def _check_questions(
+    package: Package, options: AuditOptions, run: RunOptions
+) -> tuple[dict[str, str], list[Flaw]]:
+    """Check that questions about a graph ask for their gold: (method by check, flaws)."""
+    # Imported here: only packages of triples need the extra `kg`.
+    from citeforge.builders.kalma.question_check import make_question_check
+    from citeforge.kg.domain import load_domain
+    from citeforge.plugins.audit.questions import CHECK, check_questions
+
+    domain = load_domain(package.manifest.config["domain"])
+    store = replay_store(run, options.checker)
+    check = make_question_check(domain, options.checker, store, run)
+    method, odd = check_questions(package, check)
+    return {CHECK: method}, odd
 
 
 def _first_stage(judge: JudgeSession | None, options: AuditOptions) -> str:
