@@ -249,7 +249,8 @@ EXTRAS = {
     "gguf": ("offline-llm", "the embedded LLM"),
     "accelerate": ("offline-llm", "the embedded LLM"),
     **dict.fromkeys(
-        ("pypdf", "trafilatura", "charset_normalizer", "docx", "pptx"), ("documents", "a document")
+        ("pypdf", "cryptography", "trafilatura", "charset_normalizer", "docx", "pptx"),
+        ("documents", "a document"),
     ),
     "ir_datasets": ("ir", "ir-datasets:"),
     "nltk": ("scores", "NLTK"),

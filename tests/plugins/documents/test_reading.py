@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from citeforge.plugins.documents.formats import DocumentPage
 from citeforge.plugins.documents.outline import read_outline
 from citeforge.plugins.documents.passages import cut_page
 from citeforge.plugins.documents.source import DocumentFolder
+from citeforge.schemas.errors import MissingExtraError, extras_named
 from conftest import EXAMPLES, Inline, refused
 from plugins.documents.pdfs import pdf
 
@@ -89,6 +91,55 @@ def test_what_cannot_be_read_is_named_and_counted(tmp_path: Path) -> None:
     assert counts["files broken (first: binary.txt)"] == 2
     assert counts["files without text, such as scans (first: blank.md)"] == 2
     assert sum(n for what, n in counts.items() if "(first: " in what) == 10
+
+
+@pytest.mark.parametrize(
+    "cipher", ["RC4-40", "RC4-128", "AES-128", "AES-256-R5", "AES-256"], ids=str.lower
+)
+def test_an_encrypted_pdf_is_read_if_it_opens_without_a_password(
+    tmp_path: Path, cipher: str
+) -> None:
+    for name, password in (("open", ""), ("locked", "key")):
+        writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf("Paris is large.")))
+        writer.encrypt(password, "owner", algorithm=cipher)
+        writer.write(tmp_path / f"{name}.pdf")
+    source, rows = read(tmp_path)
+    assert [(r["_id"], r["text"]) for r in rows] == [("open.pdf#1", "Paris is large.")]
+    assert problems(source) == {"open.pdf": None, "locked.pdf": "locked with a password"}
+
+
+def test_an_encrypted_pdf_without_the_module_that_decrypts_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writer = pypdf.PdfWriter(clone_from=io.BytesIO(pdf("Paris is large.")))
+    writer.encrypt("", "owner", algorithm="AES-128")
+    writer.write(tmp_path / "a.pdf")
+    monkeypatch.setitem(sys.modules, "cryptography", None)
+    with refused("missing-extra", MissingExtraError, extra="documents"), extras_named():
+        read(tmp_path)
+
+
+def test_a_pdf_of_a_certificate_is_locked_and_one_of_broken_pages_is_broken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    content = pdf("Paris is large.").replace(
+        b"/Root 1 0 R", b"/Root 1 0 R /Encrypt << /Filter /Adobe.PubSec /V 4 >>"
+    )
+    (tmp_path / "certificate.pdf").write_bytes(content)
+    (tmp_path / "pages.pdf").write_bytes(pdf("Rome is old."))
+    (tmp_path / "good.txt").write_text("Water boils at 100 degrees.")
+
+    def fail(page: Any) -> str:
+        raise ValueError("a wrong operator")
+
+    monkeypatch.setattr(pypdf.PageObject, "extract_text", fail)
+    source, _ = read(tmp_path)
+    assert problems(source) == {
+        "certificate.pdf": "locked with a password", "pages.pdf": "broken", "good.txt": None
+    }  # fmt: skip
+    notes = {d.name: d.notes for d in source.documents}
+    assert notes["pages.pdf"] == ["page 1 is broken (ValueError: a wrong operator)"]
+    assert "PubSec" in notes["certificate.pdf"][0] or "Standard" in notes["certificate.pdf"][0]
 
 
 def test_a_file_that_cannot_be_opened_is_counted(

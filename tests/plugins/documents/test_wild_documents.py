@@ -272,6 +272,35 @@ def test_changes_controls_and_text_boxes_of_a_word_document(tmp_path: Path) -> N
     assert source.documents[0].notes == ["1 txbxContent, whose text is left out"]
 
 
+def test_hidden_text_of_a_word_document_is_no_passage(tmp_path: Path) -> None:
+    """Hidden by itself, by a style or a base of it, or by its row; not where that is off."""
+    docx = pytest.importorskip("docx", reason="python-docx is not installed")
+    from docx.enum.style import WD_STYLE_TYPE
+    from docx.oxml import OxmlElement
+
+    document: Any = docx.Document()
+    for name, kind in (("Secret", WD_STYLE_TYPE.CHARACTER), ("Note", WD_STYLE_TYPE.PARAGRAPH)):
+        document.styles.add_style(name, kind).font.hidden = True
+    below = document.styles.add_style("Below", WD_STYLE_TYPE.CHARACTER)
+    below.base_style = document.styles["Secret"]
+    paragraph = document.add_paragraph("The pump is ")
+    paragraph.add_run("not ").font.hidden = True
+    paragraph.add_run("red", "Secret")
+    paragraph.add_run("dish", "Below")
+    paragraph.add_run("blue").font.hidden = False
+    note = document.add_paragraph("Ask the lawyers.", "Note")
+    note.add_run(" It is large.").font.hidden = False
+    note.add_run(" It is old.", "Secret")  # each of the two would hide it; both show it
+    table = document.add_table(2, 1)
+    table.cell(0, 0).text, table.cell(1, 0).text = "Seen.", "Unseen."
+    table.rows[1]._tr.get_or_add_trPr().append(OxmlElement("w:hidden"))
+    document.save(tmp_path / "a.docx")
+    source, (row,) = read(tmp_path)
+    assert row["text"] == "The pump is blue\n\nIt is large. It is old.\n\nSeen."
+    # "not ", "red", "dish", "Ask the lawyers." and the row
+    assert source.documents[0].notes == ["5 pieces of hidden text, which are left out"]
+
+
 def test_a_presentation(tmp_path: Path) -> None:
     pptx = pytest.importorskip("pptx", reason="python-pptx is not installed")
     deck: Any = pptx.Presentation()
@@ -297,7 +326,9 @@ def test_a_presentation(tmp_path: Path) -> None:
 def test_office_files_that_are_none(tmp_path: Path, ending: str) -> None:
     pytest.importorskip(ending, reason=f"python-{ending} is not installed")
     (tmp_path / "good.txt").write_text(PUMP)
-    (tmp_path / f"locked.{ending}").write_bytes(b"\xd0\xcf\x11\xe0" + b"\0" * 600)
+    ole = b"\xd0\xcf\x11\xe0" + b"\0" * 600
+    (tmp_path / f"old.{ending}").write_bytes(ole)
+    (tmp_path / f"locked.{ending}").write_bytes(ole + "EncryptedPackage".encode("utf-16-le"))
     (tmp_path / f"text.{ending}").write_text("no zip")
     with zipfile.ZipFile(tmp_path / f"other.{ending}", "w") as archive:
         archive.writestr("a.txt", "x")
@@ -307,6 +338,6 @@ def test_office_files_that_are_none(tmp_path: Path, ending: str) -> None:
     assert len(rows) == 1
     problems = {d.name.partition(".")[0]: d.problem for d in source.documents}
     assert problems == {
-        "good": None, "locked": "locked with a password", "text": "broken", "other": "broken",
-        "bomb": "above --largest-file",
+        "good": None, "locked": "locked with a password", "old": "of another format",
+        "text": "broken", "other": "broken", "bomb": "above --largest-file",
     }  # fmt: skip

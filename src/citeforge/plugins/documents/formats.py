@@ -148,12 +148,17 @@ def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     logging.getLogger("pypdf").setLevel(logging.ERROR)
     try:
         reader = pypdf.PdfReader(path)
-        if reader.is_encrypted and not reader.decrypt(""):
-            raise UnreadableError(LOCKED)
+        if reader.is_encrypted:
+            import cryptography  # noqa: F401 (pypdf decrypts with it)
+
+            if not reader.decrypt(""):
+                raise UnreadableError(LOCKED, "opens with a password only")
         title = str((reader.metadata and reader.metadata.title) or "")
         n_pages = len(reader.pages)
-    except UnreadableError:
+    except (UnreadableError, ModuleNotFoundError):
         raise
+    except NotImplementedError as error:  # a certificate, or a cipher of its own
+        raise UnreadableError(LOCKED, first_line(error)) from error
     except Exception as error:  # a damaged file fails inside pypdf in many ways
         raise UnreadableError(BROKEN, first_line(error)) from error
     pages = []
@@ -166,6 +171,8 @@ def read_pdf(path: Path, notes: Notes) -> Iterator[DocumentPage]:
         if not text.strip():
             notes.append(f"page {number} has no text")
         pages.append(DocumentPage(number, text, title))
+    if n_pages and not pages:
+        raise UnreadableError(BROKEN)  # the notes say why
     yield from clean_pages(pages, notes.counts)
 
 

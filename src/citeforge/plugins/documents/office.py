@@ -12,6 +12,7 @@ from citeforge.plugins.documents.formats import (
     BROKEN,
     LARGE,
     LOCKED,
+    OTHER,
     DocumentPage,
     Notes,
     UnreadableError,
@@ -20,8 +21,10 @@ from citeforge.plugins.documents.formats import (
 from citeforge.plugins.documents.outline import Break
 
 _HEADING = re.compile(r"heading ([1-9])", re.IGNORECASE)
-_OLD_FORMAT = b"\xd0\xcf\x11\xe0"
+_OLE = b"\xd0\xcf\x11\xe0"
 """First bytes of an OLE file: an encrypted document, or one of before 2007."""
+_ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
+"""Name of the stream of an OLE file that contains an encrypted document."""
 _LEFT_OUT = ("w:txbxContent", "w:footnoteReference", "w:endnoteReference")
 _TITLE = -1
 """Level of the style of a document's title."""
@@ -57,8 +60,11 @@ class _PageBuilder:
 def _errors_as_unreadable(path: Path) -> Iterator[None]:
     """Check an Office file, and turn exceptions while it is read into UnreadableError."""
     try:
-        if path.read_bytes()[:4] == _OLD_FORMAT:
-            raise UnreadableError(LOCKED, "encrypted, or in the format of before 2007")
+        data = path.read_bytes()
+        if data.startswith(_OLE) and _ENCRYPTED in data:
+            raise UnreadableError(LOCKED, "opens with a password only")
+        if data.startswith(_OLE):
+            raise UnreadableError(OTHER, "is in the format of before 2007")
         if not zipfile.is_zipfile(path):
             raise UnreadableError(BROKEN, "is no Office Open XML file")
         with zipfile.ZipFile(path) as archive:
@@ -76,7 +82,7 @@ def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     """Read a Word document: paragraphs and tables of its body, headings by their styles.
 
     A paragraph of the style Title is the document's title. Headers and footers of pages, deleted
-    text, text boxes and notes are no part of it; text boxes and notes are counted.
+    text, hidden text, text boxes and notes are no part of it; the last three are counted.
     """
     import docx
 
@@ -86,6 +92,8 @@ def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
         title = document.core_properties.title or ""
         body = document.element.body
         levels = {style.style_id: _heading_level(style) for style in document.styles}
+        if number := _remove_hidden(document):
+            notes.append(f"{number} pieces of hidden text, which are left out")
         for block in _blocks(body):
             if block.tag.endswith("}tbl"):
                 for row in block.xpath("./w:tr"):
@@ -113,6 +121,38 @@ def _heading_level(style: Any) -> int:
             return int(match[1])
         style = getattr(style, "base_style", None)
     return 0
+
+
+def _remove_hidden(document: Any) -> int:
+    """Remove the hidden runs and table rows of a Word document; return the number with text."""
+    from docx.text.run import Run
+
+    hiding = {style.style_id for style in document.styles if _is_hiding(style)}
+    body = document.element.body
+    hidden = body.xpath(".//w:tr[w:trPr/w:hidden]")
+    for run in body.xpath(".//w:r"):
+        is_hidden = Run(run, document).font.hidden
+        if is_hidden is None:
+            # Word shows text that both its paragraph's style and its own style would hide.
+            of_run = run.xpath("./w:rPr/w:rStyle/@w:val")
+            of_paragraph = run.xpath("(./ancestor::w:p)[last()]/w:pPr/w:pStyle/@w:val")
+            is_hidden = hiding.isdisjoint(of_run) != hiding.isdisjoint(of_paragraph)
+        if is_hidden:
+            hidden.append(run)
+    number = sum(bool(_docx_text(element).strip()) for element in hidden)
+    for element in hidden:
+        element.getparent().remove(element)
+    return number
+
+
+def _is_hiding(style: Any) -> bool:
+    """Whether a style, or its base style, hides text."""
+    while style is not None:
+        is_hidden = getattr(getattr(style, "font", None), "hidden", None)
+        if is_hidden is not None:
+            return bool(is_hidden)
+        style = getattr(style, "base_style", None)
+    return False
 
 
 def _blocks(parent: Any) -> Iterator[Any]:
