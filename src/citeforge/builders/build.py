@@ -139,10 +139,18 @@ class Workspace:
             folder.mkdir(parents=True)
         return folder
 
-    def finish(self, name: str, key: Any, files: dict[str, str], record: dict[str, Any]) -> None:
-        """Mark a stage as finished: its key, its files with sha256, and its results."""
+    def finish(
+        self, name: str, key: Any, files: dict[str, str], record: dict[str, Any]
+    ) -> dict[str, Any]:
+        """Mark a stage as finished: its key, its files with sha256, and its results.
+
+        Returns:
+            The results in the order in which a resumed build reads them.
+        """
         marker = {"key": digest(key), "files": files, "record": record}
-        write_text(self.root / f"{name}.json", canonical_json(marker) + "\n")
+        text = canonical_json(marker)
+        write_text(self.root / f"{name}.json", text + "\n")
+        return msgspec.json.decode(text, type=StageMarker).record
 
     def clear(self) -> None:
         """Remove everything that builds leave in the working folder."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from pydantic import SerializerFunctionWrapHandler, model_serializer
+from pydantic import SerializerFunctionWrapHandler, field_serializer, model_serializer
 
 from citeforge.schemas.record import FrozenRecord, Record
 
@@ -93,6 +93,11 @@ class SourceInfo(MaybeOfPlugin):
     files: dict[str, str] = {}
     rules: dict[str, str] = {}
     counts: dict[str, int] = {}
+
+    @field_serializer("counts")
+    def _sort_counts(self, counts: dict[str, int]) -> dict[str, int]:
+        """Write the counts by name: a resumed build collects them in another order."""
+        return dict(sorted(counts.items()))
 
     @property
     def public_spec(self) -> str:

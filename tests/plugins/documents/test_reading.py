@@ -180,11 +180,13 @@ def test_other_encodings_are_read_and_said(tmp_path: Path) -> None:
     source, rows = read(tmp_path)
     assert [r["text"] for r in rows] == [(words * 3).strip(), "Guten Tag.", "Grüße aus Köln."]
     notes = {d.name: list(d.notes) for d in source.documents}
-    assert notes["latin.txt"][0].startswith("is not UTF-8; read as cp125")
-    assert not notes["wide.txt"] and not notes["mark.txt"]
-    assert source.info().counts[
-        "files read in part, or in another encoding (first: latin.txt)"
-    ] == 1  # fmt: skip
+    assert notes == {
+        "latin.txt": ["is not UTF-8; read as cp1252"], "mark.txt": [],
+        "wide.txt": ["is not UTF-8; read as utf-16"],
+    }  # fmt: skip
+    counts = source.info().counts
+    assert counts["files not in UTF-8, read as cp1252 (first: latin.txt)"] == 1
+    assert counts["files not in UTF-8, read as utf-16 (first: wide.txt)"] == 1
 
 
 def test_lines_that_are_no_rows_are_noted_one_by_one(tmp_path: Path) -> None:

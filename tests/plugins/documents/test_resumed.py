@@ -114,7 +114,8 @@ def test_a_build_that_was_stopped_goes_on_and_ends_the_same(built: Built, inline
 def test_a_killed_build_goes_on_and_ends_the_same(
     built: Built, inline: Inline, tmp_path: Path, n_answered: int
 ) -> None:
-    server, out = built.server, f"killed-{n_answered}"
+    """Manifest and card, too: the package has the same name in another folder."""
+    server, out = built.server, f"killed-{n_answered}/whole"
     n_before = len(server.requests())
     server.answer_up_to(n_before + n_answered)
     words = [*built.words(out), "--concurrency", "1"]
@@ -123,4 +124,4 @@ def test_a_killed_build_goes_on_and_ends_the_same(
     inline.ok(*built.words(out), "--resume")
     # One request had no answer yet when the build was killed.
     assert len(server.requests()) == n_before + built.n_requests + 1
-    assert built.tables(out) == built.tables("whole")
+    assert content(built.folder / out) == content(built.folder / "whole")

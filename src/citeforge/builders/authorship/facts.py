@@ -183,6 +183,11 @@ def detect_language(text: str) -> str | None:
     return str(name) if probability >= _LEAST_PROBABILITY else None
 
 
+def language_probabilities(text: str) -> dict[str, float]:
+    """Compute the probability of each language (ISO 639 code) that a text is in it."""
+    return {str(name): float(share) for name, share in _load_identifier().rank(text[:5000])}
+
+
 class Entities:
     """Finds named entities with spaCy, and compares those of two texts.
 

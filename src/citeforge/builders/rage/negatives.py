@@ -90,7 +90,7 @@ def make_mappings(material: Material, workspace: Workspace, draw_seed: int) -> M
     record = workspace.read_finished("mapping", drawn)
     if record is None:
         files, record = _mine_and_draw(material, workspace, rankings, draw_seed)
-        workspace.finish("mapping", drawn, files, record)
+        record = workspace.finish("mapping", drawn, files, record)
     material.counts.update(record["counts"])
     folder = workspace.stage("mapping")
     mined = {

@@ -1,6 +1,5 @@
 """Read text, Markdown, HTML, PDF and JSON Lines files, page by page."""
 
-import codecs
 import logging
 import re
 from collections import Counter
@@ -13,6 +12,7 @@ import msgspec
 
 from citeforge.engines.jsonlines import raw_lines
 from citeforge.ir_convert.corpus import PassageRow
+from citeforge.plugins.documents.encodings import declared_encoding, decode_text
 from citeforge.plugins.documents.outline import Break, read_outline
 from citeforge.schemas.errors import InputError
 
@@ -22,8 +22,7 @@ OTHER = "of another format"
 BROKEN = "broken"
 LOCKED = "locked with a password"
 NO_TEXT = "without text, such as scans"
-_SAMPLE_BYTES = 1 << 18
-"""Bytes from which an encoding is guessed."""
+UNKNOWN_ENCODING = "in an encoding that is not clear"
 
 _HEADING = re.compile(r"^#{1,6} ", re.MULTILINE)
 _HIDDEN = [
@@ -66,12 +65,14 @@ class Notes(list[str]):
 
     Attributes:
         counts: kind of change that readers made to the text, to its number.
+        encoding: encoding that the file was read in; None for UTF-8.
     """
 
     def __init__(self, notes: Iterable[str] = ()) -> None:
         """Copy some notes on a file, with no changes counted yet."""
         super().__init__(notes)
         self.counts = Counter[str]()
+        self.encoding: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,13 +96,13 @@ DocumentReader = Callable[[Path, Notes], Iterator[DocumentPage]]
 
 
 def read_plain(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read a text file in any encoding as one page; form feeds become line ends."""
-    yield DocumentPage(None, _decode(path.read_bytes(), notes).replace("\f", "\n"))
+    """Read a text file in any clear encoding as one page; form feeds become line ends."""
+    yield DocumentPage(None, _read_text(path, notes).replace("\f", "\n"))
 
 
 def read_markdown(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     """Read a Markdown file as one page with headings, and the title of its front matter."""
-    yield _markdown_page(_decode(path.read_bytes(), notes))
+    yield _markdown_page(_read_text(path, notes))
 
 
 def _markdown_page(markdown: str, title: str = "") -> DocumentPage:
@@ -114,7 +115,7 @@ def read_html(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     """Read the main text of a web page, without navigation, as one page of Markdown."""
     import trafilatura
 
-    data = path.read_bytes()
+    data = _read_text(path, notes, is_page=True)
     extract = partial(
         trafilatura.extract, output_format="markdown", include_comments=False, favor_recall=True,
         prune_xpath=_HIDDEN,
@@ -200,26 +201,27 @@ def first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
-def _decode(data: bytes, notes: Notes) -> str:
-    """Decode bytes as UTF-8, as UTF-16 if marked, or in the likeliest encoding.
+def _read_text(path: Path, notes: Notes, is_page: bool = False) -> str:
+    """Read the text of a file, whose encoding is noted if it is not UTF-8.
+
+    Args:
+        path: the file.
+        notes: takes in the encoding.
+        is_page: whether the file is a web page, which may declare its encoding.
 
     Raises:
-        UnreadableError: the bytes are not text in any known encoding.
+        UnreadableError: it is not text in an encoding that fits its language.
     """
-    encoding = "utf-16" if data.startswith((codecs.BOM_LE, codecs.BOM_BE)) else "utf-8-sig"
-    try:
-        text = data.decode(encoding)
-    except UnicodeDecodeError:
-        from charset_normalizer import from_bytes
-
-        guess = None if b"\0" in data[:_SAMPLE_BYTES] else from_bytes(data[:_SAMPLE_BYTES]).best()
-        if guess is None:
-            raise UnreadableError(BROKEN, "is not text in any known encoding") from None
-        notes.append(f"is not UTF-8; read as {guess.encoding}")
-        text = data.decode(guess.encoding, "replace")
-    if "\0" in text:
-        raise UnreadableError(BROKEN, "contains NUL characters, so it is not text")
-    return text
+    data = path.read_bytes()
+    decoded = decode_text(data, declared_encoding(data) if is_page else None)
+    if decoded is None:
+        is_binary = b"\0" in data
+        problem = BROKEN if is_binary else UNKNOWN_ENCODING
+        raise UnreadableError(problem, "is not text" if is_binary else "save it in UTF-8")
+    notes.encoding = decoded.encoding
+    if decoded.encoding is not None:
+        notes.append(f"is not UTF-8; read as {decoded.encoding}")
+    return decoded.text
 
 
 def clean_pages(pages: Sequence[DocumentPage], counts: Counter[str]) -> Iterator[DocumentPage]:

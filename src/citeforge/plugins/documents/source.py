@@ -215,18 +215,19 @@ class DocumentFolder(PassagesAlone):
                     yield name, title, text, json.dumps(where, ensure_ascii=False)
 
     def _count_files(self, finder: RepeatFinder) -> dict[str, int]:
-        """Count files read, files skipped by reason (and the name of one), repeated passages."""
-        counts = Counter({"files read": sum(d.problem is None for d in self.documents)})
-        first: dict[str, str] = {}
+        """Count files by what became of them (with the name of one), and repeated passages."""
+        kinds = [(f"files {d.problem}", d.name) for d in self.documents if d.problem is not None]
         for document in self.documents:
-            if document.problem is not None:
-                first.setdefault(document.problem, document.name)
-        for problem, name in first.items():
-            what = f"files {problem} (first: {name})"
-            counts[what] = sum(d.problem == problem for d in self.documents)
-        odd = [d for d in self.documents if d.notes and d.problem is None]
-        if odd:
-            counts[f"files read in part, or in another encoding (first: {odd[0].name})"] = len(odd)
+            encoding, is_read = document.notes.encoding, document.problem is None
+            if is_read and encoding is not None:
+                kinds.append((f"files not in UTF-8, read as {encoding}", document.name))
+            if is_read and len(document.notes) > (encoding is not None):
+                kinds.append(("files read in part", document.name))
+        names: dict[str, list[str]] = {}
+        for kind, name in kinds:
+            names.setdefault(kind, []).append(name)
+        counts = Counter({"files read": sum(d.problem is None for d in self.documents)})
+        counts.update({f"{kind} (first: {found[0]})": len(found) for kind, found in names.items()})
         for document in self.documents:
             counts.update(document.notes.counts)
         exact = sum(bool(row["exact"]) for row in self.repeats)
