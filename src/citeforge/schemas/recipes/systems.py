@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from citeforge.schemas.choices import Choice
+from citeforge.schemas.lookalikes import is_invisible, latin_letters
 from citeforge.schemas.recipes.base import Part
 
 
@@ -51,31 +52,8 @@ LONGEST = 200
 """Characters of a name."""
 _MOST_MARKS = 2
 """Accents on one character; more of them cover the lines above and below."""
-_INVISIBLE = frozenset(
-    chr(n)
-    for n in (
-        0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0,
-        *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0),
-    )
-)  # fmt: skip
-"""Invisible characters that are letters or accents by their category."""
 _FORBIDDEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp", "Zs")
 """Categories of control, bidi and zero-width characters, and of spaces other than the usual one."""
-# A subset of Unicode's confusables (UTS 39): letters of other scripts that look like Latin ones.
-_LETTERS = str.maketrans(
-    {
-        letter: latin
-        for latin, letters in {
-            "A": "АΑᎪ", "B": "ВΒᏴ", "C": "СᏟ", "D": "Ꭰ", "E": "ЕΕᎬ", "G": "Ꮐ", "H": "НΗᎻ",
-            "I": "ІΙ", "J": "ЈᎫ", "K": "КΚᏦ", "L": "Ꮮ", "M": "МΜᎷ", "N": "Ν", "O": "ОΟ", "P": "РΡᏢ",
-            "S": "ЅᏚ", "T": "ТΤᎢ", "V": "Ꮩ", "W": "ԜᎳ", "X": "ХΧ", "Y": "УΥ", "Z": "ΖᏃ",
-            "a": "аαɑ", "c": "с", "d": "ԁ", "e": "е", "g": "ɡ", "h": "һհ", "i": "іιı", "j": "ј",
-            "k": "кκ", "n": "ո", "o": "оοσօ", "p": "рρ", "q": "ԛ", "s": "ѕ", "u": "υս", "v": "ѵν",
-            "w": "ԝ", "x": "х", "y": "уγ", "-": "‐‑‒–—−⁃", "'": "‘’ʼ`′",
-        }.items()
-        for letter in letters
-    }
-)  # fmt: skip
 _STROKES = str.maketrans("I1|0", "lllO")
 
 
@@ -88,7 +66,7 @@ def name_problem(name: str) -> str | None:
     marks = 0
     for character in name:
         category = unicodedata.category(character)
-        if character in _INVISIBLE or (category in _FORBIDDEN and character != " "):
+        if is_invisible(character) or (category in _FORBIDDEN and character != " "):
             label = unicodedata.name(character, "a control character")
             return f"{name!a} contains the invisible character U+{ord(character):04X} ({label})"
         marks = marks + 1 if category in ("Mn", "Me") else 0
@@ -107,6 +85,6 @@ def find_lookalike(name: str, others: Iterable[str]) -> str | None:
 
 def _shape_keys(name: str) -> frozenset[str]:
     """Compute two keys of a name, by letters and by strokes; names that look alike share one."""
-    letters = unicodedata.normalize("NFKC", name).translate(_LETTERS)
+    letters = latin_letters(name)
     strokes = letters.translate(_STROKES).replace("rn", "m")
     return frozenset((f"letters {letters.casefold()}", f"strokes {strokes}"))

@@ -1,0 +1,90 @@
+"""Special tokens in foreign text: written so that no tokenizer reads them as such.
+
+A tokenizer that parses special tokens in all of a prompt lets a quoted text end its turn and open
+another one. The list of ``data/special_tokens.toml`` has the tokens of the common families.
+"""
+
+import re
+import tomllib
+from collections.abc import Iterable, Sequence
+from functools import cache
+from pathlib import Path
+
+from citeforge.schemas.lookalikes import is_invisible, latin_letters
+
+_BARS = "|¦│∣ǀ"
+_QUOTE_TAG = r"<(?=\s*(?:/\s*)?quote)"
+"""Beginning of a delimiter of :class:`~citeforge.engines.text.quoting.Quotes`."""
+_TAG_BEGINNING = rf"<(?=\s*[{_BARS}])|\[(?=[{_BARS}])"
+_ENTITY = re.compile(r"&(?:lt|LT|#0*60|#[xX]0*3[cC]);?")
+_HARMLESS = {"<": "‹", "[": "⁅", "]": "⁆", "|": "¦"}
+"""First characters of special tokens, and what is written in their place."""
+
+
+def break_special_tokens(text: str, others: Iterable[str] = ()) -> str:
+    """Replace the first character of each special token and quote tag in a text by a look-alike.
+
+    Tokens are also found in compatibility forms (NFKC), with invisible characters between theirs,
+    in any case, and with letters of other scripts; ``&lt;`` counts as ``<``.
+
+    Args:
+        text: foreign text.
+        others: further special tokens, such as those of the model's own tokenizer.
+    """
+    shown, places = _read_leniently(text)
+    pattern = _pattern(tuple(others))
+    starts = [match.start() for match in pattern.finditer(shown)]
+    if not starts:
+        return text
+    pieces, done = [], 0
+    for start in starts:
+        first = places[start]
+        if first < done:  # a second match in what one character or entity stands for
+            continue
+        entity = _ENTITY.match(text, first)
+        pieces += text[done:first], _HARMLESS.get(shown[start], "‹")
+        done = entity.end() if entity else first + 1
+    return "".join([*pieces, text[done:]])
+
+
+@cache
+def special_tokens() -> dict[str, list[str]]:
+    """Read the special tokens of each family of models."""
+    path = Path(__file__).parent / "data" / "special_tokens.toml"
+    families = tomllib.loads(path.read_text(encoding="utf-8"))
+    return {name: family["tokens"] for name, family in families.items()}
+
+
+@cache
+def _pattern(others: tuple[str, ...]) -> re.Pattern[str]:
+    """Compile the pattern of the first character of a special token or a quote tag."""
+    listed = {token for tokens in special_tokens().values() for token in tokens}
+    tokens = sorted({_read_leniently(token)[0] for token in listed | set(others) if token.strip()})
+    rests: dict[str, list[str]] = {}
+    for token in tokens:
+        rest = re.sub(r"\d+", lambda _: r"\d+", re.escape(token[1:]))
+        rests.setdefault(token[0], []).append(rest)
+    listed_pattern = (f"{re.escape(c)}(?={'|'.join(rest)})" for c, rest in rests.items())
+    return re.compile("|".join((_QUOTE_TAG, _TAG_BEGINNING, *listed_pattern)), re.IGNORECASE)
+
+
+def _read_leniently(text: str) -> tuple[str, Sequence[int]]:
+    """Return a text as a lenient reader sees it, and the place in ``text`` of each character."""
+    if text.isascii() and "&" not in text:
+        return text, range(len(text))
+    shown: list[str] = []
+    places: list[int] = []
+    at = 0
+    while at < len(text):
+        entity = _ENTITY.match(text, at) if text[at] == "&" else None
+        seen = "<" if entity else _seen(text[at])
+        shown.append(seen)
+        places += [at] * len(seen)
+        at = entity.end() if entity else at + 1
+    return "".join(shown), places
+
+
+@cache
+def _seen(character: str) -> str:
+    """Return what a lenient reader sees of one character; nothing of an invisible one."""
+    return "" if is_invisible(character) else latin_letters(character)
