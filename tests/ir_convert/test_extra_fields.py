@@ -107,9 +107,11 @@ def test_hostile_names_do_not_reach_the_card_as_they_are(beir: Path) -> None:
 
 def test_a_source_that_reads_its_own_columns_alone_refuses_the_option() -> None:
     require_strict("refuse", "trec:x")
-    require_strict("keep", "trec:x", "beir:y")
-    with refused("option-without-effect", cf.UsageError):
-        require_strict("keep", "trec:x", None)
+    require_strict("ignore", "trec:x", "beir:y")
+    require_strict("keep", "mteb:x")
+    for option, source in (("ignore", "mteb:x"), ("keep", "alce:x"), ("ignore", "alce:x")):
+        with refused("option-without-effect", cf.UsageError):
+            require_strict(option, source, None)
 
 
 def test_a_build_tells_the_count_in_the_manifest_and_on_standard_error(

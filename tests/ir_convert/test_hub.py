@@ -128,7 +128,7 @@ def test_a_folder_of_the_same_name_and_card_is_read_anew(tmp_path: Path) -> None
     [
         (pa.array(["q1", None]), "missing-field", "query-id"),
         (pa.StringArray.from_buffers(2, pa.py_buffer(b"\0\0\0\0\2\0\0\0\4\0\0\0"),
-                                     pa.py_buffer(b"q1q\xff")), "hub-failed", None),
+                                     pa.py_buffer(b"q1q\xff")), "hub-failed", "query-id"),
     ],
 )  # fmt: skip
 def test_damaged_judgements_name_the_data_set(

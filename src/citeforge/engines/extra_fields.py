@@ -1,7 +1,7 @@
 """Fields of a row that its format does not define: refused, ignored, or kept as metadata."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -60,18 +60,31 @@ def read_known_fields(
         all_names.update(re.sub(r"\[\d+\]", "", name) for name in extra)
         if option == "keep":
             members = msgspec.json.decode(content, type=_Members)
-            members["metadata"] = _merge(path, number, members.get("metadata"), extra)
+            members["metadata"] = merge_metadata(path, number, members.get("metadata"), extra)
             content = msgspec.json.encode(members)
         return content
 
     yield from read_rows(path, row_type, rewrite=rewrite)
-    if n_lines:
-        names = sorted(re.sub(r"[^\w.]", "_", name)[:40] for name in all_names)
-        listed = ", ".join(names[:_MOST_FIELDS_NAMED]) + (
-            ", …" if len(names) > _MOST_FIELDS_NAMED else ""
-        )
-        done = {"keep": "kept as metadata", "ignore": "ignored"}[option]
-        counts[f"{what} with extra fields ({listed}), {done}"] = n_lines
+    count_extra_fields(counts, what, all_names, n_lines, option)
+
+
+def count_extra_fields(
+    counts: dict[str, int], what: str, names: Iterable[str], number: int, option: ExtraFields
+) -> None:
+    """Count the rows with fields that their format does not define, under the fields' names.
+
+    Args:
+        counts: takes in the number, unless it is 0.
+        what: plural noun for the rows.
+        names: names of the fields.
+        number: number of the rows.
+        option: whether the fields were ignored or kept.
+    """
+    if number:
+        safe = sorted({re.sub(r"[^\w.]", "_", name)[:40] for name in names})
+        listed = ", ".join(safe[:_MOST_FIELDS_NAMED]) + ", …" * (len(safe) > _MOST_FIELDS_NAMED)
+        done = "kept as metadata" if option == "keep" else "ignored"
+        counts[f"{what} with extra fields ({listed}), {done}"] = number
 
 
 def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
@@ -110,14 +123,16 @@ def _drop_extra(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> b
     return msgspec.json.encode(members)
 
 
-def _merge(path: Path, number: int, metadata: msgspec.Raw | None, extra: _Members) -> msgspec.Raw:
+def merge_metadata(
+    path: Path, number: int, metadata: msgspec.Raw | None, extra: _Members
+) -> msgspec.Raw:
     """Join a row's metadata and its undefined fields into one JSON object, values unchanged.
 
     Raises:
         InputError: the metadata is no object, or has a field of the same name.
     """
     own: _Members = {}
-    if metadata is not None and bytes(metadata) != b"null":
+    if metadata is not None and bytes(metadata) not in (b"", b"null"):
         try:
             own = msgspec.json.decode(metadata, type=_Members)
         except msgspec.ValidationError as error:

@@ -8,8 +8,8 @@ from typing import TypeVar
 import msgspec
 import pyarrow as pa
 
+from citeforge.engines.extra_fields import count_extra_fields, read_known_fields
 from citeforge.engines.files import digest_folder, sha256_file
-from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.source import JudgedSource, Judgements, Place, PlacedPassage, ReadOptions
 from citeforge.schemas.errors import InputError
@@ -19,12 +19,15 @@ from citeforge.schemas.tables import GOLD, MAPPING, SEEMINGLY_RELEVANT
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 
-def read_saved(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
+def read_saved(
+    path: Path, row_type: type[Row], counts: dict[str, int] | None = None
+) -> Iterator[tuple[int, Row]]:
     """Yield (number, row) from a folder made by ``Dataset.save_to_disk``.
 
     Args:
         path: folder.
         row_type: msgspec structure of a row, whose field types are enforced.
+        counts: takes in the columns that such rows do not have; None where they are known.
 
     Raises:
         InputError: not such a folder, damaged, or with several splits; or a field has another type
@@ -50,6 +53,10 @@ def read_saved(path: Path, row_type: type[Row]) -> Iterator[tuple[int, Row]]:
     try:
         # The file is memory-mapped: without this check, damaged offsets would be followed.
         data.data.table.validate(full=True)
+        if counts is not None:
+            known = {field.encode_name for field in msgspec.structs.fields(row_type)}
+            extra = set(data.column_names) - known
+            count_extra_fields(counts, "rows", extra, data.num_rows * bool(extra), "ignore")
         rows = enumerate(data.with_format("arrow").iter(1), 1)
         for number, table in rows:
             (content,) = table.to_pylist()
@@ -86,13 +93,17 @@ class _Passages(msgspec.Struct):
 
 
 class _Row(msgspec.Struct):
-    """A row of AttriEval or MS MARCO; further fields are not needed here."""
+    """A row of AttriEval or MS MARCO; further fields are counted."""
 
     query: str
     passages: _Passages
     query_id: str | int | None = None
     org_answers: str | list[str] | None = None
     answers: str | list[str] | None = None
+
+
+class _KnownRow(_Row, forbid_unknown_fields=True):
+    """A row whose further fields are counted."""
 
 
 def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
@@ -106,7 +117,11 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
         InputError: the file has another layout.
     """
     path = Path(argument)
-    rows = list(read_saved(path, _Row) if path.is_dir() else read_rows(path, _Row))
+    info = SourceInfo(spec=f"attrieval:{argument}", kind="attrieval", split=split)
+    rows = list(
+        read_saved(path, _Row, info.counts) if path.is_dir()
+        else read_known_fields(path, _KnownRow, "ignore", info.counts, "rows")
+    )  # fmt: skip
     texts: dict[str, tuple[int, str]] = {}
     judged = Judgements(str(path), skip_contradictions=options.skip_contradictions)
     listed: dict[tuple[str, str], int] = {}
@@ -148,7 +163,6 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
                 {"query_id": name, "kind": "short_answer", "position": 0, "aliases": aliases}
             )  # fmt: skip
 
-    info = SourceInfo(spec=f"attrieval:{argument}", kind="attrieval", split=split)
     info.files = {path.name: digest_folder(path) if path.is_dir() else sha256_file(path)}
     info.rules = {"relevant": "is_selected"}
     table = pa.Table.from_pylist(gold, schema=GOLD)

@@ -1,15 +1,16 @@
 """The source ``corpus:PATH``: files of passages without queries, from which negatives are mined."""
 
-from collections.abc import Iterator, Mapping
-from itertools import chain, islice
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 import msgspec
 import pyarrow as pa
 
-from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.extra_fields import metadata_text, read_known_fields
 from citeforge.engines.tables import iter_batches, read_schema
-from citeforge.ir_convert.hub import conform, map_columns
+from citeforge.ir_convert.columns import map_columns, read_columns
 from citeforge.ir_convert.source import (
     FileSource,
     Place,
@@ -19,6 +20,7 @@ from citeforge.ir_convert.source import (
     without_queries,
 )
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.base import ExtraFields
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.tables import CORPUS
 
@@ -26,8 +28,8 @@ _ENDINGS = (".parquet", ".jsonl", ".jsonl.gz")
 ALLOWED = "a .jsonl, .jsonl.gz or .parquet file, or a folder of them (in it, or in its corpus/)"
 
 
-class PassageRow(msgspec.Struct, gc=False):
-    """A line of a corpus, with the usual names of its fields; further ones are not needed here."""
+class PassageRow(msgspec.Struct, gc=False, forbid_unknown_fields=True):
+    """A line of a corpus, with the usual names of its fields."""
 
     text: str | None = None
     contents: str | None = None
@@ -38,6 +40,7 @@ class PassageRow(msgspec.Struct, gc=False):
     docid: str | int | None = None
     doc_id: str | int | None = None
     pid: str | int | None = None
+    metadata: msgspec.Raw = msgspec.Raw(b"")
 
     @property
     def name(self) -> str:
@@ -49,6 +52,26 @@ class PassageRow(msgspec.Struct, gc=False):
     def body(self) -> str:
         """Text of the passage; empty if it has none."""
         return next((v for v in (self.text, self.contents, self.passage) if v is not None), "")
+
+
+def read_passage_rows(
+    paths: Iterable[Path], option: ExtraFields, counts: dict[str, int]
+) -> Iterator[tuple[Path, int, PassageRow]]:
+    """Yield (file, line, passage) of JSON Lines files; other fields are counted, or kept.
+
+    Args:
+        paths: the files.
+        option: ``keep`` to put other fields into the metadata; else they are left out.
+        counts: takes in how many rows had some, at the end.
+    """
+    total = Counter[str]()
+    for path in paths:
+        of_file: dict[str, int] = {}
+        how: ExtraFields = "keep" if option == "keep" else "ignore"
+        for line, row in read_known_fields(path, PassageRow, how, of_file, "passages"):
+            yield path, line, row
+        total.update(of_file)
+    counts.update(total)
 
 
 def open_corpus_files(argument: str, split: str | None, options: ReadOptions) -> "CorpusFiles":
@@ -108,24 +131,44 @@ class CorpusFiles(PassagesAlone):
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         """Yield the unchecked rows of all files in batches."""
-        return chain.from_iterable(map(self._batches, self.files.values()))
+        total = Counter[str]()
+        for path in self.files.values():
+            of_file: dict[str, int] = {}
+            yield from self._batches(path, of_file)
+            total.update(of_file)
+        self.provenance.counts.update(total)
 
     def _find_place(self, number: int) -> Place:
         """Find the file and line of a row by its number, from 0 over all files."""
         rows = (
             Place(path, line)
             for path in self.files.values()
-            for line in range(1, 1 + sum(batch.num_rows for batch in self._batches(path)))
+            for line in range(1, 1 + sum(batch.num_rows for batch in self._batches(path, {})))
         )
         return next(islice(rows, number, None))
 
-    def _batches(self, path: Path) -> Iterator[pa.RecordBatch]:
+    def _batches(self, path: Path, counts: dict[str, int]) -> Iterator[pa.RecordBatch]:
         """Yield the unchecked rows of one file in batches of schema CORPUS."""
+        option = self.options.extra_fields
         if path.suffix == ".parquet":
-            columns = map_columns(read_schema(path).names)
-            for batch in iter_batches([path], list(columns)):
-                table = pa.Table.from_batches([batch.rename_columns([columns[n] for n in columns])])
-                yield from conform(table, CORPUS, str(path)).combine_chunks().to_batches()
+            schema = read_schema(path)
+            known = map_columns(schema.names, CORPUS)
+            # Vectors and pictures are not worth reading to count them.
+            large = [f.name for f in schema if f.name not in known and _is_large(f.type)]
+            unread = [] if option == "keep" else large
+            columns = [name for name in schema.names if name not in unread]
+            tables = (pa.Table.from_batches([b]) for b in iter_batches([path], columns))
+            for table in read_columns(
+                tables, CORPUS, str(path), option, counts, "passages", unread
+            ):
+                yield from table.combine_chunks().to_batches()
             return
-        rows = (row for _, row in read_rows(path, PassageRow))
-        yield from corpus_batches((r.name, r.title or "", r.body, None) for r in rows)
+        yield from corpus_batches(
+            (row.name, row.title or "", row.body, metadata_text(row.metadata, path, line))
+            for path, line, row in read_passage_rows([path], option, counts)
+        )
+
+
+def _is_large(kind: pa.DataType) -> bool:
+    """Whether values of a type may be large, such as vectors and pictures."""
+    return any(f(kind) for f in (pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary))

@@ -3,9 +3,8 @@
 In BEIR's and RAGE's layouts, or passages alone. Errors say what to do offline.
 """
 
-import json
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -16,6 +15,7 @@ import pyarrow.compute as pc
 from citeforge.engines.files import digest, digest_folder
 from citeforge.engines.model_files import error_reason, http_errors
 from citeforge.engines.tables import rows_with
+from citeforge.ir_convert.columns import read_columns
 from citeforge.ir_convert.source import (
     Place,
     ReadOptions,
@@ -28,8 +28,6 @@ from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.tables import CORPUS, GOLD, LABELS, MAPPING, QUERIES, RELEVANT
 
 _BATCH = 4096
-_IDS = ("_id", "id", "docid", "doc_id", "pid")
-_TEXTS = ("text", "contents", "passage")
 _OF_LANGUAGE = re.compile(r"(?P<lang>.+)[-_]corpus|corpus[-_](?P<other>.+)")
 _MOST_CONFIGS = 30
 """Most names of configs in an error."""
@@ -221,7 +219,7 @@ def open_judged(
     if split not in splits:
         raise UnknownValueError(f"--split of {judged.name}", split, splits)
     info = _info(kind, argument, split, *dict.fromkeys((repo, judged)))
-    return HubSource(repo, {RELEVANT: _load_table(splits[split], MAPPING, judged)}, info, options)
+    return HubSource(repo, {RELEVANT: splits[split]}, info, options, judged)
 
 
 def open_corpus_hub(
@@ -241,8 +239,8 @@ def open_rage(kind: str, argument: str, split: str | None, options: ReadOptions)
         raise InputError(
             "has no mapping of relevant passages", path=repo.name, code="missing-field"
         )
-    tables = {name: _load_table(splits[name], MAPPING, repo) for name in LABELS if name in splits}
-    return HubSource(repo, tables, _info(kind, argument, None, repo), options)
+    mappings = {name: splits[name] for name in LABELS if name in splits}
+    return HubSource(repo, mappings, _info(kind, argument, None, repo), options)
 
 
 def _info(kind: str, argument: str, split: str | None, *repos: Repository) -> SourceInfo:
@@ -262,14 +260,28 @@ class HubSource(Source):
     def __init__(
         self,
         repo: Repository,
-        tables: dict[str, pa.Table],
+        mappings: dict[str, Any],
         info: SourceInfo,
         options: ReadOptions,
+        judged: Repository | None = None,
     ) -> None:
-        """Load a data set's configs ``corpus`` and ``queries``; ``tables`` are its judgements."""
+        """Load a data set's configs ``corpus`` and ``queries``.
+
+        Args:
+            repo: the data set.
+            mappings: splits with its judgements, and mined passages, by label.
+            info: provenance.
+            options: permissions.
+            judged: data set of the judgements, if that is another one.
+        """
         self.repo, self.options, self._info = repo, options, info
-        self._relevant = tables.get(RELEVANT, MAPPING.empty_table())
-        self._mined = {label: table for label, table in tables.items() if label != RELEVANT}
+        self._mined: dict[str, pa.Table] = {}
+        for label, split in mappings.items():
+            (self._mined[label],) = read_columns(
+                [split.with_format("arrow")[:]], MAPPING, (judged or repo).name,
+                options.extra_fields, info.counts, f"{label.replace('_', ' ')} pairs",
+            )  # fmt: skip
+        self._relevant = self._mined.pop(RELEVANT, MAPPING.empty_table())
         self._corpus = self._load_split("corpus")
         self._queries = None if options.passages_only else self._load_split("queries")
 
@@ -306,17 +318,29 @@ class HubSource(Source):
 
     def _read(self) -> Iterator[pa.RecordBatch]:
         """Yield the unchecked rows of the corpus in batches of schema CORPUS."""
-        for table in self._corpus.with_format("arrow").iter(_BATCH):
-            renames = map_columns(table.column_names)
-            table = table.select(list(renames)).rename_columns(list(renames.values()))
-            yield from conform(table, CORPUS, self.repo.name).to_batches()
+        tables = self._corpus.with_format("arrow").iter(_BATCH)
+        for table in self._convert(tables, CORPUS, "passages"):
+            yield from table.to_batches()
+
+    def _convert(
+        self, tables: Iterable[pa.Table], schema: pa.Schema, what: str
+    ) -> Iterator[pa.Table]:
+        """Convert tables of the data set to a schema, and count their further columns."""
+        return read_columns(
+            tables, schema, self.repo.name, self.options.extra_fields, self._info.counts, what
+        )
+
+    def _read_table(self, split: Any, schema: pa.Schema, what: str) -> pa.Table:
+        """Read a split as a table of a schema, and count its further columns."""
+        (table,) = self._convert([split.with_format("arrow")[:]], schema, what)
+        return table
 
     def queries(self) -> pa.Table:
         """Return the queries that have a judgement."""
         judged = self._relevant["query-id"].unique()
         if self._queries is None:
             raise without_queries(self._info.spec)
-        table = _load_table(self._queries, QUERIES, self.repo)
+        table = self._read_table(self._queries, QUERIES, "queries")
         batches = self._check_passages(lambda: iter(table.to_batches()), "queries", "queries")
         table = pa.Table.from_batches(batches, QUERIES)
         missing = pc.filter(judged, pc.invert(pc.is_in(judged, value_set=table["_id"])))
@@ -345,7 +369,7 @@ class HubSource(Source):
         splits = self.repo.config("gold")
         if not splits:
             return super().gold()
-        return _load_table(next(iter(splits.values())), GOLD, self.repo)
+        return self._read_table(next(iter(splits.values())), GOLD, "gold rows")
 
     def mined(self) -> dict[str, pa.Table]:
         """Return the mined negatives of a RAGE package (its table ``mapping``), by label."""
@@ -354,64 +378,3 @@ class HubSource(Source):
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         """Return (name of the data set, None) as the source of a judgement; lines are unknown."""
         return self.repo.name, None
-
-
-def _load_table(split: Any, schema: pa.Schema, repo: Repository) -> pa.Table:
-    """Read a split of a data set as an Arrow table with the given schema."""
-    return conform(split.with_format("arrow")[:], schema, repo.name)
-
-
-def map_columns(names: list[str]) -> dict[str, str]:
-    """Map a corpus's columns to the names in schema CORPUS; unknown columns are left out."""
-    renames: dict[str, str] = {}
-    for choices, ours in ((_IDS, "_id"), (_TEXTS, "text"), (("title",), "title"),
-                        (("metadata",), "metadata")):  # fmt: skip
-        theirs = next((name for name in choices if name in names), None)
-        if theirs is not None:
-            renames[theirs] = ours
-    return renames
-
-
-def conform(table: pa.Table, schema: pa.Schema, where: str) -> pa.Table:
-    """Convert a table to a schema; absent columns become null where the schema allows it.
-
-    Absent titles become empty, numbers as ids their digits, structures as metadata JSON.
-
-    Raises:
-        InputError: a required column is missing or cannot be converted.
-    """
-    columns = []
-    for field in schema:
-        if field.name in table.column_names:
-            columns.append(_convert(table[field.name], field, where))
-        elif field.nullable:
-            columns.append(pa.nulls(table.num_rows, field.type))
-        elif field.name == "title":
-            columns.append(pa.array([""] * table.num_rows))
-        else:
-            raise InputError(
-                "is missing",
-                path=where,
-                field=field.name,
-                allowed=f"columns: {', '.join(schema.names)}",
-                code="missing-field",
-            )
-    return pa.table(columns, schema=schema)
-
-
-def _convert(column: pa.ChunkedArray, field: pa.Field, where: str) -> pa.ChunkedArray:
-    """Convert a column to the type of a field; refuse nulls where it allows none."""
-    try:
-        column.validate(full=True)  # strings of a file may be invalid
-        if pa.types.is_string(field.type) and pa.types.is_nested(column.type):
-            values = column.to_pylist()
-            texts = [None if v is None else json.dumps(v, ensure_ascii=False) for v in values]
-            return pa.chunked_array([pa.array(texts, pa.string())])
-        converted = column.cast(field.type)
-    except pa.ArrowException as error:
-        raise unreachable(where, error) from error
-    if field.name == "title":
-        converted = pc.fill_null(converted, "")
-    if not field.nullable and converted.null_count:
-        raise InputError("is empty in some row", path=where, field=field.name, code="missing-field")
-    return converted

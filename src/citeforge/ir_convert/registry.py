@@ -20,7 +20,19 @@ from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.sources import Declaration, SourceInfo
 
 STRICT = ("beir", "hagrid", "hagrid-hub")
-"""Sources whose rows may have no unknown field; others ignore unknown fields."""
+"""Sources whose rows may have no unknown field; others leave unknown fields out and count them."""
+_KEEPING = (
+    *STRICT,
+    "beir-hub",
+    "mteb",
+    "rage",
+    "rage-hub",
+    "corpus",
+    "corpus-hub",
+    "miracl",
+    "trec",
+)
+"""Sources that can keep unknown fields as metadata."""
 _OPENERS: dict[str, Callable[..., Source]] = {
     "beir": open_beir,
     "beir-hub": partial(open_judged, "beir-hub", "-qrels", ("default",)),
@@ -109,16 +121,18 @@ def citation_of(name: str) -> str:
 
 
 def require_strict(option: str, *specs: str | None) -> None:
-    """Raise an error if ``--extra-fields`` is set and no source has a strict format.
+    """Raise an error if ``--extra-fields`` is set and no source can do as it says.
 
     Raises:
-        UsageError: no source is one of ``STRICT``.
+        UsageError: none keeps unknown fields, or, to ignore them, none has a strict format.
     """
     names = [spec.partition(":")[0] for spec in specs if spec]
-    if option != "refuse" and not set(names) & set(STRICT):
+    able = _KEEPING if option == "keep" else STRICT
+    if option != "refuse" and not set(names) & set(able):
         raise UsageError(
-            f"--extra-fields {option}: it is for {', '.join(f'{n}:' for n in STRICT)}; from "
-            f"{', '.join(f'{n}:' for n in names)} only the columns of its format are read",
+            f"--extra-fields {option}: it is for {', '.join(f'{n}:' for n in able)}; from "
+            f"{', '.join(f'{n}:' for n in names)} only the columns of its format are read, and "
+            "others are counted",
             code="option-without-effect",
         )
 

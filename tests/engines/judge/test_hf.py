@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from citeforge.engines.judge.architectures import label_indices
 from citeforge.engines.judge.hf import HfJudge
+from citeforge.engines.judge.profiles import built_in_profiles
 from citeforge.engines.judge.records import CLOSE_CALL, JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from conftest import refused
@@ -235,11 +237,40 @@ def test_classifiers_without_an_entailment_label(classifier: Path, tmp_path: Pat
     (folder / "config.json").write_text(json.dumps(config))
     with refused("missing-option", path=folder) as caught:
         ask(folder, pairs(2))
-    assert "labels: no, maybe, yes" in str(caught.value)
+    assert "labels: 0 no, 1 maybe, 2 yes" in str(caught.value)
+    assert "{name: mine, architecture: classifier, supported: [0]}" in str(caught.value)
     profile = tmp_path / "yes.yaml"
     profile.write_text("name: yes-no\narchitecture: classifier\nsupported: ['yes']\n")
     named = ask(folder, pairs(20), profile=str(profile))
     assert [v.entailed for v in named] == [v.entailed for v in ask(classifier, pairs(20))]
+
+
+@pytest.mark.parametrize(
+    ("names", "indices"),
+    [
+        (("contradiction", "neutral", "entailment"), [2]),
+        (("ENTAILMENT", "NEUTRAL", "CONTRADICTION"), [0]),
+        (("not_entailment", "entailment"), [1]),
+        (("entailment", "not_entailment"), [0]),
+        (("Not-Entailment", " Entailment "), [1]),
+        (("NOT ENTAILED", "ENTAILED"), [1]),
+        (("no entailment", "non-entailment"), []),
+        (("LABEL_0", "LABEL_1", "LABEL_2"), []),
+        (("unentailed", "entailment?"), []),
+    ],
+)
+def test_labels_mean_support_by_their_whole_names(
+    names: tuple[str, ...], indices: list[int]
+) -> None:
+    labels = dict(enumerate(names))
+    supported = built_in_profiles()["mnli"].supported
+    assert [i for one in supported for i in label_indices(labels, one)] == indices
+
+
+def test_a_profile_names_a_label_in_any_spelling_or_by_its_number() -> None:
+    labels = {0: "LABEL_0", 1: "Not_Supported", 2: "supported"}
+    for label, indices in (("label-0", [0]), ("not supported", [1]), (2, [2]), (3, []), ("2", [])):
+        assert label_indices(labels, label) == indices
 
 
 @pytest.mark.numeric

@@ -189,10 +189,19 @@ def test_other_encodings_are_read_and_said(tmp_path: Path) -> None:
     assert counts["files not in UTF-8, read as utf-16 (first: wide.txt)"] == 1
 
 
+def test_lines_with_other_fields_are_counted(tmp_path: Path) -> None:
+    rows = [{"text": "One is here.", "title": "A"}, {"text": "Two is there.", "url": "u", "_id": 7}]
+    (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    source, found = read(tmp_path)
+    assert [r["text"] for r in found] == ["One is here.", "Two is there."]
+    assert source.info().counts["lines of JSON Lines whose other fields are left out"] == 1
+
+
 def test_lines_that_are_no_rows_are_noted_one_by_one(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "One."}\n{"text": \n[1]\n{"text": ""}\n\xff\n')
     source, rows = read(tmp_path)
     assert [r["text"] for r in rows] == ["One."]
+    assert "lines of JSON Lines whose other fields are left out" not in source.info().counts
     assert [n.split(" (")[0] for n in source.documents[0].notes] == [
         "line 2 is not a row", "line 3 is not a row", "line 4 has no text", "line 5 is not a row",
     ]  # fmt: skip

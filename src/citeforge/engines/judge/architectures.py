@@ -104,12 +104,12 @@ class ClassifierModel(NliModel):
 
     def __init__(self, settings: NliSettings, config: Any) -> None:
         """Load the classifier, and find the labels that mean support."""
-        labels = {int(i): str(name) for i, name in (config.id2label or {}).items()}
+        labels = read_labels(config)
         self._labels = [i for one in settings.profile.supported for i in label_indices(labels, one)]
         if not self._labels:
             raise ValueError(
-                f"no label is {' or '.join(map(repr, settings.profile.supported))}; labels: "
-                f"{', '.join(labels.values())}; say which one in a --judge-profile"
+                f"no label is {' or '.join(map(repr, settings.profile.supported))}; "
+                f"{describe_labels(labels)}"
             )
         self._positions = getattr(config, "max_position_embeddings", None)
         dtype = "float64" if settings.dtype == "float64" else "float32"
@@ -169,11 +169,27 @@ def label_indices(labels: dict[int, str], label: object) -> list[int]:
     """Find the output indices of a label, which is an index or a name in ``id2label``."""
     if isinstance(label, int):
         return [label] if label in labels else []
-    plain = str(label).lower()
-    return [
-        i for i, name in labels.items()
-        if name == label or name.lower().replace("_", " ").replace("-", " ") == plain
-    ]  # fmt: skip
+    return [i for i, name in labels.items() if _fold_label(name) == _fold_label(str(label))]
+
+
+def _fold_label(name: str) -> str:
+    """Fold case, hyphens, underscores and white space of a label's name."""
+    return " ".join(name.casefold().replace("_", " ").replace("-", " ").split())
+
+
+def read_labels(config: Any) -> dict[int, str]:
+    """Read the names of a classifier's outputs from its configuration (``id2label``)."""
+    return {int(i): str(name) for i, name in (config.id2label or {}).items()}
+
+
+def describe_labels(labels: dict[int, str]) -> str:
+    """Describe a classifier's labels, and how a judge profile says which of them means support."""
+    listed = ", ".join(f"{i} {name}" for i, name in labels.items())
+    example = next(iter(labels), 0)
+    return (
+        f"labels: {listed or 'none'}; say which of them means support in a --judge-profile "
+        f"FILE.yaml, such as {{name: mine, architecture: classifier, supported: [{example}]}}"
+    )
 
 
 class TokenClassifierModel(ClassifierModel):

@@ -5,7 +5,12 @@ from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
 
-from citeforge.engines.judge.architectures import label_indices, load_model
+from citeforge.engines.judge.architectures import (
+    describe_labels,
+    label_indices,
+    load_model,
+    read_labels,
+)
 from citeforge.engines.judge.chunks import PairParts
 from citeforge.engines.judge.nli_models import NliModel, NliSettings
 from citeforge.engines.judge.profiles import (
@@ -90,11 +95,11 @@ class HfJudge:
         allowed = "a model with a judge profile, or a classifier with an entailment label"
         with loading_errors("is not an NLI model that can be loaded", self.name, allowed):
             config = AutoConfig.from_pretrained(self._located.folder, local_files_only=True)
-        labels = {int(i): str(name) for i, name in (config.id2label or {}).items()}
+        labels = read_labels(config)
         classifies = any("SequenceClassification" in a for a in config.architectures or ())
         if classifies and any(label_indices(labels, one) for one in mnli.supported):
             return mnli
-        more = f"; labels: {', '.join(labels.values())}" if classifies else ""
+        more = f"; {describe_labels(labels)}" if classifies else ""
         raise InputError(
             f"has no judge profile, which defines its prompt and its answers{more}",
             path=self.name,

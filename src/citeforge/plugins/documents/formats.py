@@ -92,6 +92,13 @@ class DocumentPage:
     breaks: tuple[Break, ...] = ()
 
 
+_DOCUMENT_FIELDS = {"text", "contents", "passage", "title"}
+
+
+class _DocumentRow(PassageRow, forbid_unknown_fields=False):
+    """A line of JSON Lines, of which text and title are read."""
+
+
 DocumentReader = Callable[[Path, Notes], Iterator[DocumentPage]]
 
 
@@ -184,12 +191,14 @@ def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
             if not line.strip():
                 continue
             try:
-                row = msgspec.json.decode(line, type=PassageRow)
+                row = msgspec.json.decode(line, type=_DocumentRow)
             except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
                 notes.append(f"line {number} is not a row ({first_line(error)})")
                 continue
             if not row.body.strip():
                 notes.append(f"line {number} has no text")
+            if msgspec.json.decode(line, type=dict[str, msgspec.Raw]).keys() - _DOCUMENT_FIELDS:
+                notes.counts["lines of JSON Lines whose other fields are left out"] += 1
             yield DocumentPage(number, row.body, row.title or "")
     except InputError as error:
         raise UnreadableError(BROKEN, error.message) from error

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.extra_fields import metadata_text
 from citeforge.engines.textfiles import text_lines
 from citeforge.ir_convert.beir import find_file
-from citeforge.ir_convert.corpus import PassageRow
+from citeforge.ir_convert.corpus import read_passage_rows
 from citeforge.ir_convert.registry import declared_sources
 from citeforge.ir_convert.source import JudgedSource, Judgements, Place, PlacedPassage, ReadOptions
 from citeforge.schemas.errors import InputError, UnknownValueError, extras_named
@@ -87,9 +87,9 @@ def _make_source(
 
     def stream() -> Iterator[PlacedPassage]:
         """Yield the passages of all corpus files, each with its file and line for errors."""
-        for path in corpora:
-            for line, row in read_rows(path, PassageRow):
-                yield Place(path, line), row.name, row.title or "", row.body, None
+        for path, line, row in read_passage_rows(corpora, options.extra_fields, info.counts):
+            metadata = metadata_text(row.metadata, path, line)
+            yield Place(path, line), row.name, row.title or "", row.body, metadata
 
     files = {path.name: path for path in (*judged, *corpora)}
     texts, pairs = {}, Judgements(str(corpora[0]))

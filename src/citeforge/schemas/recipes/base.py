@@ -225,8 +225,8 @@ class Sourced(Recipe):
     """A recipe whose source may be of a format that allows no further fields."""
 
     extra_fields: ExtraFields = "refuse"
-    """Fields of BEIR or HAGRID rows that are not of the format: refuse, ignore and count, or keep
-    as metadata."""
+    """Fields that are not of the format: keep as metadata, ignore and count, or refuse (BEIR and
+    HAGRID; other sources ignore and count them)."""
 
 
 class Hideable(Recipe):

@@ -1,0 +1,179 @@
+"""Columns of outside tables: mapped to a schema; those that it does not have counted or kept."""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.engines.extra_fields import count_extra_fields, merge_metadata
+from citeforge.engines.model_files import error_reason
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.base import ExtraFields
+from citeforge.schemas.tables import CORPUS, MAPPING, QUERIES
+
+_IDS = ("_id", "id", "docid", "doc_id", "pid")
+_QUERY_IDS = ("query-id", "query_id", "qid")
+_NAMES: dict[pa.Schema, dict[str, tuple[str, ...]]] = {
+    CORPUS: {"_id": _IDS, "text": ("text", "contents", "passage")},
+    QUERIES: {"_id": ("_id", "id", *_QUERY_IDS), "text": ("text", "query", "question")},
+    MAPPING: {
+        "query-id": _QUERY_IDS,
+        "corpus-id": ("corpus-id", "corpus_id", *_IDS[2:]),
+        "score": ("score", "relevance"),
+    },
+}
+"""Names of columns in outside tables; the first that a table has is read."""
+INSTRUCTION = "instruction"
+"""Column of MTEB's queries whose text belongs to the question."""
+
+
+def map_columns(names: Iterable[str], schema: pa.Schema) -> dict[str, str]:
+    """Map a table's columns to those of a schema; columns that it does not have are left out."""
+    choices = _NAMES.get(schema, {})
+    there = list(names)
+    renames: dict[str, str] = {}
+    for ours in schema.names:
+        theirs = next((name for name in choices.get(ours, (ours,)) if name in there), None)
+        if theirs is not None:
+            renames[theirs] = ours
+    return renames
+
+
+def read_columns(
+    tables: Iterable[pa.Table], schema: pa.Schema, where: str, option: ExtraFields,
+    counts: dict[str, int], what: str, unread: Iterable[str] = (),
+) -> Iterator[pa.Table]:  # fmt: skip
+    """Convert tables to a schema; count rows with further columns, or keep these as metadata.
+
+    The instruction of a query is kept, and follows its text, as in MTEB.
+
+    Args:
+        tables: tables with columns of any names.
+        schema: CORPUS, QUERIES, MAPPING or GOLD.
+        where: name of the data set or file, for messages.
+        option: ``keep`` to put further columns into the metadata, where the schema has these.
+        counts: takes in how many rows had further columns, at the end.
+        what: plural noun for the rows.
+        unread: columns of the file that were not read because they are large.
+
+    Raises:
+        InputError: a required column is missing or cannot be converted.
+    """
+    keeps = option == "keep" and "metadata" in schema.names
+    extra_names, n_extra, n_instructions, at = set(unread), 0, 0, 0
+    for table in tables:
+        renames = map_columns(table.column_names, schema)
+        made = _conform(table, renames, schema, where)
+        extra = {n: _has_value(table[n]) for n in table.column_names if n not in renames}
+        extra = {n: mask for n, mask in extra.items() if pc.any(mask).as_py()}
+        kept = [n for n in extra if keeps]
+        if schema is QUERIES and (instructed := extra.pop(INSTRUCTION, None)) is not None:
+            texts = pc.binary_join_element_wise(
+                made["text"], table[INSTRUCTION].cast(pa.string()), " "
+            )
+            texts = pc.if_else(instructed, texts, made["text"])
+            made = made.set_column(made.schema.get_field_index("text"), schema.field("text"), texts)
+            n_instructions += pc.sum(instructed).as_py()
+            kept = [*dict.fromkeys((*kept, INSTRUCTION))]
+        if kept:
+            made = _keep(made, table.select(kept), where, at)
+        if extra:
+            extra_names |= extra.keys()
+            masks = iter(extra.values())
+            some = next(masks)
+            for mask in masks:
+                some = pc.or_(some, mask)
+            n_extra += pc.sum(some).as_py()
+        at += table.num_rows
+        yield made
+    if n_instructions:
+        counts[f"{what} with an instruction, put after their text"] = n_instructions
+    count_extra_fields(
+        counts, what, extra_names, at if unread else n_extra, "keep" if keeps else "ignore"
+    )
+
+
+def _has_value(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a mask of the rows whose value is neither null nor an empty text."""
+    there = pc.is_valid(column)
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        there = pc.and_(there, pc.fill_null(pc.not_equal(column, ""), False))
+    return there
+
+
+def _keep(made: pa.Table, extra: pa.Table, where: str, at: int) -> pa.Table:
+    """Add the values of further columns to the metadata of a table.
+
+    Raises:
+        InputError: the metadata are no object, or have a field of the same name.
+    """
+    texts = []
+    rows = zip(made["metadata"].to_pylist(), extra.to_pylist(), strict=True)
+    for number, (text, row) in enumerate(rows, at + 1):
+        more = {
+            name: msgspec.Raw(msgspec.json.encode(value))
+            for name, value in row.items() if value is not None and value != ""
+        }  # fmt: skip
+        own = None if text is None else msgspec.Raw(text.encode())
+        texts.append(
+            bytes(merge_metadata(Path(where), number, own, more)).decode() if more else text
+        )
+    place = made.schema.get_field_index("metadata")
+    return made.set_column(place, made.schema.field(place), [pa.array(texts, pa.string())])
+
+
+def _conform(table: pa.Table, renames: dict[str, str], schema: pa.Schema, where: str) -> pa.Table:
+    """Convert a table to a schema; absent columns become null where the schema allows it.
+
+    Absent titles become empty, numbers as ids their digits, structures as metadata JSON.
+
+    Raises:
+        InputError: a required column is missing or cannot be converted.
+    """
+    theirs = {ours: name for name, ours in renames.items()}
+    columns = []
+    for field in schema:
+        if field.name in theirs:
+            columns.append(_convert(table[theirs[field.name]], field, theirs[field.name], where))
+        elif field.nullable:
+            columns.append(pa.nulls(table.num_rows, field.type))
+        elif field.name == "title":
+            columns.append(pa.array([""] * table.num_rows))
+        else:
+            choices = _NAMES.get(schema, {}).get(field.name, (field.name,))
+            raise InputError(
+                "is missing",
+                path=where,
+                field=field.name,
+                allowed=f"a column {' or '.join(choices)}; the columns are "
+                f"{', '.join(table.column_names) or 'none'}",
+                code="missing-field",
+            )
+    return pa.table(columns, schema=schema)
+
+
+def _convert(column: pa.ChunkedArray, field: pa.Field, name: str, where: str) -> pa.ChunkedArray:
+    """Convert a column to the type of a field; refuse nulls where it allows none."""
+    try:
+        column.validate(full=True)  # strings of a file may be invalid
+        if pa.types.is_string(field.type) and pa.types.is_nested(column.type):
+            values = column.to_pylist()
+            texts = [None if v is None else json.dumps(v, ensure_ascii=False) for v in values]
+            return pa.chunked_array([pa.array(texts, pa.string())])
+        converted = column.cast(field.type)
+    except pa.ArrowException as error:
+        raise InputError(
+            f"cannot be read as a data set ({error_reason(error)})",
+            path=where,
+            field=name,
+            allowed=f"a column of the type {field.type}",
+            code="hub-failed",
+        ) from error
+    if field.name == "title":
+        converted = pc.fill_null(converted, "")
+    if not field.nullable and converted.null_count:
+        raise InputError("is empty in some row", path=where, field=name, code="missing-field")
+    return converted
