@@ -3,13 +3,16 @@
 import json
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import pytest
 
 import citeforge as cf
 from citeforge.engines import http
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, TooLongError
-from conftest import Inline, refused
+from citeforge.kg.transport import BoundedSparqlWrapper
+from citeforge.kg.values import literal, query
+from conftest import ROOT, Inline, refused
 from patience import patience
 from servers.bytes_server import Behaviour, Say, serving
 
@@ -32,6 +35,98 @@ def whole(_: str, say: Say) -> None:
 def test_a_whole_reply() -> None:
     with serving(whole) as server:
         assert len(EndpointEngine(server.url, PATIENT).select(QUERY)) == 1
+
+
+def typed(kind: str, body: bytes) -> Behaviour:
+    """A whole reply of a media type."""
+    head = f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\n\r\n"
+    return lambda _, say: say(head.encode() + body)
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["application/sparql-results+json;charset=utf-8", "application/json", "text/javascript",
+     "text/plain", "application/octet-stream", "application/sparql-results+xml", "x",
+     "application/json; was=application/ld+json; or=application/rdf+xml"],
+)  # fmt: skip
+def test_json_is_read_whatever_its_type(kind: str, recwarn: pytest.WarningsRecorder) -> None:
+    with serving(typed(kind, REPLY)) as server:
+        assert len(EndpointEngine(server.url, PATIENT).select(QUERY)) == 1
+    assert not recwarn.list
+
+
+BOMB = b'<!DOCTYPE x [<!ENTITY a "aa"><!ENTITY b "&a;&a;">]><x>&b;</x>'
+
+
+@pytest.mark.parametrize(
+    ("kind", "body"),
+    [("text/html; charset=utf-8", b"<html>Down for now</html>"), ("text/plain", b"\nno agent\n"),
+     ("application/sparql-results+xml", BOMB), ("application/rdf+xml", BOMB),
+     ("text/turtle", b"<http://x/a> a <http://x/b> ."), ("text/csv", b"x\r\n1\r\n")],
+)  # fmt: skip
+def test_a_reply_in_another_format_is_named_by_its_type(kind: str, body: bytes) -> None:
+    with (
+        serving(typed(kind, body)) as server,
+        refused("endpoint-refused", path=server.url) as caught,
+    ):
+        select(server.url, PATIENT)
+    assert f"answered {kind.partition(';')[0]}, and no JSON results" in str(caught.value)
+    assert body.decode().strip().splitlines()[0] in str(caught.value)
+
+
+def test_nothing_that_json_ld_names_is_fetched() -> None:
+    with serving(whole) as other:
+        body = json.dumps({"@context": other.url, "@id": other.url}).encode()
+        with (
+            serving(typed("application/ld+json", body)) as server,
+            pytest.raises(TooLongError, match="the reply is not whole"),
+        ):
+            select(server.url, PATIENT)
+        assert other.requests == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", b"[]", b"null", b"\xff", b'{"x": "\\ud800"}', b'{"x": ' + b"[" * 200_000,
+     b'{"x": ' + b"9" * 5000 + b"}", b'{"x": 1' + b"0" * 400 + b"}", b'{"x": NaN}'],
+)  # fmt: skip
+def test_a_reply_of_another_form_counts_as_cut(body: bytes) -> None:
+    with (
+        serving(typed("application/sparql-results+json", body)) as server,
+        pytest.raises(TooLongError, match="the reply is not"),
+    ):
+        select(server.url, PATIENT)
+
+
+QUERIES = sorted(path.stem for path in (ROOT / "src/citeforge/kg/queries").glob("*.rq"))
+UPDATES = ["DELETE", "INSERT", "MOVE", "\nREMOVED\n", "# DROP", "PREFIX x: <y> CLEAR"]
+
+
+@pytest.mark.parametrize("name", QUERIES)
+def test_no_query_is_sent_as_an_update(name: str) -> None:
+    """SPARQLWrapper guesses by words; this name would take its own pattern hours."""
+    endless = "PREFIX a:<" * 3000
+    literals = " ".join(map(literal, [*UPDATES, endless]))
+    places = ("names", "entities", "properties", "languages", "class", "instance_of", "direct")
+    text = query(name, **dict.fromkeys(places, literals))
+    wrapper = BoundedSparqlWrapper("http://127.0.0.1:1/query")
+    wrapper.setQuery(text)
+    assert wrapper.isSparqlQueryRequest()
+    assert wrapper.queryType == "SELECT"
+    assert wrapper.queryString == text
+
+
+def test_what_is_sent_is_the_protocol_and_nothing_else() -> None:
+    with serving(whole) as server:
+        select(f"{server.url}?graph=a", PATIENT)
+        (request,) = server.requests
+    line, *headers = request.split("\r\n\r\n")[0].split("\r\n")
+    sent = {name.lower(): value for name, value in (h.split(": ", 1) for h in headers)}
+    assert line == "POST /query?graph=a HTTP/1.1"
+    assert sent["content-type"] == "application/x-www-form-urlencoded"
+    assert sent["accept"] == "application/sparql-results+json"
+    assert sent["accept-encoding"] == "identity"
+    assert int(sent["content-length"]) == len(f"query={quote_plus(QUERY)}")
 
 
 HEAD = b"HTTP/1.1 %s\r\nConnection: close\r\n"
@@ -184,3 +279,20 @@ def test_what_is_no_address(url: str) -> None:
     with refused("bad-option", field="--kg") as caught:
         EndpointEngine(url)
     assert str(caught.value).isprintable()
+
+
+def test_a_proxy_that_cannot_be_used_is_one_line(
+    inline: Inline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ALL_PROXY", "socks://127.0.0.1:1080")
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    with serving(whole) as server:
+        ask = ("kg", "profile", "--kg", f"sparql:{server.url}", "--domain", "people")
+        done = inline.fails(1, "bad-option", *ask)
+        assert done.stderr.startswith("error: ALL_PROXY: names the proxy 'socks://127.0.0.1:1080'")
+        assert len(done.stderr.splitlines()) == 1
+        assert server.requests == []
+        monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        inline(*ask)
+        assert server.requests != []
