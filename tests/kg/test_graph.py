@@ -312,3 +312,24 @@ def test_an_id_of_a_domain_that_is_none_is_refused(tmp_path: Path, field: str, n
     path.write_text(json.dumps({"name": "d", "entity_class": "Q5"} | {field: name}))
     with refused("wrong-value", path=path, line=1, field=field):
         load_domain(str(path))
+
+
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        ("\u200eLord Byron\u200e", "Lord Byron"),
+        ("\ufeffLord\xad By\xadron \u200f\u200b", "Lord Byron"),
+        ("Lord \u2060 Byron", "Lord Byron"),
+        ("می\u200cخواهم", "می\u200cخواهم"),
+        ("ه\u200d", "ه\u200d"),  # the letter as at the beginning of a word
+        ("דג C++\u200e דג", "דג C++\u200e דג"),  # keeps the plus signs behind the C
+        ("👩\u200d🚀", "👩\u200d🚀"),
+    ],
+)
+def test_labels_lose_only_marks_that_no_text_needs(tmp_path: Path, label: str, shown: str) -> None:
+    text = GRAPH.read_text().replace('"Ada Lovelace"@en', f'"{label}"@en')
+    (tmp_path / "g.ttl").write_text(text)
+    kg = KnowledgeGraph(StoreEngine(tmp_path / "g.ttl"), load_domain("people"))
+    assert kg.subgraphs(["Q906"])["Q906"].name == shown
+    counted = "labels that held control, bidi or invisible characters, now without"
+    assert (kg.counts[counted] > 0) == (label != shown)

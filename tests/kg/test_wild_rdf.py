@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
+import pyoxigraph
 import pytest
 import yaml
 
@@ -18,7 +19,7 @@ from citeforge.kg.graph import KnowledgeGraph, open_graph
 from citeforge.kg.link import Linker
 from citeforge.kg.snapshot import write_snapshot
 from citeforge.kg.values import render_date
-from conftest import EXAMPLES, Inline, refused
+from conftest import EXAMPLES, ROOT, Inline, refused
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
 HEAD = """\
@@ -70,6 +71,108 @@ def test_named_graphs_are_one_graph(tmp_path: Path) -> None:
     (tmp_path / "g.nq").write_text(quads + "<http://x/a> <http://x/p> <http://x/c> .\n")
     rows = StoreEngine(tmp_path / "g.nq").select("SELECT ?o WHERE { ?s ?p ?o }")
     assert sorted(row["o"].value for row in rows) == ["http://x/b", "http://x/c"]
+
+
+PLACE = "http://www.wikidata.org/"
+
+
+@pytest.mark.parametrize("part", ["", "entity/", "prop/direct/", "entity/Q901"])
+def test_iris_with_another_scheme_are_those_of_the_domain(tmp_path: Path, part: str) -> None:
+    """All of them, those of one sort, or one: a file put together from two sources."""
+    text = GRAPH.read_text().replace("wd:Q901 ", f"<{PLACE}entity/Q901> ")
+    title = f"https://www.wikidata.org/{part} is no IRI"
+    literal = f'wd:Q901 skos:altLabel "{title}"@en .\n'
+    swapped = text.replace(PLACE + part, f"https://www.wikidata.org/{part}")
+    (tmp_path / "g.ttl").write_text(swapped + literal)
+    (tmp_path / "own.ttl").write_text(text + literal)
+    kg, own = (
+        open_graph(f"file:{tmp_path / name}", "people", ("en",), cf.RunOptions())
+        for name in ("g.ttl", "own.ttl")
+    )
+    people = [f"Q9{n:02d}" for n in range(1, 12)]
+    assert kg.subgraphs(people) == own.subgraphs(people)
+    assert kg.labels_of_class() == own.labels_of_class()
+    assert title in kg.labels_of_class()
+    counted = {name: n for name, n in kg.counts.items() if "read with http://" in name}
+    assert len(counted) == (2 if not part else 1) and all(counted.values())
+    assert not any("read with" in name for name in own.counts)
+
+
+def test_a_domain_with_https_reads_a_graph_with_http() -> None:
+    fields = yaml.safe_load((ROOT / "src/citeforge/kg/data/people.yaml").read_text())
+    secure = {f"{name}_iri": f"https://www.wikidata.org/{rest}/"
+              for name, rest in (("entity", "entity"), ("direct", "prop/direct"))}  # fmt: skip
+    kg = open_graph(f"file:{GRAPH}", fields | secure, ("en",), cf.RunOptions())
+    own = open_graph(f"file:{GRAPH}", "people", ("en",), cf.RunOptions())
+    assert kg.subgraphs(["Q901"]) == own.subgraphs(["Q901"])
+
+
+def test_a_graph_of_another_place_says_what_the_domain_needs(tmp_path: Path) -> None:
+    path = tmp_path / "g.ttl"
+    path.write_text(GRAPH.read_text().replace(PLACE, "https://base.example/"))
+    with refused("unknown-id", path=path) as caught:
+        open_graph(f"file:{path}", "people", ("en",), cf.RunOptions())
+    assert "https://base.example/entity/P101" in str(caught.value)
+    assert "entity_iri and direct_iri" in str(caught.value)
+
+
+RDF_FORMATS = {"g.rdf": "RDF_XML", "g.nt": "N_TRIPLES", "g.trig": "TRIG", "g.nq": "N_QUADS",
+               "g.jsonld": "JSON_LD"}  # fmt: skip
+
+
+@pytest.mark.parametrize("graph_name", ["<http://x/g>", "_:g", ""])
+@pytest.mark.parametrize("name", RDF_FORMATS)
+def test_every_format_and_named_graph_is_the_same_graph(
+    tmp_path: Path, name: str, graph_name: str
+) -> None:
+    form = getattr(pyoxigraph.RdfFormat, RDF_FORMATS[name])
+    prefixes, body = GRAPH.read_text().split("\n\n", 1)
+    text = f"{prefixes}\n{graph_name} {{ {body} }}"
+    quads = list(pyoxigraph.parse(text, pyoxigraph.RdfFormat.TRIG))
+    rows = quads if form.supports_datasets else [quad.triple for quad in quads]
+    pyoxigraph.serialize(rows, str(tmp_path / name), form)
+    kg, own = (
+        KnowledgeGraph(StoreEngine(p), load_domain("people")) for p in (tmp_path / name, GRAPH)
+    )
+    assert kg.subgraphs(["Q901", "Q906"]) == own.subgraphs(["Q901", "Q906"])
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "advice"),
+    [("g.ttl", "", "written as .trig or .nq"), ("g.nq", "# none\n", "or in named graphs"),
+     ("g.rdf", '<r:RDF xmlns:r="http://www.w3.org/1999/02/22-rdf-syntax-ns#"/>', ".trig or .nq")],
+)  # fmt: skip
+def test_a_file_without_triples(tmp_path: Path, name: str, text: str, advice: str) -> None:
+    (tmp_path / name).write_text(text)
+    with refused("empty-file", path=tmp_path / name) as caught:
+        StoreEngine(tmp_path / name).load()
+    assert advice in str(caught.value)
+
+
+LINES = b'<http://x/a> <http://x/p> "1" .\n' * 3
+LONG = b"y" * (17 << 20)
+
+
+@pytest.mark.parametrize("skip", [False, True])
+@pytest.mark.parametrize(
+    ("name", "data", "line"),
+    [
+        ("g.nt", LINES + b'<http://x/a> <http://x/p> "' + LONG + b'" .\n' + LINES, 4),
+        ("g.nt.gz", LINES + b'<http://x/a> <http://x/p> "' + LONG + b'" .\n', 4),
+        ("g.nq", LINES + b"<http://x/" + LONG + b"> <http://x/p> <http://x/b> .\n", 4),
+        ("g.ttl", b"\xef\xbb\xbf" + LINES + b'<http://x/a>\n <http://x/p> """'
+         + b"yyyyyyy\n" * (17 << 17) + b'""" .', 5),
+        ("g.trig", LINES + b"{\n<http://x/a> <http://x/p> '" + LONG + b"' }", 5),
+        ("g.jsonld", b'[\n{"@id": "http://x/a",\n"http://x/p": "' + LONG[: 9 << 20] + b'"}]', 3),
+    ],
+)  # fmt: skip
+def test_a_text_above_the_limit_of_the_reader_is_named_by_its_line(
+    tmp_path: Path, name: str, data: bytes, line: int, skip: bool
+) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(data, 1) if name.endswith(".gz") else data)
+    with refused("too-long", path=path, line=line):
+        StoreEngine(path, skip).load()
 
 
 XML = '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:x="http://x/">{}</rdf:RDF>'

@@ -256,7 +256,7 @@ def test_snapshots_hold_no_control_or_bidi_characters(
     out = tmp_path / "s.nt"
     done = inline.ok("kg", "snapshot", "--kg", f"sparql:{server.url}", "--domain", "people",
                "--entities", tmp_path / "ids.txt", "--out", out)  # fmt: skip
-    assert "labels that held control or bidi characters, now without" in done.stdout
+    assert "labels that held control, bidi or invisible characters, now without" in done.stdout
     text = out.read_text("utf-8")
     assert '[2J gnp.exe"@en' in text
     assert not any(c in text for c in "\x1b\u202e\u2066\x85")

@@ -16,7 +16,7 @@ from citeforge.engines.registry import parse_choice, unknown_choice_error
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, ReplayEngine, ReplyStore
 from citeforge.kg.plain import PlainModel
 from citeforge.kg.translation import Translated, Translation
-from citeforge.kg.values import WIKIBASE, Row, Term
+from citeforge.kg.values import WIKIBASE, Row, Term, literal
 from citeforge.schemas.choices import GRAPHS as CHOICES
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions
@@ -53,6 +53,8 @@ _NO_BASE = (RdfFormat.N_TRIPLES, RdfFormat.N_QUADS)
 """Formats in which every IRI is absolute."""
 BASE = "http://base.invalid/"
 """Placeholder base IRI for relative IRIs of a file without a base."""
+_BUFFER_BYTES = 1 << 24
+"""Most bytes of one term or token, of pyoxigraph's parsers; not in RDF/XML."""
 _INTO_ONE = "INSERT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } } ; DROP NAMED"
 """SPARQL update that moves the statements of named graphs to the default graph."""
 MALFORMED = "malformed statements of the file, left out"
@@ -92,7 +94,15 @@ class StoreEngine:
             InputError: missing, not well-formed (with the line), or without triples.
         """
         if len(self._store) == 0:
-            raise InputError("contains no triples", path=self.path, code="empty-file")
+            name = self._format.name
+            raise InputError(
+                f"contains no triples when it is read as {name}",
+                path=self.path,
+                allowed="statements; a data set with named graphs is written as .trig or .nq"
+                if not self._format.supports_datasets
+                else "statements in the default graph or in named graphs",
+                code="empty-file",
+            )
 
     @cached_property
     def _store(self) -> Store:
@@ -111,11 +121,16 @@ class StoreEngine:
         with open_bytes(self.path) as file, read_errors(self.path):
             if file.peek(3)[:3] == codecs.BOM_UTF8:  # type: ignore[attr-defined]
                 file.read(3)
-            if self.skip_malformed and self._format not in _WHOLE:
-                statements = parse(file, self._format, base_iri=base)
-                store.bulk_extend(self._skip_malformed_statements(statements))
-            else:
-                store.bulk_load(file, self._format, base_iri=base)
+            try:
+                if self.skip_malformed and self._format not in _WHOLE:
+                    statements = parse(file, self._format, base_iri=base)
+                    store.bulk_extend(self._skip_malformed_statements(statements))
+                else:
+                    store.bulk_load(file, self._format, base_iri=base)
+            except MemoryError as error:
+                if "buffer" not in str(error):
+                    raise
+                raise self._length_error(file.tell()) from error
         if self._format.supports_datasets:
             store.update(_INTO_ONE)
         return store
@@ -163,6 +178,79 @@ class StoreEngine:
             allowed=f"{self._format.name} in UTF-8{can_skip}",
             code="bad-rdf",
         )
+
+    def _length_error(self, read: int) -> InputError:
+        """Make the error about a term longer than the parser's buffer, with its line.
+
+        Args:
+            read: bytes of the unpacked file that the parser has read.
+        """
+        is_json = self._format == RdfFormat.JSON_LD
+        # The buffer begins at the term; a text of JSON is on the line where reading ended.
+        left = read if is_json else read - _BUFFER_BYTES
+        line = 1
+        with open_bytes(self.path) as file:
+            while left > 0 and (part := file.read(min(left, 1 << 20))):
+                line += part.count(b"\n")
+                left -= len(part)
+        # JSON-LD's parser keeps two bytes for each.
+        limit = _BUFFER_BYTES // 2 if is_json else _BUFFER_BYTES
+        return InputError(
+            f"has a text or an IRI of more than {limit:,} bytes, which cannot be read",
+            path=self.path,
+            line=line,
+            allowed="shorter ones; no label or value of a question is as long",
+            code="too-long",
+        )
+
+    def match_iris(self, entity_iri: str, direct_iri: str) -> None:
+        """Read IRIs that differ from a domain's by http or https alone as the domain's.
+
+        Args:
+            entity_iri: what the domain's ids of entities begin with.
+            direct_iri: what its direct relations begin with.
+
+        Raises:
+            InputError: the graph has labelled relations, and none has an id of the domain.
+        """
+        for start in (entity_iri, direct_iri):
+            scheme, _, rest = start.partition("://")
+            other = {"http": "https", "https": "http"}.get(scheme, "")
+            if other and (number := self._rename_iris(f"{other}://{rest}", start)):
+                counted = f"statements with {other}://{rest}…, read with {scheme}://"
+                self.counts[counted] = number
+        relations = f"SELECT ?relation {{ ?relation <{WIKIBASE}directClaim> ?direct }}"
+        names = [row["relation"].value for row in self.select(relations)]
+        if names and not any(name.startswith(entity_iri) for name in names):
+            raise InputError(
+                f"has relations such as {printable(min(names))}, and those of the domain are below "
+                f"{entity_iri}",
+                path=self.path,
+                allowed="a domain with entity_iri and direct_iri as the graph has them (--domain)",
+                code="unknown-id",
+            )
+
+    def _rename_iris(self, old: str, new: str) -> int:
+        """Replace the beginning of IRIs in the store; return how many statements changed."""
+        terms = ("?s", "?p", "?o")
+        begins = {
+            term: f"(isIRI({term}) && STRSTARTS(STR({term}), {literal(old)}))" for term in terms
+        }
+        found = f"?s ?p ?o FILTER({' || '.join(begins.values())})"
+        (counted,) = self.select(f"SELECT (COUNT(*) AS ?number) {{ {found} }}")
+        number = int(counted["number"].value)
+        if not number:
+            return 0
+        renamed = " ".join(
+            f"BIND(IF({begins[term]}, "
+            f"IRI(CONCAT({literal(new)}, SUBSTR(STR({term}), {len(old) + 1}))), {term})"
+            f" AS {term}_new)"
+            for term in terms
+        )
+        self._store.update(
+            f"DELETE {{ ?s ?p ?o }} INSERT {{ ?s_new ?p_new ?o_new }} WHERE {{ {found} {renamed} }}"
+        )
+        return number
 
     @property
     def is_plain(self) -> bool:

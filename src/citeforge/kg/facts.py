@@ -50,7 +50,7 @@ class FactReader:
         label = plain_label(text)
         if label != " ".join(text.split()) and text not in self._cleaned:
             self._cleaned.add(text)
-            self.counts["labels that held control or bidi characters, now without"] += 1
+            self.counts["labels that held control, bidi or invisible characters, now without"] += 1
         return label
 
     def label(self, rows: Iterable[Row], variable: str) -> str | None:

@@ -315,7 +315,7 @@ class KnowledgeGraph:
             if term.type != "uri" or name in ("", term.value) or not is_iri(term.value):
                 raise TooLongError(
                     f"the reply has {term.value[:80]!r}, which is not below "
-                    f"{self.domain.entity_iri}"
+                    f"{self.domain.entity_iri}, the domain's entity_iri"
                 )
         return rows
 
@@ -352,6 +352,8 @@ def open_graph(
     if isinstance(engine, StoreEngine):
         engine.skip_malformed = skip_malformed
         engine.load()
+        if record.plain is None:
+            engine.match_iris(record.entity_iri, record.direct_iri)
         loaded = engine.counts
     elif skip_malformed:
         raise UsageError("--skip-malformed is for --kg file:PATH", code="option-without-effect")

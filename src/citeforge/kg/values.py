@@ -19,6 +19,10 @@ FALLBACKS = ("mul", "")
 _LANGUAGE = re.compile(r"[a-zA-Z]{2,8}(-[a-zA-Z0-9]{1,8})*")
 # (COUNT(DISTINCT ?entity) AS ?entities)
 _AGGREGATE = re.compile(r"\((?:[^()]|\([^()]*\))*\sAS\s+(\?\w+)\s*\)")
+# Marks that no text needs: soft hyphen, word joiner and invisible operators, byte order mark.
+_USELESS = re.compile("[\\xad\\u2060-\\u2064\\ufeff]")
+_USELESS_AT_ENDS = "\u061c\u200b\u200e\u200f "
+"""Marks of direction and spaces of no width; joiners change the shape of letters, at ends, too."""
 # Control characters, line and paragraph separators, bidi embeddings, overrides and isolates.
 _HIDDEN = re.compile("[\\x00-\\x1f\\x7f-\\x9f\\u2028-\\u202e\\u2066-\\u2069]")
 _CHARACTER = (
@@ -58,9 +62,11 @@ Row = dict[str, Term]
 def plain_label(text: str) -> str:
     """Replace line ends, control characters and bidi overrides in a label by single spaces.
 
-    Marks that scripts need (joiners, marks of direction) stay.
+    Invisible marks that no text needs are removed. Joiners stay, and marks of direction inside of
+    a label: scripts need them.
     """
-    return " ".join(_HIDDEN.sub(" ", text).split())
+    visible = _USELESS.sub("", _HIDDEN.sub(" ", text))
+    return " ".join(visible.split()).strip(_USELESS_AT_ENDS)
 
 
 def literal(text: str, language: str | None = None) -> str:

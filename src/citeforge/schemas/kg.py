@@ -10,6 +10,8 @@ from dataclasses import dataclass, fields
 
 import pyarrow as pa
 
+from citeforge.schemas.text import without_invisible
+
 SAME_RELATIONS = {
     "date_of_birth": "date of birth",
     "date_of_death": "date of death",
@@ -30,8 +32,8 @@ _NO_LABEL = re.compile(r"[QPL]\d+")
 
 
 def relation_key(relation: str) -> str:
-    """Normalise a relation for comparison: case, white space and BioKaLMA's names are ignored."""
-    plain = " ".join(relation.split()).casefold()
+    """Normalise a relation: case, white space, invisible marks and BioKaLMA's names are ignored."""
+    plain = " ".join(without_invisible(relation).split()).casefold()
     return SAME_RELATIONS.get(plain, plain)
 
 
@@ -57,7 +59,7 @@ class Key:
     @property
     def compared(self) -> "Key":
         """Key with its parts normalised for comparison; see :func:`relation_key`."""
-        value = " ".join(self.value.split())
+        value = " ".join(without_invisible(self.value).split())
         return Key(self.qid.upper(), relation_key(self.relation), value)
 
 

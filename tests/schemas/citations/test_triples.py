@@ -99,6 +99,37 @@ def test_typographic_variants_cite_the_triple_of_the_graph(text: str) -> None:
     assert f"So {text}."[marker.start : marker.end] == text
 
 
+LRM, RLM, ZWNJ, ZWJ, BOM, SHY = "\u200e", "\u200f", "\u200c", "\u200d", "\ufeff", "\xad"
+
+
+@pytest.mark.parametrize(
+    ("value", "written"),
+    [
+        (f"{LRM}Lord Byron{LRM}", "Lord Byron"),
+        ("Lord Byron", f"{BOM}Lord{SHY} By{SHY}ron{RLM}"),
+        (f"Lord {LRM} Byron", "Lord Byron"),
+        ("Lord Byron", f"Lord {LRM} Byron"),
+        (f"می{ZWNJ}خواهم", "میخواهم"),  # a model may leave the joiner out
+        ("میخواهم", f"می{ZWNJ}خواهم"),
+        (f"می{ZWNJ}خواهم", f"می{ZWNJ}خواهم"),
+        (f"क्{ZWJ}ष", "क्ष"),
+    ],
+)
+def test_invisible_marks_are_not_compared(value: str, written: str) -> None:
+    shown = [Triple("Q9", value, "P22", f"fa{SHY}ther", value)]
+    text = f"So {LRM}[{LRM}Q9, father: {written}]{LRM}."
+    assert read(text, shown) == [("Q9", f"fa{SHY}ther", value)]  # as the graph has it
+    [marker] = TripleGrammar(shown).parse(text).markers
+    assert text[marker.start : marker.end] == f"[{LRM}Q9, father: {written}]"
+    assert read(f"[Q9, name: {written}]", shown) == [("Q9", "name", value)]
+    assert Key("q9", "Father", written).compared == Key("Q9", f"fa{SHY}ther", value).compared
+
+
+def test_words_that_differ_by_more_than_marks_are_two() -> None:
+    shown = [Triple("Q9", "x", "P22", "father", f"می{ZWNJ}خواهم")]
+    assert read("[Q9, father: می خواهم]", shown) == [("Q9", "father", "می خواهم")]
+
+
 def test_an_apostrophe_of_the_graph_may_be_typographic() -> None:
     shown = [Triple("Q9", "Marie", "P19", "place", "L’Aquila")]
     assert read("[Q9, place: L'Aquila]", shown) == [("Q9", "place", "L’Aquila")]

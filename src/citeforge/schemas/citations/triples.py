@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from citeforge.schemas.citations.grammar import Marker, Parsed
 from citeforge.schemas.kg import NAME, SAME_RELATIONS, Key, Triple, relation_key
+from citeforge.schemas.text import INVISIBLE
 
 # White space is single spaces where these look.
 _CITES = re.compile(r"\[ ?(?:(?:qid ?: ?)?(?P<qid>[QqLl]\d+)(?= ?[,\]:;])|(?:NA|N/A|n/a|na) ?\])")
@@ -20,10 +21,12 @@ _PLAIN = str.maketrans(
     "'" * 6 + '"' * 5 + "-" * 8 + "[][]:,;0123456789",
 )
 """Typographic variants to the characters that graphs have."""
-_PIECE = re.compile(r"\s+|\S[\u0300-\u036f]*")
+# Invisible marks in and before white space belong to it; alone they are no character.
+_PIECE = re.compile(rf"\s[\s{INVISIBLE}]*|[{INVISIBLE}]+|\S[\u0300-\u036f]*")
 _RUN = re.compile(r"\s\s")
 _SPACES = str.maketrans("\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0", " " * 11)
-_VARIANT = re.compile(r"[^\x00-\u02ff]")
+_VARIANT = re.compile(r"[\xad\u0300-\U0010ffff]")
+_MARK = re.compile(f"[{INVISIBLE}]")
 _COLON = re.compile(r" ?: ?")
 _FACT_END = re.compile(r" ?[,;\]]")
 _UNKNOWN_RELATION = re.compile(r"([^:\[\],]*):")
@@ -72,7 +75,7 @@ class TripleGrammar:
             facts += [(squeeze(r), value, key) for r in _spellings(triple.relation)]
             if name not in self._names.setdefault(qid, set()):
                 self._names[qid].add(name)
-                facts.append((NAME, name, Key(qid, NAME, name)))
+                facts.append((NAME, name, Key(qid, NAME, triple.name)))
             labels.add(triple.relation)
         for facts in self._facts.values():
             facts.sort(key=lambda fact: -len(fact[0] + fact[1]))
@@ -184,18 +187,20 @@ class TripleGrammar:
 
 
 def squeeze(text: str) -> str:
-    """Normalise a text: single spaces, typographic variants as ASCII, NFC."""
+    """Normalise a text: single spaces, typographic variants as ASCII, NFC, no invisible marks."""
     return " ".join(_fold(text)[0].split())
 
 
 def _fold(text: str) -> tuple[str, Sequence[int]]:
-    """Replace typographic variants and white space; also return the offset of each character."""
+    """Replace typographic variants, white space and invisible marks; also return all offsets."""
     pieces: list[str] = []
     places: list[int] = []
     if _VARIANT.search(text) is None and _RUN.search(text) is None:
         return text.translate(_SPACES), range(len(text) + 1)
     for match in _PIECE.finditer(text.translate(_PLAIN)):
-        piece = " " if match[0].isspace() else unicodedata.normalize("NFC", match[0])
+        if _MARK.match(match[0]):
+            continue
+        piece = " " if match[0][0].isspace() else unicodedata.normalize("NFC", match[0])
         pieces.append(piece)
         places += [match.start()] * len(piece)
     return "".join(pieces), [*places, len(text)]
