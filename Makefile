@@ -122,8 +122,9 @@ typecheck: $(STAMP)  ## check types
 docs: $(STAMP)  ## write DATASETS.md and the generated references again
 	$(BIN)/python docs/generate.py
 
-docs-check: $(STAMP)  ## fail when a generated page is stale, or a link leads nowhere
+docs-check: $(STAMP)  ## fail when a generated page is stale, a workflow wrong, or a link leads nowhere
 	$(BIN)/python docs/generate.py --check
+	$(BIN)/python docs/workflows.py
 	$(BIN)/python docs/build_site.py build/site
 
 site: $(STAMP)  ## build the docs as a site in build/site; see it with: python -m http.server -d build/site

@@ -5,7 +5,6 @@ from pathlib import Path
 from textwrap import dedent
 
 import pytest
-import yaml
 
 import citeforge as cf
 from citeforge.evaluator.gate_policy import read_policy
@@ -135,16 +134,7 @@ def test_a_policy_in_python() -> None:
         cf.gate([], policy=GatePolicy(critical={"CiteF2": Margin()}))
 
 
-def test_the_policy_and_the_workflow_of_the_docs(tmp_path: Path) -> None:
+def test_the_policy_of_the_docs(tmp_path: Path) -> None:
     page = (ROOT / "docs" / "gate.md").read_text()
-    policies = re.findall(r"<<'END'\n(.*?)END\n", page, re.DOTALL)
-    for text in policies:
-        assert list(read_policy(written(tmp_path, text)).policy.critical) == [
-            "CiteF1@query",
-            "CiteR",
-        ]
-    (block,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    steps = yaml.safe_load(block)["jobs"]["gate"]["steps"]
-    used = [step["uses"] for step in steps if "uses" in step]
-    assert used and all(re.fullmatch(r"actions/[a-z-]+@[0-9a-f]{40}", one) for one in used)
-    assert f'pip install "citeforge[scores]=={cf.__version__}"' in block
+    (text,) = re.findall(r"<<'END'\n(.*?)END\n", page, re.DOTALL)
+    assert list(read_policy(written(tmp_path, text)).policy.critical) == ["CiteF1@query", "CiteR"]
