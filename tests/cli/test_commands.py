@@ -29,7 +29,8 @@ def test_the_main_path(inline: Inline, tmp_path: Path) -> None:
     assert inline("run", "random", "--benchmark", out, "--out", "r.jsonl").returncode == 0
     checked = inline("check", "r.jsonl", "--benchmark", out)
     assert checked.returncode == 0
-    assert checked.stdout == "30 answers read, 0 errors, 0 warnings\n"
+    assert checked.stdout.endswith("30 answers read, 0 errors, 1 warning\n")
+    assert "control: is a reference line" in checked.stdout
     scored = inline("score", "r.jsonl", "--benchmark", out, "--out", "scores.json")
     assert scored.returncode == 0, scored.stderr
     assert "signature: CiteP,CiteR,CiteF1" in scored.stdout

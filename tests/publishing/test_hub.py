@@ -245,6 +245,34 @@ def test_dry_run_and_score_from_the_hub(
 
 
 @pytest.mark.slow
+def test_every_command_reads_benchmarks_from_the_hub(
+    small: Path, inline: Inline, tmp_path: Path, hub: Hub
+) -> None:
+    """Exports, sheets for annotators, held-out questions, recipes and derived builds."""
+    inline.ok("publish", small, "--repo-id", REPO)
+    inline.ok("run", "random", "--benchmark", small, "--out", "s.jsonl")
+    for kind, source in (("here", small), ("there", f"hub:{REPO}@v1.0.0")):
+        (tmp_path / kind).mkdir()
+        inline.ok("export", "beir", source, "--out", f"{kind}/beir")
+        sent = ("--submission", "s.jsonl")
+        inline.ok("export", "trec-rag24", source, "--out", f"{kind}/trec", *sent, "--team", "us")
+        sheet = ("--benchmark", source, "--task", "audit-negative", "--sample", 9)
+        inline.ok("labels", "export", *sheet, "--out", f"{kind}/sheet.csv")
+        held_out = inline("export", "sft", source, "--out", f"{kind}/sft", *sent,
+                          "--held-out", source, "--min-f1", 0)  # fmt: skip
+        assert held_out.code == "too-few", held_out.stderr  # all its questions are held out
+        recipe = inline.ok("build", "--print-recipe", "--from", source)
+        assert "\nkind: rage\n" in recipe.stdout
+        inline.ok("build", "position", "--benchmark", source, "--k", 3, "--out", f"{kind}/position")
+    (tmp_path / "here" / "position" / "manifest.json").unlink()
+    (tmp_path / "there" / "position" / "manifest.json").unlink()
+    assert content(tmp_path / "here") == content(tmp_path / "there")
+    # What writes into a package says that a copy is not the place.
+    for words in (("audit",), ("export", "card")):
+        assert inline(*words, f"hub:{REPO}").code == "wrong-type"
+
+
+@pytest.mark.slow
 def test_datasets_reads_what_was_published(small: Path, tmp_path: Path) -> None:
     """In an interpreter of its own: `datasets` reads its environment when it is imported."""
     with hub_server() as hub:

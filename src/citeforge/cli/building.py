@@ -61,8 +61,9 @@ def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: An
     """
     from citeforge.builders.rebuild import first_difference
     from citeforge.builders.rebuild import rebuild as make
+    from citeforge.library.benchmarks import package_folder
 
-    run = record_from(RunOptions, parameters)
+    folder, run = package_folder(folder), record_from(RunOptions, parameters)
     result = make(folder, run, inputs, confirmation(trust))
     click.echo(f"{folder}: benchmark hash {result.old.benchmark_hash}")
     click.echo(f"{run.folder}: benchmark hash {result.new.benchmark_hash}")
@@ -82,6 +83,7 @@ def print_recipe(kind: str | None, folder: Path | None) -> None:
     """Print a recipe file to start from, or with --from the one that a package was made by."""
     from citeforge.builders.changes import find_recipe
     from citeforge.builders.recipe_files import recipe_text
+    from citeforge.library.benchmarks import package_folder
     from citeforge.package.manifest import load_manifest
 
     if (kind is None) == (folder is None):
@@ -95,7 +97,7 @@ def print_recipe(kind: str | None, folder: Path | None) -> None:
             raise UnknownValueError("kind", str(kind), kinds.recipes())
         click.echo(recipe_text(default), nl=False)
         return
-    recipe = find_recipe(load_manifest(folder))
+    recipe = find_recipe(load_manifest(package_folder(folder)))
     if recipe is None:
         raise InputError("the manifest has no recipe", path=folder, code="missing-field")
     click.echo(recipe_text(recipe), nl=False)
@@ -226,7 +228,9 @@ def _build(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
     from citeforge.builders.build import check_options
     from citeforge.builders.licences import conflicts
     from citeforge.cli.lookup import summarise
+    from citeforge.library.benchmarks import with_local_packages
 
+    recipe = with_local_packages(recipe)
     check_options(recipe, run)
     if run.dry_run:
         click.echo("\n".join(kind.plan(recipe, run).to_text_lines()))

@@ -107,7 +107,7 @@ class Exports(NamedCommands):
 def export() -> None:
     """Write prompts, the card, the layout of another tool, or training data.
 
-    What a format cannot carry is listed.
+    DIR is a package, or hub:ORG/NAME[@REVISION]. What a format cannot carry is listed.
     """
 
 

@@ -22,7 +22,7 @@ from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Marker
 from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.submission import CitedSpan, OwnPassage, SubmissionLine
+from citeforge.schemas.submission import CONTROL, CitedSpan, OwnPassage, SubmissionLine
 from citeforge.schemas.text import printable
 
 
@@ -145,6 +145,13 @@ class _Checker:
     def _mismatch_warnings(self) -> Iterator[Finding]:
         """Yield warnings on the whole file: another benchmark's answers, cut or empty answers."""
         yield from self.submission.warnings()
+        if self.submission.header.get(CONTROL) is True:
+            text = (
+                "is a reference line, as its header says: tables show it below the systems, and "
+                "never rank it. On a leaderboard only the owner adds reference lines; leave the "
+                "field out if it is a system"
+            )
+            yield Finding("reference-line", text, line=1, field=CONTROL)
         if self.submission.is_anonymous:
             yield from self.answers.reach.warnings(self.benchmark.kind.shows)
         yield from self.provided.warnings()

@@ -162,6 +162,11 @@ def _read_annotations(path: Path) -> Iterator[Label]:
         )
 
 
+def plain_label(word: str) -> str:
+    """Return the form in which people's labels are compared: case and spaces do not matter."""
+    return " ".join(word.split()).casefold()
+
+
 def _find_level(
     word: str | None, levels: Mapping[str, str | None], path: Path, line: int, field: str
 ) -> str | None:
@@ -170,8 +175,11 @@ def _find_level(
     Raises:
         InputError: the word is unknown; lists the known ones.
     """
-    if word is None or word in levels:
-        return None if word is None else levels[word]
+    if word is None:
+        return None
+    plain = {plain_label(name): level for name, level in levels.items()}
+    if plain_label(word) in plain:
+        return plain[plain_label(word)]
     raise InputError(
         f"{word!r} is not a level of support",
         path=path,
@@ -229,12 +237,11 @@ def _read_claims(path: Path) -> Iterator[Label]:
     for line, row in read_rows(path, _ClaimRow):
         field = "label" if row.attribution_label is None else "attribution_label"
         word = row.label if row.attribution_label is None else row.attribution_label
-        lower = None if word is None else word.strip().lower()
-        level = _find_level(lower if lower in CLAIMS else word, CLAIMS, path, line, field)
+        level = _find_level(word, CLAIMS, path, line, field)
         yield Label(
             path, line, row.system or row.src_dataset, row.question, level, text=row.claim,
             evidence=tuple(row.references), answer=row.response or row.claim,
-            contradicted=_CONTRADICTED.get(lower or ""),
+            contradicted=_CONTRADICTED.get(plain_label(word or "")),
         )  # fmt: skip
 
 

@@ -8,6 +8,20 @@ from citeforge.engines.files import remove_tree
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.package import Package
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.base import Recipe
+
+HUB = "hub:"
+"""Beginning of the name of a package on the Hub."""
+
+
+def with_local_packages(recipe: Recipe) -> Recipe:
+    """Return a recipe whose packages on the Hub are replaced by their downloaded folders."""
+    there = {
+        name: package_folder(value)
+        for name in type(recipe).model_fields
+        if isinstance(value := getattr(recipe, name), Path) and str(value).startswith(HUB)
+    }
+    return recipe.model_copy(update=there) if there else recipe
 
 
 def package_folder(name: Package | str | Path) -> Path:
@@ -27,7 +41,7 @@ def package_folder(name: Package | str | Path) -> Path:
             f"expected a benchmark, a folder or hub:ORG/NAME, got {type(name).__name__}",
             code="wrong-type",
         )
-    if not str(name).startswith("hub:"):
+    if not str(name).startswith(HUB):
         return Path(name)
     from citeforge.publishing.hub import local_folder
 
@@ -43,7 +57,7 @@ def writable_folder(name: Package | str | Path) -> Path:
     folder = Path(name) if isinstance(name, str | Path) else package_folder(name)
     is_joined = isinstance(name, Benchmark) and bool(name.also_known)
     is_cached = folder.parent.name == "snapshots" and "--" in folder.parent.parent.name
-    if is_joined or is_cached or str(folder).startswith("hub:"):
+    if is_joined or is_cached or str(folder).startswith(HUB):
         raise UsageError(
             f"{folder}: is a downloaded or temporary copy, and files written there would be lost; "
             "give the folder that `citeforge build` made",

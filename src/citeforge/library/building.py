@@ -9,7 +9,7 @@ from citeforge.builders.rebuild import Confirm, Rebuilt, refuse
 from citeforge.builders.rebuild import rebuild as make_again
 from citeforge.builders.recipe_files import read_recipe
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.library.benchmarks import load
+from citeforge.library.benchmarks import load, with_local_packages
 from citeforge.package.kinds import kind_of_recipe
 from citeforge.package.package import Package
 from citeforge.schemas.errors import UsageError
@@ -43,6 +43,7 @@ def build(
     """
     if not isinstance(recipe, Recipe):
         recipe = read_recipe(Path(recipe))
+    recipe = with_local_packages(recipe)
     options = _with_output(run, out, overwrite, resume)
     kind = kind_of_recipe(recipe)
     check_options(recipe, options)

@@ -59,8 +59,8 @@ def export(
 
     Args:
         name: of the export, such as ``beir``.
-        source: benchmark, opened or by its folder, or score file or a folder of them, whichever the
-            export is made of.
+        source: benchmark (opened, a folder, or ``hub:ORG/NAME``), or score file or a folder of
+            them, whichever the export is made of.
         out: folder to make.
         options: options of the export, as on the command line, with ``_`` for ``-``.
 
@@ -78,6 +78,10 @@ def export(
 
 def write_export(target: Export, source: Path, out: Path, options: Part) -> DroppedFields:
     """Write a benchmark or scores in an export's layout; return what the layout leaves out."""
+    if target.of != "scores":
+        from citeforge.publishing.hub import local_folder  # `export --help` needs none
+
+        source = local_folder(source)
     with atomic_directory(out) as folder:
         if target.of != "scores":
             _require_fit(target, source)

@@ -78,7 +78,9 @@ def cite_random(
 def cite_relevant(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines that cite all relevant passages or triples: the upper bound.
+    """Yield submission lines that cite all relevant passages or triples, and state nothing.
+
+    It is the upper bound of RAGE's measures, or of the citations of triples, alone.
 
     Raises:
         InputError: no passage is marked as relevant.

@@ -44,7 +44,11 @@ DECLARED = (
         what="1 to 3 distinct passages, drawn uniformly (lower bound)",
         factory=cite_random,
     ),
-    _bound("echo-relevant", what="every relevant passage (upper bound)", factory=cite_relevant),
+    _bound(
+        "echo-relevant",
+        what="every relevant passage (upper bound of RAGE's measures)",
+        factory=cite_relevant,
+    ),
     _gold(
         "gold",
         what="HAGRID's own answers, the one that measures select",

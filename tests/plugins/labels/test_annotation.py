@@ -19,7 +19,7 @@ from citeforge.plugins.labels.annotators import (
 )
 from citeforge.plugins.labels.meta_eval import pearson
 from citeforge.plugins.labels.options import AnnotationOptions
-from citeforge.plugins.labels.returned import majority
+from citeforge.plugins.labels.returned import majority, read_sheet_labels
 from citeforge.plugins.labels.sheets import TASKS, export_sheet, find_task
 from citeforge.schemas.errors import InputError
 from conftest import Inline, refused, run_inline
@@ -172,6 +172,21 @@ def test_label_studio(inline: Inline, files: list[Path], tmp_path: Path) -> None
         "labels", "import", "done.json", "--key", "a.json.key.json", "--out", "l.jsonl"
     )
     assert "4 items of utility, 2 annotators" in result.stdout
+
+
+@pytest.mark.parametrize("written", ["Yes", " YES ", "yes\u00a0", "\tyEs"])
+def test_case_and_spaces_of_labels_do_not_matter(tmp_path: Path, written: str) -> None:
+    """As spreadsheets change them, and people type them."""
+    task = find_task("utility").model_copy(update={"labels": ("yes", "not relevant")})
+    sheet = tmp_path / "a.csv"
+    sheet.write_text(f'item,label\n1,"{written}"\n2,Not  Relevant\n3,\u00a0\n')
+    read = [(i, label) for i, _, label in read_sheet_labels(sheet, task, {"1", "2", "3"})]
+    assert read == [("1", "yes"), ("2", "not relevant")]
+    studio = [
+        {"data": {"item": "1"}, "annotations": [{"result": [{"value": {"choices": [written]}}]}]}
+    ]
+    (tmp_path / "a.json").write_text(json.dumps(studio))
+    assert [x[2] for x in read_sheet_labels(tmp_path / "a.json", task, {"1"})] == ["yes"]
 
 
 @pytest.mark.parametrize(

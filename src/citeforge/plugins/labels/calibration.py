@@ -10,6 +10,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.corrections import calibration_key
 from citeforge.evaluator.statistics.error_rates import Rates, compute_rates
 from citeforge.evaluator.statistics.ppi import LEAST_LABELS
+from citeforge.library.benchmarks import writable_folder
 from citeforge.package.manifest import load_manifest, read_stats
 from citeforge.plugins.labels.annotators import cohen_kappa
 from citeforge.plugins.labels.meta_eval import LabelledPair, ask_labelled
@@ -125,7 +126,7 @@ def write_calibration(folder: Path, result: Calibration) -> str:
     """
     from citeforge.builders.package import amend_stats
 
-    load_manifest(folder)  # refuses a folder that is no package
+    load_manifest(writable_folder(folder))  # refuses a folder that is no package
     key, figures = calibration_key(result.judge), result.figures()
     old: Any = read_stats(folder).get(key)
     amend_stats(folder, {key: figures})

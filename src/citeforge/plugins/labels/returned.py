@@ -13,6 +13,8 @@ import msgspec
 from citeforge.builders.package import amend_stats
 from citeforge.engines.files import write_text
 from citeforge.engines.textfiles import read_csv, unescape_formula
+from citeforge.evaluator.label_files import plain_label
+from citeforge.library.benchmarks import writable_folder
 from citeforge.plugins.labels.annotators import Agreement, agreement
 from citeforge.plugins.labels.sheets import ITEM, LABEL, AnnotationTask, find_task, read_typed
 from citeforge.schemas.errors import InputError, UsageError
@@ -25,18 +27,21 @@ def read_sheet_labels(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield (item, annotator, label) from a CSV file or a Label Studio export.
 
+    Upper case, and spaces around and between words, do not matter.
+
     Raises:
         InputError: an item or label is unknown, or the file has another layout.
     """
     rows = _read_label_studio(path) if path.suffix == ".json" else _read_sheet(path)
     for line, item, annotator, label in rows:
-        if not label:
+        if not label.strip():
             continue
         if item not in items:
             raise InputError(
                 f"{item!r} was not exported", path=path, line=line, field=ITEM, code="unknown-id"
             )
-        if label not in task.labels:
+        known = {plain_label(name): name for name in task.labels}
+        if (plain := plain_label(label)) not in known:
             raise InputError(
                 f"{label!r} is not a label of {task.name}",
                 path=path,
@@ -45,7 +50,7 @@ def read_sheet_labels(
                 allowed=", ".join(task.labels),
                 code="wrong-value",
             )
-        yield item, annotator, label
+        yield item, annotator, known[plain]
 
 
 def _read_sheet(path: Path) -> Iterator[tuple[int, str, str, str]]:
@@ -55,7 +60,7 @@ def _read_sheet(path: Path) -> Iterator[tuple[int, str, str, str]]:
             line,
             unescape_formula(row[ITEM] or ""),
             row.get(ANNOTATOR) or path.stem,
-            (row[LABEL] or "").strip(),
+            row[LABEL] or "",
         )
 
 
@@ -174,6 +179,7 @@ def import_sheets(
     ]
     alike = agreement(table, task.labels, task.ordinal)
     if benchmark is not None:
+        benchmark = writable_folder(benchmark)
         out = benchmark.with_name(f"{benchmark.name}.labels") / f"{task.name}.jsonl"
     assert out is not None
     lines = (json.dumps(r, ensure_ascii=False, sort_keys=True) + "\n" for r in rows)

@@ -17,6 +17,7 @@ from citeforge.engines.report_table import Table
 from citeforge.engines.tables import rows_of
 from citeforge.evaluator.audited import read_audit
 from citeforge.evaluator.compare import load_scores
+from citeforge.library.benchmarks import package_folder
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
 from citeforge.plugins.labels.options import AnnotationOptions
@@ -263,14 +264,14 @@ def benchmark_items(
 
     Args:
         task: a task with ``of_benchmark``.
-        folder: benchmark.
+        folder: folder of a benchmark, or ``hub:ORG/NAME``.
         sample: number of rows or queries; None for the task's own.
         seed: seed of sample and order.
 
     Raises:
         InputError: not a package, a kind of benchmark without this task, or nothing to annotate.
     """
-    package = Package(folder)
+    package = Package(package_folder(folder))
     if task.name not in package.kind.annotation:
         raise InputError(
             f"{task.name}: {package.kind.refusal('annotate')}",

@@ -108,6 +108,9 @@ class Intake:
                     f"{one.board.name}: {one.source}: {one.findings.n_lines:,} answers, "
                     f"{len(one.findings.warnings):,} warnings{_main_scores_text(one.files)}"
                 )
+                for found in one.findings.warnings:
+                    if found.query_id is None:
+                        yield f"warning: {one.source}: {escape_line(str(found))}"
         if self.site is not None:
             yield (
                 f"{self.folder / 'index.html'}: "

@@ -9,6 +9,7 @@ import msgspec
 
 from citeforge.engines.files import sha256_file
 from citeforge.engines.jsonlines import read_rows
+from citeforge.library.benchmarks import package_folder
 from citeforge.package.manifest import MANIFEST
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
@@ -78,6 +79,7 @@ def read_held_out(paths: Sequence[Path]) -> HeldOut:
 
 def _open_questions(path: Path) -> tuple[str, str, Iterable[tuple[str | None, str | None]]]:
     """Open a package or file: (name, hash, (id, text) of each question; either may be None)."""
+    path = package_folder(path)
     if (path / MANIFEST).is_file():
         package = Package(path)
         rows = ((r["_id"], r["text"]) for form in package.forms.values() for r in form.to_pylist())

@@ -53,9 +53,9 @@ class AuthorshipRecipe(Recipe):
     main_input: ClassVar[str] = "benchmark"
 
     benchmark: Annotated[Path | None, Option(input=True)] = None
-    """Package whose human passages get labels (without --twins)."""
+    """Package whose human passages get labels (without --twins); also hub:ORG/NAME[@REVISION]."""
     twins: Annotated[Path | None, Option(input=True)] = None
-    """Package of `build twins`."""
+    """Package of `build twins`, or hub:ORG/NAME[@REVISION]."""
     origins: Annotated[Words, allow_only("pair of origins", ORIGINS), Option(joined=True)] = ()
     """Who wrote relevant and other passages: hh, hl, lh, ll (default: all; without twins hh)."""
     label_sets: Annotated[tuple[LabelSet | str, ...], Option("--label-set")] = ()

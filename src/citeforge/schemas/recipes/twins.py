@@ -66,7 +66,7 @@ class TwinsRecipe(Hideable):
     main_input: ClassVar[str] = "benchmark"
 
     benchmark: Annotated[Path, Option(input=True)]
-    """Package."""
+    """Package, or hub:ORG/NAME[@REVISION]."""
     llm: Annotated[str, Option(input=True)] = Field(description=f"{listed(ANSWERING)}.")
     """LLM that writes the twins."""
     contexts: Annotated[tuple[str, ...], Option("--context")] = ()
