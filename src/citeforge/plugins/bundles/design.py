@@ -36,7 +36,7 @@ class BundleRecipe(Recipe):
     benchmark: Annotated[Path, Option(input=True)] = Field(
         description="Package with judged passages: relevant ones, and others of the same query."
     )
-    """Package that passages are taken from."""
+    """Package that passages are taken from, or hub:ORG/NAME[@REVISION]."""
     k: int = Field(5, ge=3)
     """Passages per cell."""
     sample: int | None = Field(None, ge=1)
