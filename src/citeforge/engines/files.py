@@ -43,8 +43,8 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
     Raises:
         InputError: the disk is full, the folder cannot be written, or ``path`` is a pipe or device.
     """
-    path = require_file(path)
     with storage_errors(path):
+        path = require_file(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep_once(path.parent.resolve())
         handle, temporary = _make_temporary(path, mode)

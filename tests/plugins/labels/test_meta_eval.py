@@ -133,7 +133,7 @@ def test_contradictions_are_refused_with_both_lines(tmp_path: Path) -> None:
 
 
 def test_labels_that_are_none(tmp_path: Path) -> None:
-    claims = [EXPERTQA["claims"][0], {"claim": "x", "support": "complete", "evidence": ["x"]}]  # type: ignore[index]
+    claims = [EXPERTQA["claims"][0], {"claim": "x", "support": "finished", "evidence": ["x"]}]  # type: ignore[index]
     files: list[tuple[list[dict[str, Any]], str]] = [
         ([EXPERTQA, {**EXPERTQA, "claims": claims}], "Complete, Par"),
         ([{"claim": "Io.", "references": ["Io."], "attribution_label": "?"}], "not attributable"),
