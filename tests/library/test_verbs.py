@@ -1,6 +1,7 @@
 """What the command line does, Python does by one call: the same files, byte for byte."""
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -97,6 +98,16 @@ def test_impossible_options_of_scores(package: Path, submission: Path) -> None:
         cf.score_files([submission], "nowhere", cf.ScoreOptions(measures=("nonsense",)))
     with refused("bad-option", cf.UsageError):
         cf.score(submission, package, protocol="other")  # type: ignore[arg-type]
+
+
+def test_a_pipe_or_device_is_refused_before_anything_is_scored(tmp_path: Path) -> None:
+    submission = tmp_path / "a.jsonl"
+    os.mkfifo(tmp_path / "pipe")
+    os.mkfifo(tmp_path / "pipe.json")
+    (tmp_path / "link.json").symlink_to("pipe")
+    for name in ("pipe", "pipe.json", "link.json", "/dev/null"):
+        with refused("not-a-file", path=tmp_path / name):
+            score_targets(tmp_path / name, [submission])
 
 
 def test_where_scores_go(tmp_path: Path) -> None:

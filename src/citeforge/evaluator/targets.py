@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from citeforge.engines.files import digest_folder, sha256_file
+from citeforge.engines.files import digest_folder, require_file, sha256_file
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.submissions.reader import bare_name, system_name
 from citeforge.schemas.errors import InputError, UsageError
@@ -22,7 +22,7 @@ def score_targets(
 
     Raises:
         UsageError: a file for several submissions, one file for two of them, or a submission.
-        InputError: what is there are scores of another submission, or something else.
+        InputError: what is there are scores of another submission, or something else; a pipe.
     """
     if out is None:
         return {}
@@ -43,6 +43,7 @@ def score_targets(
                 f"--out {target}: is a submission; name another file for its scores",
                 code="conflicting-options",
             )
+        require_file(target)
         if out.suffix != ".json":
             _require_own(target, submission, name)
     return targets
@@ -72,7 +73,7 @@ def _require_own(target: Path, submission: Path, name: str | None) -> None:
     Raises:
         InputError: another submission's scores, or something else.
     """
-    if not target.exists():
+    if not require_file(target).exists():
         return
     there = load_scores(target)
     digest = digest_folder(submission) if submission.is_dir() else sha256_file(submission)
