@@ -79,6 +79,18 @@ def test_twice_is_once(root: Path) -> None:
     assert content(other) == {n: b for n, b in once.items() if n not in gone}
 
 
+def test_a_submission_that_declares_itself_a_reference_line_is_warned_of(root: Path) -> None:
+    """Three intakes of the same file: the check, the check of a board, and taking it in."""
+    path = root / "random.jsonl"
+    text = "control: is a reference line, as its header says"
+    assert any(text in str(found) for found in cf.check(path, root / "facts").warnings)
+    for only_check in (True, False):
+        done = add_submissions([path], root / "board", only_check=only_check)
+        assert [text in line for line in done.to_text_lines()].count(True) == 1
+    system = root / "top-1.jsonl"
+    assert not any(text in str(found) for found in cf.check(system, root / "facts").warnings)
+
+
 def broken(path: Path, change: Callable[[list[dict[str, Any]]], None]) -> None:
     rows = [json.loads(line) for line in path.read_text().splitlines()]
     change(rows)
