@@ -45,7 +45,17 @@ def rows_of(path: Path) -> list[tuple[int, str, str]]:
         (b'{"_id":5,"text":"x"}\n', "wrong-type", "_id", "Expected `str`, got `int`"),
         (b'{"_id":"a","text":null}\n', "wrong-type", "text", ""),
         (b'{"_id":"a","text":"x","url":"u"}\n', "unknown-field", "url", ""),
-        (b'{"_id":"a","text":NaN}\n', "bad-json", None, ""),
+        (b'{"_id":"a","text":NaN}\n', "bad-json", None, "NaN is not JSON; write null"),
+        (
+            b'{"_id":"NaN","text":-Infinity}\n',
+            "bad-json",
+            None,
+            "-Infinity is not JSON; write null",
+        ),
+        (b'{"_id":"a","text":None}\n', "bad-json", None, "None is not JSON; write null"),
+        (b'{"_id":"a","text":True}\n', "bad-json", None, "True is not JSON; write true"),
+        (b'{"_id":"NaN",,"text":"x"}\n', "bad-json", None, "is not one JSON object"),
+        (b'data: {"_id":"a","text":"x"}\n', "bad-json", None, "ask without stream"),
         (b'{"_id":"a","text":"\xff"}\n', "bad-encoding", None, "byte 20 of the line"),
         (
             b'{"_id":"a","text":"\\ud800"}\n',

@@ -17,7 +17,7 @@ from typing import IO, Any
 import msgspec
 from filelock import lock_descriptor
 
-from citeforge.engines.jsonlines import json_fault, require_unique_names
+from citeforge.engines.jsonlines import json_error, require_unique_names
 from citeforge.schemas.errors import InputError, read_error
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -261,9 +261,11 @@ def parse_json(content: bytes, path: Path) -> Any:
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         at = _JSON_BYTE.search(str(error))
         line = content.count(b"\n", 0, int(at[1])) + 1 if at else None
-        fault = json_fault(content, error)
-        text = f"is not JSON ({fault})" if content.strip() else "is empty; expected JSON"
-        raise InputError(text, path=path, line=line, code="bad-json") from error
+        if not content.strip():
+            raise InputError(
+                "is empty; expected JSON", path=path, line=line, code="bad-json"
+            ) from error
+        raise json_error(content, error, path, line, "is not JSON", None) from error
 
 
 def remove_tree(path: Path) -> None:

@@ -49,7 +49,45 @@ _ESCAPE = re.compile(
 )
 
 
-def json_fault(content: bytes, error: Exception) -> str:
+_BYTE = re.compile(r"\(byte (\d+)\)")
+_NO_JSON = re.compile(
+    rb"(?P<minus>-?)(?<![\w\"])(?:(?P<null>NaN|nan|Infinity|inf|None|undefined)|True|False)\b"
+)
+"""Values that Python and JavaScript write, and JSON does not have."""
+_EVENT = re.compile(rb"\s*(?:data|event|id):")
+
+
+def json_error(
+    content: bytes, error: Exception, path: Path, line: int | None, what: str, allowed: str | None
+) -> InputError:
+    """Make the error for a text that is not JSON; it names what Python or a stream wrote.
+
+    Args:
+        content: the text.
+        error: a decoder's.
+        path: its file.
+        line: its line, or the line at fault.
+        what: message without the reason.
+        allowed: what would be right.
+    """
+    place = _BYTE.search(str(error))
+    at = int(place[1]) if place else 0
+    starts = range(at, max(at - 3, -1), -1) if place else ()
+    found = next((m for start in starts if (m := _NO_JSON.match(content, start))), None)
+    if found is not None:
+        sign = "-" if found["minus"] or content[: found.start()].endswith(b"-") else ""
+        word = found[0].removeprefix(b"-").decode()
+        what = f"{sign}{word} is not JSON"
+        allowed = f"write {'null' if found['null'] else word.lower()}"
+    elif _EVENT.match(content):
+        what = "is a line of a stream of events, not a JSON object"
+        allowed = "a whole response per line: ask without stream"
+    else:
+        what = f"{what} ({_json_fault(content, error)})"
+    return InputError(what, path=path, line=line, allowed=allowed, code="bad-json")
+
+
+def _json_fault(content: bytes, error: Exception) -> str:
     """Describe why msgspec rejects a JSON document; an unpaired surrogate is named as the reason.
 
     Its own message for these is that the document was truncated.
@@ -312,13 +350,8 @@ def decode_line(
     except msgspec.ValidationError as error:
         raise _validation_error(path, number, str(error), row_type) from error
     except (msgspec.DecodeError, ValueError, RecursionError) as error:
-        raise InputError(
-            f"is not one JSON object ({json_fault(line, error)})",
-            path=path,
-            line=number,
-            allowed="one complete JSON object on each line",
-            code="bad-json",
-        ) from error
+        allowed = "one complete JSON object on each line"
+        raise json_error(line, error, path, number, "is not one JSON object", allowed) from error
 
 
 def decode_text(path: Path, number: int, line: bytes) -> str:
