@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.engines.text.thoughts import split_thoughts
 from citeforge.evaluator.measures.alce_lists import split_list
 from citeforge.evaluator.measures.rage_citations import reference_scorer, strict_scorer
 from citeforge.evaluator.submissions.split import strict_statements
@@ -62,6 +63,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "split_list": split_list,
     "markup": read_markup,
     "place_marks": place_many,
+    "thoughts": split_thoughts,
 }
 QUADRATIC: dict[str, Callable[[str], object]] = {"quadratic": lambda t: re.findall(" +y", t)}
 

@@ -5,27 +5,16 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from citeforge.schemas.finish_reasons import is_cut
+
 if TYPE_CHECKING:
     TextId = str
 else:
     TextId = str | int
     """An id; a whole number in a file is read as its text."""
 
-TRUNCATED = "length"
-"""``finish_reason`` of an answer that was cut, as the OpenAI protocol names it."""
-_CUT = frozenset(
-    "length max_tokens max_output_tokens max_length model_length model_context_window_exceeded "
-    "context_length_exceeded token_limit error_limit content_filter content_filtered "
-    "pause_turn".split()
-)
-"""Names by which other servers report that an answer was cut, in lower case."""
 CONTROL = "control"
 """Field of a header, true for a control system: a reference line that nothing ranks."""
-
-
-def is_cut(finish_reason: str | None) -> bool:
-    """Whether an answer with this ``finish_reason`` ends before the model was done."""
-    return (finish_reason or "").casefold() in _CUT
 
 
 class OwnPassage(msgspec.Struct, gc=False, forbid_unknown_fields=True):
@@ -138,8 +127,8 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
         sentences: the same answer in the system's own sentences, where it gives them apart: the
             unit of TREC's support measures under ``reference``.
         logprobs: log probabilities of the citation tokens.
-        finish_reason: why the model stopped, where that was not of its own accord: ``length``,
-            ``max_tokens`` and what else servers call an answer that was cut.
+        finish_reason: why the model stopped, as any vendor names it
+            (:mod:`citeforge.schemas.finish_reasons`).
         spans: which words are cited for, and which are quoted, where the system says.
         meta: anything else.
         prompt: what was asked, as ``export prompts`` wrote it; not read.
@@ -167,7 +156,7 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
     @property
     def is_truncated(self) -> bool:
-        """Whether the answer was cut, at the token limit or by a filter."""
+        """Whether the answer was cut: at a limit, by a filter, or by a fault."""
         return is_cut(self.finish_reason)
 
 

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.files import atomic_file
-from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply
+from citeforge.engines.llm.records import Failure, LlmReply
 from citeforge.schemas.citations.grammar import citation_marks
+from citeforge.schemas.finish_reasons import TRUNCATED
 from citeforge.schemas.submission import Header
 from citeforge.systems.system import Reply
 

@@ -102,7 +102,7 @@ def test_where_no_text_is_needed_empty_and_cut_replies_are_answers(
     assert isinstance(empty, LlmReply)
     assert (empty.text, empty.finish_reason) == ("", None)
     assert isinstance(refused, LlmReply)
-    assert (refused.text, refused.finish_reason) == ("I will not say.", "refusal")
+    assert (refused.text, refused.finish_reason) == ("I will not say.", "refused")
     assert [r.reason for r in (withheld, nothing) if isinstance(r, Failure)] == [
         "content_filter",
         "empty",

@@ -1,6 +1,8 @@
 """Thoughts of reasoning models, in the forms that their replies have."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from citeforge.engines.text.thoughts import SplitReply, split_thoughts
 
@@ -37,9 +39,46 @@ def test_a_thought_is_told_from_the_answer(text: str) -> None:
     assert split_thoughts(text) == SplitReply(ANSWER, (THOUGHT,))
 
 
-def test_what_follows_the_last_closing_tag_is_the_answer() -> None:
-    text = f"<think>one</think>It may be 1931 [3].\n<think>two</think>{ANSWER}"
-    assert split_thoughts(text) == SplitReply(ANSWER, ("one", "It may be 1931 [3].", "two"))
+@pytest.mark.parametrize(
+    ("text", "answer", "thoughts"),
+    [
+        ("The answer is 5 [1]. <think>hmm</think>", "The answer is 5 [1].", ("hmm",)),
+        ("One [1]. <think>in</think> Two [2].", "One [1].  Two [2].", ("in",)),
+        ("One [1].<think>in</think>Two [2].", "One [1].\nTwo [2].", ("in",)),
+        ("It is <think>let me see</think> 5 [1].", "It is  5 [1].", ("let me see",)),
+        ("One [1]. [THINK]in[/THINK] Two.", "One [1].  Two.", ("in",)),
+        ("<think>a</think>One [1].\n<think>b</think>Two.", "One [1].\nTwo.", ("a", "b")),
+        ("<think>a <think>b</think> c</think>One.", "One.", ("a", "b", "c")),
+        ("<think>The tag <think> opens.</think>One.", "One.", ("The tag", "opens.")),
+        ("<think>a</think>One.</think> Two.", "One. Two.", ("a",)),
+        ("a</think>One [1]. <think>b</think>", "One [1].", ("a", "b")),
+        ("a</think>b</think>One [1].", "One [1].", ("a", "b")),
+        ('<thinking budget="9">a</thinking>One.', "One.", ("a",)),
+        ("&lt;think&gt;a&lt;/think&gt;One.", "One.", ("a",)),
+        ("<think>\n```py\nx = 1\n</think>\nOne.", "One.", ("```py\nx = 1",)),
+        ("<think>a</think>\n<response>\nOne.\n</response>", "One.", ("a",)),
+    ],
+)
+def test_a_thought_takes_what_is_between_its_tags(
+    text: str, answer: str, thoughts: tuple[str, ...]
+) -> None:
+    assert split_thoughts(text) == SplitReply(answer, thoughts)
+
+
+def test_a_block_of_open_webui_is_a_thought() -> None:
+    block = (
+        '<details type="reasoning" done="true" duration="12">\n<summary>Thought for 12 seconds'
+        "</summary>\n&gt; Passage [3] says 1931.\n&gt; No: &quot;1964&quot;.\n</details>\n"
+    )
+    thought = 'Passage [3] says 1931.\nNo: "1964".'
+    assert split_thoughts(block + ANSWER) == SplitReply(ANSWER, (thought,))
+    other = "<details duration='1' type='reasoning'><summary>x</summary>\n> two\n</details>"
+    twice = split_thoughts(f"{block}One [1].\n{other}\nTwo [2].")
+    assert twice == SplitReply("One [1].\n\nTwo [2].", (thought, "two"))
+    call = (
+        '<details type="tool_calls" done="true" name="search">\n<summary>Ran</summary>\n</details>'
+    )
+    assert split_thoughts(f"{call}\n{ANSWER}") == SplitReply(ANSWER)
 
 
 @pytest.mark.parametrize(
@@ -49,6 +88,7 @@ def test_what_follows_the_last_closing_tag_is_the_answer() -> None:
         f"[THINK]{THOUGHT}",
         f"<|channel|>analysis<|message|>{THOUGHT}",
         f"<|START_THINKING|>{THOUGHT}",
+        f'<details type="reasoning" done="false">\n<summary>Thinking…</summary>\n> {THOUGHT}',
     ],
 )
 def test_a_thought_that_never_ends_leaves_no_answer(text: str) -> None:
@@ -56,10 +96,27 @@ def test_a_thought_that_never_ends_leaves_no_answer(text: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "answer", "thought"),
+    [
+        ("One [1].\n<think>Should I add [3]", "One [1].", "Should I add [3]"),
+        ("The answer is 5 [1]. <think>hmm, let", "The answer is 5 [1].", "hmm, let"),
+    ],
+)
+def test_text_before_a_thought_that_never_ends_is_an_answer_that_was_cut(
+    text: str, answer: str, thought: str
+) -> None:
+    assert split_thoughts(text) == SplitReply(answer, (thought,), is_cut=True)
+
+
+@pytest.mark.parametrize(
     "text",
     [
         ANSWER,
         "",
+        "Models write “<think>” before and “</think>” behind a thought [2].",
+        "The tags <think> and </think> mark thoughts [2].",
+        "The token `<|channel|>` names a channel [2].",
+        "One [1].\n<details><summary>More</summary>\nTwo [2].\n</details>",
         "<summary>It is long [1].</summary>\n<analysis>It is old [2].</analysis>",
         "The tag `<think>` opens a thought and `</think>` ends it [2].",
         "```html\n<think>\n</think>\n```\nSo it is written [1].",
@@ -77,3 +134,31 @@ def test_an_empty_thought_is_none() -> None:
 
 def test_a_whole_answer_in_tags_is_unwrapped() -> None:
     assert split_thoughts(f"<answer>{ANSWER}</answer>") == SplitReply(ANSWER)
+
+
+def test_a_message_of_gpt_oss_to_a_tool_is_no_answer() -> None:
+    text = (
+        "<|channel|>analysis<|message|>Is it [3]?<|end|><|start|>assistant<|channel|>commentary "
+        'to=functions.find <|constrain|>json<|message|>{"q": 1}<|call|><|start|>assistant'
+        f"<|channel|>final<|message|>{ANSWER}<|return|>"
+    )
+    assert split_thoughts(text) == SplitReply(ANSWER, ("Is it [3]?", '{"q": 1}'))
+
+
+_PARTS = st.sampled_from(
+    ["<think>", "</think>", "[THINK]", "[/THINK]", '<details type="reasoning">', "</details>",
+     "<answer>", "</answer>", "`", "```\n", "\n", " ", ". ", "One [1]", "“", "”", "and",
+     "<|channel|>", "final<|message|>", "<|end|>"]
+)  # fmt: skip
+
+
+@given(st.lists(_PARTS, max_size=14).map("".join))
+def test_the_pieces_are_those_that_the_answer_is_made_of(text: str) -> None:
+    split = split_thoughts(text)
+    taken = ["\n"] * len(split.answer)
+    for start, end, at in split.pieces:
+        assert split.move_span(start, end) == (at, at + end - start)
+        taken[at : at + end - start] = text[start:end]
+    assert "".join(taken) == split.answer
+    starts = [start for start, _, _ in split.pieces]
+    assert starts == sorted(starts)

@@ -15,7 +15,7 @@ from citeforge import load, score
 from citeforge.builders.derive import Base
 from citeforge.builders.verify import verify
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import TRUNCATED, LlmReply, Request, Result
+from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.tables import write_table
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.package import Package
@@ -31,6 +31,7 @@ from citeforge.plugins.documents.tables import question_column
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.plugins.labels.returned import import_sheets
 from citeforge.plugins.labels.sheets import export_sheet
+from citeforge.schemas.finish_reasons import TRUNCATED
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.tables import CORPUS

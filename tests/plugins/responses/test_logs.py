@@ -83,7 +83,7 @@ def test_epochs_are_runs_and_the_origin_is_kept(benchmark: Benchmark, tmp_path: 
     (_, first), (_, second) = read.answers()
     assert (read.form, read.system, first.query_id) == ("inspect", "<b>mine</b>", "q01")
     assert (first.run, second.run, first.output) == (0, 1, long)
-    assert (first.finish_reason, second.finish_reason) == (None, "length")
+    assert (first.finish_reason, second.finish_reason) == (None, "max_tokens")
     assert read.about is not None
     assert (read.about.model, read.about.cost, read.about.date) == ("m/x", 1.25, "2026-05-01")
     result = scored(path, benchmark)

@@ -16,10 +16,11 @@ from citeforge.engines.llm.budget import Budget, estimate_paid
 from citeforge.engines.llm.options import KEY_VARIABLE, shown_address
 from citeforge.engines.llm.rate import RateGate
 from citeforge.engines.llm.reading import UNREADABLE, Reply
-from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply, Request, Result
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import OnResult, ReplayStore, SentRequest, Take, ask_once, redact
 from citeforge.engines.progress import progress
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
+from citeforge.schemas.finish_reasons import TRUNCATED
 from citeforge.schemas.recipes.base import RunOptions
 
 _ADAPTABLE = (400, 404, 422, 501)

@@ -12,11 +12,12 @@ from threading import Lock
 from typing import Any
 
 from citeforge.engines.llm import smollm
-from citeforge.engines.llm.records import TRUNCATED, Failure, LlmReply, Request, Result, Token
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result, Token
 from citeforge.engines.llm.replay import ReplayStore, SentRequest, Take, ask_once
 from citeforge.engines.parallel import one_thread_each
 from citeforge.engines.progress import progress
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.finish_reasons import TRUNCATED
 
 BATCH_ROWS, BATCH_TOKENS = 8, 8_192
 """Most answers of a batch, and most tokens of its prompts and answers: each takes 46 kB."""

@@ -9,19 +9,16 @@ from msgspec.structs import replace
 
 from citeforge.engines.llm.records import (
     REFUSED,
-    TRUNCATED,
     Failure,
     FailureReason,
     LlmReply,
     Result,
     Token,
 )
+from citeforge.schemas.finish_reasons import TRUNCATED, Ending, read_ending
 
 NO_REPLY = 599
 """Status that stands for a reply that never came whole, and will not by asking again."""
-_CUT = {"length", "max_tokens", "max_output_tokens", "model_length", "max_length"}
-"""``finish_reason`` of replies at their limit: OpenAI, Anthropic, Gemini, Mistral, others."""
-_ENDED = {"", "stop", "eos", "eos_token", "end_turn", "stop_sequence"}
 _UNPAID_CODES = {
     "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "arrearage",
     "insufficient_balance", "exceeded_current_quota_error", "account_deactivated",
@@ -139,8 +136,8 @@ def _nested_texts(values: Iterable[Any]) -> Iterable[str]:
 
 def _translate_finish_reason(reason: str | None) -> str | None:
     """Translate ``finish_reason`` into OpenAI's terms; None if the model ended by itself."""
-    name = (reason or "").lower()
-    return None if name in _ENDED else TRUNCATED if name in _CUT else reason
+    ending = read_ending(reason)
+    return {Ending.WHOLE: None, Ending.LIMIT: TRUNCATED}.get(ending, reason)
 
 
 Reply = bytes | Failure

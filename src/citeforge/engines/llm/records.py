@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import Any, Literal, Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from citeforge.engines.files import digest
-from citeforge.engines.text.thoughts import split_thoughts
+from citeforge.engines.text.thoughts import SplitReply, split_thoughts
+from citeforge.schemas.finish_reasons import TRUNCATED, is_cut
 
 FailureReason = Literal[
     "refused",  # the endpoint will never take this request: 400, 404, 422, …
@@ -21,9 +23,9 @@ FailureReason = Literal[
     "unparsable",
     "exhausted",  # every retry failed
 ]
-TRUNCATED, REFUSED = "length", "refusal"
-"""``finish_reason`` of an answer that was cut at its limit, and of one whose text is a refusal that
-the endpoint keeps apart from the content."""
+REFUSED = "refused"
+"""``finish_reason`` of an answer whose text is a refusal that the endpoint keeps apart from the
+content."""
 
 
 @dataclass(frozen=True)
@@ -82,17 +84,18 @@ class Request:
             text=spoken.answer[: min(stops, default=None)],
             thoughts=(*reply.thoughts, *spoken.thoughts),
             finish_reason=TRUNCATED if spoken.is_cut else reply.finish_reason,
-            logprobs=_logprobs_of_answer(reply, spoken.answer),
+            logprobs=_logprobs_of_answer(reply, spoken),
         )
         paid = (answer.prompt_tokens, answer.completion_tokens)
-        is_cut, is_empty = answer.finish_reason == TRUNCATED, not answer.text.strip()
-        if is_cut and is_empty and self.gets_room:
+        is_at_limit, is_empty = answer.finish_reason == TRUNCATED, not answer.text.strip()
+        if is_at_limit and is_empty and self.gets_room:
             why = f"the reply ended at its limit before the answer began; raise {self.limited_by}"
             return Failure("no_room", why, 200, *paid)
         if not self.needs_text:
             return answer
-        if is_cut:
-            return Failure("truncated", "the reply was cut at max_tokens", 200, *paid)
+        if is_cut(answer.finish_reason):
+            at = "at max_tokens" if is_at_limit else f"({answer.finish_reason})"
+            return Failure("truncated", f"the reply was cut {at}", 200, *paid)
         if answer.finish_reason == REFUSED:
             return Failure("empty", f"the reply refused: {answer.text}"[:200], 200, *paid)
         return Failure("empty", "the reply is empty", 200, *paid) if is_empty else answer
@@ -170,16 +173,16 @@ class Failure(Struct, frozen=True, omit_defaults=True):
 Result = LlmReply | Failure
 
 
-def _logprobs_of_answer(reply: LlmReply, answer: str) -> tuple[Token, ...] | None:
+def _logprobs_of_answer(reply: LlmReply, spoken: SplitReply) -> tuple[Token, ...] | None:
     """Drop the tokens of thoughts from the log probabilities of a reply."""
-    if reply.logprobs is None or answer == reply.text:
+    if reply.logprobs is None or spoken.answer == reply.text:
         return reply.logprobs
-    skip, kept = reply.text.rfind(answer), []
-    for token in reply.logprobs:
-        skip -= len(token.token)
-        if skip < 0:
-            kept.append(token)
-    return tuple(kept)
+    ends = accumulate(len(token.token) for token in reply.logprobs)
+    return tuple(
+        token
+        for token, end in zip(reply.logprobs, ends, strict=True)
+        if spoken.move_span(end - len(token.token), end) is not None
+    )
 
 
 class Llm(Protocol):

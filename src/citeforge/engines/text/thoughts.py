@@ -1,12 +1,23 @@
 """Separation of the thoughts of reasoning models from their answers.
 
 The forms are those that models write into the text of a reply where the server does not take them
-out: tags (DeepSeek, Qwen, Mistral, Kimi, Cohere, …) and the channels of gpt-oss. Code is left
-alone: an answer may quote a tag in backticks.
+out: tags (DeepSeek, Qwen, Mistral, Kimi, Cohere, …), the blocks of Open WebUI, and the channels of
+gpt-oss. A thought takes what is between its tags, and nothing around them. Code and quotations are
+left alone: an answer may name a tag.
 """
 
+import html
 import re
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import pairwise
+
+from citeforge.schemas.citations.label_words import AND
+
+Span = tuple[int, int]
+Piece = tuple[int, int, int]
+"""(start, end) of a piece of the reply that the answer has, and its offset in the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,42 +25,66 @@ class SplitReply:
     """A model's reply, split into its thoughts and its answer.
 
     Attributes:
-        answer: text for the user; empty if a thought never ends.
+        answer: text for the user.
         thoughts: in order, without their tags; no empty ones.
-        is_cut: whether the last thought never ends, so that there is no answer.
+        is_cut: whether the last thought never ends, so that the answer is not whole.
+        pieces: pieces of the reply that the answer is made of, in order.
     """
 
     answer: str
     thoughts: tuple[str, ...] = ()
     is_cut: bool = False
+    pieces: tuple[Piece, ...] = field(default=(), compare=False)
+
+    def move_span(self, start: int, end: int) -> Span | None:
+        """Convert a span of the reply to one of the answer; None if no piece has a part of it."""
+        inside = [
+            (max(start, first) - first + at, min(end, last) - first + at)
+            for first, last, at in self.pieces
+            if (start < last and end > first) or first <= start == end <= last
+        ]
+        return (inside[0][0], inside[-1][1]) if inside else None
 
 
 _NAMES = (
-    "think|thinking|thought|thoughts|reasoning|seed:think|longcat_think|reflection|scratchpad|"
-    "thought_process|chain_of_thought|inner_monologue"
+    r"(?:\w{1,20}:)?(?:think|thinking|thoughts?|reasoning|reflection|longcat_think|antthinking|"
+    r"scratchpad|thought_process|chain_of_thought|inner_monologue)"
 )
+_ATTRIBUTES = r"(?:\s[^<>\n]{0,200})?"
+_KIND_OF_BLOCK = r"\stype=[\"']?(?:reasoning|tool_calls|code_interpreter)\b"
 _TAGS = (
-    (rf"<(?:{_NAMES})>", rf"</(?:{_NAMES})>"),
+    (rf"(?:<|&lt;){_NAMES}{_ATTRIBUTES}(?<!/)(?:>|&gt;)", rf"(?:<|&lt;)/{_NAMES}\s?(?:>|&gt;)"),
     (r"\[THINK\]", r"\[/THINK\]"),
     (r"◁think▷", r"◁/think▷"),
     (r"<\|START_THINKING\|>", r"<\|END_THINKING\|>"),
     (r"<\|begin_of_thought\|>", r"<\|end_of_thought\|>"),
+    (rf"(?P<block><details\b(?=[^<>]{{0,500}}?{_KIND_OF_BLOCK})[^<>]*>)", r"(?P<ends></details>)"),
 )
-"""Opening and closing tags around the thoughts of a model."""
-_OPENING = re.compile("|".join(opening for opening, _ in _TAGS), re.IGNORECASE)
-_CLOSING = re.compile("|".join(closing for _, closing in _TAGS), re.IGNORECASE)
-_EITHER = re.compile(f"{_OPENING.pattern}|{_CLOSING.pattern}", re.IGNORECASE)
-_SIGNS = ("<", "◁", "THINK]", "think]", "Think]", "my response:")
+"""Opening and closing tags around the thoughts of a model.
+
+The last are blocks that Open WebUI writes around thoughts, and around calls of tools.
+"""
+_TAG = re.compile(
+    rf"(?P<opens>{'|'.join(opening for opening, _ in _TAGS)})|{'|'.join(end for _, end in _TAGS)}",
+    re.IGNORECASE,
+)
+_BETWEEN = re.compile("|".join(tag for pair in _TAGS[:-1] for tag in pair), re.IGNORECASE)
+"""Tags inside a thought; blocks have none."""
+_SIGNS = re.compile(r"<|◁|THINK\]|my response:|&lt;", re.IGNORECASE)
 """Texts without one of these have no tag."""
 _WRAPPED = re.compile(
-    r"\s*(?:<answer>(.*?)(?:</answer>\s*)?|<\|START_RESPONSE\|>(.*?)(?:<\|END_RESPONSE\|>\s*)?"
-    r"|<\|begin_of_solution\|>(.*?)(?:<\|end_of_solution\|>\s*)?)\Z",
+    r"\s*(?:<(?P<name>answer|final|final_answer|response|output)>(?P<tagged>.*?)(?:</(?P=name)>\s*)?"
+    r"|<\|START_RESPONSE\|>(?P<response>.*?)(?:<\|END_RESPONSE\|>\s*)?"
+    r"|<\|begin_of_solution\|>(?P<solution>.*?)(?:<\|end_of_solution\|>\s*)?)\Z",
     re.DOTALL | re.IGNORECASE,
 )
 """An answer in tags of its own."""
-_CODE = re.compile(r"^(```+|~~~+).*?(?:^\1|\Z)|(`+)(?!`).+?(?<!`)\2(?!`)", re.DOTALL | re.MULTILINE)
+_CODE = re.compile(
+    r"^(`{3,}+|~{3,}+)[^\n]*+\n.*?^\1|(?<!`)(`++)[^\n]{1,2000}?(?<!`)\2(?!`)",
+    re.DOTALL | re.MULTILINE,
+)
 _CHANNEL = re.compile(
-    r"(?:<\|start\|>assistant)?<\|channel\|>\s*(\w+)[^<]*<\|message\|>(.*?)"
+    r"(?:<\|start\|>assistant)?<\|channel\|>\s*(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>(.*?)"
     r"(?:<\|(?:end|return|call)\|>|(?=<\|start\|>|<\|channel\|>)|\Z)",
     re.DOTALL,
 )
@@ -63,66 +98,195 @@ _TWO_PARTS = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 """A part in tags of any name, and the answer in tags; the two headings of Granite."""
+_SUMMARY = re.compile(r"\s*<summary>.*?</summary>", re.DOTALL | re.IGNORECASE)
+_QUOTED_LINE = re.compile(r"^[ \t]*> ?", re.MULTILINE)
+_LONGEST_SPACE = 100
+_NAMED = {"...", "…", *(f" {word} " for word in (*AND, "/", "…", "..."))}
+"""What is between two tags that a sentence names: "<think> and </think>"."""
+_QUOTES = frozenset("\"'“”„‘’«»‹›「」『』")
+_MAY_OPEN = frozenset(".!?…。！？।。]】")
+"""What may end the text before a thought that begins inside a line and never ends."""
 
 
 def split_thoughts(text: str) -> SplitReply:
     """Split a reasoning model's reply into its thoughts and its answer.
 
-    What follows the last closing tag is the answer; its opening tag may be missing, for some chat
-    templates write that themselves. An opening tag counts at the start of a line only.
+    A thought is what is between its tags. If no opening tag comes before the first closing one, the
+    reply begins with a thought: some chat templates write the opening tag themselves. A thought
+    that never ends takes the rest; its tag has to be at the start of a line or sentence.
     """
-    if "<|channel|>" in text:
-        return _split_channels(text)
+    if "<|channel|>" in text and (split := _split_channels(text)) is not None:
+        return split
     if "assistantfinal" in text and (match := _BARE_CHANNELS.match(text)):
-        return SplitReply(match[2].strip(), _split(match[1]))
-    if not any(sign in text for sign in _SIGNS):
-        return SplitReply(text)
+        return _take_answer(text, [match.span(2)], _split(match[1]))
+    if _SIGNS.search(text) is None:
+        return _take_answer(text, [(0, len(text))])
     if match := _TWO_PARTS.match(text):
-        return SplitReply(
-            (match["answer"] or match["response"] or "").strip(),
-            _split(match["before"] or match["process"] or ""),
+        group = "answer" if match["answer"] is not None else "response"
+        thoughts = _split(match["before"] or match["process"] or "")
+        return _take_answer(text, [match.span(group)], thoughts)
+    tags = _Tags(text)
+    tags.read()
+    if not tags.removed:
+        return _take_answer(text, [(0, len(text))])
+    borders = [0, *(at for span in tags.removed for at in span), len(text)]
+    kept = list(pairwise(borders))[::2]
+    return _take_answer(text, kept, tuple(tags.thoughts), is_cut=tags.is_cut)
+
+
+def _split_channels(text: str) -> SplitReply | None:
+    """Split a reply of gpt-oss, whose messages name their channel; None if it has no message."""
+    messages = list(_CHANNEL.finditer(text))
+    if not messages:
+        return None
+    final = [m.span(2) for m in messages if m[1] == "final"]
+    thoughts = tuple(said for m in messages if m[1] != "final" and (said := m[2].strip()))
+    return _take_answer(text, final[-1:], thoughts, is_cut=not final)
+
+
+class _Tags:
+    """The tags in a reply, and what they remove from it.
+
+    Attributes:
+        removed: (start, end) of thoughts with their tags, in order.
+        thoughts: their texts.
+        is_cut: whether the last one never ends.
+    """
+
+    def __init__(self, text: str) -> None:
+        """Find the tags of a reply that are neither in code nor in quotation marks."""
+        self.removed: list[Span] = []
+        self.thoughts: list[str] = []
+        self.is_cut = False
+        self._text = text
+        found = list(_TAG.finditer(text))
+        code = [m.span() for m in _CODE.finditer(text)] if found else []
+        self._tags = [
+            m for m in found if not _is_within(m.start(), code) and not _is_quoted(text, m.span())
+        ]
+
+    def read(self) -> None:
+        """Go through the tags, and remove what is between an opening and its closing one."""
+        tags, partners, number = self._tags, self._match_tags(), 0
+        n_open = sum(1 for tag in tags if tag["opens"])
+        while number < len(tags):
+            tag, closing = tags[number], partners.get(number)
+            if not tag["opens"]:
+                if tag["ends"] is None:
+                    number = self._remove_unopened(number, n_open)
+            elif closing is None and not _may_open(self._text, tag.start()):
+                pass  # a sentence names the tag
+            elif closing is None and (closing := self._next_closing(number)) is None:
+                self._remove(tag.start(), len(self._text), tag.end(), len(self._text), tag)
+                self.is_cut = True
+                return
+            elif self._text[tag.end() : tags[closing].start()].lower() in _NAMED:
+                number = closing
+            else:
+                end = tags[closing]
+                self._remove(tag.start(), end.end(), tag.end(), end.start(), tag)
+                number = closing
+            number += 1
+
+    def _match_tags(self) -> dict[int, int]:
+        """Map the number of each opening tag to that of its closing tag, where it has one."""
+        partners: dict[int, int] = {}
+        open_tags: dict[bool, list[int]] = {False: [], True: []}
+        for number, tag in enumerate(self._tags):
+            if tag["opens"]:
+                open_tags[tag["block"] is not None].append(number)
+            elif stack := open_tags[tag["ends"] is not None]:
+                partners[stack.pop()] = number
+        return partners
+
+    def _next_closing(self, number: int) -> int | None:
+        """Find the first closing tag after an opening tag without one of its own; else None."""
+        is_block = self._tags[number]["block"] is not None
+        return next(
+            (
+                later
+                for later in range(number + 1, len(self._tags))
+                if not self._tags[later]["opens"]
+                and (self._tags[later]["ends"] is not None) == is_block
+            ),
+            None,
         )
-    if not _EITHER.search(text):
-        return SplitReply(_strip_answer_tags(text))
-    code = [m.span() for m in _CODE.finditer(text)]
-    closings = [m for m in _CLOSING.finditer(text) if not _is_within(m.start(), code)]
-    end = closings[-1].end() if closings else 0
-    for opening in _OPENING.finditer(text, end):
-        if _starts_line(text, opening.start()) and not _is_within(opening.start(), code):
-            # It is never closed. The text before it, after an earlier thought, is no answer yet.
-            return SplitReply(
-                "", _split(text[: opening.start()], text[opening.end() :]), is_cut=True
-            )
-    if not closings:
-        return SplitReply(text)
-    return SplitReply(_strip_answer_tags(text[end:].strip()), _split(text[: closings[-1].start()]))
+
+    def _remove_unopened(self, number: int, n_open: int) -> int:
+        """Remove a closing tag without an opening one; return the number of the tag removed last.
+
+        Before the first opening tag it ends the thought that the reply begins with; without any
+        opening tag, the last one does.
+        """
+        last = number if n_open else len(self._tags) - 1
+        while last > number and self._tags[last]["ends"] is not None:
+            last -= 1
+        tag = self._tags[last]
+        if self.removed:
+            self.removed.append(tag.span())
+        else:
+            self._remove(0, tag.end(), 0, tag.start(), tag)
+        return last
+
+    def _remove(self, start: int, end: int, first: int, last: int, tag: re.Match[str]) -> None:
+        """Remove [start, end) of the reply, where [first, last) is a thought."""
+        self.removed.append((start, end))
+        text = self._text[first:last]
+        if tag["block"] is not None:
+            text = _QUOTED_LINE.sub("", html.unescape(_SUMMARY.sub("", text)))
+        self.thoughts += _split(text)
 
 
-def _split_channels(text: str) -> SplitReply:
-    """Split a reply of gpt-oss, whose messages name their channel, into thoughts and answer."""
-    messages = [(m[1], m[2].strip()) for m in _CHANNEL.finditer(text)]
-    final = [said for channel, said in messages if channel == "final"]
-    thoughts = tuple(said for channel, said in messages if channel != "final" and said)
-    return SplitReply(final[-1] if final else "", thoughts, is_cut=not final)
+def _take_answer(
+    text: str, kept: Sequence[Span], thoughts: tuple[str, ...] = (), *, is_cut: bool = False
+) -> SplitReply:
+    """Make the answer of some spans of a reply, without white space and tags around it.
 
-
-def _strip_answer_tags(text: str) -> str:
-    """Remove the tags around an answer, if there are any."""
-    match = _WRAPPED.match(text)
-    return text if match is None else next(p for p in match.groups() if p is not None).strip()
+    Two spans get a line break between them unless there is white space.
+    """
+    pieces: list[Piece] = []
+    answer = ""
+    for start, end in kept:
+        if start < end:
+            is_glued = answer and not (answer[-1].isspace() or text[start].isspace())
+            answer += "\n" if is_glued else ""
+            pieces.append((start, end, len(answer)))
+            answer += text[start:end]
+    first, last = 0, len(answer)
+    if kept != [(0, len(text))]:
+        last = len(answer.rstrip())
+        first = last - len(answer[:last].lstrip())
+    if "<" in answer and (match := _WRAPPED.match(answer, first, last)):
+        first, last = match.span(match.lastgroup or 0)
+        inside = answer[first:last]
+        first += len(inside) - len(inside.lstrip())
+        last = first + len(inside.strip())
+    cut = [
+        (max(start, start + first - at), min(end, start + last - at), max(0, at - first))
+        for start, end, at in pieces
+    ]
+    cut = [piece for piece in cut if piece[0] < piece[1]]
+    return SplitReply(answer[first:last], thoughts, is_cut, tuple(cut))
 
 
 def _split(*texts: str) -> tuple[str, ...]:
     """Split texts at the tags around thoughts; return the pieces that are not empty."""
-    pieces = (piece.strip() for text in texts for piece in _EITHER.split(text))
-    return tuple(piece for piece in pieces if piece)
+    pieces = (piece for text in texts for piece in _BETWEEN.split(text))
+    return tuple(stripped for piece in pieces if (stripped := piece.strip()))
 
 
-def _is_within(place: int, spans: list[tuple[int, int]]) -> bool:
-    """Whether a position is inside one of some (start, end) spans."""
-    return any(start <= place < end for start, end in spans)
+def _is_within(place: int, spans: Sequence[Span]) -> bool:
+    """Whether a position is inside one of some (start, end) spans, which are in order."""
+    at = bisect_right(spans, place, key=lambda span: span[0]) - 1
+    return at >= 0 and place < spans[at][1]
 
 
-def _starts_line(text: str, place: int) -> bool:
-    """Whether only white space is before a position on its line."""
-    return not text[text.rfind("\n", 0, place) + 1 : place].strip()
+def _is_quoted(text: str, span: Span) -> bool:
+    """Whether a tag is between quotation marks."""
+    return text[span[0] - 1 : span[0]] in _QUOTES and text[span[1] : span[1] + 1] in _QUOTES
+
+
+def _may_open(text: str, place: int) -> bool:
+    """Whether a position is at the start of a line, or behind the end of a sentence."""
+    before = text[max(text.rfind("\n", 0, place) + 1, place - _LONGEST_SPACE) : place].rstrip()
+    return not before or before[-1] in _MAY_OPEN

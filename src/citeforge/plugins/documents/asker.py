@@ -6,11 +6,12 @@ from pathlib import Path
 
 from citeforge.builders.writer_prompts import WriterPrompt
 from citeforge.engines.files import digest
-from citeforge.engines.llm.records import TRUNCATED, Failure, Llm, Request
+from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.text.quoting import without_tags
 from citeforge.engines.textfiles import read_yaml
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import LIST
+from citeforge.schemas.finish_reasons import TRUNCATED
 
 QUESTION, ANSWER = "question", "answer"
 """Tasks of the LLM, and names of their templates."""

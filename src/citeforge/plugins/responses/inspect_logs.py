@@ -22,8 +22,9 @@ from citeforge.plugins.responses.records import Response, errors_at
 from citeforge.plugins.responses.values import Node
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import CiteforgeError, InputError, extras_named, read_error
+from citeforge.schemas.finish_reasons import unless_whole
 from citeforge.schemas.scores import About
-from citeforge.schemas.submission import TRUNCATED, SubmissionLine, is_cut
+from citeforge.schemas.submission import SubmissionLine
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog
@@ -92,8 +93,8 @@ def sample_answer(
     """
     query, context = str(metadata.get("query_id", name)), metadata.get("context")
     response = read_output(output, placer.benchmark.grammar)
-    cut = bool(output.choices) and is_cut(output.stop_reason)
-    response.finish_reason = TRUNCATED if cut else None
+    if output.choices:
+        response.finish_reason = unless_whole(output.stop_reason)
     fields = LineFields(query, None if context is None else str(context), epoch - 1)
     return placer.answer(fields, response)
 
