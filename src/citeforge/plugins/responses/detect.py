@@ -9,6 +9,7 @@ from typing import Any
 from citeforge.engines.jsonlines import open_bytes, read_errors, read_rows
 from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.responses.layout import Layout, declarations, layouts
+from citeforge.plugins.responses.records import errors_at
 from citeforge.plugins.responses.values import Node, nested
 from citeforge.schemas.errors import InputError
 
@@ -32,6 +33,24 @@ def _possible_bodies(row: Node) -> list[Node]:
     """List the objects in a line that may be a response, the line itself last."""
     nodes = (node for path in declarations().line.bodies for node in row.each(path))
     return [node for node in nodes if isinstance(node.value, dict)]
+
+
+def require_whole(row: Node) -> None:
+    """Raise an error if a line is a chunk of a stream, or has a list of chunks.
+
+    Raises:
+        InputError: says how to get whole responses.
+    """
+    bodies = (node for path in declarations().line.bodies for node in row.each(path))
+    for body in bodies:
+        first = body.first("0") if isinstance(body.value, list) else body
+        is_chunk = first is not None and first.matches(declarations().line.chunks)
+        if is_chunk and not body.has("choices.*.message"):
+            raise InputError(
+                "is a chunk of a stream, not a response", field=body.place or None,
+                allowed="a whole response per line: ask without stream, or join the texts of the "
+                'chunks into one line {"query_id", "output"} per answer', code="wrong-value",
+            )  # fmt: skip
 
 
 def looks_like(form: str, path: Path, start: bytes) -> bool:
@@ -66,7 +85,10 @@ def _recognise(path: Path, start: bytes) -> str | None:
         return None  # its reader says what is wrong
     if isinstance(row.get("output"), str) and "query_id" in row:
         return None
-    found = find_layout(read_row(row), layouts())
+    node = read_row(row)
+    with errors_at(path, 1):
+        require_whole(node)
+    found = find_layout(node, layouts())
     if found is None:
         _require_lines(path, _first_items(Node(row)))
     return None if found is None else found[0].form

@@ -17,7 +17,13 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Fault, Format, Lines, OnError
 from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.evaluator.submissions.reader import HEADER
-from citeforge.plugins.responses.detect import find_body, find_layout, looks_like, read_row
+from citeforge.plugins.responses.detect import (
+    find_body,
+    find_layout,
+    looks_like,
+    read_row,
+    require_whole,
+)
 from citeforge.plugins.responses.layout import Layout, declarations, layouts
 from citeforge.plugins.responses.marks import marks_beside
 from citeforge.plugins.responses.placer import CitationPlacer, LineFields
@@ -100,11 +106,12 @@ class _File:
 
     def warnings(self) -> Iterator[Fault]:
         """Yield warnings about unread or ambiguous content of the file, one per reason."""
-        thoughts = choices = both = shown = 0
+        thoughts = choices = both = shown = interim = 0
         unread = []
         for read in self._read_lines(lambda error: None):
             first = read.responses[0]
             thoughts += bool(first.thoughts)
+            interim += first.has_interim
             choices += len(read.responses) - 1
             both += self._has_both(first)
             is_plain = not self._placer.brings_sources(read.fields, first)
@@ -132,6 +139,10 @@ class _File:
                 thoughts, "thoughts", "answer",
                 "with thoughts of the model, which are no part of the answer; they are kept in "
                 "meta",
+            ),
+            (
+                interim, "interim-text", "answer",
+                "with a text before a call of a tool, which is read as a part of the answer",
             ),
             (
                 0 if self._only_marks else len(unread), "unread-documents", "answer",
@@ -188,6 +199,7 @@ class _File:
     def _read_row(self, number: int, row: Node) -> _Line:
         """Read a line's query, other fields and responses; refuse a line of a failed request."""
         _require_answer(row)
+        require_whole(row)
         found = find_layout(row, self._layouts)
         if found is None and len(self._layouts) > 1:
             tools = "; ".join(lay.tool for lay in self._layouts)
@@ -237,6 +249,7 @@ def _read_fields(query: str, row: Node, layout: Layout, body: Node) -> LineField
         beside.number("run") or 0,
         None if documents is None else [read_source(d, True) for d in documents.items()],
         [read_source(page) for page in beside.each("pages.*")],
+        prompt if isinstance(prompt := row.value.get("prompt"), str) else None,
     )
 
 

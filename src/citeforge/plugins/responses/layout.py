@@ -112,7 +112,7 @@ class Layout(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     def matches(self, body: Node) -> bool:
         """Whether a response has the fields by which this layout is recognised."""
-        return any(all(map(body.has, signs.split("&"))) for signs in self.signs.split("|"))
+        return body.matches(self.signs)
 
 
 class SpanPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -170,6 +170,8 @@ class LinePaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         unread: text that the model was shown and that is not read.
         errors: error of a request.
         failed: sign of a request that failed.
+        chunks: signs of a chunk of a stream.
+        blocked: why a prompt was not answered.
     """
 
     bodies: tuple[str, ...]
@@ -179,6 +181,8 @@ class LinePaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     unread: str
     errors: str
     failed: str
+    chunks: str
+    blocked: str
 
 
 class DocumentPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -214,6 +218,8 @@ class PartPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         kind: type of a part.
         texts: types of parts with a text; empty for parts without a type.
         thoughts: types of thoughts.
+        interim: signs of a message that is no answer yet, by its vendor; it counts as a thought.
+        calls: signs of a call of a tool in a part without a type.
         inner: text or parts of a part.
         thought: text of a thought.
     """
@@ -221,6 +227,8 @@ class PartPaths(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kind: str
     texts: frozenset[str]
     thoughts: frozenset[str]
+    interim: str
+    calls: str
     inner: str
     thought: str
 

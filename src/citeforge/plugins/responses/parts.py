@@ -1,10 +1,16 @@
 """Parts of an answer, which may be a text, a message, or a list of texts and thoughts."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from citeforge.plugins.responses.layout import declarations
 from citeforge.plugins.responses.values import Node
+
+_CALL = re.compile(
+    r"(?:^|[_.-])(?:calls?|use|tool)(?:\Z|[_.-](?!result|reference|return|output))", re.IGNORECASE
+)
+"""Types of calls of tools: ``server_tool_use``, ``web_search_call``, ``tool-search``."""
 
 
 @dataclass
@@ -15,7 +21,7 @@ class Part:
         node: the part.
         text: its text; empty for what is no text (a call of a tool, an image, …).
         is_text: whether it is a part of the answer's text.
-        is_thought: whether it is a thought.
+        is_thought: whether it is a thought, or a message that its vendor marks as no answer yet.
         start: where it begins in the answer.
     """
 
@@ -30,6 +36,13 @@ class Part:
         """Whether the part of an answer is a citation between two texts, by its type."""
         value = self.node.value
         return isinstance(value, dict) and value.get("type") in ("reference", "tool_reference")
+
+    @property
+    def is_call(self) -> bool:
+        """Whether the part of an answer is a call of a tool."""
+        paths = declarations().part
+        kinds = (str(n.value) for n in self.node.each(paths.kind))
+        return not self.is_text and (self.node.has(paths.calls) or any(map(_CALL.search, kinds)))
 
 
 def read_parts(node: Node) -> Iterator[Part]:
@@ -54,6 +67,8 @@ def read_parts(node: Node) -> Iterator[Part]:
         or node.has("reasoning_content.reasoning_text | reasoning.reasoning_text")
     ):
         yield Part(node, _join_texts(node.first(paths.thought)), is_thought=True)
+    elif node.has(paths.interim):
+        yield Part(node, _join_texts(node.first(paths.inner)), is_thought=True)
     elif kind not in paths.texts or (inner := node.first(paths.inner)) is None:
         yield Part(node)
     elif isinstance(inner.value, str) or node.has("citations_content"):

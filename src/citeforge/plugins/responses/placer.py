@@ -29,6 +29,7 @@ class LineFields:
         run: number of a repeated run, from 0.
         documents: documents of the request, in order; None where the line has none.
         pages: pages whose texts are known, by their URLs.
+        prompt: what was asked, where the line says it.
     """
 
     query: str
@@ -36,6 +37,7 @@ class LineFields:
     run: int = 0
     documents: Sequence[CitedSource] | None = None
     pages: Sequence[CitedSource] = ()
+    prompt: str | None = None
 
 
 WAYS = ("shown", "own", "id", "index", "title", "url")
@@ -148,7 +150,7 @@ class CitationPlacer:
         """
         line = SubmissionLine(
             fields.query, response.text, context=fields.context, run=fields.run,
-            finish_reason=response.finish_reason,
+            finish_reason=response.finish_reason, prompt=fields.prompt,
             meta={"thoughts": response.thoughts} if response.thoughts else None,
         )  # fmt: skip
         if not self.brings_sources(fields, response):

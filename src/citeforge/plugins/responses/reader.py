@@ -3,7 +3,7 @@
 import re
 from dataclasses import replace
 
-from citeforge.plugins.responses.layout import Citations, Layout
+from citeforge.plugins.responses.layout import Citations, Layout, declarations
 from citeforge.plugins.responses.offsets import locate
 from citeforge.plugins.responses.parts import Part, read_parts
 from citeforge.plugins.responses.records import Cited, CitedSource, Response, link_span
@@ -11,7 +11,7 @@ from citeforge.plugins.responses.sources import read_source
 from citeforge.plugins.responses.values import Node, parsed
 from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.submission import is_cut
+from citeforge.schemas.finish_reasons import unless_whole
 
 
 def read_responses(layout: Layout, body: Node) -> list[Response]:
@@ -23,9 +23,15 @@ def read_responses(layout: Layout, body: Node) -> list[Response]:
     answers = body.each(layout.answers or ".")
     if not answers:
         root = layout.answers.split(".")[0]
+        reason = body.first(declarations().line.blocked)
+        why = (
+            "was the prompt refused?"
+            if reason is None
+            else f"the prompt was blocked: {reason.value}"
+        )
         raise InputError(
             "is empty", field=f"{body.place}.{root}".lstrip("."), code="missing-field",
-            allowed="one answer; was the prompt refused?"
+            allowed=f"one answer; {why}; without this line the answer counts as missing"
         )  # fmt: skip
     for answer in answers:
         if not isinstance(answer.value, dict) and layout.text != ".":
@@ -50,8 +56,8 @@ class _AnswerReader:
             InputError: what is missing or wrong, with the field.
         """
         reason = next((n.value for n in self._find(self._layout.finish)), None)
-        if isinstance(reason, str) and is_cut(reason):
-            self._response.finish_reason = reason
+        if isinstance(reason, str):
+            self._response.finish_reason = unless_whole(reason)
         parts = self._read_text()
         self._read_sources()
         for citations in self._layout.citations:
@@ -85,11 +91,13 @@ class _AnswerReader:
                 allowed=f"{layout.hint or 'the answer'}: this looks like a file of {layout.tool}",
                 code="missing-field"
             )  # fmt: skip
-        is_apart = False
+        is_apart = has_called = False
         for part in parts:
             if not part.is_text:
                 is_apart |= not part.is_reference
+                has_called |= bool(response.text) and part.is_call
             elif part.text:
+                response.has_interim |= has_called
                 ends = layout.between == "all" or (layout.between == "block" and is_apart)
                 if ends and response.text and not response.text[-1].isspace():
                     response.text += "\n\n"

@@ -95,8 +95,9 @@ class Response:
         text: the answer.
         sources: what it cites, or was shown.
         cited: citations beside the text; without any, marks in the text cite the sources.
-        finish_reason: why the model stopped, where it was cut.
+        finish_reason: why the model stopped, where the answer may not be whole.
         thoughts: of the model, which are no part of the answer.
+        has_interim: whether a text before a call of a tool is read as a part of the answer.
         has_list: whether the tool returned a list of sources, though it may be empty.
         base: number by which marks cite the first source; None for that of the benchmark.
     """
@@ -106,6 +107,7 @@ class Response:
     cited: list[Cited] = field(default_factory=list)
     finish_reason: str | None = None
     thoughts: list[str] = field(default_factory=list)
+    has_interim: bool = False
     has_list: bool = False
     base: int | None = None
 

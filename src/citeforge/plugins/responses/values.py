@@ -1,9 +1,9 @@
 """Values of a JSON document, found by paths; each has its place for error messages.
 
 A path is names with dots, in snake case: ``search_results.*.url``. ``*`` is every item of a list,
-``%`` every value of an object, ``-1`` the last item, ``type=ai`` keeps the objects with this value,
-and a name also finds its camel case. Alternatives are separated by ``|``; the first that is there
-and not null counts.
+``%`` every value of an object, ``-1`` the last item, ``type=ai`` keeps the objects with this value
+(``done=false`` those where it is false), and a name also finds its camel case. Alternatives are
+separated by ``|``; the first that is there and not null counts.
 """
 
 from __future__ import annotations
@@ -65,6 +65,10 @@ class Node:
         except InputError:
             return False  # something else than a list is there
 
+    def matches(self, signs: str) -> bool:
+        """Whether one of some signs is there: ``a | b & c`` is ``a``, or both ``b`` and ``c``."""
+        return any(all(map(self.has, some.split("&"))) for some in signs.split("|"))
+
     def text(self, paths: str) -> str | None:
         """Get the text at the first of some paths that leads to a value; None if none does.
 
@@ -110,7 +114,12 @@ class Node:
         value = self.value
         field, equals, wanted = name.partition("=")
         if equals:
-            yield from (self for inner in self._follow_step(field) if inner.value == wanted)
+            is_false = wanted == "false"
+            yield from (
+                self
+                for inner in self._follow_step(field)
+                if inner.value == wanted or (is_false and inner.value is False)
+            )
         elif name == "*":
             yield from self.items()
         elif isinstance(value, list) and name.lstrip("-").isdigit():
