@@ -130,3 +130,42 @@ def test_json_fences_and_escaped_line_breaks(
     unwrapper = Unwrapper()
     assert unwrapper.unwrap(_line(output)).output == said
     assert (unwrapper.n_objects, unwrapper.n_lists) == counts
+
+
+def test_spans_and_log_probabilities_move_around_a_thought_in_the_middle() -> None:
+    output = "It opened [1]. <think>Is it [3]?</think> It is long [2]."
+    places = [(m, output.index(m)) for m in ("opened", "Is it", "long")]
+    spans = [CitedSpan(at, at + len(word), 0) for word, at in places]
+    logprobs = [TokenLogprob(n, t, -0.1) for n, t in enumerate("132")]
+    line = Unwrapper().unwrap(_line(output, spans=spans, logprobs=logprobs))
+    assert line.output == "It opened [1].  It is long [2]."
+    assert [line.output[s.start : s.end] for s in line.spans or ()] == ["opened", "long"]
+    assert [(t.index, t.token) for t in line.logprobs or ()] == [(0, "1"), (1, "2")]
+
+
+def test_an_answer_before_a_thought_without_end_is_truncated_and_not_empty(
+    tmp_path: Path, benchmark: cf.Benchmark
+) -> None:
+    rows = [{"query_id": "q01", "output": f"{ANSWER}\n<think>{THOUGHT}"}]
+    result = cf.check(write_jsonl(tmp_path / "s.jsonl", rows), benchmark)
+    found = {f.code: f.message for f in result.warnings if f.line is None}
+    assert "1 never end: the answers count as truncated" in found["thoughts"]
+    assert (result.n_truncated, result.n_empty) == (1, 0)
+    assert not found.keys() & {"truncated-answer", "empty-text"}
+
+
+def test_unknown_reasons_to_stop_are_counted_and_named(
+    tmp_path: Path, benchmark: cf.Benchmark, package: Path, inline: Inline
+) -> None:
+    reasons = ["moon_phase", "stop", "moon_phase", "tide"]
+    rows = [
+        {"query_id": f"q0{n}", "output": ANSWER, "finish_reason": reason}
+        for n, reason in enumerate(reasons, 1)
+    ]
+    path = write_jsonl(tmp_path / "s.jsonl", rows)
+    result = cf.check(path, benchmark)
+    (found,) = [f.message for f in result.warnings if f.code == "unknown-value"]
+    assert found.startswith("3 answers with a finish_reason that no known vendor uses: ")
+    assert "'moon_phase' (2), 'tide' (1)" in found
+    assert result.n_truncated == 0
+    assert found in _scores(package, path, inline)["warnings"]

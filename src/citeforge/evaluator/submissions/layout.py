@@ -4,9 +4,18 @@ import re
 from collections.abc import Sequence
 from functools import cached_property
 
+from citeforge.schemas.invisible import INVISIBLE
+
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _INDENTED = re.compile(r"(?: {4}|\t)\s*\S")
 _ITEM = re.compile(r"\s*(?:[-*•+]|\d{1,3}[.)])\s")
+_SKIPPED = rf"[\s{INVISIBLE}]*+"
+_QUOTE = re.compile(rf"(?:{_SKIPPED}(?:>|&gt;)(?:[ \t]+|(?=[^\s\d=])))++")
+_BULLET = re.compile(
+    rf"{_SKIPPED}(?:(?:[-*+•◦‣▪▸●○⁃∙·–—][ \t]+|(?<=[.)][ \t])(?=\[[ xX✓✔]\]))"
+    rf"(?:\[[ xX✓✔]\][ \t]+)?)?{_SKIPPED}"
+)
+"""The marker of a list's item or task, with white space around it."""
 _TABLE_RULE = re.compile(r"\s*[|:+-][\s|:+-]*-[\s|:+-]*")
 _NUMBERED = re.compile(r"\s*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?\s+(?=\S)")
 _ANSWER = re.compile(
@@ -29,6 +38,7 @@ class Layout:
     def __init__(self, lines: Sequence[str]) -> None:
         """Find the code and tables among the lines of an answer."""
         self._lines = lines
+        self._quotes = [_quote_length(line) for line in lines]
         self.code: frozenset[int] = frozenset()
         self.headers: frozenset[int] = frozenset()
         self.rows: frozenset[int] = frozenset()
@@ -84,23 +94,40 @@ class Layout:
     @cached_property
     def _numbers(self) -> frozenset[int]:
         """Numbers of list items that lines start with, such as 2 for ``2. Paris``."""
-        return frozenset(int(match[1]) for match in map(_NUMBERED.match, self._lines) if match)
+        matches = map(_NUMBERED.match, self._lines, self._quotes)
+        return frozenset(int(match[1]) for match in matches if match)
+
+    def without_quote(self, number: int) -> str:
+        """Get a line without the markers of a quotation that begin it (``> ``)."""
+        return self._lines[number][self._quotes[number] :]
 
     def prefix_length(self, number: int) -> int:
-        """Get the length of what opens a line before its words: "Answer:", or an item's number.
+        """Get the length of what opens a line before its words: ``> ``, "Answer:", or a number.
 
-        A number counts where the list has the one before or after it.
+        An item's number counts where the list has the one before or after it.
         """
-        line = self._lines[number]
-        first = line.lstrip(" \t*_#")[:1]
+        line, quote = self._lines[number], self._quotes[number]
+        first = line[quote:].lstrip(" \t*_#")[:1]
         if first.isdigit() and len(self._lines) > 1:
-            match = _NUMBERED.match(line)
+            match = _NUMBERED.match(line, quote)
             if match is not None and self._numbers & {int(match[1]) - 1, int(match[1]) + 1}:
                 return match.end()
         return self.label_length(number)
 
     def label_length(self, number: int) -> int:
-        """Get the length of a label such as "Answer:" that starts a line; 0 if there is none."""
-        line = self._lines[number]
-        match = _ANSWER.match(line) if ":" in line or "：" in line else None
-        return 0 if match is None else match.end()
+        """Get the length of a label such as "Answer:" that starts a line, or a quotation in it."""
+        line, quote = self._lines[number], self._quotes[number]
+        match = _ANSWER.match(line, quote) if ":" in line or "：" in line else None
+        return quote if match is None else match.end()
+
+
+def _quote_length(line: str) -> int:
+    """Get the length of the markers of a quotation that begin a line; 0 if there are none."""
+    match = _QUOTE.match(line) if ">" in line or "&gt;" in line else None
+    return 0 if match is None else match.end()
+
+
+def skip_bullet(text: str, start: int) -> int:
+    """Get the offset behind a bullet, and the box of a task, that begin at an offset of a text."""
+    match = _BULLET.match(text, start)
+    return start if match is None else match.end()

@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from citeforge.engines.text.segment import Segmenter, Span, lines_of
-from citeforge.evaluator.submissions.layout import Layout
+from citeforge.evaluator.submissions.layout import Layout, skip_bullet
 from citeforge.schemas.citations.forms import BLOCK_TAG, without_last_space
 from citeforge.schemas.citations.grammar import Marker, Parsed
 from citeforge.schemas.citations.reference_list import HEADING, LABELLED
+from citeforge.schemas.invisible import without_invisible
 
 _STARS = re.compile(r"\*{1,3}")
 _CLOSERS = "\"'”’»)\\]*_」』"
@@ -39,8 +40,9 @@ _PREDICATE = re.compile(
     r"reports?|shows?|describes?|explains?|claims?|argues?|suggests?|provides?|confirms?|discusses|"
     r"gives?|lists?|indicates?|points? out|refers?|defines?|contains?|supports?|does|do|is|are)\b"
 )
-_THAI = re.compile(r"[\u0e00-\u0e7f]")
-_THAI_FOLLOWS = re.compile(r"\s+[\u0e00-\u0e7f]")
+# Thai and Lao end sentences with a space, which they also write elsewhere.
+_THAI = re.compile(r"[\u0e00-\u0eff]")
+_THAI_FOLLOWS = re.compile(r"\s+[\u0e00-\u0eff]")
 _SEPARATORS = " \t\n\r.,;:!?)]}。，、；：।۔؟։።။"
 _SPACED_STOP = re.compile(r"[ \t]++(?=[.,;!?。।۔؟։።။](?:\s|\Z))")
 
@@ -58,7 +60,8 @@ class Statement:
     """A statement and its citations.
 
     Attributes:
-        text: the sentence without markers, white space squeezed at its ends.
+        text: the sentence without markers, bullets and characters without width; white space
+            squeezed.
         spans: where its characters stand in the output, markers and their spaces left out.
         markers: the marks that belong to it, in order.
     """
@@ -240,7 +243,7 @@ class _Reader:
 
     def _is_heading(self, number: int) -> bool:
         """Whether a line is a heading and makes no statement."""
-        line, following = self._line(number), self._line(number + 1)
+        line, following = self.layout.without_quote(number), self._line(number + 1)
         if number in self.layout.headers:
             return True
         if _MARKDOWN_HEADING.match(line) or _FENCE.fullmatch(line):
@@ -354,9 +357,10 @@ def strict_statements(
     reader.read()
     statements = []
     for sentence in reader.sentences:
-        spans = reader.cut.spans(sentence.start, sentence.end)
+        start = skip_bullet(reader.cut.text, sentence.start)
+        spans = reader.cut.spans(start, sentence.end)
         markers = tuple(sorted(sentence.markers, key=lambda m: m.start))
-        text = " ".join(reader.cut.text[sentence.start : sentence.end].split())
+        text = " ".join(without_invisible(reader.cut.text[start : sentence.end]).split())
         statements.append(Statement(text, spans, markers))
     return Statements(tuple(statements), tuple(reader.pending), reader.cut.text)
 

@@ -12,6 +12,7 @@ import msgspec
 from citeforge.engines.files import digest, digest_folder, sha256_file
 from citeforge.engines.textfiles import count_text, validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.echoes import EchoFinder
 from citeforge.evaluator.submissions.finding import UNVERIFIED, Finding
 from citeforge.evaluator.submissions.format import Lines, OnError, Origin
 from citeforge.evaluator.submissions.formats import OURS, detect, format_of_file
@@ -45,7 +46,8 @@ class Submission:
         form: name of the format it is read as, with its options.
         format: that format.
         asked: how many of the first queries it was asked; None for all.
-        unwrapper: removed thoughts and wrappers from the answers read so far, and counted them.
+        unwrapper: removed prompts, thoughts and wrappers from the answers read so far, and counted
+            them.
     """
 
     def __init__(
@@ -77,7 +79,8 @@ class Submission:
         """
         self.path, self.benchmark, self._system = path, benchmark, system
         self._on_error, self._is_raw = on_error, is_raw
-        self.unwrapper = Unwrapper()
+        self._echoes = EchoFinder(benchmark)
+        self.unwrapper = Unwrapper(self._echoes.find_end)
         self.form = detect(path) if form == "auto" else form
         self.format = format_of_file(path, self.form)
         self._looked_at: Lines | None = None
@@ -339,7 +342,7 @@ class Submission:
 
     def _read(self) -> Lines:
         """Yield (line, answer), without reasoning and wrappers unless raw text is wanted."""
-        self.unwrapper = Unwrapper()
+        self.unwrapper = Unwrapper(self._echoes.find_end)
         self._n_lines = self._n_lines_with_hash = 0
         options = self.form.partition(":")[2]
         for line, answer in self.format.read(self.path, self.benchmark, options, self._on_error):

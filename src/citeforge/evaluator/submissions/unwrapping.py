@@ -1,9 +1,10 @@
-"""Removal of model thoughts, JSON wrappers and code fences around answers."""
+"""Removal of prompts, model thoughts, JSON wrappers and code fences around answers."""
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
 
 import msgspec
 
@@ -11,7 +12,9 @@ from citeforge.engines.text.thoughts import split_thoughts
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.schemas.citations.grammar import citation_marks
-from citeforge.schemas.submission import TRUNCATED, SubmissionLine
+from citeforge.schemas.finish_reasons import TRUNCATED, Ending, read_ending
+from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.text import printable
 
 _FENCED = re.compile(
     r"\s*(```+|~~~+)(?:markdown|md|text|txt|json|html)?[ \t]*\n(?P<inside>.*?)\n?\1\s*\Z",
@@ -21,37 +24,52 @@ _FENCED = re.compile(
 _TEXT_FIELDS = ("answer", "final_answer", "response", "output", "text", "content", "result")
 """Fields of an answer in JSON, in the order in which they are looked for."""
 _CITATION_FIELDS = ("citations", "sources", "references", "cited", "evidence")
+_MOST = 3
+"""Unknown reasons that a warning names."""
 _ESCAPED_BREAK = re.compile(r"\\n(?![a-z])")
 r"""A line break that was written as ``\n``; not the begin of ``\nu`` in a formula."""
 
 
 @dataclass
 class Unwrapper:
-    """Removes thoughts, JSON and fences around answers, and counts them.
+    """Removes prompts, thoughts, JSON and fences around answers, and counts them.
 
     Attributes:
+        find_start: finds where an answer begins behind its prompt.
+        n_echoes: answers behind their prompts.
         n_thinking: answers with a thought.
         n_words: words of all thoughts.
         n_endless: answers whose thought never ends.
+        n_unbegun: those of them without a text.
         n_objects: answers in JSON.
         n_lists: answers in JSON whose list of citations is not read.
+        unknown_endings: unknown values of ``finish_reason``, with their numbers of answers.
     """
 
+    find_start: Callable[[SubmissionLine], int] = lambda _: 0
+    n_echoes: int = 0
     n_thinking: int = 0
     n_words: int = 0
     n_endless: int = 0
+    n_unbegun: int = 0
     n_objects: int = 0
     n_lists: int = 0
+    unknown_endings: Counter[str] = field(default_factory=Counter)
 
     def unwrap(self, answer: SubmissionLine) -> SubmissionLine:
-        """Remove a model's reasoning, code fences and JSON around an answer; count all but fences.
+        """Remove prompt, thoughts, fences and JSON around an answer; count all but fences.
 
-        Spans and log probabilities move with their words and marks; those of the reasoning go. A
-        thought that never ends leaves an empty answer that counts as truncated.
+        Spans and log probabilities move with their words and marks; those of what is removed go.
+        An answer with a thought that never ends counts as truncated.
         """
         output = answer.output
-        parts = split_thoughts(output)
+        if answer.finish_reason and read_ending(answer.finish_reason) is Ending.UNKNOWN:
+            self.unknown_endings[answer.finish_reason] += 1
+        begin = self.find_start(answer)
+        self.n_echoes += begin > 0
+        parts = split_thoughts(output[begin:])
         self.n_endless += parts.is_cut
+        self.n_unbegun += parts.is_cut and not parts.answer.strip()
         self.n_thinking += bool(parts.thoughts)
         self.n_words += sum(len(thought.split()) for thought in parts.thoughts)
         said = self._unwrapped(parts.answer)
@@ -60,21 +78,27 @@ class Unwrapper:
         changes: dict[str, object] = {"output": said}
         if parts.is_cut:
             changes["finish_reason"] = TRUNCATED
-        start = output.rfind(said)
-        end = start + len(said)
+        first = parts.answer.rfind(said)
+
+        def move(start: int, end: int) -> tuple[int, int] | None:
+            """Convert a span of the output to one of the answer; None if the answer has none."""
+            span = parts.move_span(start - begin, end - begin) if first >= 0 else None
+            if span is None or span[1] < first or span[0] > first + len(said):
+                return None
+            return max(span[0] - first, 0), min(span[1] - first, len(said))
+
         if answer.spans:
+            moved = ((span, move(span.start, span.end)) for span in answer.spans)
             changes["spans"] = [
-                msgspec.structs.replace(
-                    span, start=max(span.start - start, 0), end=min(span.end, end) - start
-                )
-                for span in answer.spans
-                if start >= 0 and span.start < end and span.end > start
+                msgspec.structs.replace(span, start=at[0], end=at[1])
+                for span, at in moved
+                if at is not None
             ]
         if answer.logprobs:
-            places = [mark.start for mark in citation_marks(output)]
-            kept = [n for n, place in enumerate(places) if 0 <= start <= place < end]
+            marks = enumerate(citation_marks(output))
+            kept = [number for number, mark in marks if move(mark.start, mark.end) is not None]
             changes["logprobs"] = [
-                msgspec.structs.replace(token, index=token.index - kept[0])
+                msgspec.structs.replace(token, index=kept.index(token.index))
                 for token in answer.logprobs
                 if token.index in kept
             ]
@@ -112,10 +136,29 @@ class Unwrapper:
         Args:
             is_raw: whether all of it is scored (``reference``).
         """
+        if self.n_echoes:
+            what = f"the prompt is repeated in {count_text(self.n_echoes, 'answer')}; "
+            yield Finding(
+                "prompt-repeated",
+                f"{what}the paper's code reads it as a part of the answer; --protocol strict "
+                "leaves it out"
+                if is_raw
+                else f"{what}what follows it is scored",
+            )
+        if self.unknown_endings:
+            names = ", ".join(
+                f"{printable(name)} ({n:,})" for name, n in self.unknown_endings.most_common(_MOST)
+            )
+            answers = count_text(self.unknown_endings.total(), "answer")
+            yield Finding(
+                "unknown-value",
+                f"{answers} with a finish_reason that no known vendor uses: {names}; not counted "
+                "as truncated. Write length where an answer was cut, stop where it is whole",
+            )
         if self.n_thinking or self.n_endless:
             answers = count_text(self.n_thinking, "answer")
             what = f"thoughts in {answers} ({self.n_words:,} words), which "
-            endless = f"; {self.n_endless:,} never end and count as empty, truncated answers"
+            endless = f"; {self.n_endless:,} never end: the answers count as truncated"
             yield Finding(
                 "thoughts",
                 f"{what}the paper's code reads as a part of the answer; --protocol strict leaves "
