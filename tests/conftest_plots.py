@@ -28,7 +28,7 @@ def entry(name: str, values: Sequence[float | None]) -> MeasureScore:
     value = 100 * float(np.mean(known))
     half = 196 * float(np.std(known, ddof=1)) / len(known) ** 0.5
     return MeasureScore(
-        name=name, signature=f"{name}|p:strict|gram:1,strict2|ctx:mix|bench:x@1|v:1", scale=100,
+        name=name, signature=f"{name}|p:strict|gram:1,strict3|ctx:mix|bench:x@1|v:1", scale=100,
         value=value, low=value - half, high=value + half, stderr=1.0, interval="bootstrap",
         n=len(known), n_undefined=len(values) - len(known), per_query=list(values),
     )  # fmt: skip

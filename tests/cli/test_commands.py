@@ -157,7 +157,7 @@ def test_every_context_set_that_is_answered_is_scored(
     result = inline("score", "s.jsonl", "--benchmark", two, "--context", "hard")
     assert result.returncode == 0
     assert "100.00" in result.stdout
-    assert "gram:0,strict2|ctx:hard" in result.stdout
+    assert "gram:0,strict3|ctx:hard" in result.stdout
     # Systems that copy answer all context sets, too.
     result = inline("run", "top-1", "--benchmark", two, "--out", "t.jsonl")
     assert "60 answers of top-1" in result.stdout  # 30 queries, two sets

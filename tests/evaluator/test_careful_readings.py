@@ -1,4 +1,4 @@
-"""Statements and their citations in outputs made to be hard, read by hand (rules version 2)."""
+"""Statements and their citations in outputs made to be hard, read by hand (rules version 3)."""
 
 from pathlib import Path
 

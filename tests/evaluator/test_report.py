@@ -19,7 +19,7 @@ def test_tables_for_papers(files: list[ScoreFile]) -> None:
     markdown = TABLES["md"](files, ())
     assert markdown.startswith("| system | CiteP ↑ |")
     assert "| echo-relevant (reference) | 100.00 [88.65, 100.00] |" in markdown
-    assert "- `CiteP|p:strict|gram:1,strict2|ctx:mix|bench:facts@" in markdown
+    assert "- `CiteP|p:strict|gram:1,strict3|ctx:mix|bench:facts@" in markdown
     latex = TABLES["latex"](files, ())
     assert r"\begin{tabular}{lrr" in latex
     assert r"\textless{}b\textgreater{}evil\textless{}/b\textgreater{} &" in latex

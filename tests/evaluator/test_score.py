@@ -102,7 +102,7 @@ def test_signatures_carry_the_recipe(tmp_path: Path, benchmark: cf.Benchmark) ->
     result = scored(tmp_path, benchmark, [perfect(benchmark, 0)])
     hash8 = benchmark.manifest.benchmark_hash[:8]
     assert result["CiteP"].signature == (
-        f"CiteP|p:strict|gram:1,strict2|ctx:mix|bench:facts@{hash8}|v:{cf.__version__}"
+        f"CiteP|p:strict|gram:1,strict3|ctx:mix|bench:facts@{hash8}|v:{cf.__version__}"
     )
 
 

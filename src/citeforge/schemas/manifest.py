@@ -68,7 +68,7 @@ class GrammarInfo(FrozenRecord):
     """
 
     base: Literal[0, 1] = 1
-    name: str = "strict2"
+    name: str = "strict3"
     form: str = "[n]"
 
 

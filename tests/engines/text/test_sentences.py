@@ -89,7 +89,7 @@ def test_spans_are_sound_and_lose_no_text(text: str) -> None:
 
 
 def test_the_signature_names_library_and_rules() -> None:
-    assert SEGMENTER.signature == "nupunkt-0.8r2"
+    assert SEGMENTER.signature == "nupunkt-0.8r3"
     assert make_segmenter("nupunkt").signature == SEGMENTER.signature
 
 

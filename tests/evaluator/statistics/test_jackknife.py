@@ -26,7 +26,7 @@ pytestmark = pytest.mark.numeric
 def entry(name: str, sample: Sample) -> MeasureScore:
     measure = find_measure(name)
     assert measure is not None
-    signature = Signature(name, "strict", "1,strict2", "m", "b@00000000")
+    signature = Signature(name, "strict", "1,strict3", "m", "b@00000000")
     return make_entry(measure, sample, signature)
 
 

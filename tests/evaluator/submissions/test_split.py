@@ -25,7 +25,7 @@ CASES: list[tuple[str, list[tuple[str, list[int]]]]] = [
     (" [1] A is Bo. [2]", [("A is Bo.", [1, 2])]),
     ("[1] A is [2] Bo.", [("A is Bo.", [1, 2])]),
     # Lists: one statement a line.
-    ("- A is Bo [1]\n- C is Do [2]", [("- A is Bo", [1]), ("- C is Do", [2])]),
+    ("- A is Bo [1]\n- C is Do [2]", [("A is Bo", [1]), ("C is Do", [2])]),
     ("1. A is Bo [1].\n2. C is Do [2].", [("A is Bo.", [1]), ("C is Do.", [2])]),
     ("3. Oktober 1990 war ein Mittwoch [1].", [("3. Oktober 1990 war ein Mittwoch.", [1])]),
     ("A is Bo.\n[1]\nC is Do.", [("A is Bo.", [1]), ("C is Do.", [])]),
@@ -59,7 +59,7 @@ CASES: list[tuple[str, list[tuple[str, list[int]]]]] = [
     ("A is Bo [1].\n\n```py\nx = a\n```\nC.", [("A is Bo.", [1]), ("C.", [])]),
     ("A is Bo [1].\n\n~~~\nx = arr[2]\n~~~", [("A is Bo.", [1])]),
     ("A is Bo [1].\n\n    x = a\n    y = b\n\nC.", [("A is Bo.", [1]), ("C.", [])]),
-    ("- A is Bo [1].\n\n    C is Do [2].", [("- A is Bo.", [1]), ("C is Do.", [2])]),
+    ("- A is Bo [1].\n\n    C is Do [2].", [("A is Bo.", [1]), ("C is Do.", [2])]),
     # "Answer:" is no word of a statement.
     ("**Answer:** A is Bo [1].", [("A is Bo.", [1])]),
     ("Antwort: A ist Bo [1].", [("A ist Bo.", [1])]),
@@ -74,6 +74,28 @@ CASES: list[tuple[str, list[tuple[str, list[int]]]]] = [
     ),
     ("Son aprox. 3 mill. de euros [1].", [("Son aprox. 3 mill. de euros.", [1])]),
     ("สะพานเปิดในปี 1964 [1] มันยาวมาก [2]", [("สะพานเปิดในปี 1964", [1]), ("มันยาวมาก", [2])]),
+    ("ຂົວເປີດໃນປີ 1964 [1] ມັນຍາວ [2]", [("ຂົວເປີດໃນປີ 1964", [1]), ("ມັນຍາວ", [2])]),
+    ("Jembatan itu dibuka th. Seribu [1].", [("Jembatan itu dibuka th. Seribu.", [1])]),
+    ("Most je dlouhý cca. Dva kilometry [1].", [("Most je dlouhý cca. Dva kilometry.", [1])]),
+    # Markers of quotations, lists and tasks are no words; nor is what has no width.
+    ("> A is Bo [1].\n> C is Do [2].", [("A is Bo.", [1]), ("C is Do.", [2])]),
+    ("> > A is Bo [1].\n&gt; C is Do [2].", [("A is Bo.", [1]), ("C is Do.", [2])]),
+    ("> 1. A is Bo [1].\n> 2. C is Do [2].", [("A is Bo.", [1]), ("C is Do.", [2])]),
+    ("> ## Head\n> A is Bo [1].", [("A is Bo.", [1])]),
+    (
+        "* A is Bo [1].\n+ C is Do.\n– E is Fo.",
+        [("A is Bo.", [1]), ("C is Do.", []), ("E is Fo.", [])],
+    ),
+    ("• A is Bo [1]. • C is Do [2].", [("A is Bo.", [1]), ("C is Do.", [2])]),
+    (
+        "- [x] A is Bo [1].\n1. [ ] C is Do.\n2. [X] E is Fo.",
+        [("A is Bo.", [1]), ("C is Do.", []), ("E is Fo.", [])],
+    ),
+    ("-5 degrees [1].\n>5 km is long [2].", [("-5 degrees.", [1]), (">5 km is long.", [2])]),
+    ("\u200bA is\u200b Bo\u2060 [1].\ufeff", [("A is Bo.", [1])]),
+    ("این می\u200cشود [1].", [("این می\u200cشود.", [1])]),
+    # The ends of a scale stay in the text.
+    ("It was rated on a scale of [1-5] [2].", [("It was rated on a scale of [1-5].", [2])]),
 ]
 
 

@@ -181,11 +181,11 @@ CASES: list[tuple[str, list[list[int]], list[str]]] = [
 
 def test_round_brackets_where_the_prompt_asked_for_them() -> None:
     asked = Grammar(form="(n)")
-    assert asked.signature == "1,strict2(n)"
+    assert asked.signature == "1,strict3(n)"
     assert asked.cited("A (1). B (2, 3) in (1990).", 5) == ({0, 1, 2}, 0, 0)
     assert asked.cited("甲（2）。", 5) == ({1}, 0, 0)
     assert [m.numbers for m in asked.parse("甲（2）。", 5).markers] == [(2,)]
-    assert Grammar().signature == "1,strict2"
+    assert Grammar().signature == "1,strict3"
 
 
 def test_an_interval_may_be_a_citation_where_counting_starts_at_0() -> None:
@@ -437,3 +437,41 @@ def test_the_short_way_agrees_with_the_long_one(output: str, n_docs: int, gramma
 def test_rendered_citations_come_back(groups: list[list[int]]) -> None:
     output = " ".join(f"Word [{', '.join(map(str, group))}]." for group in groups)
     assert [list(m.numbers) for m in Grammar().parse(output, 30).markers] == groups
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "Ratings were given on a scale of [1-5].",
+        "The scores of [0-10] were means.",
+        "Es wurde auf einer Skala von [1–5] bewertet.",
+        "La note est sur une échelle de [1-5].",
+        "En una escala de [1-10] tiene un ocho.",
+        "Оценка дана по шкале [1-5].",
+        "Each was rated on a [1-5] Likert scale.",
+        "They used the Likert scale [1-7].",
+        "It is a [1-5] rating.",
+        "按[1-5]分制评分。",
+    ],
+)
+def test_the_ends_of_a_scale_are_counted_and_cite_nothing(output: str) -> None:
+    parsed = Grammar().parse(output, 10)
+    assert [output[start:end] for start, end in parsed.unparsed] == [
+        output[output.index("[") : output.index("]") + 1]
+    ]
+    assert not any(m.numbers for m in parsed.markers)
+    assert Grammar().cited(output, 10) == (set(), 0, 1)
+
+
+@pytest.mark.parametrize(
+    "output",
+    [
+        "It was shown at a large scale [1-3].",
+        "The scales of [2-4] differ.",
+        "Scores rose [1-3]. Scale matters.",
+        "It is rated highly in [1-3].",
+    ],
+)
+def test_a_range_of_passages_behind_such_words_cites_them(output: str) -> None:
+    cited, n_beyond, n_unparsed = Grammar().cited(output, 10)
+    assert (len(cited), n_beyond, n_unparsed) == (3, 0, 0)

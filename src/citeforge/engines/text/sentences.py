@@ -15,14 +15,14 @@ from typing import Any
 
 from citeforge.engines.text.segment import Span, lines_of, trim_span
 
-RULES_VERSION = 2
+RULES_VERSION = 3
 """Part of signatures, so that scores by other rules are told apart."""
 
 _CLOSERS = "\"'”’»)\\]}”’」』】》〉）］"
 _OPENERS = "\"'“‘«(\\[{「『【《〈（［¿¡*_"
 # Sentence ends that need no space behind them. The Devanagari stop is no end between digits.
 _OTHER_SCRIPTS = re.compile(
-    rf"(?:[。！？｡]+|[।॥۔؟։።፧။។᙮᠃‽](?!\d)|(?<=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])[!?]+)"
+    rf"(?:[。！？｡]+|[।॥۔؟։።፧။។᙮᠃‽](?!\d)|(?:[།༎]\s?)+|(?<=[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af])[!?]+)"
     rf"[{_CLOSERS}]*"
 )
 # What goes on behind a quotation in Chinese and Japanese.
@@ -90,7 +90,7 @@ class SentenceSegmenter:
 
     @property
     def signature(self) -> str:
-        """Versions of nupunkt and of the rules that correct it, such as ``nupunkt-0.8r2``."""
+        """Versions of nupunkt and of the rules that correct it, such as ``nupunkt-0.8r3``."""
         return f"nupunkt-{'.'.join(version('nupunkt').split('.')[:2])}r{RULES_VERSION}"
 
     def split(self, text: str) -> list[Span]:

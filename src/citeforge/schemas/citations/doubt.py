@@ -11,6 +11,23 @@ _SPACED = frozenset(
 """Words before a bracket that is a paragraph number of a judgment, or an interval."""
 _GLUED = ("区间", "區間", "区間", "구간")
 _SECTION = re.compile(r"§\s?\d+\w?\s\Z")
+_SCALE = re.compile(
+    r"\b(?:(?:scales?|ranges?|intervals?|ratings?|scores?|grades?|marks?|numbers?|integers?|skala|skalen|bewertung|"
+    r"note|noten|échelle|notes?|escala|nota|puntuación|scala|schaal|skalan)\s(?:(?:that|which|going)\s)?"
+    r"(?:of|from|between|von|zwischen|de|entre|da|di|van|från)|(?:likert|rating)\s(?:scales?|items?)"
+    r"|по\sшкале(?:\sот)?|ölçeğinde)\s\Z|(?:量表|评分|評分|尺度|スケール|척도)[:：]?\s?\Z",
+    re.IGNORECASE,
+)
+"""The name of a scale, before the bracket with its ends."""
+_A_SCALE = re.compile(
+    r"[\s-](?:(?:point|likert|rating|quality|ordinal)[\s-])*(?:scales?|likert|ratings?|range|skala|"
+    r"échelle|escala|scala|schaal)\b|\s?(?:分制|分の|段階|点満点|の尺度|점\s?척도)",
+    re.IGNORECASE,
+)
+_ARTICLE = re.compile(
+    r"\b(?:an?|the|this|of|from|eine[mrn]?|der|une?|una|un|la|een)\s\Z", re.IGNORECASE
+)
+_FROM_ONE = re.compile(r"\[\s*[01]\s*\D")
 _IDENTIFIER = re.compile(r"(?:(?<![A-Za-z0-9_])[a-z]"
                          r"|\b(?:list|lst|arr|array|argv|args|matrix|nums|vec|values)"
                          r"|[A-Za-z]\w*_\w+)(?:\[\w{1,10}\])*\Z")  # fmt: skip
@@ -81,6 +98,18 @@ def is_subscript(output: str, start: int, end: int, variables: frozenset[str]) -
         is_letter = len(found[0].partition("[")[0]) == 1
         return not is_letter or _is_about_programs(output)
     return output.endswith(_GLUED, 0, start)
+
+
+def is_scale(output: str, start: int, end: int) -> bool:
+    """Whether ``[1-5]`` has the ends of a scale: "on a scale of [1-5]", "a [1-5] rating"."""
+    if _FROM_ONE.match(output, start) is None:
+        return False
+    window = max(0, start - _WINDOW)
+    if _SCALE.search(output, window, start) is not None:
+        return True
+    is_wide = end < len(output) and _WIDE.match(output[end]) is not None
+    is_named = _A_SCALE.match(output, end) is not None
+    return is_named and (is_wide or _ARTICLE.search(output, window, start) is not None)
 
 
 @lru_cache(maxsize=1)

@@ -2,7 +2,7 @@
 
 One object serves every measure. ``strict`` reads the forms that real systems write; the
 ``reference`` readers of the papers' own evaluators live with their measures. Signatures call the
-rules ``strict2`` (docs/definitions.md#citations).
+rules ``strict3`` (docs/definitions.md#citations).
 """
 
 import re
@@ -16,6 +16,7 @@ from citeforge.schemas.citations.doubt import (
     find_variables,
     is_circled_mark,
     is_raised_mark,
+    is_scale,
     is_subscript,
 )
 from citeforge.schemas.citations.forms import (
@@ -119,12 +120,12 @@ class Grammar:
 
     @cached_property
     def name(self) -> str:
-        """Name of the citation rules as in signatures: ``strict2`` or ``strict2(n)``."""
-        return "strict2(n)" if self.has_round else "strict2"
+        """Name of the citation rules as in signatures: ``strict3`` or ``strict3(n)``."""
+        return "strict3(n)" if self.has_round else "strict3"
 
     @property
     def signature(self) -> str:
-        """First citation number and citation rules, for score signatures: ``1,strict2``."""
+        """First citation number and citation rules, for score signatures: ``1,strict3``."""
         return f"{self.base},{self.name}"
 
     @cached_property
@@ -309,6 +310,9 @@ class _Scan:
             self.unparsed.append((start, end))
             return end
         numbers, complete = grammar.read_numbers(body, n_docs)
+        if is_square and len(numbers) > 2 and is_scale(self.output, start, end):
+            self.unparsed.append((start, end))
+            return end
         if form in _FROM_ZERO:
             numbers = tuple(n + grammar.base for n in numbers)
         if 0 not in numbers or len(numbers) < 2 or grammar.base == 0:
