@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import islice
 
-from citeforge.builders.prompts import load_template, render_prompts
 from citeforge.engines.files import digest
 from citeforge.engines.tables import rows_of
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -112,6 +111,9 @@ class EchoFinder:
         if answer.passages is not None or context not in contexts:
             return None
         if context not in self._prompts:
+            # Jinja is not loaded for scores that need no prompt.
+            from citeforge.builders.prompts import load_template, render_prompts
+
             template = load_template(self.benchmark.kind.template)
             self._prompts[context] = {
                 query: _Prompt(squeezed[:_HEAD], len(squeezed), digest(squeezed))
