@@ -20,6 +20,7 @@ CALLS = {
     "labels calibrate": "citeforge.plugins.labels.calibration.calibrate",
     "report": "citeforge.report",
     "gate": "citeforge.gate",
+    "gate --plan": "citeforge.gate_plan",
     "labels export": "citeforge.plugins.labels.sheets.export_sheet",
     "labels plan": "citeforge.plugins.labels.planning.plan_labelling",
     "labels import": "citeforge.plugins.labels.returned.import_sheets",

@@ -16,12 +16,14 @@ if TYPE_CHECKING:
     from citeforge.builders.rebuild import Rebuilt as Rebuilt
     from citeforge.evaluator.check import Findings as Findings
     from citeforge.evaluator.gate import Decision as Decision
+    from citeforge.evaluator.gate_plan import GatePlan as GatePlan
     from citeforge.evaluator.submissions.benchmark import Benchmark as Benchmark
     from citeforge.evaluator.submissions.finding import Finding as Finding
     from citeforge.library.benchmarks import load as load
     from citeforge.library.building import build as build
     from citeforge.library.building import rebuild as rebuild
     from citeforge.library.checks import check as check
+    from citeforge.library.gate_plans import gate_plan as gate_plan
     from citeforge.library.gates import gate as gate
     from citeforge.library.publishing import card as card
     from citeforge.library.publishing import export_prompts as export_prompts

@@ -34,7 +34,7 @@ class _ManyBaselines(click.Command):
 
 
 @click.command(cls=_ManyBaselines)
-@path_argument("new", nargs=-1, required=True, metavar="NEW...")
+@path_argument("new", nargs=-1, metavar="NEW...")
 @path_option(
     "--baseline",
     multiple=True,
@@ -58,7 +58,28 @@ class _ManyBaselines(click.Command):
     default="",
     help="Fields by which the files were scored (score --by): no slice may be shown to fall.",
 )
-def gate(**options: Any) -> None:
+@click.option(
+    "--plan",
+    is_flag=True,
+    help="Decide nothing; say how many queries a gate needs, by the score files NEW (and by their "
+    "differences from --baseline), or without any by assumed shares of changed answers.",
+)
+@click.option(
+    "--margin", type=float, metavar="POINTS", help="Margin to --plan for (default: the policy's)."
+)
+@click.option(
+    "--power",
+    metavar="SHARE",
+    help="How often the gate is to pass if nothing was lost, for --plan (default: 80%).",
+)
+@click.option(
+    "--changed",
+    metavar="SHARE[,SHARE]",
+    help="Answers that a new version changes, for --plan (default: 2%,10%,50%).",
+)
+def gate(
+    plan: bool, margin: float | None, power: str | None, changed: str | None, **options: Any
+) -> None:
     """Decide whether a new system may replace the baseline.
 
     NEW are score files, or a folder of them. Exit code 0: pass, it is shown that no critical
@@ -68,6 +89,15 @@ def gate(**options: Any) -> None:
     baseline yet; the written files then give the reason. In GitHub Actions the Markdown is added
     to the job's summary, and the verdict is the step's output `verdict`.
     """
+    given = {"margin": margin, "power": power, "changed": changed}
+    planning = {name: value for name, value in given.items() if value is not None}
+    if plan:
+        _plan(planning, **options)
+        return
+    if planning:
+        raise click.UsageError(f"--{next(iter(planning))} needs --plan")
+    if not options["new"]:
+        raise click.UsageError("Missing argument 'NEW...'.")
     from citeforge.evaluator.gate_outputs import could_not_run, report_to_actions, to_text
     from citeforge.library.gates import gate as decide
 
@@ -86,3 +116,15 @@ def gate(**options: Any) -> None:
     if result.verdict in _ENDS:
         exit_code, code = _ENDS[result.verdict]
         raise GateError(f"the gate says: {result.verdict}", exit_code, code=code)
+
+
+def _plan(
+    planning: dict[str, Any], new: Any, baseline: Any, policy: Any, out: Any, by: str
+) -> None:
+    """Print how many queries a gate needs."""
+    if out or by:
+        raise click.UsageError(f"--plan has no {'--out' if out else '--by'}")
+    from citeforge.library.gate_plans import gate_plan
+
+    result = gate_plan(new, baseline, policy=policy, **planning)
+    click.echo(result.text(get_terminal_size().columns))

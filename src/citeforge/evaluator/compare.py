@@ -18,22 +18,16 @@ from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.notes import limit_lines, scope_lines
 from citeforge.evaluator.rows import TRIVIAL, is_trivial, named_rows
 from citeforge.evaluator.slices import slice_pairs
-from citeforge.evaluator.statistics.changes import change, is_displayed, jackknife_pseudovalues
-from citeforge.evaluator.statistics.estimates import (
-    Estimate,
-    Floats,
-    clustered,
-    estimate_value,
-    mean_sample,
-)
-from citeforge.evaluator.statistics.intervals import Z_95
+from citeforge.evaluator.statistics.changes import is_displayed, jackknife_pseudovalues
+from citeforge.evaluator.statistics.estimates import Floats
+from citeforge.evaluator.statistics.intervals import ANYTHING
+from citeforge.evaluator.statistics.paired import PairedChange, paired_change
 from citeforge.evaluator.statistics.significance import (
     count_permutations,
     holm,
     paired_t,
     permutation_tests,
 )
-from citeforge.evaluator.statistics.variance import half_of_difference
 from citeforge.evaluator.withhold import require_values
 from citeforge.schemas.authorship import PLACEBO
 from citeforge.schemas.errors import InputError, UnknownValueError
@@ -55,10 +49,8 @@ def _advise(parts: Iterable[str]) -> str:
     return "scores of one protocol, made in the same way: nothing else can be compared"
 
 
-_POWER = 0.8416212335729143
-"""Quantile of the normal distribution for 80 % power."""
-
-
+_NO_SPREAD = 1e-9
+"""Points below which changes of queries are the same."""
 HEADER_OR_ANSWER = re.compile(rb'\s*\{\s*"(?:submission"\s*:\s*\{|query_id"|output")')
 """Pattern of the start of a submission, which no score file matches."""
 BY_QUERY = "(by query)"
@@ -79,20 +71,22 @@ class Difference:
         n: number of queries for which both have a value.
         difference: mean paired difference.
         low: lower end of its 95 % interval (over queries, and over runs and verdicts where a system
-            has several; Student's t).
+            has several), which holds however few queries differ.
         high: upper end.
         p_t: two-sided paired t-test.
         p_permutation: two-sided paired permutation test (signs flipped).
         p_holm: ``p_permutation`` adjusted by Holm over all pairs and measures of the table
             (docs/definitions.md#comparisons); NaN for those of the placebo, which is a control.
-        detectable: smallest difference found with 80 % power at p < .05.
-        also: further measures of the same cell with the same values, which this row covers.
+        detectable: smallest difference whose interval leaves out 0 in 80 of 100 benchmarks.
+        same_as: measure of the same cell with the same values, with which this one counts as one
+            test; empty without.
         across: parts of the signature in which the two differ, with both values (``--across``).
         corrected: the difference corrected for the judge's errors; None without labels of both.
         corrected_holm: p of ``corrected``, adjusted by Holm over all corrected rows of the table.
-        by_query: measures of the row whose value is not a mean over queries, and whose files have
-            no influence per query (MAUVE): values per query are compared.
-        trivial: measures of the row that any citation satisfies on the passages shown.
+        by_query: whether the value is not a mean over queries, and the files have no influence per
+            query (MAUVE): values per query are compared.
+        is_trivial: whether any citation satisfies the measure on the passages shown.
+        is_constant: whether all queries differ by the same.
         signature: signature of the first system's value.
         slice: slice of the queries, such as ``type=bridge``; empty for all queries.
     """
@@ -108,23 +102,21 @@ class Difference:
     p_permutation: float
     p_holm: float
     detectable: float
-    also: tuple[str, ...] = ()
+    same_as: str = ""
     across: tuple[str, ...] = ()
     corrected: CorrectedDifference | None = None
     corrected_holm: float = math.nan
-    by_query: tuple[str, ...] = ()
-    trivial: tuple[str, ...] = ()
+    by_query: bool = False
+    is_trivial: bool = False
+    is_constant: bool = False
     signature: str = ""
     slice: str = ""
 
     @property
-    def names(self) -> str:
-        """Names of all measures of the row, marked if compared by query or trivial."""
-        marks = {f" {BY_QUERY}": self.by_query, f" {TRIVIAL}": self.trivial}
-        return " = ".join(
-            n + "".join(mark for mark, names in marks.items() if n in names)
-            for n in (self.measure, *self.also)
-        )
+    def name(self) -> str:
+        """Name of the measure, marked if it is compared by query or trivial."""
+        marks = {BY_QUERY: self.by_query, TRIVIAL: self.is_trivial}
+        return " ".join([self.measure, *(mark for mark, applies in marks.items() if applies)])
 
 
 @dataclass(frozen=True)
@@ -260,10 +252,10 @@ def compare_pairs(
             on_error(error)
             by_pair.append([])
     rows = list(itertools.chain.from_iterable(by_pair))
-    patterns = count_permutations(sum(not r.is_control for r in rows))
+    patterns = count_permutations(sum(r.is_counted for r in rows))
     p_values = permutation_tests([r.change for r in rows], patterns)
     holm_values = holm(
-        [math.nan if r.is_control else p for r, p in zip(rows, p_values, strict=True)]
+        [p if r.is_counted else math.nan for r, p in zip(rows, p_values, strict=True)]
     )
     corrected = [r.difference.corrected for r in rows]
     corrected_holm = holm([math.nan if c is None else c.p for c in corrected])
@@ -271,7 +263,13 @@ def compare_pairs(
         replace(row.difference, p_permutation=p, p_holm=q, corrected_holm=c)
         for row, p, q, c in zip(rows, p_values, holm_values, corrected_holm, strict=True)
     )
-    return [list(itertools.islice(adjusted, len(rows))) for rows in by_pair]
+    return [_share_p(list(itertools.islice(adjusted, len(rows)))) for rows in by_pair]
+
+
+def _share_p(rows: list[Difference]) -> list[Difference]:
+    """Copy adjusted p-values to measures that count as one test with another of their pair."""
+    of_measure = {d.measure: d.p_holm for d in rows}
+    return [replace(d, p_holm=of_measure[d.same_as]) if d.same_as else d for d in rows]
 
 
 def _pairs(
@@ -329,58 +327,54 @@ class _Row:
     change: Floats
     is_control: bool
 
+    @property
+    def is_counted(self) -> bool:
+        """Whether it is a test of the family: no control, and not the same values as another."""
+        return not (self.is_control or self.difference.same_as)
+
 
 def _compare(
     first: ScoreFile, second: ScoreFile, pairs: Sequence[tuple[MeasureScore, MeasureScore]]
 ) -> list[_Row]:
-    """Compare two systems: one row per measure; measures with the same values share a row."""
-    alike: dict[tuple[object, ...], list[tuple[MeasureScore, MeasureScore]]] = {}
+    """Compare two systems: one row per measure."""
+    seen: dict[tuple[object, ...], str] = {}
+    controls = _placebo_endings(first)
+    clusters = np.array(first.clusters) if first.clusters else None
+    rows = []
     for a, b in pairs:
         place = a.name.partition("[")[2]
         people = [tuple(m.corrected.human) if m.corrected else () for m in (a, b)]
-        values = (*jackknife_pseudovalues(a).tolist(), None, *jackknife_pseudovalues(b).tolist())
-        alike.setdefault((place, str(values), *people), []).append((a, b))
-    groups = list(alike.values())
-    controls = _placebo_endings(first)
-    changes = [change(*group[0]) for group in groups]
-    clusters = np.array(first.clusters) if first.clusters else None
-    rows = []
-    for group, d in zip(groups, changes, strict=True):
-        (a, b), *others = group
-        estimate = estimate_value(mean_sample(d[None]), clusters)
-        tested = d if clusters is None else _sums_of_clusters(d, clusters)
-        stderr = _stderr(d) if clusters is None else estimate.stderr
+        values = [m.scale * jackknife_pseudovalues(m) for m in (a, b)]
+        key = (place, *(v.tobytes() for v in values), *people)
+        found = measure_change(a, b, clusters)
         row = Difference(
-            a.name, first.system, second.system, int((~np.isnan(d)).sum()),
-            estimate.value, *_interval(a, b, estimate, int((~np.isnan(tested)).sum())),
-            paired_t(tested[~np.isnan(tested)]), math.nan, math.nan, (Z_95 + _POWER) * stderr,
-            tuple(other.name for other, _ in others),
+            a.name, first.system, second.system, found.n, found.value, *found.interval,
+            paired_t(found.tested[~np.isnan(found.tested)]), math.nan, math.nan, found.detectable,
+            seen.get(key, ""),
             tuple(differing_parts(a.signature, b.signature)),
-            corrected_difference(a, b, clusters),
-            by_query=tuple(x.name for x, y in group if not is_displayed(x, y)),
-            trivial=tuple(
-                x.name for x, _ in group if any(is_trivial(f, x.name) for f in (first, second))
-            ),
+            corrected_difference(a, b, clusters, found.largest),
+            by_query=not is_displayed(a, b),
+            is_trivial=any(is_trivial(f, a.name) for f in (first, second)),
+            is_constant=found.n > 1 and bool(np.ptp(found.values) < _NO_SPREAD),
             signature=a.signature,
         )  # fmt: skip
-        rows.append(_Row(row, tested, a.name.partition("[")[2] in controls))
+        seen.setdefault(key, a.name)
+        rows.append(_Row(row, found.tested, place in controls))
     return rows
 
 
-def _interval(a: MeasureScore, b: MeasureScore, estimate: Estimate, n: int) -> tuple[float, float]:
-    """Compute the 95 % interval of a difference; several runs or judgements widen it.
+def measure_change(
+    a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None
+) -> PairedChange:
+    """Compute the mean difference of two scores, within the range of their measure.
 
     Args:
         a: score of the first system.
         b: score of the second system.
-        estimate: estimate of the difference over queries.
-        n: number of queries, or of clusters.
+        clusters: cluster of each query, if questions repeat.
     """
-    sides = [m.variance for m in (a, b) if m.variance is not None]
-    if not sides or math.isnan(estimate.stderr):
-        return estimate.low, estimate.high
-    half = half_of_difference(estimate.stderr, n, sides)
-    return estimate.value - half, estimate.value + half
+    declared = find_measure(a.name.partition("[")[0])
+    return paired_change(a, b, ANYTHING if declared is None else declared.range, clusters)
 
 
 def _placebo_endings(file: ScoreFile) -> set[str]:
@@ -424,20 +418,3 @@ def _pair_scores(
             f"{first.system} and {second.system} have no measure in common", code="not-comparable"
         )
     return pairs
-
-
-def _sums_of_clusters(d: Floats, clusters: npt.NDArray[np.int64]) -> Floats:
-    """Sum differences over each cluster of queries; NaN where no difference is defined.
-
-    The permutation test flips the signs of these sums, whose mean is 0 if there is no difference.
-    """
-    total, n = clustered(mean_sample(d[None]), clusters).sums[0].T
-    return np.where(n > 0, total, np.nan)
-
-
-def _stderr(d: Floats) -> float:
-    """Compute the standard error of a mean difference; NaN with fewer than two values."""
-    defined = d[~np.isnan(d)]
-    return (
-        float(np.std(defined, ddof=1)) / math.sqrt(len(defined)) if len(defined) > 1 else math.nan
-    )

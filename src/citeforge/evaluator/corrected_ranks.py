@@ -19,6 +19,7 @@ from citeforge.evaluator.statistics.intervals import ALPHA, Range
 from citeforge.evaluator.statistics.ppi import (
     LEAST_LABELS,
     Units,
+    bound_by_labels,
     compute_interval,
     estimate_ppi,
     t_test,
@@ -38,6 +39,8 @@ class CorrectedDifference:
         p: two-sided p-value (Student's t with Welch's degrees of freedom).
         n_labels: number of queries whose answers by both systems are labelled.
         tuning: weight of the judge, from 0 to 1.
+        half: half of Student's t interval, which ``low`` and ``high`` widen where labels of few
+            queries differ from the judge.
     """
 
     value: float
@@ -46,11 +49,13 @@ class CorrectedDifference:
     p: float
     n_labels: int
     tuning: float
+    half: float = 0.0
 
 
 def corrected_difference(
-    a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None = None
-) -> CorrectedDifference | None:
+    a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None = None,
+    largest: float = 0.0,
+) -> CorrectedDifference | None:  # fmt: skip
     """Compute two systems' paired difference, corrected with people's labels; None if too few.
 
     Answers of both systems to the same queries must be labelled, as ``labels export`` samples them.
@@ -59,6 +64,7 @@ def corrected_difference(
         a: score of the first system.
         b: score of the second system.
         clusters: cluster of each query, if questions repeat.
+        largest: largest possible change of a query, as displayed.
     """
     first, second = a.corrected, b.corrected
     if first is None or second is None or not (first.human and second.human):
@@ -83,7 +89,10 @@ def corrected_difference(
     sums = mean_sample(human[None]).sums[0]
     units = Units(sample.sums[0], sums, both, ~(open_[0] | open_[1]), clusters)
     gap = estimate_ppi(units, sample.combine)
-    return CorrectedDifference(gap.value, gap.low, gap.high, t_test(gap), gap.n_labels, gap.tuning)
+    low, high = bound_by_labels(units, gap, largest)
+    return CorrectedDifference(
+        gap.value, low, high, t_test(gap), gap.n_labels, gap.tuning, (gap.high - gap.low) / 2
+    )
 
 
 @dataclass(frozen=True)

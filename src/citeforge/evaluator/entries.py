@@ -107,5 +107,5 @@ def make_entries(
 
 
 def displayed_value(value: float, scale: int) -> float | None:
-    """Scale a value for display, rounded to 10 decimals; None for NaN."""
-    return None if math.isnan(value) else round(value * scale, 10)
+    """Scale a value for display, rounded to 10 decimals, never −0; None for NaN."""
+    return None if math.isnan(value) else round(value * scale, 10) + 0.0

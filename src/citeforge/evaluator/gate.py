@@ -2,16 +2,24 @@
 
 A critical measure passes where the interval of the paired difference lies above its margin: all
 have to, so that each may be tested at full level (Berger 1982, Technometrics 24). A measure fails
-where it is worse for certain, after Holm over all rows that can fail.
+where it is worse by a test of no difference, after Holm over all rows that can fail.
 """
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
 from citeforge.engines.report_table import Displayed, Table
-from citeforge.evaluator.compare import compare_pairs
+from citeforge.evaluator.compare import compare_pairs, measure_change
 from citeforge.evaluator.gate_policy import PolicySource, checked_policy
+from citeforge.evaluator.gate_reasons import (
+    MeasureTest,
+    describe_change,
+    describe_doubt,
+    describe_fall,
+)
 from citeforge.evaluator.gate_rows import (
     FAIL,
     NOT_RUN,
@@ -28,7 +36,7 @@ from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.notes import limit_lines, scope_lines
 from citeforge.evaluator.rows import main_measure, named_apart
 from citeforge.evaluator.slices import slice_pairs
-from citeforge.evaluator.statistics.intervals import ALPHA, quantile
+from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.statistics.significance import holm
 from citeforge.evaluator.statistics.values import value_fault
 from citeforge.evaluator.withhold import require_values
@@ -36,7 +44,6 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.gate import GatePolicy, Margin, Tier
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
-_POWER = 0.9
 _TINY = 1e-9
 
 
@@ -110,7 +117,7 @@ def decide(
     source = _with_main_measure(source, every)
     pairs, rows = pair_files(new, baseline)
     pairs = [p if p.old is None else Pair(*named_apart(p.new, p.old), p.place) for p in pairs]
-    tests: list[_Test] = []
+    tests: list[MeasureTest] = []
     small: list[str] = []
     for pair in pairs:
         rows += count_rows(pair, source.policy)
@@ -169,33 +176,9 @@ def _with_main_measure(source: PolicySource, files: Sequence[ScoreFile]) -> Poli
     return checked_policy(replace(source, policy=policy))
 
 
-@dataclass(frozen=True)
-class _Test:
-    """A measure of a pair; differences are turned so that a positive one is better.
-
-    Attributes:
-        tier: of the measure.
-        new: the new system's entry.
-        low: lower end of the difference's 95 % interval, corrected where labels allow it, and by
-            the worst verdicts where the judge failed.
-        high: upper end, by the best verdicts.
-        p: two-sided p of no difference.
-        is_corrected: whether the difference is corrected by labels.
-        row: the row of the decision, still without verdict and sentence.
-    """
-
-    tier: Tier
-    new: MeasureScore
-    low: float
-    high: float
-    p: float
-    is_corrected: bool
-    row: Row
-
-
 def _compare_measures(
     pair: Pair, tier: Tier, margins: Mapping[str, Margin], policy: GatePolicy
-) -> tuple[list[_Test], list[Row]]:
+) -> tuple[list[MeasureTest], list[Row]]:
     """Compare a pair of files on measures; return tests, and rows where no test is possible."""
     if pair.old is None:
         return [], []
@@ -205,12 +188,12 @@ def _compare_measures(
         for name, margin in margins.items()
         for one in [n for n in every if name in (n, n.partition("[")[0])] or [name]
     ]
-    return [t for t in made if isinstance(t, _Test)], [r for r in made if isinstance(r, Row)]
+    return [t for t in made if isinstance(t, MeasureTest)], [r for r in made if isinstance(r, Row)]
 
 
 def _make_test(
     pair: Pair, baseline: ScoreFile, tier: Tier, name: str, margin: Margin, policy: GatePolicy
-) -> Row | _Test:
+) -> Row | MeasureTest:
     """Test one measure's change by the policy; return an undecided row if that is impossible."""
 
     def undecided(sentence: str) -> Row:
@@ -236,15 +219,28 @@ def _make_test(
             f"{name} is defined on {n_old:,} queries for the baseline, and on {n_both:,} of them "
             f"for {pair.new.system}."
         )
+    if _is_unchanged(files, old, new):
+        return Row(
+            name, tier, PASS,
+            f"{name}: the same answers as the baseline's (sha256 "
+            f"{baseline.submission_sha256[:8]}…): nothing is worse.",
+            pair.place, old.value, new.value, n=d.n,
+        )  # fmt: skip
     if d.n < policy.least_queries:
-        return undecided(f"{name}: {d.n:,} queries are too few; {policy.least_queries:,} needed.")
+        if not pair.is_slice:
+            return undecided(
+                f"{name}: {d.n:,} queries are too few; {policy.least_queries:,} needed."
+            )
+        tier = "advisory"
     sign = -1 if direction(name) is False else 1
+    clusters = np.array(pair.new.clusters) if pair.new.clusters else None
+    found = measure_change(old, new, clusters)
     if (c := d.corrected) is not None:
-        value, ends, p = c.value, (c.low, c.high), c.p
+        value, ends, half, p = c.value, (c.low, c.high), c.half, c.p
         before, after = (e.corrected.value if e.corrected else e.value for e in (old, new))
         doubts = 0.0, 0.0
     else:
-        value, ends, p = d.difference, (d.low, d.high), d.p_permutation
+        value, ends, half, p = d.difference, found.interval, found.half, d.p_permutation
         before, after = old.value, new.value
         doubts = _judge_doubts(old, new, sign)
     if math.isnan(ends[0]):
@@ -253,25 +249,36 @@ def _make_test(
         name, tier, OPEN, "", pair.place, before, after, value, *ends,
         allowed=policy.allowed_drop(margin, before or 0.0), n=d.n,
     )  # fmt: skip
-    low, high = sorted(sign * end for end in ends)
-    return _Test(tier, new, low - doubts[0], high + doubts[1], p, c is not None, row)
+    return MeasureTest(
+        tier, new, min(sign * end for end in ends) - doubts[0], sign * value + half + doubts[1], p,
+        c is not None, row, found, sign, doubts[0],
+        (baseline.counts.n_judge_failed, pair.new.counts.n_judge_failed),
+    )  # fmt: skip
+
+
+def _is_unchanged(files: tuple[ScoreFile, ScoreFile], old: MeasureScore, new: MeasureScore) -> bool:
+    """Whether both scores are of the same answers, by their sha256, with the same values."""
+    first, second = (f.submission_sha256 for f in files)
+    return first == second and old.value == new.value and old.per_query == new.per_query
 
 
 def _slice_tests(
     pair: Pair, policy: GatePolicy, by: Sequence[str]
-) -> tuple[list[_Test], list[str]]:
+) -> tuple[list[MeasureTest], list[str]]:
     """Test critical and supporting measures on each slice of queries; note slices too small.
 
-    A slice is too small to be shown to be no worse; it must not be shown to be worse.
+    No slice must be shown to be worse. One of fewer queries than the policy asks for decides
+    nothing, and is shown with its interval.
     """
     if pair.old is None:
         return [], []
     parts, small = slice_pairs([(pair.old, pair.new)], by)
-    tests: list[_Test] = []
+    tests: list[MeasureTest] = []
     for label, old, new in parts:
         _require_consistent(old)
         _require_consistent(new)
-        part = Pair(new, old, f"{pair.place}, {label}" if pair.place else label)
+        place = f"{pair.place}, {label}" if pair.place else label
+        part = Pair(new, old, place, is_slice=True)
         margins = policy.critical | policy.supporting
         found, undecided = _compare_measures(part, "supporting", margins, policy)
         tests += found
@@ -299,55 +306,32 @@ def _judge_doubts(old: MeasureScore, new: MeasureScore, sign: int) -> tuple[floa
     return new_worse + old_better, new_better + old_worse
 
 
-def _decide_test(test: _Test, p: float) -> Row:
+def _decide_test(test: MeasureTest, p: float) -> Row:
     """Make the row of a test, with its verdict and a sentence that gives the reason.
 
     Args:
         test: difference, interval and margin.
         p: adjusted p-value; NaN without a test.
     """
-    row, allowed = test.row, test.row.allowed or 0.0
-    found = (
-        f"{row.baseline:.2f} → {row.new:.2f}, difference {row.difference:+z.2f} "
-        f"[{row.low:+z.2f}, {row.high:+z.2f}] over {row.n:,} queries"
-    )
-    is_worse = test.high < 0
+    row = test.row
     if test.tier == "advisory":
-        text, verdict = f"{row.what}: {found}.", PASS
-        return replace(row, verdict=verdict, sentence=text, allowed=None)
+        text = f"{row.what}: {describe_change(test)}."
+        return replace(row, verdict=PASS, sentence=text, allowed=None)
     row = replace(row, p=None if math.isnan(p) else p)
-    if test.low >= -allowed - _TINY:
-        word = "better" if test.low > 0 else f"not worse by more than {allowed:.2f}"
-        return replace(row, verdict=PASS, sentence=f"{row.what} is {word}: {found}.")
-    if is_worse and p < ALPHA:
-        after = "p < 0.0001" if p < 1e-4 else f"p = {p:.4f}"
-        text = f"{row.what} is worse: {found} ({after} after Holm); {allowed:.2f} less is allowed."
-        return replace(row, verdict=FAIL, sentence=text)
+    if test.low >= -test.allowed - _TINY:
+        word = "better" if test.low > 0 else f"not worse by more than {test.allowed:.2f}"
+        text = f"{row.what} is {word}: {describe_change(test)}."
+        return replace(row, verdict=PASS, sentence=text)
+    if test.likely_high < 0 and p < ALPHA:
+        return replace(row, verdict=FAIL, sentence=describe_fall(test, p))
     if test.tier == "supporting":
-        return replace(row, verdict=PASS, sentence=f"{row.what} is not shown to be worse: {found}.")
-    needed, more = _queries_needed(test, allowed), ""
-    if needed is not None:
-        more = f"; if nothing changed, about {needed:,} queries would show it"
-    text = f"{row.what} may be worse by more than {allowed:.2f}: {found}{more}."
+        text = f"{row.what} is not shown to be worse: {describe_change(test)}."
+        return replace(row, verdict=PASS, sentence=text)
+    text, needed = describe_doubt(test)
     return replace(row, verdict=OPEN, sentence=text, n_needed=needed)
 
 
-def _queries_needed(test: _Test, allowed: float) -> int | None:
-    """Estimate how many queries would show, with 90 % power, that nothing changed.
-
-    None where no number does: the margin is 0, or they are fewer than there are.
-    """
-    z = quantile(math.inf)
-    stderr = (test.high - test.low) / (2 * z)
-    if allowed == 0 or stderr == 0:
-        return None
-    needed = math.ceil(
-        test.row.n * ((z + quantile(math.inf, 2 * _POWER - 1)) * stderr / allowed) ** 2
-    )
-    return needed if needed > test.row.n else None
-
-
-def _notes(pairs: Sequence[Pair], tests: Sequence[_Test]) -> list[str]:
+def _notes(pairs: Sequence[Pair], tests: Sequence[MeasureTest]) -> list[str]:
     """List cautions on a decision: scope, limits, missing corrections, equal submissions."""
     files = [f for p in pairs for f in (p.old, p.new) if f is not None]
     names = {t.new.name for t in tests}

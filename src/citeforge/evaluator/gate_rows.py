@@ -74,11 +74,13 @@ class Pair:
         new: of the new system.
         old: of the baseline; None where it has none.
         place: what distinguishes it from other pairs; empty for the only one.
+        is_slice: whether these are scores of a slice of the queries.
     """
 
     new: ScoreFile
     old: ScoreFile | None
     place: str
+    is_slice: bool = False
 
 
 def pair_files(

@@ -204,11 +204,11 @@ _FIGURES = ("n", "difference", "low", "high", "p_t", "p_permutation", "p_holm", 
 
 def comparison_csv(comparison: Comparison) -> str:
     """Render a comparison as CSV, with a line per measure and pair of systems."""
-    head = ("measure", "first", "second", *_FIGURES, "also", "across", "by_query", "trivial",
+    head = ("measure", "first", "second", *_FIGURES, "same_as", "across", "by_query", "trivial",
             "slice")  # fmt: skip
     rows = [
-        (d.measure, d.first, d.second, *(getattr(d, name) for name in _FIGURES), " ".join(d.also),
-         "; ".join(d.across), " ".join(d.by_query), " ".join(d.trivial), d.slice)
+        (d.measure, d.first, d.second, *(getattr(d, name) for name in _FIGURES), d.same_as,
+         "; ".join(d.across), d.by_query, d.is_trivial, d.slice)
         for d in comparison.differences
     ]  # fmt: skip
     return Table(head, rows).csv()

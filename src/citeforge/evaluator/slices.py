@@ -107,7 +107,7 @@ def make_slices(
         ends = np.cumsum(np.bincount(numbers, minlength=len(values)))
         parts = dict(zip(values.tolist(), np.split(order, ends[:-1]), strict=True))
         places += [(name, value, parts[value]) for value in sorted(parts, key=_sort_key)]
-    level = sidak_level(COVERAGE, sum(len(at) >= FEWEST_QUERIES for _, _, at in places))
+    level = sidak_level(COVERAGE, len(places))
     return [
         Slice(
             field=name, value=value, rows=at.tolist(),
@@ -129,9 +129,7 @@ def _score_slice(
     samples: Sequence[tuple[Measure, Sample]], signatures: Sequence[Signature],
     at: npt.NDArray[np.int64], clusters: npt.NDArray[np.int64] | None, level: float,
 ) -> list[MeasureScore]:  # fmt: skip
-    """Score all measures on the queries of one slice; empty if there are too few queries."""
-    if len(at) < FEWEST_QUERIES:
-        return []
+    """Score all measures on the queries of one slice."""
     own = None if clusters is None else np.unique(clusters[at], return_inverse=True)[1]
     entries = []
     for (measure, sample), signature in zip(samples, signatures, strict=True):
@@ -181,7 +179,7 @@ def with_slices(files: Sequence[ScoreFile], fields: Sequence[str]) -> list[Score
 
 
 def make_slice_file(file: ScoreFile, name: str, value: str) -> ScoreFile | None:
-    """Make the score file of one slice; None if the slice does not exist or is too small."""
+    """Make the score file of one slice; None if the slice does not exist or was not scored."""
     part = next((p for p in file.slices if (p.field, p.value) == (name, value)), None)
     if part is None or not part.measures:
         return None
@@ -214,7 +212,7 @@ def list_slices(files: Sequence[ScoreFile], name: str) -> list[tuple[str, int]]:
 def slice_pairs(
     pairs: Sequence[tuple[ScoreFile, ScoreFile]], by: Sequence[str]
 ) -> tuple[list[tuple[str, ScoreFile, ScoreFile]], list[str]]:
-    """List (slice, first, second score file) per pair and slice; also notes on slices too small.
+    """List (slice, first, second score file) per pair and slice; also notes on small slices.
 
     Raises:
         UsageError: a file was not scored by one of the fields.
@@ -225,16 +223,19 @@ def slice_pairs(
             for value, n in list_slices([first, second], name):
                 a, b = make_slice_file(first, name, value), make_slice_file(second, name, value)
                 if a is None or b is None:
-                    small[f"{name}={value}: {n:,} queries are too few to be compared"] = None
-                else:
-                    found.append((f"{name}={value}", a, b))
+                    continue
+                found.append((f"{name}={value}", a, b))
+                if n < FEWEST_QUERIES:
+                    small[
+                        f"{name}={value}: {n:,} queries are few; see how wide its interval is"
+                    ] = None
     return found, list(small)
 
 
-TOO_FEW = "too few"
+FEW = "few"
 NOTE = (
     "slices: 95 % intervals that hold at once for all slices of a system (Šidák); "
-    f"{TOO_FEW}: fewer than {FEWEST_QUERIES} queries"
+    f"{FEW}: fewer than {FEWEST_QUERIES} queries, too few to rely on the value"
 )
 
 
@@ -256,14 +257,11 @@ def slice_tables(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> It
 
 
 def _format_cell(file: ScoreFile, name: str, value: str, measure: str) -> str:
-    """Format the value of a slice with its interval; ``too few`` or a dash without one."""
+    """Format the value of a slice with its interval; a dash without one."""
     part = make_slice_file(file, name, value)
-    if part is None:
-        return TOO_FEW
-    entry = next((m for m in part.measures if m.name == measure), None)
+    entry = next((m for m in part.measures if m.name == measure), None) if part else None
     if entry is None or entry.value is None:
         return "–"
-    if entry.n < FEWEST_QUERIES:
-        return TOO_FEW
     ends = "" if entry.low is None else f" [{entry.low:.2f}, {entry.high:.2f}]"
-    return f"{entry.value:.2f}{ends}"
+    mark = f" {FEW}" if entry.n < FEWEST_QUERIES else ""
+    return f"{entry.value:.2f}{ends}{mark}"

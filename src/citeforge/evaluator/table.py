@@ -215,8 +215,6 @@ def difference_tables(
 
 
 _INDENT = "  "
-_NO_SPREAD = 1e-9
-"""Detectable difference, as displayed, below which all queries differ by the same."""
 _CORRECTED = ("corrected", "95 % interval", "p", "Holm", "labels")
 
 
@@ -233,11 +231,11 @@ def _corrected_cells(d: Difference) -> tuple[str, ...]:
 def _difference_cells(d: Difference) -> tuple[str, ...]:
     """Format a difference as cells of a row."""
     interval = "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]"
-    detectable = f"{d.detectable:.2f}"
-    if d.detectable < _NO_SPREAD:  # an interval of width 0 would claim certainty on new queries
-        interval, detectable = "equal in all", "–"
+    detectable = "–" if math.isnan(d.detectable) else f"{d.detectable:.2f}"
+    if d.is_constant:
+        interval += ", the same difference in all"
     tests = map(_p, (d.p_t, d.p_permutation, d.p_holm))
-    return d.names, f"{d.difference:+z.2f}", interval, *tests, detectable, f"{d.n:,}"
+    return d.name, f"{d.difference:+z.2f}", interval, *tests, detectable, f"{d.n:,}"
 
 
 def _p(p: float) -> str:

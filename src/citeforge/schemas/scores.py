@@ -173,7 +173,7 @@ class Slice(Record):
         value: of the field, as text.
         rows: 0-based places of its queries in ``query_ids``.
         measures: scores over these queries, without ``per_query``, which are the file's; intervals
-            of a measure hold at once for all slices of the file. Empty where queries are too few.
+            of a measure hold at once for all slices of the file.
     """
 
     field: str

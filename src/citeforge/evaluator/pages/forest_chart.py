@@ -19,7 +19,7 @@ from citeforge.evaluator.pages.charts import (
 )
 from citeforge.evaluator.pages.figure import NARROW_WIDTH, Figure, Rows, altair, make_figure, values
 from citeforge.evaluator.ranks import rank_systems, rank_text
-from citeforge.evaluator.slices import list_slices, make_slice_file, slice_fields
+from citeforge.evaluator.slices import FEW, list_slices, make_slice_file, slice_fields
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.schemas.authorship import AUTHORS, PLACEBO
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
@@ -299,10 +299,11 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
             for file in files:
                 part = make_slice_file(file, name, value)
                 e = None if part is None else entry(part, measure)
-                if e is None or e.n < FEWEST_QUERIES:
+                if e is None or e.value is None:
                     continue
                 middle, low, high = with_ends(e)
                 label = f"{name} {value}" + (f" · {file.system}" if len(files) > 1 else "")
+                label += f" ({FEW})" if e.n < FEWEST_QUERIES else ""
                 rows.append({"slice": label, "system": file.system, "field": name, "of": value,
                              "value": middle, "low": low, "high": high, "n": e.n,
                              "scale": e.scale})  # fmt: skip
@@ -313,6 +314,7 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     plot = forest(drawn, "slice", f"{measure_and_unit(measure, scale)}, 95 % intervals",
                   100 if scale == 100 else None)  # fmt: skip
     own = [r for r in rows if r["system"] == rows[0]["system"]]
+    own = [r for r in own if r["n"] >= FEWEST_QUERIES] or own
     least, most = (f(own, key=lambda r: r["value"]) for f in (min, max))
     title = f"{measure} of {least['system']} is {least['value']:.1f}"
     if f"{least['value']:.1f}" == f"{most['value']:.1f}":
@@ -323,7 +325,8 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
             f"{most['field']} is {most['of']}"
         )
     note = "Intervals of a system hold at once for all its slices (Šidák)."
-    note += f" Too few queries (below {FEWEST_QUERIES}): {n_small} slices." if n_small else ""
+    if n_small:
+        note += f" {FEW.capitalize()}: below {FEWEST_QUERIES} queries ({n_small} slices)."
     note += f" The first {MOST_ROWS} of {len(rows)}." if len(rows) > MOST_ROWS else ""
     words = "; ".join(
         f"{r['slice']} {r['value']:.1f} ({r['low']:.1f} to {r['high']:.1f})" for r in rows[:12]

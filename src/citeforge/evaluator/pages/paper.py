@@ -174,8 +174,9 @@ def _p_values(
     rows = compare_pairs(pairs, directed, parts_across(options.across))
     for (_, file), differences in zip(pairs, rows, strict=True):
         for d in differences:
-            p_values |= {(id(file), name): d.p_holm for name in (d.measure, *d.also)}
-    return p_values, sum(not math.isnan(d.p_holm) for differences in rows for d in differences)
+            p_values[id(file), d.measure] = d.p_holm
+    tests = [d for differences in rows for d in differences if not d.same_as]
+    return p_values, sum(not math.isnan(d.p_holm) for d in tests)
 
 
 def _may_compare(baseline: ScoreFile, file: ScoreFile, options: TableOptions) -> bool:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from citeforge.evaluator.statistics.bounds import mean_interval
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import (
     ANYTHING,
@@ -19,6 +20,7 @@ from citeforge.evaluator.statistics.intervals import (
     Interval,
     Range,
     effective_wilson,
+    quantile,
     student_interval,
 )
 
@@ -132,6 +134,35 @@ def estimate_ppi(
             low, high = value - (value - low) * shorter, value + (high - value) * shorter
             stderr, df = min((stderr, df), (alone, alone_df))
     return PpiEstimate(value, low, high, stderr, weight, n, df)
+
+
+def bound_by_labels(units: Units, estimate: PpiEstimate, largest: float) -> Interval:
+    """Widen a corrected mean's interval so that it holds where few labels contradict the judge.
+
+    The judge's error on the labelled answers has a bound that holds for few of them
+    (:mod:`~citeforge.evaluator.statistics.bounds`); it takes the place of its part in the t
+    interval, which never becomes narrower.
+
+    Args:
+        units: values of each answer, with 1 for each that is defined.
+        estimate: the corrected mean.
+        largest: largest possible value, and −1 times the smallest.
+    """
+    at = units.labelled
+    errors = units.human[at, 0] - estimate.tuning * units.judged[at, 0]
+    if len(errors) < 2 or math.isnan(estimate.low):
+        return estimate.low, estimate.high
+    n_open = int((~units.settled & (units.judged[:, 1] > 0)).sum())
+    share = n_open / float(units.judged[:, 1].sum())
+    most = (1 + estimate.tuning) * largest
+    middle, half = float(errors.mean()), (estimate.high - estimate.low) / 2
+    alone = quantile(len(errors) - 1) * float(errors.std(ddof=1)) / math.sqrt(len(errors))
+    rest = math.sqrt(max(0.0, half**2 - (share * alone) ** 2))
+    low, high = (
+        max(half, math.hypot(share * (end - middle), rest))
+        for end in mean_interval(errors, -most, most)
+    )
+    return estimate.value - low, estimate.value + high
 
 
 def linearise(

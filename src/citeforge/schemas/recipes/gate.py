@@ -184,3 +184,31 @@ class GatePolicy(Part):
         points = self.margin if margin.margin is None else margin.margin
         share = self.relative if margin.relative is None else margin.relative
         return min(points, share * abs(baseline))
+
+
+def _read_shares(value: Any) -> Any:
+    """Read shares, or a text of several separated by commas, such as ``2%,50%``."""
+    parts = value.split(",") if isinstance(value, str) else value
+    if not isinstance(parts, list | tuple) or not parts:
+        raise ValueError("expected percentages such as 2%,10%,50%")
+    return tuple(_read_share(part) for part in parts)
+
+
+class GatePlanOptions(Part):
+    """Options of planning a gate's queries."""
+
+    margin: Points | None = None
+    """Points to plan for (default: the margins of the policy)."""
+    power: Share = Field("80%", validate_default=True)
+    """How often the gate is to pass if nothing was lost, such as 80%."""
+    changed: Annotated[tuple[float, ...], BeforeValidator(_read_shares)] = Field(
+        "2%,10%,50%", validate_default=True
+    )
+    """Shares of answers that a new version is assumed to change, separated by commas."""
+
+    @model_validator(mode="after")
+    def _require_reachable_power(self) -> Self:
+        """Refuse a power of 0 or 1, which no or any number of queries has."""
+        if not 0 < self.power < 1:
+            raise ValueError("power: expected a percentage above 0% and below 100%")
+        return self

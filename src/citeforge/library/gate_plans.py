@@ -1,0 +1,40 @@
+"""``citeforge gate --plan`` in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from citeforge.evaluator.gate_plan import GatePlan, plan_gate
+from citeforge.evaluator.gate_policy import PolicySource, checked_policy, read_policy
+from citeforge.library.scores import Scored, get_score_file, listed
+from citeforge.schemas.recipes.base import make_record
+from citeforge.schemas.recipes.gate import GatePlanOptions, GatePolicy
+
+
+def gate_plan(
+    new: Scored | Sequence[Scored] = (), baseline: Scored | Sequence[Scored] = (), *,
+    policy: str | Path | GatePolicy | dict[str, Any] | None = None, **options: Any,
+) -> GatePlan:  # fmt: skip
+    """Plan how many queries a gate needs; as ``citeforge gate --plan``.
+
+    Args:
+        new: scores of any system, or files of them; without any, whole answers are assumed.
+        baseline: scores of a second one, whose differences are planned for, too.
+        policy: file, record, or its fields; None for the main measure and default margins.
+        **options: fields of :class:`~citeforge.schemas.recipes.gate.GatePlanOptions`.
+
+    Raises:
+        InputError: a file cannot be read, or has no critical measure.
+    """
+    if isinstance(policy, str | Path):
+        source = read_policy(Path(policy))
+    else:
+        record = policy if isinstance(policy, GatePolicy) else make_record(
+            GatePolicy, **(policy or {})
+        )  # fmt: skip
+        source = checked_policy(PolicySource(record))
+    asked = make_record(GatePlanOptions, **options)
+    ours, theirs = ([*map(get_score_file, listed(side))] for side in (new, baseline))
+    return plan_gate(ours, theirs, source, asked.margin, asked.power, asked.changed)
