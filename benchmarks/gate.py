@@ -1,4 +1,7 @@
-"""What ``citeforge gate`` says of the same system twice, and of one that became 3 points worse."""
+"""What ``citeforge gate`` says of the same system twice, and of one that became 3 points worse.
+
+``python -m benchmarks.coverage SIMULATIONS gate``. :mod:`benchmarks.gate_grid` has false passes.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -12,7 +15,7 @@ from citeforge.evaluator.gate import decide
 from citeforge.evaluator.gate_policy import PolicySource
 from citeforge.evaluator.measures.registry import parse
 from citeforge.evaluator.statistics.estimates import Sample
-from citeforge.evaluator.statistics.power import queries_needed
+from citeforge.evaluator.statistics.power import queries_to_pass
 from citeforge.schemas.recipes.gate import GatePolicy
 from citeforge.schemas.scores import Counts, ScoreFile
 from citeforge.schemas.signature import Signature
@@ -105,9 +108,10 @@ def _mixed(kept: npt.NDArray[np.bool_], old: Sample, fresh: Sample) -> Sample:
 
 
 def planned(systems: tuple[World, World], points: float, power: float) -> int:
-    """Queries that ``queries_needed`` computes for two systems."""
+    """Queries that ``gate --plan`` computes for two systems that lost nothing."""
     one, other = (w.samples[MAIN].per_query[0] for w in systems)
-    needed = queries_needed(points, 100 * float(np.std(other - one, ddof=1)), power)
+    moves, counts = np.unique(np.round(100 * (other - one), 1), return_counts=True)
+    needed = queries_to_pass(moves, counts.astype(np.float64), 100.0, points, power)
     assert needed is not None
     return needed
 

@@ -81,19 +81,20 @@ def test_intervals_hold_over_runs_too() -> None:
     result = compare_many([with_runs(f, components) for f in files])
     (row,) = result.differences
     assert row.difference == 25
+    (plain,) = compare_many(files).differences
     # Each adds 6 / 3 of 2 degrees of freedom; (2 + 2)² / (2² / 2 + 2² / 2) = 4, t = 2.776.
-    assert row.high - row.difference == pytest.approx(2.776 * math.sqrt(2 + 2), rel=1e-3)
-    assert row.difference - row.low == pytest.approx(row.high - row.difference)
+    for end, alone in ((row.high, plain.high), (row.low, plain.low)):
+        added = (end - 25) ** 2 - (alone - 25) ** 2
+        assert added == pytest.approx(2.776**2 * (2 + 2), rel=1e-3)
     assert any("p-values, ranks and detectable differences" in line for line in result.cautions)
     assert not any("one run" in line for line in result.cautions)
     result = compare_many([with_runs(files[0], components), files[1]])
     assert result.cautions[-1].startswith("b: one run, judged once")
     (row,) = result.differences
     # One side alone: 2 degrees of freedom, t = 4.303.
-    assert row.high - row.difference == pytest.approx(4.303 * math.sqrt(2), rel=1e-3)
-    plain = compare_many(files)
-    assert plain.differences[0].high == 25
-    assert plain.cautions == []
+    added = (row.high - 25) ** 2 - (plain.high - 25) ** 2
+    assert added == pytest.approx(4.303**2 * 2, rel=1e-3)
+    assert compare_many(files).cautions == []
 
 
 def test_paired_difference() -> None:
@@ -103,7 +104,9 @@ def test_paired_difference() -> None:
     assert d.n == 3
     assert d.difference == pytest.approx(100 * (1 + 0 + 0) / 3)
     sd = 100 * math.sqrt(((1 - 1 / 3) ** 2 + 2 * (1 / 3) ** 2) / 2)
-    assert d.detectable == pytest.approx((1.959964 + 0.841621) * sd / math.sqrt(3), rel=1e-5)
+    # The longer side of the interval, and .84 standard errors for 80 % power.
+    reach = max(d.difference - d.low, d.high - d.difference)
+    assert d.detectable == pytest.approx(reach + 0.841621 * sd / math.sqrt(3), rel=1e-5)
     # One difference is not zero: both sign patterns are as extreme.
     assert d.p_permutation == d.p_holm == 1.0
 
@@ -209,13 +212,13 @@ def test_values_that_are_no_means_say_so() -> None:
     for file, value in zip(files, (75.0, 60.0), strict=True):
         file.measures[0].value = 100 * sum(v or 0 for v in file.measures[0].per_query) / 2
         file.measures[1].value = value
-    (row,) = compare_many(files).differences
-    assert row.difference == pytest.approx(60 - 50)
-    assert row.names == "CiteF1@query = CiteF1 (by query)"
+    first, row = compare_many(files).differences
+    assert first.difference == row.difference == pytest.approx(60 - 50)
+    assert (first.name, row.name) == ("CiteF1@query", "CiteF1 (by query)")
     told = render_differences([row])
     assert "CiteF1 (by query)" in told
     assert told.endswith(BY_QUERY_NOTE)
-    plain = replace(row, by_query=())
+    plain = replace(row, by_query=False)
     assert BY_QUERY_NOTE not in render_differences([plain])
     assert BY_QUERY_NOTE in to_markdown(Comparison([row], []))
     assert BY_QUERY_NOTE not in to_markdown(Comparison([plain], []))
@@ -263,15 +266,18 @@ def test_the_number_of_sign_patterns_follows_the_family() -> None:
     assert count_permutations(10**6) == 200_000
 
 
-def test_measures_of_a_cell_with_equal_values_share_a_row() -> None:
+def test_measures_of_a_cell_with_equal_values_are_one_test() -> None:
     """Where one passage is relevant, recall is the number of relevant passages cited."""
     hits = [1.0, 0.0, 1.0, 1.0]
     one = {"Auth.R[c]": hits, "Cited.relevant[c]": hits, "Auth.P[d]": hits, "Auth.EM[c]": [1.0] * 4}
     two = {name: [0.0] * 4 for name in one}
     result = compare_many([several("a", one), several("b", two)]).differences
-    assert [(d.measure, d.also) for d in result] == [
-        ("Auth.R[c]", ("Cited.relevant[c]",)), ("Auth.P[d]", ()), ("Auth.EM[c]", ()),
+    assert [(d.measure, d.same_as) for d in result] == [
+        ("Auth.R[c]", ""), ("Cited.relevant[c]", "Auth.R[c]"), ("Auth.P[d]", ""),
+        ("Auth.EM[c]", ""),
     ]  # fmt: skip
+    first, second, *_ = result
+    assert first.p_holm == second.p_holm  # one test of three
 
 
 def test_the_placebo_is_a_control_and_no_hypothesis() -> None:
@@ -295,7 +301,7 @@ def test_measures_are_chosen_by_name_cell_or_family() -> None:
     files = [several("a", values), several("b", values)]
 
     def names(*asked: str) -> set[str]:
-        return {n for d in compare_many(files, asked).differences for n in (d.measure, *d.also)}
+        return {d.measure for d in compare_many(files, asked).differences}
 
     assert names("Auth.P") == {"Auth.P[a]", "Auth.P[b]"}
     assert names("Auth.P[b]", "m") == {"Auth.P[b]", "m"}
@@ -333,9 +339,12 @@ def test_constant_differences() -> None:
     (row,) = compare_many(
         [scores("a", [0.0, 0.5, 0.25]), scores("b", [0.5, 1.0, 0.75])]
     ).differences
-    assert (row.difference, row.low, row.high, row.detectable) == (50.0, 50.0, 50.0, 0.0)
-    text = render_differences([row])
-    assert "+50.00   equal in all" in text and "[50.00, 50.00]" not in text
+    assert row.difference == 50 and row.is_constant
+    # Three equal changes: one of 1 − .025^(1/3) = .71 of the queries may be another.
+    assert row.low == pytest.approx(50 - 150 * (1 - 0.025 ** (1 / 3)), abs=0.6)
+    assert row.high == pytest.approx(50 + 50 * (1 - 0.025 ** (1 / 3)), abs=0.6)
+    assert "+50.00" in render_differences([row])
+    assert "(CiteP: the same difference in all)" in render_differences([row])
 
 
 def test_score_files_that_do_not_fit_together(inline: Inline, tmp_path: Path) -> None:

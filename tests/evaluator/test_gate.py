@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -11,21 +12,23 @@ import pytest
 
 import citeforge as cf
 from citeforge.evaluator.gate_outputs import to_markdown, to_text
-from citeforge.schemas.scores import Corrected, NotComputed, ScoreFile
+from citeforge.schemas.scores import Corrected, NotComputed, ScoreFile, Variance
 from conftest import Inline, refused
 from conftest_plots import scored
 
 N = 40
-SIGNS = np.where(np.arange(N) % 2, 1.0, -1.0)
 
 
-def values(mean: float, spread: float = 0.0) -> list[float]:
+def values(mean: float, spread: float = 0.0, n: int = N) -> list[float]:
     """Half of the queries above the mean and half below, with this standard deviation."""
-    return (mean + spread * SIGNS).tolist()
+    return [mean + spread * (1 if i % 2 else -1) for i in range(n)]
 
 
-def system(name: str, mean: float = 0.5, spread: float = 0.0, **measures: Any) -> ScoreFile:
-    return scored(name, measures or {"CiteP": values(mean, spread)})
+def system(
+    name: str, mean: float = 0.5, spread: float = 0.0, n: int = N, **measures: Any
+) -> ScoreFile:
+    file = scored(name, measures or {"CiteP": values(mean, spread, n)})
+    return file.model_copy(update={"submission_sha256": sha256(name.encode()).hexdigest()})
 
 
 def gate(new: ScoreFile, old: ScoreFile | None, **policy: Any) -> cf.Decision:
@@ -43,44 +46,98 @@ def row_of(result: cf.Decision, group: str) -> Any:
 
 
 OLD = system("old")
-# Differences of ±d have standard deviation d √(40/39); t of 39 degrees of freedom is 2.0227.
-HALF = 100 * 2.0227 / 39**0.5
+
+
+def answers(name: str, n: int, losses: int = 0, gains: int = 0) -> ScoreFile:
+    """Half of n queries are right, but for losses among them and gains among the others."""
+    right = [1.0] * (n // 2) + [0.0] * (n // 2)
+    right[:losses] = [0.0] * losses
+    right[n // 2 : n // 2 + gains] = [1.0] * gains
+    return system(name, CiteP=right)
 
 
 @pytest.mark.parametrize(
-    ("mean", "spread", "verdict"),
+    ("n", "losses", "gains", "verdict"),
     [
-        (0.50, 0.09, "pass"),  # 0 ± 2.92 lies above −3
-        (0.50, 0.10, "not enough evidence"),  # 0 ± 3.24 does not
-        (0.48, 0.01, "pass"),  # −2 ± 0.32: worse for certain, and by less than 3
-        (0.45, 0.10, "fail"),  # −5 ± 3.24 lies below 0
-        (0.45, 0.20, "not enough evidence"),  # −5 ± 6.48
-        (0.60, 0.20, "pass"),  # 10 ± 6.48
+        (100, 0, 0, "not enough evidence"),  # up to 1 − .025^(1/100) = 3.62 are lost
+        (130, 0, 0, "pass"),  # 1 − .025^(1/130) = 2.80
+        (200, 1, 0, "pass"),  # Clopper & Pearson: at most 2.75
+        (150, 1, 0, "not enough evidence"),  # at most 3.66
+        (100, 5, 0, "not enough evidence"),  # signs of five: p = 2 / 2^5 = .0625
+        (100, 9, 0, "fail"),  # p = 2 / 2^9 = .0039
+        (100, 2, 14, "pass"),
     ],
 )
-def test_a_critical_measure(mean: float, spread: float, verdict: str) -> None:
-    result = gate(system("new", mean, spread), OLD)
+def test_a_critical_measure(n: int, losses: int, gains: int, verdict: str) -> None:
+    from scipy.stats import beta
+
+    result = gate(answers("new", n, losses, gains), answers("old", n))
     row = row_of(result, "critical")
-    assert (result.verdict, row.verdict, row.n) == (verdict, verdict, N)
-    assert row.difference == pytest.approx(100 * (mean - 0.5))
-    assert row.low == pytest.approx(100 * (mean - 0.5) - HALF * spread, abs=1e-3)
-    assert row.allowed == 3
+    assert (result.verdict, row.verdict, row.n, row.allowed) == (verdict, verdict, n, 3)
+    assert row.difference == pytest.approx(100 * (gains - losses) / n)
+    if not gains:
+        assert row.low == pytest.approx(-100 * beta.ppf(0.975, losses + 1, n - losses), abs=0.04)
+    assert (row.low >= -3) == (verdict == "pass")  # what is shown never crosses the margin
 
 
-def test_queries_that_would_be_enough() -> None:
-    row = row_of(gate(system("new", 0.5, 0.1), OLD), "critical")
-    # (1.96 + 1.28)² · (standard error / 3)² · 40 queries, the standard error by the interval.
-    stderr = HALF * 0.1 / 1.95996
-    assert row.n_needed == int(np.ceil(40 * ((1.95996 + 1.28155) * stderr / 3) ** 2))
+def test_unchanged_answers_are_evidence_of_little() -> None:
+    row = row_of(gate(answers("new", 30), answers("old", 30)), "critical")
+    # 1 − .025^(1/30) = .116; log(.025) / log(1 − .03) = 121.1
+    text = "0 of 30 answers differ: a loss of up to 11.6 points cannot be excluded; 3.00 less"
+    assert text in row.sentence and "about 122 queries would show it" in row.sentence
+    assert row.n_needed == 122
+
+
+def test_the_same_answers_pass_by_identity() -> None:
+    old = answers("old", 30)
+    result = gate(other(old, system="new"), old)
+    row = row_of(result, "critical")
+    assert result.verdict == "pass" and "the same answers" in row.sentence
+    # The same answers with other verdicts of a judge are tested.
+    judged = other(answers("new", 30, 2), submission_sha256=old.submission_sha256)
+    assert gate(judged, old).verdict == "not enough evidence"
+
+
+def test_a_fall_within_the_margin_says_why_it_fails() -> None:
+    policy: dict[str, Any] = {"critical": {"CiteP": {"margin": 9.5, "relative": "100%"}}}
+    row = row_of(gate(answers("new", 100, 9), answers("old", 100), **policy), "critical")
+    assert row.verdict == "fail"
+    assert "a fall is shown, and one of up to 16.4" in row.sentence
+    assert "is not excluded; 9.50 less is allowed" in row.sentence
+
+
+def test_no_number_of_queries_makes_up_for_failures_of_the_judge() -> None:
+    counts = {"judge_failed": 100}
+    new = counted(failing(system("new", 0.6, 0.01)), n_judge_failed=30)
+    old = counted(system("old", 0.6), n_judge_failed=35)
+    row = row_of(gate(new, old, counts=counts), "critical")
+    assert (
+        "35 and 30 failures of the judge (baseline and new) could lower it by 15.00" in row.sentence
+    )
+    assert "no number of queries makes up for them" in row.sentence and row.n_needed is None
+
+
+def test_runs_that_differ_need_more_runs() -> None:
+    new, old = answers("new", 2000, 20, 20), answers("old", 2000)
+    variance = Variance.model_validate({
+        "levels": {"judges": 1, "runs": 3, "repeats": 1, "queries": 2000},
+        "components": {"runs": 12.0, "queries": 9.0, "runs:queries": 0.0}, "shares": {},
+    })  # fmt: skip
+    new.measures[0].variance = variance
+    row = row_of(gate(new, old), "critical")
+    # 12 / 3 of 2 degrees of freedom, t = 4.303: √(8.61² − .68²), and the margin is 3.
+    assert row.verdict == "not enough evidence" and row.n_needed is None
+    assert "8.58 by runs and verdicts; no number of queries makes up for that" in row.sentence
 
 
 def test_a_low_baseline_has_a_smaller_margin() -> None:
-    # 20 % of 10 points are 2; −1.5 ± 0.32 is allowed, −2.5 ± 0.32 is not.
-    low = system("old", 0.1)
-    assert row_of(gate(system("new", 0.085, 0.01), low), "critical").allowed == pytest.approx(2)
-    assert gate(system("new", 0.085, 0.01), low).verdict == "pass"
-    assert gate(system("new", 0.075, 0.01), low).verdict == "fail"
-    assert gate(system("new", 0.075, 0.01), low, relative="50%").verdict == "pass"
+    # 20 % of 10 points are 2; a loss of 1.5 is allowed, one of 2.5 is not.
+    low = system("old", 0.1, n=1000)
+    some, more = system("new", 0.085, 0.01, 1000), system("new", 0.075, 0.01, 1000)
+    assert row_of(gate(some, low), "critical").allowed == pytest.approx(2)
+    assert gate(some, low).verdict == "pass"
+    assert gate(more, low).verdict == "fail"
+    assert gate(more, low, relative="50%").verdict == "pass"
 
 
 def test_lower_may_be_better() -> None:
@@ -91,17 +148,18 @@ def test_lower_may_be_better() -> None:
 
 
 def test_tiers() -> None:
-    old = system("old", CiteF1=values(0.5), CiteP=values(0.5), Length=values(0.5))
+    same = values(0.5, n=400)
+    old = system("old", CiteF1=same, CiteP=same, Length=same)
 
     def new(mean: float, spread: float) -> ScoreFile:  # fmt: skip
-        worse = values(mean, spread)
-        return system("new", CiteF1=values(0.5, 0.01), CiteP=worse, Length=values(0.1))
+        worse = values(mean, spread, 400)
+        return system("new", CiteF1=values(0.5, 0.01, 400), CiteP=worse, Length=values(0.1, n=400))
 
     supporting: dict[str, Any] = {"supporting": ["CiteP"], "advisory": ["Length"]}
-    assert gate(new(0.45, 0.3), old, **supporting).verdict == "pass"  # −5 ± 9.7: not shown
+    assert gate(new(0.48, 0.3), old, **supporting).verdict == "pass"  # −2 ± 2.95: not shown
     assert gate(new(0.45, 0.1), old, **supporting).verdict == "fail"
     assert gate(new(0.45, 0.1), old, advisory=["CiteP", "Length"]).verdict == "pass"
-    assert gate(new(0.45, 0.3), old, critical=["CiteP"]).verdict == "not enough evidence"
+    assert gate(new(0.48, 0.3), old, critical=["CiteP"]).verdict == "not enough evidence"
 
 
 def test_holm_over_the_rows_that_can_fail() -> None:
@@ -255,7 +313,8 @@ def test_changed_values_are_refused() -> None:
 
 
 def test_what_is_noted() -> None:
-    notes = gate(GOOD, other(OLD, is_control=True)).notes
+    new = other(GOOD, submission_sha256=OLD.submission_sha256)
+    notes = gate(new, other(OLD, is_control=True)).notes
     assert "new and the baseline old are scores of the same answers" in notes
     assert "the baseline old is a reference line, not a system" in notes
 

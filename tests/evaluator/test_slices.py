@@ -72,7 +72,9 @@ def test_values_by_hand(world: Path) -> None:
     ]  # fmt: skip
     assert by_name["type", "a"].measures[0].value == 100
     assert by_name["type", "b"].measures[0].value == 0
-    assert by_name["hops", "2"].measures == by_name["type", "(none)"].measures == []
+    # Small slices have their values, with wide intervals: of five, none is right.
+    small = by_name["type", "(none)"].measures[0]
+    assert (small.value, small.low) == (0, 0) and small.high > 50
     # Of 51 queries of hops 10, the right ones: 30 less the five that 7 divides below 30.
     precision, f1 = by_name["hops", "10"].measures
     assert precision.value == pytest.approx(100 * 25 / 51)
@@ -81,16 +83,16 @@ def test_values_by_hand(world: Path) -> None:
 
 
 def test_intervals_hold_at_once(world: Path) -> None:
-    """Three slices are large enough: each interval covers in .95^(1/3) of 100."""
+    """Five slices: each interval covers in .95^(1/5) of 100."""
     (part,) = [p for p in score(world).file.slices if (p.field, p.value) == ("hops", "10")]
-    q, n, share = quantile(float("inf"), sidak_level(0.95, 3)), 51, 25 / 51
-    assert sidak_level(0.95, 3) ** 3 == pytest.approx(0.95)
+    q, n, share = quantile(float("inf"), sidak_level(0.95, 5)), 51, 25 / 51
+    assert sidak_level(0.95, 5) ** 5 == pytest.approx(0.95)
     middle = (share + q * q / (2 * n)) / (1 + q * q / n)
     half = q / (1 + q * q / n) * np.sqrt(share * (1 - share) / n + q * q / (4 * n * n))
     entry = part.measures[0]
     assert (entry.low, entry.high) == pytest.approx((100 * (middle - half), 100 * (middle + half)))
     (alone,) = [p for p in score(world, by=["hops"]).file.slices if p.value == "10"]
-    assert alone.measures[0].high < entry.high  # one slice needs no correction
+    assert alone.measures[0].high < entry.high  # two slices need less
 
 
 def test_fields_of_the_package(world: Path) -> None:
@@ -139,7 +141,7 @@ def test_compare_and_gate_by_slices(world: Path, tmp_path: Path) -> None:
         assert found["type=b", measure] == pytest.approx(100 * 20 / 25)
     assert found["type=a", "CiteP"] == 0
     assert found["", "CiteP"] == pytest.approx(100 * 20 / 60)
-    assert "type=(none): 5 queries are too few to be compared" in rows.cautions
+    assert "type=(none): 5 queries are few: see how wide its intervals are" in rows.cautions
     # Worse in a slice, and as good on the whole: the policy allows 40 points.
     policy = {"critical": {"CiteP": {"margin": 60, "relative": "100%"}}}
     assert cf.gate(one, two, policy=policy).verdict == "pass"
@@ -165,7 +167,7 @@ def test_the_commands(world: Path, inline: Inline, tmp_path: Path) -> None:
     for name in ("one", "two"):
         ran = inline.ok("score", world / f"{name}.jsonl", *words, "--out", f"{name}.json")
     lines = [line.split() for line in ran.stdout.splitlines()]
-    assert ["(none)", "5", "too", "few"] in lines
+    assert any(line[:2] == ["(none)", "5"] and line[-1] == "few" for line in lines)
     assert any(line[:3] == ["b", "25", "80.00"] for line in lines)
     files = ("one.json", "two.json")
     compared = inline("compare", *files, "--by", "type", COLUMNS="80").stdout

@@ -227,7 +227,7 @@ def slice_pairs(
                 found.append((f"{name}={value}", a, b))
                 if n < FEWEST_QUERIES:
                     small[
-                        f"{name}={value}: {n:,} queries are few; see how wide its interval is"
+                        f"{name}={value}: {n:,} queries are few: see how wide its intervals are"
                     ] = None
     return found, list(small)
 

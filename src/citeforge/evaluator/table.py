@@ -210,8 +210,10 @@ def difference_tables(
         ]  # fmt: skip
         head, notes = _DIFFERENCE + (_CORRECTED if corrected else ()), "; ".join(parts)
         title = f"{second} − {first}" + (f", {part}" if part else "")
+        constant = [d.measure for d in rows if d.is_constant]
+        same = [f"{', '.join(constant)}: the same difference in all"] if constant else []
         yield rows[0], Table(head, cells, title=title,
-                             notes=[f"across {notes}"] if parts else [])  # fmt: skip
+                             notes=[*([f"across {notes}"] if parts else []), *same])  # fmt: skip
 
 
 _INDENT = "  "
@@ -232,8 +234,6 @@ def _difference_cells(d: Difference) -> tuple[str, ...]:
     """Format a difference as cells of a row."""
     interval = "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]"
     detectable = "–" if math.isnan(d.detectable) else f"{d.detectable:.2f}"
-    if d.is_constant:
-        interval += ", the same difference in all"
     tests = map(_p, (d.p_t, d.p_permutation, d.p_holm))
     return d.name, f"{d.difference:+z.2f}", interval, *tests, detectable, f"{d.n:,}"
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from citeforge.evaluator.compare import compare_many
+from citeforge.evaluator.compare import compare_many, measure_change
 from citeforge.evaluator.corrected_ranks import corrected_difference
 from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.registry import find_measure
@@ -63,7 +63,7 @@ def test_its_standard_error_is_that_of_resampled_queries() -> None:
         [np.clip(ease + up + rng.normal(0, 0.2, 80), 0, 1) for _ in range(2)] for up in (0, 0.08)
     ]
     files = [file(n, f1(*s)) for n, s in zip("ab", systems, strict=True)]
-    (result,) = compare_many(files).differences
+    found = measure_change(*(f.measures[0] for f in files), None)
     rows = rng.integers(0, 80, (4_000, 80))
 
     def value(p: np.ndarray, r: np.ndarray) -> np.ndarray:
@@ -71,8 +71,8 @@ def test_its_standard_error_is_that_of_resampled_queries() -> None:
         return 2 * p * r / (p + r)
 
     drawn = 100 * (value(*systems[1]) - value(*systems[0]))
-    # An interval of Student's t is 2 · 1.99 standard errors wide with 79 degrees of freedom.
-    assert (result.high - result.low) / 3.98 == pytest.approx(drawn.std(), rel=0.05)
+    # Half of Student's t interval is 1.99 standard errors with 79 degrees of freedom.
+    assert found.half / 1.99 == pytest.approx(drawn.std(), rel=0.05)
     assert rank_systems(files, [f.measures[0] for f in files]) == [(2, 2), (1, 1)]
 
 
