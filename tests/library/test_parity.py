@@ -23,7 +23,8 @@ RECORDS: tuple[type[BaseModel], ...] = (cf.ScoreOptions, cf.AuditOptions, cf.Run
 CASES: list[tuple[click.Command, Callable[..., Any], set[str]]] = [
     (compare, cf.compare, set()),
     (report, cf.report, set()),
-    (gate, cf.gate, set()),
+    (gate, cf.gate, {"plan", "margin", "power", "changed"}),
+    (gate, cf.gate_plan, {"plan", "out", "by"}),
     # What is printed, and the exit code after failures of the judge.
     (score, cf.score_files, {"verbose", "allow_judge_failures"}),
     (audit, cf.audit, {"folder"}),  # its one argument: `benchmark` in Python

@@ -137,7 +137,7 @@ def _plan_file(
     """Plan the queries for the critical measures of a score file."""
     policy = source.policy
     main = main_measure([file])
-    critical = policy.critical or ({main: Margin()} if main else {})
+    critical = policy.critical or ({main: Margin()} if main and direction(main) is not None else {})
     for name, own in critical.items():
         for entry in file.measures:
             if name not in (entry.name, entry.name.partition("[")[0]) or entry.value is None:

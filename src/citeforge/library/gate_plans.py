@@ -15,7 +15,9 @@ from citeforge.schemas.recipes.gate import GatePlanOptions, GatePolicy
 
 def gate_plan(
     new: Scored | Sequence[Scored] = (), baseline: Scored | Sequence[Scored] = (), *,
-    policy: str | Path | GatePolicy | dict[str, Any] | None = None, **options: Any,
+    policy: str | Path | GatePolicy | dict[str, Any] | None = None,
+    margin: float | None = None, power: float | str = "80%",
+    changed: str | Sequence[float] = "2%,10%,50%",
 ) -> GatePlan:  # fmt: skip
     """Plan how many queries a gate needs; as ``citeforge gate --plan``.
 
@@ -23,7 +25,9 @@ def gate_plan(
         new: scores of any system, or files of them; without any, whole answers are assumed.
         baseline: scores of a second one, whose differences are planned for, too.
         policy: file, record, or its fields; None for the main measure and default margins.
-        **options: fields of :class:`~citeforge.schemas.recipes.gate.GatePlanOptions`.
+        margin: points to plan for (default: the margins of the policy).
+        power: how often the gate is to pass if nothing was lost.
+        changed: shares of answers that a new version is assumed to change.
 
     Raises:
         InputError: a file cannot be read, or has no critical measure.
@@ -35,6 +39,6 @@ def gate_plan(
             GatePolicy, **(policy or {})
         )  # fmt: skip
         source = checked_policy(PolicySource(record))
-    asked = make_record(GatePlanOptions, **options)
+    asked = make_record(GatePlanOptions, margin=margin, power=power, changed=changed)
     ours, theirs = ([*map(get_score_file, listed(side))] for side in (new, baseline))
     return plan_gate(ours, theirs, source, asked.margin, asked.power, asked.changed)
