@@ -41,10 +41,12 @@ class Provider:
     Attributes:
         url: base URL for clients.
         bodies: requests so far, in order of arrival.
+        paths: their paths, with queries.
     """
 
     url: str
     bodies: list[Body]
+    paths: list[str]
 
 
 def chat(content: Any, reason: str | None = "stop", **message: Any) -> Sent:
@@ -88,6 +90,7 @@ def embeddings(body: Body, most: int, too_many: Sent) -> Sent:
 def provider(behave: Behaviour) -> Iterator[Provider]:
     """A server in a thread, for the length of the block."""
     bodies: list[Body] = []
+    paths: list[str] = []
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -98,6 +101,7 @@ def provider(behave: Behaviour) -> Iterator[Provider]:
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers.get("Content-Length", 0))) or "{}")
             bodies.append(body)
+            paths.append(self.path)
             sent = behave(body)
             raw = isinstance(sent.content, bytes)
             content = sent.content if raw else json.dumps(sent.content).encode()
@@ -114,7 +118,7 @@ def provider(behave: Behaviour) -> Iterator[Provider]:
     thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
     thread.start()
     try:
-        yield Provider(f"http://127.0.0.1:{server.server_port}/v1", bodies)
+        yield Provider(f"http://127.0.0.1:{server.server_port}/v1", bodies, paths)
     finally:
         server.shutdown()
         server.server_close()

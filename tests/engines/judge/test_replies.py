@@ -33,6 +33,7 @@ def decide(reply: str, profile: str = "llm-binary") -> Decision | None:
         f"{YES}\n\nThe premise says so.", '{"entailed": true, "reason": "says 1964"}',
         '{"entailed": "true"}', '{"Entailed": True}', "true", "True.", f"{YES} {YES}",
         'I looked at {"the": "text"}. {"entailed": true}', "entailed: true",
+        "{“entailed”: true}", "{„entailed“: true}", "{«entailed»： true}", "{‘entailed’: True}",
     ],
 )  # fmt: skip
 def test_verdicts_in_json(reply: str) -> None:
@@ -41,7 +42,19 @@ def test_verdicts_in_json(reply: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "reply", [f"{YES}\n{NO}", "", "I cannot tell.", '{"entailed": 1}', '{"entailed": null}', "{",
+    ("yes", "no"), [("1", "0"), ("1.0", "0.0"), ('"yes"', '"no"'), ('"1"', '"0"')]
+)
+def test_other_words_for_booleans(yes: str, no: str) -> None:
+    assert decide(f'{{"entailed": {yes}}}') == Verdict(True)
+    assert decide(f'{{"entailed": {no}}}') == Verdict(False)
+    assert decide(f"{{“entailed”: {yes},}}") == Verdict(True)
+    assert decide(f'{{"entailed": {yes}}} {{"entailed": {no}}}') is None
+    # A profile whose values are words has no other words for them.
+    assert decide(f'{{"support": {yes}}}', "llm-three-level") is None
+
+
+@pytest.mark.parametrize(
+    "reply", [f"{YES}\n{NO}", "", "I cannot tell.", '{"entailed": 2}', '{"entailed": null}', "{",
               '{"verdict": true}', "[true]"],
 )  # fmt: skip
 def test_two_verdicts_or_none_are_unreadable(reply: str) -> None:

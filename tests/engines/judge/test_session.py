@@ -201,7 +201,7 @@ def script(reply: str) -> Pair:
 
 def test_an_llm_as_judge(server: Running, options: RunOptions, tmp_path: Path) -> None:
     yes, no = script('{"entailed": true}'), script('{"entailed": false}')
-    words, number = script("Yes, it does."), script('{"entailed": 1}')
+    words, number = script("Yes, it does."), script('{"entailed": 2}')
     with (
         ReplayStore(tmp_path / "r.db") as replay,
         VerdictStore(tmp_path / "v.db") as store,
@@ -212,7 +212,7 @@ def test_an_llm_as_judge(server: Running, options: RunOptions, tmp_path: Path) -
         assert result[yes] == Verdict(True)
         assert result[no] == Verdict(False)
         # Unparsable replies are asked for again, as samples of their own, then given up.
-        for pair, said in ((words, "Yes, it does."), (number, '{"entailed": 1}')):
+        for pair, said in ((words, "Yes, it does."), (number, '{"entailed": 2}')):
             assert result[pair] == JudgeFailure(f"no verdict in 3 replies; the last: {said!r}")
         assert session.n_failed == 2
         assert len(server.requests()) == 4 + 2 + 2

@@ -22,6 +22,7 @@ from citeforge.engines.llm.reading import (
     NO_REPLY,
     UNREADABLE,
     Reply,
+    mend_text,
     read_error,
     read_response,
 )
@@ -153,7 +154,7 @@ class Batches:
         for file in filter(None, (batch.output_file_id, batch.error_file_id)):
             async for line in self._stream_lines(file):
                 with suppress(*UNREADABLE):  # other lines are left out
-                    row = msgspec.json.decode(line, type=_Line)
+                    row = msgspec.json.decode(mend_text(line), type=_Line)
                     if (request := requests.pop(row.custom_id, None)) is not None:
                         yield request, row.read()
         message = f"batch {batch.id} {batch.status} without a reply to this request"

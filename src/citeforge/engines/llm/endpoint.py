@@ -13,9 +13,9 @@ import msgspec
 from citeforge.engines.event_loop import run_async
 from citeforge.engines.llm.adapting import LIMIT, Adaptation, difference, is_too_long
 from citeforge.engines.llm.budget import Budget, estimate_paid
-from citeforge.engines.llm.options import KEY_VARIABLE, shown_address
+from citeforge.engines.llm.options import shown_address
 from citeforge.engines.llm.rate import RateGate
-from citeforge.engines.llm.reading import UNREADABLE, Reply
+from citeforge.engines.llm.reading import UNREADABLE, Reply, advice_for
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import OnResult, ReplayStore, SentRequest, Take, ask_once, redact
 from citeforge.engines.progress import progress
@@ -96,11 +96,11 @@ class Endpoint:
         self.failures = [reason for reason in self.failures if reason != "refused"]
         run_async(_Run(self, route, waiting, take).send_all())
 
-    def require_replies(self, route: Route, results: Sequence[Result], allowed: str) -> None:
+    def require_replies(self, route: Route, results: Sequence[Result], allowed: str = "") -> None:
         """Raise an error if any of the results is a failure.
 
         Raises:
-            InputError: there is one; ``allowed`` says what would help.
+            InputError: there is one; ``allowed`` says what would help, if its status does not.
         """
         failures = [r for r in results if isinstance(r, Failure)]
         if failures:
@@ -108,7 +108,7 @@ class Endpoint:
                 f"{route.title} failed: {failures[0].message} "
                 f"({len(failures):,} of {len(results):,} calls failed)",
                 path=f"openai:{self.model}",
-                allowed=allowed,
+                allowed=allowed or advice_for(failures[0]),
                 code="endpoint-failed",
             )
 
@@ -152,9 +152,9 @@ class Endpoint:
         Raises:
             InputError: nothing more is to be asked.
         """
-        reason, message = "no_room", ""
+        reason, message, help_text = "no_room", "", ""
         if isinstance(result, Failure):
-            reason, message = result.reason, result.message
+            reason, message, help_text = result.reason, result.message, advice_for(result)
         elif result.finish_reason != TRUNCATED or result.text.strip():
             self.has_answered, self.failures = True, []
             return
@@ -175,13 +175,12 @@ class Endpoint:
             )
         n, is_first, is_key = len(self.failures), not self.has_answered, reason == "unauthorised"
         if (n >= _GIVE_UP_AFTER and reason in _NOTHING_WORKS) or (is_key and is_first):
-            which, advice = "last", "run again: stored replies are not asked for again"
-            if is_first:
-                which, advice = "first", "see: citeforge doctor"
+            which = "first" if is_first else "last"
+            again = "" if is_first else "; run again: stored replies are not asked for again"
             calls = "call" if n == 1 else f"{n} calls"
             raise self._final_error(
                 f"the {which} {calls} failed: {message}",
-                f"check the model, --base-url and {KEY_VARIABLE}; {advice}",
+                f"{help_text}{again}",
                 "endpoint-refused" if is_key else "endpoint-failed",
             )
 
@@ -221,7 +220,7 @@ class _Run:
         # Rates are of direct calls; an upload would close the gate for hours.
         gate = RateGate() if self.is_batched else self.endpoint.gate
         with progress(self.route.title, len(self.waiting), "calls") as self.advance:
-            async with make_client(self.options, gate) as client:
+            async with make_client(self.options, gate, self.endpoint.has_answered) as client:
                 await (self._send_in_batches if self.is_batched else self._send_directly)(client)
         if self.stop is not None and self.lost:
             message = f"{self.stop}; {self.lost:,} replies that were under way could not be stored"

@@ -2,8 +2,11 @@
 
 import os
 import re
-from urllib.parse import urlsplit
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import parse_qsl, urlsplit
 
+from citeforge.engines.http import uses_proxies
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions
 
@@ -11,6 +14,8 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
 OPENAI_URL = "https://api.openai.com/v1"
 MARK = "[key]"
+RESOURCES = ("/chat/completions", "/completions", "/embeddings", "/responses", "/models")
+"""Paths below an endpoint's address; the SDK adds them to it."""
 _LEAST_KEY_LENGTH = 12
 """Keys that are shorter ("none", "EMPTY", "ollama") are words that local servers are given."""
 _LONGEST_MESSAGE = 300
@@ -28,11 +33,29 @@ def base_url(options: RunOptions) -> str | None:
     return options.base_url or os.environ.get(URL_VARIABLE)
 
 
-def require_access(options: RunOptions) -> tuple[str | None, str]:
-    """Get the endpoint's (address, key); raise an error if no request could be sent with them.
+@dataclass(frozen=True)
+class Access:
+    """Address and key of an endpoint.
+
+    Attributes:
+        url: address, without query.
+        key: API key; empty if none is set.
+        query: parameters that the address has, which every request gets (Azure's api-version).
+        headers: headers of every request besides those of the SDK.
+    """
+
+    url: str
+    key: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+
+
+def require_access(options: RunOptions) -> Access:
+    """Get the endpoint's address and key; raise an error if no request could be sent with them.
 
     Raises:
-        InputError: no key for OpenAI's own endpoint, or a wrong key or address.
+        InputError: no key for OpenAI's own endpoint, a wrong key or address, or a proxy in the
+            environment that cannot be used.
     """
     url, key = base_url(options), api_key()
     if not (key.isascii() and key.isprintable()):
@@ -49,14 +72,28 @@ def require_access(options: RunOptions) -> tuple[str | None, str]:
             "what needs neither",
             code="missing-key",
         )
+    named_by = "--base-url" if options.base_url else URL_VARIABLE
     if url and not _is_http(url):
         raise InputError(  # without the URL, which may hold a password or a key
             "is not an http(s) URL of an endpoint",
-            path="--base-url" if options.base_url else URL_VARIABLE,
+            path=named_by,
             allowed="e.g. http://localhost:8000/v1",
             code="bad-option",
         )
-    return url, key
+    parts = urlsplit(url or OPENAI_URL)
+    path = parts.path.rstrip("/")
+    if resource := next((r for r in RESOURCES if path.endswith(r)), None):
+        raise InputError(
+            f"ends in {resource}, which is the address of one resource",
+            path=named_by,
+            allowed=f"the part before it: {shown_address(options).removesuffix(resource)}",
+            code="bad-option",
+        )
+    query = dict(parse_qsl(parts.query, keep_blank_values=True))
+    # Azure takes a key in a header of its own; with api-version in the address it is Azure.
+    headers = {"api-key": key} if key and "api-version" in query else {}
+    uses_proxies(url or OPENAI_URL)  # an unusable one is named before anything is sent
+    return Access(parts._replace(query="", fragment="").geturl(), key, query, headers)
 
 
 def _is_http(url: str) -> bool:

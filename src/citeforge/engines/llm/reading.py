@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from citeforge.engines.llm.options import KEY_VARIABLE
 from citeforge.engines.llm.records import (
     REFUSED,
     Failure,
@@ -159,6 +160,8 @@ def read_error(status: int, body: bytes, sent_as: str = "") -> Failure:
         row = msgspec.json.decode(body)
     except UNREADABLE:
         row = " ".join(body.decode("utf-8", "replace").split())[:_SHOWN] or "no text"
+        if body.lstrip()[:1] == b"<":
+            row = f"a web page in place of a reply (is this the API's address?): {row}"
     row = row[0] if isinstance(row, list) and row else row
     if isinstance(row, dict):
         inner = row.get("error") or row.get("detail")
@@ -177,6 +180,27 @@ def read_error(status: int, body: bytes, sent_as: str = "") -> Failure:
     return replace(failure, reason=_failure_reason(status, failure))
 
 
+ADVICE = {
+    401: f"check the key in {KEY_VARIABLE}",
+    403: f"check what the key in {KEY_VARIABLE} may use: models, regions",
+    404: "check the model's name, and --base-url (most end in /v1); `citeforge doctor` lists the "
+    "endpoint's models",
+    429: "wait for the limit to pass, or lower --rpm, --tpm or --concurrency",
+    500: "the server is at fault: look into its log, or ask its provider",
+}
+"""What helps, by HTTP status; 500 stands for all above."""
+
+
+def advice_for(failure: Failure) -> str:
+    """Say what helps against a failure of a call; by its HTTP status, if there was a reply."""
+    status = failure.status
+    if status is None or status == NO_REPLY:
+        return "check --base-url, and that the server runs and replies in time"
+    if status >= 500:
+        return ADVICE[500]
+    return ADVICE.get(status, "change what the server names")
+
+
 def _failure_reason(status: int, error: Failure) -> FailureReason:
     """Find the reason of a failed request, such as "billing", from HTTP status and error."""
     if is_unpaid(error, may_pass=False):
@@ -188,12 +212,38 @@ def _failure_reason(status: int, error: Failure) -> FailureReason:
     return "content_filter" if "content" in error.code and "filter" in error.code else "refused"
 
 
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|"
+    rb"(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+
+
+def mend_text(body: bytes) -> bytes:
+    """Write U+FFFD for each half of a surrogate pair and each byte that is not UTF-8 in a reply.
+
+    Servers that cut a text at a token may leave half of an emoji at its end.
+    """
+    try:
+        body.decode()
+    except UnicodeDecodeError:
+        body = body.decode("utf-8", "replace").encode()
+    if b"\\ud" not in body and b"\\uD" not in body:
+        return body
+    return _ESCAPE.sub(lambda m: rb"\ufffd" if m["half"] else m[0], body)
+
+
+def is_stream(body: bytes) -> bool:
+    """Whether the body of a reply is a stream of events (text/event-stream)."""
+    return body.lstrip().startswith((b"data:", b"event:", b": "))
+
+
 def status_of_body(body: bytes) -> int:
     """Find the true HTTP status of a reply sent as 200: some proxies put errors in its body."""
     try:
         content = msgspec.json.decode(body)
     except UNREADABLE:
-        return 502  # a page of a proxy, or a stream that was not asked for
+        return 502  # a page of a proxy
     if not isinstance(content, dict):
         return 502
     error = content.get("error")

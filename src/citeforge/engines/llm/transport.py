@@ -5,6 +5,7 @@ The header ``x-should-retry`` tells it otherwise.
 """
 
 import asyncio
+import time
 from collections.abc import Awaitable, Mapping
 from contextlib import aclosing
 from functools import cache
@@ -14,10 +15,12 @@ import httpx2
 import msgspec
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient
 
-from citeforge.engines.http import retry_after
+from citeforge.engines.http import retry_after, uses_proxies
 from citeforge.engines.llm.adapting import is_lasting
 from citeforge.engines.llm.budget import CHARACTERS_PER_TOKEN
 from citeforge.engines.llm.options import (
+    OPENAI_URL,
+    base_url,
     one_line,
     require_access,
     shown_address,
@@ -27,7 +30,10 @@ from citeforge.engines.llm.reading import (
     NO_REPLY,
     UNREADABLE,
     Reply,
+    advice_for,
+    is_stream,
     is_unpaid,
+    mend_text,
     read_error,
     read_response,
     retry_delay,
@@ -46,6 +52,10 @@ _TRIES_IN_SILENCE = 3
 """A provider bills what a model has written, though nobody waited for it."""
 _LONGEST_PAUSE = 120.0
 """Seconds; the SDK gives a call up where Retry-After is longer."""
+_BROKEN = (500, 501, 502, 504)
+"""Statuses of a server at fault. 503 and 529 say that it will be ready later: a model may load."""
+_PATIENCE = 10.0
+"""Seconds of such replies alone until a new server is given up; the SDK waits at most 8 more."""
 SENT_AS = "x-sent-as"
 """Header of replies whose status was corrected: the status that they came with."""
 
@@ -53,12 +63,14 @@ SENT_AS = "x-sent-as"
 class EndpointClient(DefaultAsyncHttpxClient):
     """Sends every try at the rate, and reads its reply whole."""
 
-    def __init__(self, options: RunOptions, gate: RateGate) -> None:
+    def __init__(self, options: RunOptions, gate: RateGate, has_answered: bool = False) -> None:
         """Make an HTTP client whose requests wait until the rate limiter lets them through."""
-        super().__init__(verify=_tls_context())
+        has_proxies = uses_proxies(base_url(options) or OPENAI_URL)
+        super().__init__(verify=_tls_context(), trust_env=has_proxies)
         self._options, self._gate = options, gate
         self._seconds = TIMEOUTS_OF_A_REPLY * options.timeout
-        self._was_reached = False
+        self._was_reached, self._has_answered = False, has_answered
+        self._broken_since: float | None = None
 
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
         """Send a request once, when the rate allows; read its whole reply unless it is streamed."""
@@ -98,11 +110,15 @@ class EndpointClient(DefaultAsyncHttpxClient):
         """Copy a reply with the status that its body means, and mark whether to try again."""
         packed = ("content-encoding", "content-length", "transfer-encoding")
         headers = {k: v for k, v in reply.headers.items() if k not in packed}
+        body = mend_text(body)
         status, error = reply.status_code, read_response(reply.status_code, body)
+        self._has_answered |= not isinstance(error, Failure)
         if isinstance(error, Failure):
             status = error.status or status
             if status == 500 and is_lasting(_json_body(request), error):
                 status = 400
+            if status in _BROKEN and self._is_given_up():
+                headers["x-should-retry"] = "false"
             if status != reply.status_code:
                 headers[SENT_AS] = str(reply.status_code)
             seconds = retry_after(headers) or retry_delay(body)
@@ -113,6 +129,16 @@ class EndpointClient(DefaultAsyncHttpxClient):
                 if seconds <= _LONGEST_PAUSE:
                     self._gate.pause_for(seconds)
         return httpx2.Response(status, headers=headers, content=body, request=request)
+
+    def _is_given_up(self) -> bool:
+        """Whether the server has sent nothing but its own faults for some seconds.
+
+        One that has answered before is asked as often as ``--max-retries`` says.
+        """
+        now = time.monotonic()
+        if self._broken_since is None:
+            self._broken_since = now
+        return not self._has_answered and now - self._broken_since >= _PATIENCE
 
 
 async def _read_body(reply: httpx2.Response) -> bytes:
@@ -133,6 +159,12 @@ async def _read_body(reply: httpx2.Response) -> bytes:
             body += part
             if len(body) > MOST_BYTES:
                 raise httpx2.DecodingError(f"it is longer than {MOST_BYTES >> 20} MiB")
+    kind = reply.headers.get("content-type", "")
+    if reply.status_code == 200 and (kind.startswith("text/event-stream") or is_stream(body)):
+        raise httpx2.DecodingError(
+            "it comes as a stream of events, which was not asked for; switch streaming off in the "
+            "server or in the proxy before it"
+        )
     return bytes(body)
 
 
@@ -162,7 +194,9 @@ async def list_models(options: RunOptions) -> list[str]:
     async with make_client(options, RateGate()) as client:
         reply = await _read_reply(client.get("/models", cast_to=httpx2.Response))
     if isinstance(reply, Failure):
-        raise InputError(one_line(reply.message), code="endpoint-refused")
+        raise InputError(
+            one_line(reply.message), allowed=advice_for(reply), code="endpoint-refused"
+        )
     try:
         return [model.id for model in msgspec.json.decode(reply, type=_Models).data]
     except UNREADABLE as error:
@@ -192,21 +226,24 @@ async def _read_reply(sending: Awaitable[httpx2.Response]) -> Reply:
         return Failure("exhausted", message)
 
 
-def make_client(options: RunOptions, gate: RateGate) -> AsyncOpenAI:
+def make_client(options: RunOptions, gate: RateGate, has_answered: bool = False) -> AsyncOpenAI:
     """Make the OpenAI SDK's client of an endpoint, with the API key from the environment.
 
     Args:
         options: how the endpoint is reached.
         gate: lets requests through at their rate.
+        has_answered: whether it has answered this process before.
 
     Raises:
         InputError: see :func:`~citeforge.engines.llm.options.require_access`.
     """
-    url, key = require_access(options)
+    access = require_access(options)
     return AsyncOpenAI(
-        api_key=key or "none",
-        base_url=url,
+        api_key=access.key or "none",
+        base_url=access.url,
+        default_query=access.query,
+        default_headers=access.headers,
         max_retries=options.max_retries,
         timeout=httpx2.Timeout(options.timeout, connect=min(options.timeout, _CONNECT_SECONDS)),
-        http_client=EndpointClient(options, gate),
+        http_client=EndpointClient(options, gate, has_answered),
     )

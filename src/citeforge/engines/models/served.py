@@ -110,7 +110,6 @@ class ServedPerplexity:
 _BATCH_SIZE = 64
 _TOO_LARGE_STATUSES = (400, 413, 422)
 """HTTP statuses by which servers refuse a large batch: TEI and others take 32, 10 or 1 texts."""
-_ADVICE = "check the model, the endpoint and the key; see: citeforge doctor"
 
 
 def _embedding_request(texts: Sequence[str]) -> Request:
@@ -194,7 +193,7 @@ class ServedEmbedder:
         batches = batched(texts, self._size)
         results = self._endpoint.ask(_EMBEDDINGS, list(map(_embedding_request, batches)))
         left = [r for b, r in zip(batches, results, strict=True) if not _is_too_large(b, r)]
-        self._endpoint.require_replies(_EMBEDDINGS, left, _ADVICE)
+        self._endpoint.require_replies(_EMBEDDINGS, left)
         rows: list[Any] = []
         for batch, result in zip(batches, results, strict=True):
             if isinstance(result, LlmReply):

@@ -124,8 +124,9 @@ def _check_endpoint(address: str | None, ask_network: bool) -> Iterator[Finding]
     try:
         models = run_async(list_models(options))
     except InputError as error:
-        advice = f"check --base-url and {KEY_VARIABLE}"
-        yield Finding("LLM endpoint", None, f"does not answer ({error})", advice)
+        yield Finding(
+            "LLM endpoint", None, f"does not answer ({error.message})", error.allowed or ""
+        )
     else:
         names = ", ".join(models[:3]) + (", …" if len(models) > 3 else "")
         yield Finding("LLM endpoint", True, f"answers; {len(models)} models: {names}")

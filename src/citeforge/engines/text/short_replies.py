@@ -31,6 +31,10 @@ _MARKED = re.compile(
     re.IGNORECASE,
 )
 _MARKUP = re.compile(r"```\w*|[*_`\"“”]")
+_PLAIN = str.maketrans(dict.fromkeys("“”„‟«»＂", '"') | dict.fromkeys("‘’‚‛", "'") | {"：": ":"})
+"""Typographic quotes and colons, as some models write them, to those of JSON; one for one."""
+_FLAGS = {"1": "true", "1.0": "true", "yes": "true", "0": "false", "0.0": "false", "no": "false"}
+"""Other words for the value of a boolean."""
 
 
 def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
@@ -39,12 +43,16 @@ def read_field(text: str, field: str, values: Collection[Value]) -> set[Value]:
     Args:
         text: reply without thoughts; the object may stand anywhere in it.
         field: name of the member, in any case.
-        values: legal values; ``"true"`` counts as ``true``. A value without an object counts, too.
+        values: legal values; ``"true"`` counts as ``true``, and so do 1 and ``"yes"`` where all are
+            booleans. A value without an object counts, too.
 
     Returns:
         The values that were found; empty where there is none.
     """
+    text = text.translate(_PLAIN)
     by_word = {_lower(value): value for value in values}
+    if all(isinstance(value, bool) for value in values):
+        by_word |= {word: by_word[flag] for word, flag in _FLAGS.items() if flag in by_word}
     found = {_lower(v) for row in json_objects(text) for k, v in row.items() if k.lower() == field}
     if not found:  # no JSON: {entailed: True}, or the value alone
         legal = "|".join(map(re.escape, sorted(by_word, key=len, reverse=True)))
@@ -61,17 +69,22 @@ def _lower(value: object) -> str:
 
 
 def json_objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the outermost JSON objects in a text, in order."""
-    decoder, at = json.JSONDecoder(), text.find("{")
+    """Yield the outermost JSON objects in a text, in order; typographic quotes count as quotes."""
+    plain, at = text.translate(_PLAIN), text.find("{")
     while at >= 0:
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except (json.JSONDecodeError, RecursionError):
-            end = at + 1
-        else:
-            if isinstance(value, dict):
-                yield value
+        value, end = _decode_object(text, at) or _decode_object(plain, at) or (None, at + 1)
+        if value is not None:
+            yield value
         at = text.find("{", end)
+
+
+def _decode_object(text: str, at: int) -> tuple[dict[str, Any], int] | None:
+    """Decode the JSON object at a position: (object, its end); None if there is none."""
+    try:
+        value, end = json.JSONDecoder().raw_decode(text, at)
+    except (json.JSONDecodeError, RecursionError):
+        return None
+    return (value, end) if isinstance(value, dict) else None
 
 
 def read_words(text: str, words: Collection[str]) -> str | None:
