@@ -89,6 +89,32 @@ def test_programs_that_make_a_store_at_the_same_moment_write_in_turn(tmp_path: P
     assert not list(tmp_path.glob("*.lock"))
 
 
+def test_readers_leave_no_files_and_change_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Numbers(path) as store:
+        store.add(1)
+    (tmp_path / "s.db.lock").unlink(missing_ok=True)
+    before = path.read_bytes()
+    with Numbers(path, readonly=True) as reader, Numbers(path, readonly=True) as other:
+        assert reader.all() == other.all() == [1]
+        with refused("storage", path=path):
+            reader.add(2)
+    assert [p.name for p in tmp_path.iterdir()] == ["s.db"]
+    assert path.read_bytes() == before
+
+
+def test_a_reader_leaves_the_files_of_a_writer(tmp_path: Path) -> None:
+    path = tmp_path / "s.db"
+    with Numbers(path) as store:
+        store.add(1)
+        with Numbers(path, readonly=True) as reader:
+            assert reader.all() == [1]
+        store.add(2)
+        with Numbers(path, readonly=True) as reader:
+            assert reader.all() == [1, 2]
+    assert not list(tmp_path.glob("s.db-*"))
+
+
 def test_one_process_may_open_a_store_twice(tmp_path: Path) -> None:
     path = tmp_path / "s.db"
     with Numbers(path) as one:

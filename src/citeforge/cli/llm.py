@@ -64,6 +64,8 @@ def stats(store: Path, **parameters: Any) -> None:
     click.echo(f"answers            {figures.answers:,}")
     for model, count in figures.models.items():
         click.echo(f"  {model:<16} {count:,}")
+    for server, count in figures.servers.items():
+        click.echo(f"  from {server} {count:,}")
     click.echo(f"failures           {figures.failures:,}")
     for kind, count in figures.kinds.items():
         click.echo(f"  {kind:<16} {count:,}")

@@ -45,7 +45,7 @@ SECTIONS = {
     "Preferences of people": "preferences people tie_threshold agreed",
     "Endpoints, and limits of LLMs": (
         "base_url concurrency timeout max_retries rpm tpm price max_cost store "
-        "allow_judge_failures thinking_tokens reasoning_effort batch"
+        "allow_judge_failures same_server thinking_tokens reasoning_effort batch"
     ),
     "Models on this machine": "device batch_size",
     "Several machines": "engine engine_options",

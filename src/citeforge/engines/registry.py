@@ -175,8 +175,14 @@ class MakerRegistry(Registry[M], Generic[M, T]):
             self._ours[name] = replace(cast(Any, self._ours[name]), factory=factory)
         self._requires = requires.split()
 
-    def maker(self, spec: str) -> Callable[..., T]:
+    def maker(
+        self, spec: str, unknown: Callable[[str], UsageError] | None = None
+    ) -> Callable[..., T]:
         """Find the function that makes the object named ``name`` or ``name:argument``.
+
+        Args:
+            spec: the name, with its argument.
+            unknown: makes the error for another name; None for the registry's.
 
         Raises:
             UsageError: nothing has such a name.
@@ -196,7 +202,7 @@ class MakerRegistry(Registry[M], Generic[M, T]):
             return self._check_products(declared, theirs[1], argument)
         if "" in self._ours and ours is None:
             return self._bind_argument(self._ours[""], spec)
-        raise self._unknown_name_error(spec)
+        raise plugins.with_broken_files((unknown or self._unknown)(spec))
 
     def _bind_argument(self, declared: M, argument: str) -> Callable[..., T]:
         """Check that a declaration's libraries are installed; bind the argument to its factory."""

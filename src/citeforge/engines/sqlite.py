@@ -26,6 +26,7 @@ class Store:
         SCHEMA: statements that create the tables.
         VERSION: ``user_version`` of these tables.
         path: the file.
+        readonly: whether it was opened to be read alone.
         is_first: whether nothing else in this process had it open for writing.
     """
 
@@ -40,7 +41,7 @@ class Store:
             InputError: missing (read-only), damaged, another database, newer, locked, unwritable,
                 or another process writes it; the file is untouched.
         """
-        self.path = path
+        self.path, self.readonly = path, readonly
         with ExitStack() as stack, store_errors(path):
             require_file(path)  # SQLite waits for the other end of a pipe
             self.is_first = not readonly and stack.enter_context(_write_lock(path))
@@ -54,7 +55,7 @@ class Store:
             if not readonly and not os.access(path, os.W_OK):
                 raise sqlite3.OperationalError("attempt to write a readonly database")
             # One thread uses it at a time, and not always the one that opened it.
-            self._db = stack.enter_context(closing(_connect(path, "ro" if readonly else "rw")))
+            self._db = stack.enter_context(closing(_connect(path, readonly)))
             # In WAL mode, NORMAL loses nothing when the process dies, only when the machine does.
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._close = weakref.finalize(self, stack.pop_all().close)
@@ -92,7 +93,7 @@ class Store:
         try:
             with storage_errors(self.path):
                 new.touch(0o600)
-            with closing(_connect(new, "rw")) as db:
+            with closing(_connect(new, readonly=False)) as db:
                 db.execute("PRAGMA journal_mode=WAL")
                 db.executescript(self.SCHEMA)
                 db.execute(f"PRAGMA application_id={self.APPLICATION}")
@@ -104,7 +105,7 @@ class Store:
 
     def _check(self) -> None:
         """Check kind, version and integrity of the store's file without changing it."""
-        with closing(_connect(self.path, "ro")) as db:
+        with closing(_connect(self.path, readonly=True)) as db:
             (application,) = db.execute("PRAGMA application_id").fetchone()
             (version,) = db.execute("PRAGMA user_version").fetchone()
             (check,) = db.execute("PRAGMA quick_check(1)").fetchone()
@@ -115,12 +116,13 @@ class Store:
                 allowed="a store of this kind",
                 code="bad-store",
             )
-        if version > self.VERSION:
+        if version != self.VERSION:
+            age = "a newer" if version > self.VERSION else "an older"
             raise InputError(
-                f"was written by a newer citeforge (store version {version}; "
-                f"this one reads up to {self.VERSION})",
+                f"was written by {age} citeforge (store version {version}; "
+                f"this one reads {self.VERSION})",
                 path=self.path,
-                allowed="a newer citeforge, or another store",
+                allowed=f"{age} citeforge, or another store",
                 code="wrong-version",
             )
         if check != "ok":
@@ -143,12 +145,21 @@ def _remove_database(path: Path) -> None:
         remove_tree(Path(f"{path}{ending}"))
 
 
-def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    """Open an SQLite database in a mode such as ``ro`` or ``rw``."""
-    return sqlite3.connect(
-        f"{path.resolve().as_uri()}?mode={mode}", uri=True, timeout=BUSY_SECONDS,
+def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
+    """Open an SQLite database; a read-only connection refuses to change it.
+
+    Where files may be written beside it, it is opened for writing all the same: SQLite removes the
+    ``-shm`` and ``-wal`` files with the last such connection.
+    """
+    place = path.resolve()
+    is_fixed = readonly and not (os.access(place, os.W_OK) and os.access(place.parent, os.W_OK))
+    db = sqlite3.connect(
+        f"{place.as_uri()}?mode={'ro' if is_fixed else 'rw'}", uri=True, timeout=BUSY_SECONDS,
         isolation_level=None, check_same_thread=False,
     )  # fmt: skip
+    if readonly:
+        db.execute("PRAGMA query_only=ON")
+    return db
 
 
 @contextmanager

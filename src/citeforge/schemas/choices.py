@@ -89,6 +89,8 @@ LLMS = (
 )
 ANSWERING = tuple(choice for choice in LLMS if choice.name != "template")
 """LLMs that answer whatever they are asked; templates belong to the command that has them."""
+CHECKERS = (Choice("rule", "", "words of the relations"), *ANSWERING)
+"""Checks of whether a question about a graph asks for its gold."""
 PERPLEXITY = (
     Choice("ngram", "", "trigrams of the seeds"),
     Choice("offline", "", "SmolLM2-135M-Instruct, embedded", needs="gguf"),

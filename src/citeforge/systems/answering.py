@@ -16,7 +16,7 @@ from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.command_options import PromptingOptions
 from citeforge.schemas.submission import make_header
 from citeforge.systems.run import Outcome
-from citeforge.systems.system import decoding_params
+from citeforge.systems.system import decoding_params, warn_of_repeats
 from citeforge.systems.writing import answer_line, count_endings, write_submission
 
 
@@ -118,6 +118,7 @@ def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> R
 def make_requests(rows: Sequence[PromptRow], options: PromptingOptions) -> list[Request]:
     """Make one request per run and prompt, run by run; each run is a sample of its own."""
     params = decoding_params(options)
+    warn_of_repeats(options.runs, options)
     return [
         Request((("user", row.prompt),), params, sample=run, needs_text=False, gets_room=False)
         for run in range(options.runs)

@@ -25,7 +25,7 @@ from citeforge.systems.editing import (
 )
 from citeforge.systems.options import EditedOptions, LlmOptions
 from citeforge.systems.prompts import Prompts, TokenWindow, make_counter
-from citeforge.systems.system import MakeSteps, Reply, Setting, Task
+from citeforge.systems.system import MakeSteps, Reply, Setting, Task, warn_of_repeats
 from citeforge.systems.writing import answer_line, count_endings
 
 _BYTES_PER_TOKEN = 4
@@ -63,6 +63,7 @@ def prepare(
             f"{1 + options.later_calls} for one query, and each would wait up to a day for a batch",
             code="option-without-effect",
         )
+    warn_of_repeats(runs, options)
     edited = options if isinstance(options, EditedOptions) else EditedOptions()
     instead = {} if options.template is None else {system.template: options.template}
     prompts = Prompts(instead, system.templates)

@@ -12,6 +12,7 @@ together, so that every round is one concurrent call of the LLM::
         return steps
 """
 
+import sys
 from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field
@@ -166,6 +167,15 @@ class Setting(Generic[O]):
         messages = (("user", prompt),)
         decoding = decoding_params(self.options)
         return Request(messages, decoding | params, sample=draw, needs_text=False, gets_room=False)
+
+
+def warn_of_repeats(runs: int, options: LlmOptions | PromptingOptions) -> None:
+    """Print a hint if several runs would send equal requests at temperature 0."""
+    if runs > 1 and options.temperature == 0:
+        sys.stderr.write(
+            f"--runs {runs} at --temperature 0: each request is repeated as it is, and the model "
+            "takes the likeliest token every time; runs differ from --temperature 0.3 on or so\n"
+        )
 
 
 def decoding_params(options: LlmOptions | PromptingOptions) -> dict[str, Any]:

@@ -41,6 +41,7 @@ from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.kg.domain import load_domain
 from citeforge.kg.equivalence import Equivalence, read_equivalence
 from citeforge.kg.graph import KnowledgeGraph, open_graph
+from citeforge.schemas.choices import LLMS
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.kg import EMPTY, Triple
 from citeforge.schemas.manifest import GrammarInfo, Manifest
@@ -77,7 +78,9 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     store = replay_store(run, *named) if llm is None else None
     judge = judge_session(recipe.judging, run, path_beside(run.folder, ".verdicts.db"), store)
     templates = embedded_templates(kg.domain)
-    writer = llm or make_llm(recipe.writer, store=store, options=run, templates=templates)
+    writer = llm or make_llm(
+        recipe.writer, "--writer", LLMS, store=store, options=run, templates=templates
+    )
     perplexity = partial(
         make_perplexity, recipe.perplexity, device=run.device, options=run, store=store
     )

@@ -14,6 +14,7 @@ from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.text.short_replies import json_objects
 from citeforge.kg.domain import Domain
+from citeforge.schemas.choices import CHECKERS
 from citeforge.schemas.kg import Triple, relation_key
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.kalma import RULE
@@ -203,7 +204,9 @@ def make_question_check(
     """
     if checker == RULE:
         return QuestionCheck(domain)
-    return QuestionCheck(domain, make_llm(checker, store=store, options=options))
+    return QuestionCheck(
+        domain, make_llm(checker, "--checker", CHECKERS, store=store, options=options)
+    )
 
 
 def share_text(hits: int, of: int) -> str:

@@ -15,6 +15,7 @@ from citeforge.engines.judge.profiles import (
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.llm.budget import RunPlan, estimate_prompt_tokens
 from citeforge.engines.llm.records import LlmReply, Request, Result, json_format, signature_name
+from citeforge.engines.llm.replay import Server
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.text.short_replies import read_field, read_words
 from citeforge.schemas.errors import UsageError
@@ -53,6 +54,11 @@ class LlmJudge:
                 code="conflicting-options",
             )
         self._format = _reply_format(self.profile)
+
+    @property
+    def server(self) -> Server | None:
+        """Endpoint that is asked; verdicts of others are not taken for its own."""
+        return self.llm.server
 
     @property
     def comparable(self) -> bool:

@@ -21,7 +21,7 @@ from citeforge.engines.judge.records import (
     verdict_key,
 )
 from citeforge.engines.llm.budget import RunPlan
-from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.llm.replay import ReplayStore, Server
 from citeforge.engines.progress import progress
 from citeforge.schemas.errors import InputError, UsageError
 
@@ -32,27 +32,33 @@ class VerdictStore(ReplayStore):
     They stand in the table of replies, so that one file may hold both.
     """
 
-    def get_verdicts(self, keys: Sequence[str]) -> dict[str, Verdict]:
-        """Read the stored verdicts of some keys; keys without one are left out."""
+    def get_verdicts(self, keys: Sequence[str], server: Server | None = None) -> dict[str, Verdict]:
+        """Read the stored verdicts of some keys; keys without one are left out.
+
+        Raises:
+            InputError: another server than ``server`` gave one.
+        """
         rows = self.rows(
-            "SELECT asked, content FROM kept WHERE kind = ? AND asked IN "
+            "SELECT asked, content, server FROM kept WHERE kind = ? AND asked IN "
             "(SELECT value FROM json_each(?))",
             *(_VERDICT_KIND, canonical_json(keys)),
         )
-        return {key: self._decode(key, text, _decode_verdict) for key, text in rows}
+        self.require_server([address for _, _, address in rows], server)
+        return {key: self._decode(key, text, _decode_verdict) for key, text, _ in rows}
 
-    def put_verdicts(self, verdicts: Iterable[tuple[str, Verdict]]) -> None:
-        """Store verdicts in one transaction; stored ones are not replaced."""
+    def put_verdicts(self, verdicts: Iterable[tuple[str, Verdict]], server: str = "") -> None:
+        """Store verdicts of a server in one transaction; stored ones are not replaced."""
         rows = [(key, msgspec.json.encode(verdict).decode()) for key, verdict in verdicts]
         with self.transaction() as db:
             for key, text in rows:
-                db.execute(f"INSERT OR IGNORE {_ROW}", (key, _VERDICT_KIND, text, time.time()))
+                row = (key, _VERDICT_KIND, text, time.time(), server)
+                db.execute(f"INSERT OR IGNORE {_ROW}", row)
 
     def note_speed(self, identity: dict[str, Any], pairs: int, seconds: float) -> None:
         """Add pairs judged and seconds taken to a judge's stored totals, for later estimates."""
         key, before = digest(identity), self._read_speed(identity)
         total = [before[0] + pairs, before[1] + seconds]
-        row = (key, _SPEED_KIND, canonical_json(total), time.time())
+        row = (key, _SPEED_KIND, canonical_json(total), time.time(), "")
         self.rows(f"INSERT OR REPLACE {_ROW}", *row)
 
     def seconds_per_pair(self, identity: dict[str, Any]) -> float | None:
@@ -68,7 +74,7 @@ class VerdictStore(ReplayStore):
 
 
 _VERDICT_KIND, _SPEED_KIND = "verdict", "speed"
-_ROW = "INTO kept VALUES (?, ?, ?, '{}', '{}', 0, 0, 0, ?)"
+_ROW = "INTO kept VALUES (?, ?, ?, '{}', '{}', 0, 0, 0, ?, ?)"
 _decode_verdict = msgspec.json.Decoder(Verdict).decode
 _decode_speed = msgspec.json.Decoder(tuple[int, float]).decode
 _NOTHING = Verdict(False)
@@ -151,6 +157,8 @@ class JudgeSession:
             )
         self._judges = [judge, *(again(i) for i in range(1, repeats) if again is not None)]
         self._identities = [one.identity() for one in self._judges]
+        server = getattr(judge, "server", None)
+        self._server = server if isinstance(server, Server) else None
         self._known: dict[tuple[int, Pair], Decision] = {}
         self._touched: set[tuple[int, Pair]] = set()
         self._deciding = threading.Lock()
@@ -211,7 +219,8 @@ class JudgeSession:
         everything = list(pairs)
         distinct = [p for p in dict.fromkeys(everything) if p.premise.strip()]
         keys = {verdict_key(own, p): p for own in self._identities for p in distinct}
-        stored = set(self.store.get_verdicts(list(keys))) if self.store is not None else set()
+        known = {} if self.store is None else self.store.get_verdicts(list(keys), self._server)
+        stored = set(known)
         rest = [p for key, p in keys.items() if key not in stored]
         own = self._identities[0]
         speed = self.store.seconds_per_pair(own) if self.store is not None else None
@@ -230,7 +239,7 @@ class JudgeSession:
         if self.store is None or not pairs:
             return pairs
         keys = list(map(self._key, pairs))
-        stored = self.store.get_verdicts(keys)
+        stored = self.store.get_verdicts(keys, self._server)
         rest = []
         for key, pair in zip(keys, pairs, strict=True):
             if key in stored:
@@ -260,7 +269,8 @@ class JudgeSession:
                 decided = [(pairs[i], d) for i, d in decisions]
                 if self.store is not None:
                     self.store.put_verdicts(
-                        (self._key(p), d) for p, d in decided if isinstance(d, Verdict)
+                        ((self._key(p), d) for p, d in decided if isinstance(d, Verdict)),
+                        self._server.address if self._server else "",
                     )
                 for pair, decision in decided:
                     self._record_decision(pair, decision)

@@ -13,11 +13,19 @@ import msgspec
 from citeforge.engines.event_loop import run_async
 from citeforge.engines.llm.adapting import LIMIT, Adaptation, difference, is_too_long
 from citeforge.engines.llm.budget import Budget, estimate_paid
-from citeforge.engines.llm.options import shown_address
+from citeforge.engines.llm.options import server_address, shown_address
 from citeforge.engines.llm.rate import RateGate
 from citeforge.engines.llm.reading import UNREADABLE, Reply, advice_for
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
-from citeforge.engines.llm.replay import OnResult, ReplayStore, SentRequest, Take, ask_once, redact
+from citeforge.engines.llm.replay import (
+    OnResult,
+    ReplayStore,
+    SentRequest,
+    Server,
+    Take,
+    ask_once,
+    redact,
+)
 from citeforge.engines.progress import progress
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.finish_reasons import TRUNCATED
@@ -88,7 +96,13 @@ class Endpoint:
             InputError: no key, no credit, or ten calls in a row fail.
             BudgetError: the next call could pass the cost limit.
         """
-        return ask_once(requests, self.model, self.store, partial(self.send, route), on_result)
+        ask = partial(self.send, route)
+        return ask_once(requests, self.model, self.store, ask, on_result, self.server)
+
+    @property
+    def server(self) -> Server | None:
+        """The endpoint whose stored replies are used; None for those of any."""
+        return Server(server_address(self.options), self.options.same_server)
 
     def send(self, route: Route, waiting: dict[str, Request], take: Take) -> None:
         """Send requests, store their results, and pass each to ``take`` with the request's hash."""
@@ -322,7 +336,7 @@ class _Run:
                     kept = read if isinstance(result, LlmReply) else result
                     self.lost = 1
                     # Another program's lock may make us wait; replies go on arriving meanwhile.
-                    await asyncio.to_thread(self.store.keep, sent, kept, batch)
+                    await asyncio.to_thread(self._keep, sent, kept, batch)
                     self.lost = 0
                 if request is not None:
                     del self.waiting[key]
@@ -331,6 +345,12 @@ class _Run:
             self.stop = self.stop or error
         finally:
             self.budget.release(key, result)
+
+    def _keep(self, sent: SentRequest, result: Result, batch: str) -> None:
+        """Store a result, with the address that it came from."""
+        server = self.endpoint.server
+        assert self.store is not None
+        self.store.keep(sent, result, batch, server=server.address if server else "")
 
     def _hand_over(self, key: str, request: Request, result: Result) -> None:
         """Give a result to the caller, show progress, and raise an error if the run should end."""

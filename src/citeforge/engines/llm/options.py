@@ -14,6 +14,7 @@ KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
 OPENAI_URL = "https://api.openai.com/v1"
 MARK = "[key]"
+_USUAL_PORTS = {"http": 80, "https": 443}
 RESOURCES = ("/chat/completions", "/completions", "/embeddings", "/responses", "/models")
 """Paths below an endpoint's address; the SDK adds them to it."""
 _LEAST_KEY_LENGTH = 12
@@ -108,6 +109,14 @@ def _is_http(url: str) -> bool:
 def shown_address(options: RunOptions) -> str:
     """Return the endpoint's address without user, password, query and key."""
     return without_key(public_url(base_url(options) or OPENAI_URL).rstrip("/"))
+
+
+def server_address(options: RunOptions) -> str:
+    """Return the endpoint's address as stores record it: with a small host and no usual port."""
+    address = shown_address(options)
+    parts = urlsplit(address)
+    usual = f":{_USUAL_PORTS.get(parts.scheme)}"
+    return parts._replace(netloc=parts.netloc.lower().removesuffix(usual)).geturl()
 
 
 def public_url(url: str) -> str:

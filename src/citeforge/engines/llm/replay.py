@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from citeforge.engines.files import atomic_file, canonical_json
+from citeforge.engines.files import atomic_file, canonical_json, digest
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.llm.adapting import patched
 from citeforge.engines.llm.options import one_line, without_key
@@ -23,16 +23,17 @@ OnResult = Callable[[int, Result], None]
 Take = Callable[[str, Result], None]
 """Takes the result of a request by its key."""
 REPLY, FAILURE = "reply", "failure"
+_SAME = "same server"
 PENDING, BATCH = "pending", "batch"
 """Kinds of rows: a request of a batch, and the batch itself, with the tokens paid for in it."""
 _decode_object = msgspec.json.Decoder(dict[str, Any]).decode
 _PUT = """
-    INSERT INTO kept VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    INSERT INTO kept VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
     ON CONFLICT (asked) DO UPDATE SET
-        (kind, content, payload, changes, prompt_tokens, completion_tokens, created) =
+        (kind, content, payload, changes, prompt_tokens, completion_tokens, created, server) =
         (excluded.kind, excluded.content, excluded.payload, excluded.changes,
          prompt_tokens + excluded.prompt_tokens, completion_tokens + excluded.completion_tokens,
-         excluded.created)
+         excluded.created, excluded.server)
     WHERE kind <> 'reply'
 """
 """Adds a row; of one that is there, what was paid stays counted, and a reply stays as it is."""
@@ -47,6 +48,7 @@ class ExportedRow(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
         sample: index of a repeated request.
         answer: the reply.
         created: time in seconds since 1970.
+        server: address of the endpoint that gave it; empty where it is not known.
         asked: fields in which the request as it was asked differs from what was sent (null: was
             not there), where the server does not take it as it was asked.
     """
@@ -57,6 +59,20 @@ class ExportedRow(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True
     answer: LlmReply
     created: float
     asked: dict[str, Any] = {}
+    server: str = ""
+
+
+@dataclass(frozen=True)
+class Server:
+    """Endpoint that is asked for a model's replies.
+
+    Attributes:
+        address: as the store records it beside each reply.
+        takes_others: whether replies that another address gave count as its own.
+    """
+
+    address: str
+    takes_others: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +100,7 @@ class StoreStats:
         batch_tokens: of the tokens of prompts and of completions, those of batches.
         kinds: failures by reason.
         models: replies by model.
+        servers: replies and verdicts by the address that gave them, where it is known.
     """
 
     answers: int
@@ -93,6 +110,7 @@ class StoreStats:
     batch_tokens: tuple[int, int]
     kinds: dict[str, int]
     models: dict[str, int]
+    servers: dict[str, int]
 
 
 class ReplayStore(Store):
@@ -107,23 +125,60 @@ class ReplayStore(Store):
     n_replayed = 0
 
     APPLICATION = 0x43464C4C  # "CFLL"
+    VERSION = 2
     SCHEMA = """
     CREATE TABLE kept (
         asked TEXT PRIMARY KEY, kind TEXT NOT NULL, content TEXT NOT NULL, payload TEXT NOT NULL,
         changes TEXT NOT NULL, sample INTEGER NOT NULL, prompt_tokens INTEGER NOT NULL,
-        completion_tokens INTEGER NOT NULL, created REAL NOT NULL
+        completion_tokens INTEGER NOT NULL, created REAL NOT NULL, server TEXT NOT NULL
     ) WITHOUT ROWID;
     CREATE INDEX paid ON kept (kind, prompt_tokens, completion_tokens)
     """
 
-    def get(self, key: str) -> LlmReply | None:
-        """Look up a reply by the hash of its request as it was asked."""
-        rows = self.rows("SELECT content FROM kept WHERE kind = ? AND asked = ?", REPLY, key)
-        return self._decode(key, rows[0][0], decode_answer) if rows else None
+    def get(self, key: str, server: Server | None = None) -> LlmReply | None:
+        """Look up a reply by the hash of its request as it was asked.
+
+        Raises:
+            InputError: another server than ``server`` gave it.
+        """
+        select = "SELECT content, server FROM kept WHERE kind = ? AND asked = ?"
+        for content, address in self.rows(select, REPLY, key):
+            self.require_server([address], server)
+            return self._decode(key, content, decode_answer)
+        return None
+
+    def require_server(self, addresses: Iterable[str], server: Server | None) -> None:
+        """Refuse replies that another server gave, or record that they are taken.
+
+        Args:
+            addresses: those that gave the replies; empty ones are not known, and taken.
+            server: the endpoint that would be asked; None for no check.
+
+        Raises:
+            InputError: another address gave one, and it is not recorded as the same.
+        """
+        for other in {*addresses} - {"", server.address if server else ""} if server else ():
+            pair = canonical_json(sorted((other, server.address)))
+            key = digest(["same server", pair])
+            if self.rows("SELECT 1 FROM kept WHERE asked = ?", key):
+                continue
+            if not server.takes_others:
+                raise InputError(
+                    f"has replies of {other}, and this command asks {server.address}: a model of "
+                    "the same name there may be another one",
+                    path=self.path,
+                    allowed="--same-server, if it is the same model and replies of both may be "
+                    "used; or another --store and --verdicts",
+                    code="other-server",
+                )
+            if not self.readonly:
+                row = (key, _SAME, pair, "{}", "{}", 0, 0, 0, time.time(), "")
+                self.rows(_PUT, *row)
 
     def keep(
-        self, request: SentRequest, result: Result, batch: str = "", created: float | None = None
-    ) -> bool:
+        self, request: SentRequest, result: Result, batch: str = "", created: float | None = None,
+        server: str = "",
+    ) -> bool:  # fmt: skip
         """Store the result of a request, and its cost; a stored reply is never replaced.
 
         Args:
@@ -131,13 +186,14 @@ class ReplayStore(Store):
             result: what came of it.
             batch: name of the batch that it comes from.
             created: time of an imported result, which was paid for elsewhere; None for a new one.
+            server: address that it came from.
 
         Returns:
             Whether it is new.
         """
         kind = FAILURE if isinstance(result, Failure) else REPLY
         paid = (result.prompt_tokens, result.completion_tokens) if created is None else (0, 0)
-        row = _make_row(request, kind, encode_answer(result), paid, created)
+        row = _make_row(request, kind, encode_answer(result), paid, created, server)
         add = "prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
         with self.transaction() as db:
             is_new = db.execute(_PUT, row).rowcount > 0
@@ -198,11 +254,15 @@ class ReplayStore(Store):
         kinds = dict(self.rows(count.format("content, '$.reason'"), FAILURE))
         models = dict(self.rows(count.format("payload, '$.model'"), REPLY))
         paid = (*self.tokens(), self.tokens(in_batches=True))
-        return StoreStats(sum(models.values()), sum(kinds.values()), *paid, kinds, models)
+        servers = dict(
+            self.rows("SELECT server, count(*) FROM kept WHERE server <> '' GROUP BY 1 ORDER BY 1")
+        )
+        n_replies, n_failures = sum(models.values()), sum(kinds.values())
+        return StoreStats(n_replies, n_failures, *paid, kinds, models, servers)
 
     def export(self) -> Iterator[ExportedRow]:
         """Yield all replies as rows that ``import_rows`` takes, ordered by hash; no failures."""
-        select = "SELECT asked, sample, created, content, payload, changes FROM kept"
+        select = "SELECT asked, sample, created, server, content, payload, changes FROM kept"
         with store_errors(self.path):
             for key, *row in self._db.execute(f"{select} WHERE kind = ? ORDER BY asked", (REPLY,)):
                 yield self._decode(key, row, _exported_row)
@@ -243,37 +303,49 @@ class ReplayStore(Store):
                 message = "does not match the payload"
                 raise InputError(message, path=source, line=line, field="key", code="hash-mismatch")
             sent = SentRequest(asked, row.payload, row.sample, row.asked)
-            checked.append((sent, row.answer, row.created))
-        added = sum(self.keep(sent, answer, created=when) for sent, answer, when in checked)
+            checked.append((sent, row))
+        added = sum(
+            self.keep(sent, row.answer, created=row.created, server=row.server)
+            for sent, row in checked
+        )
         return added, len(checked) - added
 
 
 def _exported_row(row: Sequence[Any]) -> ExportedRow:
     """Convert a row of the store's table to a line of ``llm export``."""
-    sample, created, answer, *texts = row
+    sample, created, server, answer, *texts = row
     payload, changes = map(_decode_object, texts)
     key = request_key(payload, sample)
-    return ExportedRow(key, payload, sample, decode_answer(answer), created, changes)
+    return ExportedRow(key, payload, sample, decode_answer(answer), created, changes, server)
 
 
 def _make_row(
     request: SentRequest, kind: str, content: str, paid: tuple[int, int] = (0, 0),
-    created: float | None = None,
+    created: float | None = None, server: str = "",
 ) -> tuple[Any, ...]:  # fmt: skip
     """Make the values of one row of the store's table, in the order of its columns."""
     texts = canonical_json(request.body), canonical_json(request.changes)
     when = time.time() if created is None else created
-    return request.asked, kind, content, *texts, request.sample, *paid, when
+    return request.asked, kind, content, *texts, request.sample, *paid, when, server
 
 
 def ask_once(
     requests: Sequence[Request], model: str, store: ReplayStore | None,
     ask: Callable[[dict[str, Request], Take], None], on_result: OnResult | None = None,
+    server: Server | None = None,
 ) -> list[Result]:  # fmt: skip
     """Return one result per request, in order; equal ones are asked once, stored ones never.
 
-    ``ask`` asks the requests that are left, by their keys, and hands over each result;
-    ``on_result`` gets it with the index of the request.
+    Args:
+        requests: what is asked.
+        model: name of the model.
+        store: replies that are there; None for none.
+        ask: asks the requests that are left, by their keys, and hands over each result.
+        on_result: gets each result with the index of its request.
+        server: endpoint whose replies are taken from the store; None for all.
+
+    Raises:
+        InputError: a stored reply is of another server.
     """
     places: dict[str, list[int]] = {}
     for place, request in enumerate(requests):
@@ -289,7 +361,7 @@ def ask_once(
 
     waiting: dict[str, Request] = {}
     for key, (place, *_) in places.items():
-        answer = None if store is None else store.get(key)
+        answer = None if store is None else store.get(key, server)
         if store is None or answer is None:
             waiting[key] = requests[place]
         else:

@@ -19,8 +19,8 @@ from citeforge.engines.llm.records import Llm, LlmReply, Request, Result
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take
 from citeforge.engines.registry import MakerRegistry, unknown_choice_error
 from citeforge.engines.textfiles import count_text
+from citeforge.schemas.choices import ANSWERING, Choice
 from citeforge.schemas.choices import LLMS as CHOICES
-from citeforge.schemas.choices import Choice
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
 
@@ -77,7 +77,7 @@ class OpenAiLlm(ChatLlm):
         """
         distinct = {r.key(self.model): r for r in self._with_effort(requests)}
         store = self.store
-        stored = {k for k in distinct if store is not None and store.get(k) is not None}
+        stored = {k for k in distinct if store is not None and store.get(k, self.server)}
         rest = [r for k, r in distinct.items() if k not in stored]
         # A stored reply may be refused as a new one may.
         again = [*rest, *further, *(tries - 1) * [*distinct.values(), *further]]
@@ -116,6 +116,10 @@ class ReplayLlm(ChatLlm):
         if self.model == smollm.NAME:
             return smollm.identity()
         return super().identity()
+
+    @property
+    def server(self) -> None:
+        """None: replies of all servers are used."""
 
     def send(self, route: Route, waiting: dict[str, Request], take: Take) -> None:
         """Raise an error: the store has no reply to these requests, and they are never sent.
@@ -190,14 +194,25 @@ class LlmSettings:
     templates: Mapping[str, str] | None = None
 
 
-def make_llm(name: str, **settings: Any) -> Llm:
-    """Make an LLM by its name, such as ``openai:MODEL``, with fields of :class:`LlmSettings`.
+def make_llm(
+    name: str, option: str = "--llm", choices: Sequence[Choice] = ANSWERING, **settings: Any
+) -> Llm:
+    """Make an LLM by its name, such as ``openai:MODEL``.
+
+    Args:
+        name: what the user named.
+        option: option that named it, for errors.
+        choices: what the option takes, as its help lists it.
+        settings: fields of :class:`LlmSettings`.
 
     Raises:
         UsageError: another name, or a template writer where no templates exist.
         InputError: a replay store that cannot be read, or a broken plugin.
     """
-    return LLMS.maker(name)(LlmSettings(**settings))
+    unknown, made = unknown_choice_error(option, choices), LlmSettings(**settings)
+    if name == "template" and made.templates is None:
+        raise unknown(name)
+    return LLMS.maker(name, unknown)(made)
 
 
 def require_askable(*llms: Llm | None) -> None:
@@ -233,12 +248,7 @@ def llm_for_dry_run(
 
 def _template_writer(settings: LlmSettings) -> Llm:
     """Make the stand-in ``template`` for an LLM, which fills in the command's Jinja templates."""
-    if settings.templates is None:
-        raise UsageError(
-            "--llm template: this command has no templates; name openai: or replay:",
-            code="unsupported",
-        )
-    return TemplateWriter(settings.templates)
+    return TemplateWriter(settings.templates or {})
 
 
 def _replay_llm(argument: str, settings: LlmSettings) -> Llm:

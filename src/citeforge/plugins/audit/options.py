@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.choices import JUDGES, listed
+from citeforge.schemas.choices import CHECKERS, JUDGES, listed
 from citeforge.schemas.recipes.base import Judging, Option
 from citeforge.schemas.recipes.kalma import RULE
 from citeforge.schemas.recipes.rage import CONTAINED
@@ -29,9 +29,11 @@ class AuditOptions(Judging):
         description=f"Judge of negatives that rules or --judge suspect: {listed(JUDGES)}.",
     )
     """Judge of suspects; its decisions are kept row by row, for --decided of build rage."""
-    checker: Annotated[str, Option(input=True)] = RULE
-    """Check of whether questions about a graph ask for their gold: `rule` (words of the relations),
-    `openai:MODEL` or `replay:FILE`."""
+    checker: Annotated[str, Option(input=True)] = Field(
+        RULE, description=f"Check of whether questions about a graph ask for their gold: "
+        f"{listed(CHECKERS)} (rule: words of the relations)."
+    )  # fmt: skip
+    """Check of whether questions about a graph ask for their gold."""
     contained: float = Field(CONTAINED, gt=0, le=1)
     """Minimum share of text in common with a relevant passage for a negative to be a suspect."""
     exploits: bool = False

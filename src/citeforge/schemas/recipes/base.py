@@ -287,7 +287,7 @@ ALWAYS = ("out", "overwrite", "resume")
 DRY = ("dry_run",)
 ENDPOINT = (
     *("base_url", "concurrency", "timeout", "max_retries", "rpm", "tpm", "price", "max_cost"),
-    "store",
+    *("store", "same_server"),
     *("thinking_tokens", "reasoning_effort", "batch"),
 )
 EMBEDDING = ("device", "embeddings", "shard_rows", "compute")
@@ -355,6 +355,9 @@ class RunOptions(Part):
     """Stop before the total cost exceeds this."""
     store: Path | None = None
     """Replay store (SQLite)."""
+    same_server: bool = False
+    """Use replies and verdicts that another address gave under the same model's name; the store
+    records it."""
     thinking_tokens: int = Field(4096, ge=0)
     """Tokens for thoughts of judges, markers and writers, in addition to those of the answer."""
     reasoning_effort: str | None = None

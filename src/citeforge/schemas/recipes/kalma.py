@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from citeforge.schemas.choices import GRAPHS, LLMS, PERPLEXITY, listed
+from citeforge.schemas.choices import CHECKERS, GRAPHS, LLMS, PERPLEXITY, listed
 from citeforge.schemas.licences import Licence
 from citeforge.schemas.recipes.base import (
     DRY,
@@ -91,9 +91,11 @@ class KalmaRecipe(Licensed):
     """Perplexity model."""
     judging: Judging = Judging()
     """Judge that checks that a sentence says its fact."""
-    checker: Annotated[str, Option(input=True)] = RULE
-    """Check of whether a model's questions ask for their facts: `rule` (words of the relations),
-    `openai:MODEL` or `replay:FILE`."""
+    checker: Annotated[str, Option(input=True)] = Field(
+        RULE, description=f"Check of whether a model's questions ask for their facts: "
+        f"{listed(CHECKERS)} (rule: words of the relations)."
+    )  # fmt: skip
+    """Check of whether a model's questions ask for their facts."""
     choices: Choices = Choices()
     """Settings of the evolution of questions."""
     retrieved: bool = False
