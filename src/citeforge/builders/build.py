@@ -47,7 +47,6 @@ from citeforge.engines.folders import (
 )
 from citeforge.engines.models.vectors import SUFFIX
 from citeforge.engines.running.setup import make_runner
-from citeforge.package.kinds import recipes
 from citeforge.package.manifest import load_intact, unknown_files
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import SECRET, GrammarInfo, Manifest
@@ -171,8 +170,9 @@ def check_options(recipe: Recipe, run: RunOptions) -> None:
         InputError: the workers of ``--engine`` do not answer.
     """
     if run.dry_run and "dry_run" not in recipe.run_options:
-        planned = ", ".join(n for n, r in recipes().items() if "dry_run" in r.run_options)
-        raise UsageError(f"--dry-run works for builds of {planned} only", code="wrong-kind")
+        raise UsageError(
+            f"--dry-run: build {recipe.kind} asks no model that costs money", code="wrong-kind"
+        )
     if run.batch and recipe.no_batch:
         raise UsageError(
             f"--batch: not for build {recipe.kind}: {recipe.no_batch}, and a batch may take a day",

@@ -11,6 +11,7 @@ from pydantic import ValidationError
 from citeforge.builders.build import check_options
 from citeforge.builders.changes import find_recipe
 from citeforge.engines.folders import path_beside
+from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.tables import iter_batches
 from citeforge.package.kinds import kind_of_recipe, plugin_of
@@ -140,6 +141,22 @@ def rebuild(
         InputError: the manifest lacks choices, or a source has moved.
         UnknownValueError: no such input.
     """
+    old, recipe, run = _prepare(folder, run, inputs, confirm)
+    return Rebuilt(old, kind_of_recipe(recipe).build(recipe, run))
+
+
+def plan_rebuild(
+    folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse
+) -> RunPlan:
+    """Count the calls of :func:`rebuild` to models, and their cost; nothing is asked or written."""
+    _, recipe, run = _prepare(folder, run, inputs, confirm)
+    return kind_of_recipe(recipe).plan(recipe, run)
+
+
+def _prepare(
+    folder: Path, run: RunOptions, inputs: Sequence[str], confirm: Confirm
+) -> tuple[Manifest, Recipe, RunOptions]:
+    """Read the manifest of a package, with its recipe and the run options of a rebuild."""
     old = load_manifest(folder)
     recipe = find_recipe(old)
     if recipe is None:
@@ -168,7 +185,7 @@ def rebuild(
         stores["secret_from"] = folder
     run = run.model_copy(update=stores)
     check_options(recipe, run)
-    return Rebuilt(old, kind_of_recipe(recipe).build(recipe, run))
+    return old, recipe, run
 
 
 def _split_assignment(recipe: Recipe, text: str) -> tuple[str, str]:

@@ -15,7 +15,7 @@ from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import ALWAYS, Recipe, RunOptions
 
 FROM, PRINT = "--from", "--print-recipe"
-_RUN = [n for n in RunOptions.model_fields if n not in ("out", "dry_run")]
+_RUN = [n for n in RunOptions.model_fields if n != "out"]
 trusting = click.option(
     "--trust",
     is_flag=True,
@@ -44,7 +44,7 @@ def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
 
 @click.command(FROM, cls=ManyOptions, short_help="Make a package again from its manifest alone.")
 @path_argument("folder", metavar="DIR")
-@add_options(field_options(RunOptions, ("out",), ("out",)))
+@add_options(field_options(RunOptions, ("out",)))
 @click.option(
     "--source",
     "inputs",
@@ -59,11 +59,15 @@ def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: An
 
     Prints the files, models and endpoints that the manifest names, and asks whether to use them.
     """
-    from citeforge.builders.rebuild import first_difference
+    from citeforge.builders.rebuild import first_difference, plan_rebuild
     from citeforge.builders.rebuild import rebuild as make
     from citeforge.library.benchmarks import package_folder
 
     folder, run = package_folder(folder), record_from(RunOptions, parameters)
+    if run.dry_run:
+        plan = plan_rebuild(folder, run, inputs, confirmation(trust))
+        click.echo("\n".join(plan.to_text_lines()))
+        return
     result = make(folder, run, inputs, confirmation(trust))
     click.echo(f"{folder}: benchmark hash {result.old.benchmark_hash}")
     click.echo(f"{run.folder}: benchmark hash {result.new.benchmark_hash}")

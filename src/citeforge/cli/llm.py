@@ -28,11 +28,10 @@ def llm() -> None:
 @llm.command("run", cls=ManyOptions)
 @path_argument("prompts")
 @add_options(field_options(PromptingOptions, ("llm",)))
-@path_option("--out", required=True, help="Submission to write.")
+@path_option("--out", help="Submission to write.")
 @add_options(field_options(PromptingOptions, _OTHER_OPTIONS))
-@click.option("--dry-run", is_flag=True, help="Say what would be asked and what it would cost.")
 @endpoint_options
-def run(prompts: Path, out: Path, dry_run: bool, **parameters: Any) -> None:
+def run(prompts: Path, out: Path | None, **parameters: Any) -> None:
     """Answer prompts and write a submission.
 
     PROMPTS is what `citeforge export prompts --out` wrote; the submission names the benchmark that
@@ -45,10 +44,10 @@ def run(prompts: Path, out: Path, dry_run: bool, **parameters: Any) -> None:
     from citeforge.systems.answering import answer_prompts, plan_prompts
 
     options, how = record_from(PromptingOptions, parameters), run_options(parameters, out=out)
-    if dry_run:
+    if how.dry_run:
         click.echo("\n".join(plan_prompts(prompts, options, how).to_text_lines()))
         return
-    print_outcome(out, answer_prompts(prompts, options, how), "prompts")
+    print_outcome(how.folder, answer_prompts(prompts, options, how), "prompts")
 
 
 @llm.command("stats")

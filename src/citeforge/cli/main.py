@@ -71,11 +71,20 @@ class LazyGroup(NamedCommands):
     """Group whose commands are imported when they are called."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; raise a broken pipe as an error that click passes on to :func:`main`."""
-        try:
-            return super().invoke(ctx)
-        except BrokenPipeError as error:
-            raise _PipeError from error
+        """Run the command, and print what it cost if it had prices.
+
+        A broken pipe is raised as an error that click passes on to :func:`main`.
+        """
+        from citeforge.engines.llm.ledger import open_ledger
+
+        with open_ledger() as ledger:
+            try:
+                return super().invoke(ctx)
+            except BrokenPipeError as error:
+                raise _PipeError from error
+            finally:
+                if not ledger.planned and (line := ledger.cost_line()):
+                    click.echo(line, err=True)
 
     def sections(self) -> dict[str, dict[str, str]]:
         """Map the groups of commands to their one-line helps; plugins are not imported."""

@@ -63,11 +63,6 @@ def _command(system: System) -> click.Command:
     return click.command(system.name, cls=ManyOptions, help=_help_text(system))(command)
 
 
-_dry_run = click.option(
-    "--dry-run", is_flag=True, help="Print the calls and their cost; ask and write nothing."
-)
-
-
 def _add_common_options(system: System) -> Callable[[Any], Any]:
     """Make a decorator that adds the options that all systems share."""
     options = [
@@ -79,7 +74,6 @@ def _add_common_options(system: System) -> Callable[[Any], Any]:
     ]
     if system.llm:
         options.insert(1, click.option("--llm", required=True, help=f"{listed(ANSWERING)}."))
-        options.append(_dry_run)
 
     def decorate(command: Any) -> Any:
         """Add the shared options to a command."""
@@ -113,7 +107,9 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
     judge, how = None, run_options(parameters)
     out = parameters["out"]
     if parameters.get("dry_run"):
-        _print_plans([system], parameters, how, {system.name: options})
+        judging = getattr(options, "judging", None)
+        judge = None if judging is None else judge_session(judging, how)
+        _print_plans([system], parameters, how, judge=judge, options={system.name: options})
         return
     if out is None:
         raise UsageError("give --out FILE, or --dry-run", code="missing-option")
@@ -125,9 +121,8 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
 
 
 def _print_plans(
-    systems: Sequence[str | System], parameters: dict[str, Any], how: RunOptions,
-    options: dict[str, Any],
-) -> None:  # fmt: skip
+    systems: Sequence[str | System], parameters: dict[str, Any], how: RunOptions, **more: Any
+) -> None:
     """Print the LLM requests that systems would send; stored replies are subtracted."""
     from citeforge.engines.running.setup import replay_path
     from citeforge.library.systems import plan_run
@@ -136,11 +131,8 @@ def _print_plans(
     given = {name: parameters[name] for name in names}
     contexts = parameters.get("contexts") or [c for c in [parameters.get("context")] if c]
     how = how.model_copy(update={"store": replay_path(how, parameters["llm"] or "")})
-    plans = plan_run(systems, **given, contexts=contexts, options=options, endpoint=how)
-    for name, plan in plans.items():
-        if len(systems) > 1:
-            click.echo(f"{name}:")
-        click.echo("\n".join(plan.to_text_lines()))
+    plan = plan_run(systems, **given, contexts=contexts, endpoint=how, **more)
+    click.echo("\n".join(plan.to_text_lines()))
 
 
 def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
@@ -182,7 +174,6 @@ def _split_names(text: str) -> list[str]:
 @click.option("--systems", required=True, help="Names, separated by commas.")
 @click.option("--llm", help=f"LLM that systems ask: {listed(ANSWERING)}.")
 @path_option("--out", help="Folder to write.")
-@_dry_run
 @click.option("--context", help="Context set (default: all that a system answers).")
 @add_options(field_options(AmountOptions))
 @click.option("--measures", help="Measures or families, with commas between.")
@@ -208,18 +199,18 @@ def bench(**parameters: Any) -> None:
         raise UsageError("give --out FOLDER, or --dry-run", code="missing-option")
     if parameters["store"] is None and out is not None:
         parameters["store"] = out / "replay.db"
-    how = run_options(parameters, out=None, dry_run=False)
-    if parameters["dry_run"]:
-        _print_plans(names, parameters, how, {})
-        if parameters["judge_name"]:
-            click.echo("not counted: questions to the judge, which depend on the answers")
+    how = run_options(parameters, out=None)
+    measures = _split_names(parameters["measures"] or "")
+    judging = record_from(Judging, parameters | {"judge": parameters["judge_name"]})
+    if how.dry_run:
+        judge = judge_session(judging, how)
+        _print_plans(names, parameters, how, judge=judge, measures=measures)
         return
     out.mkdir(parents=True, exist_ok=True)
-    judging = record_from(Judging, parameters | {"judge": parameters["judge_name"]})
     passed = ("benchmark", "out", "llm", "context", *AmountOptions.model_fields)
     result = make(
         systems=names,
-        measures=_split_names(parameters["measures"] or ""),
+        measures=measures,
         judge=judge_session(judging, how),
         endpoint=how,
         tell=lambda name, ran: click.echo(summary(out / f"{name}.jsonl", ran)),

@@ -19,7 +19,7 @@ from citeforge.cli.options import (
     verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.cli.terminal import write_data
+from citeforge.cli.terminal import print_rehearsal, write_data
 from citeforge.schemas.choices import FINDING, FORMATS, listed
 from citeforge.schemas.recipes.command_options import (
     CompareOptions,
@@ -99,10 +99,9 @@ _OTHER_OPTIONS = [
     is_flag=True,
     help="With hidden gold: write what single queries score; no site takes the file.",
 )
-@click.option("--dry-run", is_flag=True, help="Say what the judge would be asked, at most.")
 @click.option("--verbose", is_flag=True, help="Print all measures, counts and signatures.")
 def score(
-    submissions: tuple[Path, ...], out: Path | None, private: bool, dry_run: bool, verbose: bool,
+    submissions: tuple[Path, ...], out: Path | None, private: bool, verbose: bool,
     allow_judge_failures: bool, **parameters: Any,
 ) -> None:  # fmt: skip
     """Score submissions against a package.
@@ -122,8 +121,8 @@ def score(
         "options": record_from(ScoreOptions, parameters),
         "run": run_options(parameters),
     }
-    if dry_run:
-        click.echo("\n".join(plan_scores(submissions, **given).to_text_lines()))
+    if given["run"].dry_run:
+        print_rehearsal(plan_scores(submissions, **given))
         return
     scored = score_files(submissions, **given, names=parameters["names"], out=out, private=private)
     files = [s.file if private else withhold_scores(s.file) for s in scored.scores]

@@ -101,6 +101,21 @@ def follow_link(path: Path) -> Path:
     return target
 
 
+def require_writable(*paths: Path) -> None:
+    """Try to write beside files that a command will make, before it pays for their content.
+
+    Raises:
+        InputError: one cannot be written: a full disk, a read-only folder, or no place for a file.
+    """
+    for path in paths:
+        with storage_errors(path):
+            target = require_file(path)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            handle, temporary = _make_temporary(target, 0o600)
+            os.close(handle)
+            temporary.unlink()
+
+
 def _rename(temporary: Path, path: Path, exclusive: bool) -> None:
     """Rename a temporary file to ``path``; with ``exclusive`` keep a file that is already there."""
     if not exclusive:

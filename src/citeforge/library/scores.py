@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citeforge.engines.files import write_text
+from citeforge.engines.files import require_writable, write_text
 from citeforge.engines.judge.records import Judge
-from citeforge.engines.judge.session import JudgePlan, JudgeSession
+from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.corrections import LabelCorrection
@@ -265,6 +265,7 @@ def score_files(
     setup = prepare_scoring(opened, options, run=run or RunOptions())
     _require_distinct_names(paths, systems, setup)
     targets = score_targets(target, paths, systems)
+    require_writable(*targets.values())
     results: list[tuple[Path | None, ScoreFile]] = []
     for path, system in zip(paths, systems, strict=True):
         try:
@@ -298,24 +299,26 @@ def score_files(
 def plan_scores(
     submissions: Sequence[str | Path], benchmark: Benchmark | str | Path, options: ScoreOptions, *,
     gold: str | Path | None = None, run: RunOptions | None = None,
-) -> JudgePlan:  # fmt: skip
-    """Count what :func:`score_files` would ask the judge at most, and its cost, asking nothing.
+) -> JudgeSession | None:  # fmt: skip
+    """Rehearse :func:`score_files`: note the calls of all models in the ledger, asking nothing.
 
     A question that depends on an answer that is not stored is counted.
 
+    Returns:
+        The session of the judge, which counts the pairs; None without a judge.
+
     Raises:
-        UsageError: there is no judge; else as :func:`score_files`.
+        UsageError: there is no judge and no LLM; else as :func:`score_files`.
     """
-    opened, run = load(benchmark, gold), run or RunOptions()
+    opened = load(benchmark, gold)
+    run = (run or RunOptions()).model_copy(update={"dry_run": True})
     setup = prepare_scoring(opened, options, run=run)
-    judge = setup.tools.judge
-    if judge is None:
-        raise UsageError("--dry-run requires --judge", code="missing-option")
-    judge.only_plans = True
-    setup = replace(setup, tools=replace(setup.tools, llm=None), correction=None)
+    if setup.tools.judge is None and setup.tools.llm is None:
+        raise UsageError("--dry-run requires --judge or --llm", code="missing-option")
+    setup = replace(setup, correction=None)
     for path in submissions:
         score_contexts(Path(path), setup)
-    return judge.plan_all()
+    return setup.tools.judge
 
 
 def _check_names(paths: Sequence[Path], names: Sequence[str]) -> list[str | None]:

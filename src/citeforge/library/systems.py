@@ -9,12 +9,13 @@ from typing import Any
 from pydantic import ValidationError
 
 from citeforge.engines.folders import path_beside
+from citeforge.engines.judge.llm import llm_judge_of
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.budget import RunPlan
+from citeforge.engines.llm.budget import RunPlan, merge_plans, total_plan
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
+from citeforge.engines.llm.writers import CHAT, llm_for_dry_run, make_llm
 from citeforge.engines.running.setup import is_expensive
 from citeforge.evaluator.compare import compare_pairs
 from citeforge.evaluator.notes import limit_lines
@@ -29,7 +30,7 @@ from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.recipes.systems import System
 from citeforge.systems.registry import as_system, get_system
-from citeforge.systems.run import Outcome, plan_system, require_fit, run_system
+from citeforge.systems.run import Outcome, plan_answers, plan_system, require_fit, run_system
 
 Options = Mapping[str, Any] | Part | None
 """Options of a system: its record, or names of its fields to values."""
@@ -81,10 +82,11 @@ def plan_run(
     systems: Sequence[str | System], benchmark: Benchmark | str | Path, *, llm: str | Llm | None,
     contexts: Sequence[str] = (), runs: int = 1, seed: int = 0, limit: int | None = None,
     options: Mapping[str, Options] | None = None, endpoint: RunOptions | None = None,
-) -> dict[str, RunPlan]:  # fmt: skip
+    judge: JudgeSession | None = None, measures: Sequence[str] | None = None,
+) -> RunPlan:  # fmt: skip
     """Plan the calls of systems: what ``citeforge run --dry-run`` and ``bench --dry-run`` print.
 
-    Nothing is asked or written. Systems that ask no LLM are left out.
+    Nothing is asked or written.
 
     Args:
         systems: their names, or their declarations.
@@ -96,24 +98,41 @@ def plan_run(
         limit: answer the first so many queries.
         options: system to its options.
         endpoint: prices, store.
+        judge: decides entailment, in scores (with ``measures``) and for ``rerank``.
+        measures: what answers are scored by; empty for those that fit the benchmark; None if they
+            are not scored.
 
     Raises:
         UnknownValueError: no such system or context set.
-        UsageError: none asks an LLM, or see :func:`run`.
+        UsageError: no model would be asked, or see :func:`run`.
     """
     opened = load(benchmark)
     declared = [_find_system(system) for system in systems]
-    asking = [system for system in declared if system.llm]
-    if not asking:
+    run, own = endpoint or RunOptions(), options or {}
+    is_asking = any(system.llm for system in declared)
+    model = llm_for_dry_run(llm, run, run.store) if is_asking and isinstance(llm, str) else llm
+    judging, is_scored = llm_judge_of(judge), False
+    if judging is not None and measures is not None:
+        scoring = ScoreOptions(measures=tuple(measures), judge="given")
+        is_scored = prepare_scoring(opened, scoring, judge).is_judged
+    parts: dict[str, RunPlan] = {}
+    checked: list[RunPlan] = []
+    for system in declared:
+        record = _options(system, own.get(system.name))
+        given = (system, opened, list(contexts), runs, seed, model, record, limit)
+        if system.llm:
+            prefix = f"{system.name}: " if len(declared) > 1 else ""
+            name = llm if isinstance(llm, str) else ""
+            parts[f"{prefix}LLM {name}".strip()] = plan_system(*given)
+        n_asked = (getattr(record, "rerank", None) or 0) + is_scored
+        if judging is not None and n_asked:
+            checked.append(plan_answers(*given, judging, n_asked))
+    if judging is not None and checked:
+        parts[judging.llm.who(CHAT)] = merge_plans(checked)
+    if not parts:
         names = ", ".join(system.name for system in declared)
         raise UsageError(f"--dry-run: {names} asks no LLM", code="option-without-effect")
-    run, own = endpoint or RunOptions(), options or {}
-    model = llm_for_dry_run(llm, run, run.store) if isinstance(llm, str) else llm
-    records = [_options(system, own.get(system.name)) for system in asking]
-    return {
-        system.name: plan_system(system, opened, list(contexts), runs, seed, model, record, limit)
-        for system, record in zip(asking, records, strict=True)
-    }
+    return total_plan(parts)
 
 
 @dataclass
@@ -251,4 +270,5 @@ def _llm(llm: str | Llm | None, store: Path, endpoint: RunOptions | None) -> Llm
         return llm
     run = endpoint or RunOptions()
     path = run.store or (store if is_expensive(llm) else None)
+    run = run.model_copy(update={"store": path})
     return make_llm(llm, store=None if path is None else ReplayStore(path), options=run)

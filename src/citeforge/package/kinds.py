@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 import pyarrow as pa
 
+from citeforge.engines.llm.ledger import open_ledger
 from citeforge.engines.plugins import broken_plugin
 from citeforge.engines.registry import Registry
 from citeforge.schemas.errors import InputError, UsageError
@@ -16,6 +19,9 @@ from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:
     from citeforge.engines.llm.budget import RunPlan
+
+_ENDS_WITHOUT_REPLIES = ("no-queries", "no-relevant")
+"""Errors of builds whose models are not asked: nothing is left."""
 
 
 class Kind(ABC):
@@ -96,13 +102,25 @@ class Kind(ABC):
         """
 
     def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
-        """Count the LLM requests of a build, without sending any; for recipes with ``--dry-run``.
+        """Count the calls of a build to all models behind endpoints, and their cost; asks nothing.
+
+        This rehearses the build in a folder that is removed. Builds in several rounds, whose
+        requests depend on replies, count them in a plan of their own.
 
         Raises:
             InputError: a source or a plugin is at fault.
-            UsageError: the build sends no requests, or not to this model.
+            UsageError: the options do not go together.
         """
-        raise UsageError(f"--dry-run: not for build {self.name}", code="wrong-kind")
+        from citeforge.engines.llm.budget import planned_total
+        from citeforge.engines.running.setup import rehearsed
+
+        with TemporaryDirectory(prefix="citeforge-") as folder, open_ledger() as ledger:
+            try:
+                self.build(recipe, rehearsed(run, Path(folder) / "plan", *recipe.llms))
+            except InputError as end:
+                if end.code not in _ENDS_WITHOUT_REPLIES or not ledger.planned:
+                    raise
+            return planned_total(ledger)
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
         """Remove the gold from a table before it is published (tables of ``blinded`` only)."""

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import msgspec
 
+from citeforge.engines.files import require_writable
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Failure, Request
@@ -85,6 +86,7 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
         UsageError: there is no such LLM.
     """
     rows = read_prompts(prompts)
+    require_writable(run.folder)
     store = replay_store(run, options.llm)
     model = make_llm(options.llm, store=store, options=run)
     results = model.complete(make_requests(rows, options))

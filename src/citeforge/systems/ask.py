@@ -7,15 +7,17 @@ from dataclasses import replace
 from itertools import islice
 from typing import Any
 
+from citeforge.engines.judge.llm import LlmJudge
+from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import Bound, RunPlan, bound_call
 from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result
 from citeforge.engines.llm.writers import OpenAiLlm
-from citeforge.engines.models.embed import make_embedder
+from citeforge.engines.running.setup import run_embedder
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.package.items import Passage
+from citeforge.package.items import Item, Passage
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.schemas.recipes.systems import System
 from citeforge.systems.editing import (
     cites_candidates,
@@ -109,7 +111,7 @@ def ask(
         tasks, replies = keep_best(edited.rerank, tasks, replies, benchmark, judge)
     if edited.post_cite:
         over_own = not cites_candidates(edited, benchmark)
-        embedder = make_embedder(edited.embedder)
+        embedder = run_embedder(edited.embedder, getattr(llm, "options", RunOptions()))
         replies, n = post_cite(tasks, replies, benchmark, embedder, over_own)
         counts["statements cited afterwards"] += n
     counts.update(count_endings(replies, own.max_answer, own.logprobs))
@@ -156,6 +158,38 @@ def plan_jobs(jobs: Jobs, options: LlmOptions, llm: Llm) -> RunPlan:
     later = Bound(1, longest + n * said * _BYTES_PER_TOKEN, said).times(n * len(jobs))
     notes = (f"{n * len(jobs):,} calls of later rounds at most",) if n else ()
     return replace(plan, most=plan.most + later, notes=notes)
+
+
+_USUAL_STATEMENTS, _USUAL_CITATIONS, _USUAL_STATEMENT = 4, 2, 100
+"""Statements of an answer, citations of a statement, and its characters, for estimates."""
+
+
+def plan_judging(items: Sequence[Item], times: int, max_answer: int, judge: LlmJudge) -> RunPlan:
+    """Estimate a judge's calls about answers that are not written yet, and bound them.
+
+    Args:
+        items: queries with the passages that are shown.
+        times: answers to each.
+        max_answer: most tokens of an answer; each question is about a token of its own at least.
+        judge: the judge.
+    """
+    pairs, most = [], Bound()
+    for item in items:
+        shown = [f"{p.title} {p.text}" for p in item.passages] or [
+            f"{t.name} {t.relation} {t.value}" for graph in item.graphs for t in graph.triples
+        ]
+        for n in range(times * _USUAL_STATEMENTS):
+            statement = f"{item.query_id} {item.context} {n}".ljust(_USUAL_STATEMENT, "?")
+            cited = shown[:_USUAL_CITATIONS]
+            pairs += [Pair(text, statement) for text in [" ".join(cited), *cited] if text.strip()]
+        answer = "?" * (_BYTES_PER_TOKEN * max_answer)
+        longest = judge.bill([Pair(" ".join(["?", *shown]), answer)]).most
+        most += longest.times(times * max_answer)
+    note = (
+        f"judge: about {_USUAL_STATEMENTS} statements per answer with {_USUAL_CITATIONS} citations "
+        "each; at most one question per token of an answer"
+    )
+    return replace(judge.bill(pairs), most=most, notes=(note,))
 
 
 def reply_line(task: Task, reply: Reply) -> dict[str, Any]:

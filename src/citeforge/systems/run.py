@@ -4,14 +4,16 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from citeforge.engines.files import require_writable
+from citeforge.engines.judge.llm import LlmJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.budget import RunPlan
+from citeforge.engines.llm.budget import USUAL_ANSWER, RunPlan
 from citeforge.engines.llm.records import Failure, Llm
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import FailuresError, InputError, UnknownValueError, UsageError
@@ -19,7 +21,7 @@ from citeforge.schemas.recipes.base import Part, make_record
 from citeforge.schemas.recipes.command_options import AmountOptions
 from citeforge.schemas.recipes.systems import System, name_problem
 from citeforge.schemas.submission import CONTROL, SubmissionLine, make_header
-from citeforge.systems.ask import ask, plan_jobs, prepare, reply_line
+from citeforge.systems.ask import ask, plan_jobs, plan_judging, prepare, reply_line
 from citeforge.systems.registry import refusal
 from citeforge.systems.system import Reply
 from citeforge.systems.writing import write_submission
@@ -93,6 +95,7 @@ def run_system(
         header = start(name, contexts=sets, **more)
         return Outcome(name, write_submission(out, header, chain([first], rows)))
     assert llm is not None  # else `require_fit` has raised an error
+    require_writable(out)
     settings = options if options is not None else system.options()
     answers, recipe, counts = ask(system, benchmark, sets, runs, seed, llm, settings, limit, judge)
     failures = [(task.item.query_id, r) for task, r in answers if isinstance(r, Failure)]
@@ -125,6 +128,16 @@ def plan_system(
     assert llm is not None  # else `require_fit` has raised an error
     jobs, setting = prepare(system, benchmark, sets, runs, seed, llm, options, limit)
     return plan_jobs(jobs, setting.options, llm)
+
+
+def plan_answers(
+    system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int,
+    llm: Llm | None, options: Part, limit: int | None, judge: LlmJudge, times: int,
+) -> RunPlan:  # fmt: skip
+    """Estimate a judge's calls about all answers of a system, ``times`` for each answer."""
+    sets = _checked_contexts(system, benchmark, contexts, runs, seed, limit, llm)
+    items = [item for name in sets for item in islice(benchmark.items(name), limit)]
+    return plan_judging(items, runs * times, getattr(options, "max_answer", USUAL_ANSWER), judge)
 
 
 def _checked_contexts(

@@ -41,12 +41,11 @@ from citeforge.builders.package import (
 )
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.files import sha256_file
-from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import make_llm, require_askable
 from citeforge.engines.retrieval.records import Rankings
-from citeforge.engines.running.setup import judge_session, replay_store
+from citeforge.engines.running.setup import build_judge, replay_store
 from citeforge.engines.tables import rows_of, shard_paths, table_of
 from citeforge.ir_convert.alce import AlceSource
 from citeforge.ir_convert.registry import info_of, open_corpus, require_strict
@@ -108,7 +107,7 @@ def build_retrieved(
     if llm is None and name is not None:
         llm = make_llm(name, store=store, options=run)
     if judge is None:
-        judge = judge_session(recipe.judging, run, path_beside(run.folder, ".verdicts.db"), store)
+        judge = build_judge(recipe.judging, run, store)
     models: Models = {} if llm is None else {"writer": llm.identity()}
     if judge is not None:
         models["entailment judge"] = judge.judge.identity()

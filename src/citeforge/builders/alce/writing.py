@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from citeforge.builders.alce.coverage import Texts
 from citeforge.builders.writer_prompts import writer_prompt
-from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm
 from citeforge.engines.progress import progress
@@ -67,6 +67,10 @@ def parse_subclaims(reply: str, n: int) -> list[str]:
     return list(claims)[:n]
 
 
+_USUAL_CLAIM = 100
+"""Characters of a claim, for estimates."""
+
+
 def sub_claims(
     questions: Mapping[str, str],
     gold: Mapping[str, GoldRows],
@@ -90,6 +94,9 @@ def sub_claims(
     claims_of: dict[str, list[str]] = {}
     replies = write_texts(llm, "subclaims", rows, _CLAIMS_TOKENS)
     for query, reply in zip(answers, replies, strict=True):
+        if judge.only_plans:  # the writer was not asked either: claims of usual length
+            claims_of[query] = [f"{k} {query}".ljust(_USUAL_CLAIM, "?") for k in range(n)]
+            continue
         if isinstance(reply, Failure):
             counts["sub-claims: answers for which the writer failed"] += 1
             continue
@@ -102,9 +109,9 @@ def sub_claims(
         start = len(gold[query])
         for claim in claims:
             decision = decisions[Pair(answers[query], claim)]
-            if isinstance(decision, JudgeFailure):
+            if isinstance(decision, JudgeFailure) and not judge.only_plans:
                 counts["sub-claims dropped: the judge failed"] += 1
-            elif not decision.entailed:
+            elif isinstance(decision, Verdict) and not decision.entailed:
                 counts["sub-claims dropped: the answer does not entail them"] += 1
             else:
                 counts["sub-claims kept"] += 1

@@ -3,7 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -26,12 +26,13 @@ from citeforge.builders.build import Stats, open_build
 from citeforge.builders.derive import Base, Docs
 from citeforge.builders.package import PackageWriter, corpus_stats, mapping_stats
 from citeforge.builders.writer_prompts import writer_prompt
-from citeforge.engines.folders import path_beside
-from citeforge.engines.llm.budget import RunPlan
+from citeforge.engines.judge.llm import llm_judge_of
+from citeforge.engines.judge.records import Pair
+from citeforge.engines.llm.budget import RunPlan, total_plan
 from citeforge.engines.llm.records import Llm, Request
 from citeforge.engines.llm.replay import replayed_note
-from citeforge.engines.llm.writers import llm_for_dry_run, make_llm
-from citeforge.engines.running.setup import judge_session, replay_path, replay_store
+from citeforge.engines.llm.writers import CHAT, llm_for_dry_run, make_llm
+from citeforge.engines.running.setup import build_judge, replay_path, replay_store
 from citeforge.engines.tables import rows_with
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import SECRET, Manifest
@@ -57,7 +58,7 @@ def build_twins(recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None) ->
     """
     _refuse_lexical(recipe)
     store = replay_store(run, recipe.llm) if llm is None else None
-    judge = judge_session(recipe.judging, run, path_beside(run.folder, ".verdicts.db"), store)
+    judge = build_judge(recipe.judging, run, store)
     llm = llm or make_llm(recipe.llm, store=store, options=run)
     base = Base(recipe.benchmark)
     if recipe.hidden and SECRET not in base.manifest.files:
@@ -140,12 +141,25 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
         texts = base.shown_texts(ids)
         return [twin_request(*both, temperature, 0) for both in texts.values()]
 
-    plan = llm.plan(
-        requests(shown), requests(i for i in others if i not in shown), recipe.attempts.limit
-    )
-    n_twins = plan.most.calls
-    note = f"not counted: up to {2 * n_twins:,} questions to the judge"
-    return replace(plan, notes=(note,)) if recipe.judging.judge else plan
+    replacing = [i for i in others if i not in shown]
+    tries = recipe.attempts.limit
+    writer = llm.plan(requests(shown), requests(replacing), tries)
+    judge = llm_judge_of(build_judge(recipe.judging, run, replay_store(run, recipe.llm)))
+    if judge is None:
+        return writer
+    texts = base.shown_texts(dict.fromkeys([*shown, *replacing]))
+
+    def pairs(ids: Iterable[str]) -> list[Pair]:
+        """Make stand-ins for the two questions about each twin, which is as long as its text."""
+        return [pair for i in ids for pair in _twin_pairs(i, texts[i][1])]
+
+    checked = judge.bill(pairs(shown), pairs(replacing), tries)
+    return total_plan({llm.who(CHAT): writer, judge.llm.who(CHAT): checked})
+
+
+def _twin_pairs(name: str, text: str) -> list[Pair]:
+    """Make stand-ins for the questions whether a passage and its twin entail each other."""
+    return [Pair(text, f"{name} {text}"), Pair(f"{name} {text}", text)]
 
 
 def _read_contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:

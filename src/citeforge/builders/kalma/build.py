@@ -29,13 +29,12 @@ from citeforge.builders.kalma.question_check import (
 )
 from citeforge.builders.kalma.selection import SelectedPairs, disambiguate, from_graph, read_stated
 from citeforge.engines.files import sha256_file
-from citeforge.engines.folders import path_beside
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import make_llm, require_askable
 from citeforge.engines.models.perplexity import make_perplexity, perplexity_name
 from citeforge.engines.plugins import warn
-from citeforge.engines.running.setup import judge_session, replay_store
+from citeforge.engines.running.setup import build_judge, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.kg.domain import load_domain
@@ -76,7 +75,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         )
     named = (recipe.writer, recipe.perplexity, recipe.checker)
     store = replay_store(run, *named) if llm is None else None
-    judge = judge_session(recipe.judging, run, path_beside(run.folder, ".verdicts.db"), store)
+    judge = build_judge(recipe.judging, run, store)
     templates = embedded_templates(kg.domain)
     writer = llm or make_llm(
         recipe.writer, "--writer", LLMS, store=store, options=run, templates=templates
@@ -119,7 +118,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         counts |= retrieved | _count_unphrased(evolver, usable)
         if evolver.perplexity is not None:
             models = models | {"perplexity": evolver.perplexity.identity()}
-        shares = {} if evolver.asker.is_template else _check_stats(asks, usable)
+        shares = {} if evolver.asker.is_template else check_stats(asks, usable)
         if asks.failed:
             counts["questions that the checker could not check"] = asks.failed
         return _write_package(
@@ -128,7 +127,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         )  # fmt: skip
 
 
-def _check_stats(asks: QuestionCheck, kept: Sequence[Evolution]) -> dict[str, str]:
+def check_stats(asks: QuestionCheck, kept: Sequence[Evolution]) -> dict[str, str]:
     """Compute the shares of gold facts that questions ask for, and the question check's errors."""
     forms = {form: [e.to_check(getattr(e, form)) for e in kept] for form in LEAST}
     return share_stats(asks, forms) | error_stats(

@@ -1,25 +1,34 @@
 """``build kalma --dry-run``: count LLM calls by a trial build with template replies."""
 
-from collections.abc import Sequence
+import json
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from citeforge.builders.kalma.asker import embedded_templates
-from citeforge.builders.kalma.build import select_pairs
+from citeforge.builders.kalma.build import check_stats, select_pairs
 from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.evolve import TRIPLES_PER_ROUND, Evolver
-from citeforge.engines.llm.budget import Bound, RunPlan
-from citeforge.engines.llm.records import Request, Result
-from citeforge.engines.llm.writers import TemplateWriter, llm_for_dry_run
+from citeforge.builders.kalma.question_check import TRIES as CHECK_TRIES
+from citeforge.builders.kalma.question_check import QuestionCheck
+from citeforge.engines.judge.llm import TRIES as JUDGE_TRIES
+from citeforge.engines.judge.llm import llm_judge_of
+from citeforge.engines.judge.records import Decision, Pair, Verdict
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.budget import Bound, RunPlan, planned_total, total_plan
+from citeforge.engines.llm.ledger import open_ledger
+from citeforge.engines.llm.records import LlmReply, Request, Result
+from citeforge.engines.llm.writers import CHAT, TemplateWriter, llm_for_dry_run
 from citeforge.engines.models.perplexity import make_perplexity
-from citeforge.engines.running.setup import replay_path
+from citeforge.engines.models.served import ServedPerplexity
+from citeforge.engines.running.setup import build_judge, is_served, replay_path, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.equivalence import read_equivalence
 from citeforge.kg.graph import open_graph
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import RunOptions
-from citeforge.schemas.recipes.kalma import RULE, KalmaRecipe
+from citeforge.schemas.recipes.kalma import KalmaRecipe
 
 
 class _RequestRecorder:
@@ -40,44 +49,120 @@ class _RequestRecorder:
         return self.template.complete(requests)
 
 
+class _AgreeingJudge:
+    """Stand-in judge: records the pairs for the real one, and finds each entailed."""
+
+    def __init__(self) -> None:
+        """Start without pairs."""
+        self.pairs: list[Pair] = []
+
+    def ask(self, pairs: Iterable[Pair]) -> dict[Pair, Decision]:
+        """Record pairs, and decide that each is entailed."""
+        asked = list(pairs)
+        self.pairs += asked
+        return dict.fromkeys(asked, Verdict(True))
+
+
+class _CheckRecorder:
+    """Stand-in checker: records the requests, and replies that a question asks for nothing else."""
+
+    def __init__(self, name: str) -> None:
+        """Start without requests, under the real checker's name."""
+        self.name = name
+        self.requests: list[Request] = []
+
+    def identity(self) -> dict[str, Any]:
+        """Return the name of the real LLM."""
+        return {"name": self.name}
+
+    def complete(self, requests: Sequence[Request]) -> list[Result]:
+        """Record requests, and reply to each that all its facts are asked for."""
+        self.requests += requests
+        numbers = [list(range(1, len(r.values["facts"].splitlines()) + 1)) for r in requests]
+        return [LlmReply(json.dumps({"asked": n, "other": []})) for n in numbers]
+
+
+def _perplexity_recorder(seeds: list[str], served: ServedPerplexity | None, tries: int) -> Any:
+    """Make the n-gram model of a trial build, which notes the calls of a served one."""
+    ngram = make_perplexity("ngram", seeds)
+    if served is None:
+        return ngram
+
+    class Recorder:
+        """N-gram perplexities, whose texts are noted for the served model."""
+
+        def identity(self) -> dict[str, Any]:
+            """Describe the n-gram model."""
+            return ngram.identity()
+
+        def compute(self, texts: Sequence[str]) -> list[float]:
+            """Note texts, and compute their perplexities by n-grams."""
+            served.rehearse(texts, tries)
+            return ngram.compute(texts)
+
+    return Recorder()
+
+
 def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
-    """Count the fewest and most LLM calls of a KaLMA build, without asking a model.
+    """Count the fewest and most calls of a KaLMA build to its models, without asking any.
 
     Raises:
         InputError: the graph or the pairs file is at fault.
         UsageError: a writer that is not asked over a network.
     """
-    llm = llm_for_dry_run(recipe.writer, run, replay_path(run, recipe.writer), templates={})
+    named = (recipe.writer, recipe.perplexity, recipe.checker)
+    store = replay_path(run, *named)
+    llm = llm_for_dry_run(recipe.writer, run, store, option="--writer", templates={})
     if recipe.source is not None:
         raise UsageError(
             "--dry-run: a build from --source asks no LLM", code="option-without-effect"
         )
+    attempts, stored = recipe.choices.attempts, replay_store(run, *named)
+    judge = llm_judge_of(build_judge(recipe.judging, run, stored))
+    agreeing = _AgreeingJudge()
     kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
     pairs = select_pairs(recipe, kg).pairs
     recorder = _RequestRecorder(recipe.writer, TemplateWriter(embedded_templates(kg.domain)))
-    ngram = partial(make_perplexity, "ngram")
-    check = ExtensionCheck(kg.domain, SentenceSegmenter(), None)
+    check = ExtensionCheck(
+        kg.domain, SentenceSegmenter(), None if judge is None else cast(JudgeSession, agreeing)
+    )
     equivalence = read_equivalence(kg, (g for p in pairs for g in p.graphs))
-    Evolver(kg, recorder, ngram, check, recipe.choices, recipe.seed).evolve(pairs, equivalence)
-    plan = llm.plan(recorder.requests)
-    per_pair = {
-        "seed": 1,
-        "annotate": 1,
-        "extend": recipe.choices.max_facts * TRIPLES_PER_ROUND,
-        "general": 1,
-        "specific": 1,
-    }
+    asking = _CheckRecorder(recipe.checker)
+    asks = QuestionCheck(kg.domain, asking if is_served(recipe.checker) else None)
+    with open_ledger() as ledger:
+        served = None
+        if is_served(recipe.perplexity):
+            dry = run.model_copy(update={"dry_run": True, "store": store})
+            served = ServedPerplexity(recipe.perplexity.partition(":")[2], stored, dry)
+        ngram = partial(_perplexity_recorder, served=served, tries=attempts)
+        evolver = Evolver(kg, recorder, ngram, check, recipe.choices, recipe.seed, asks)
+        usable = [e for e in evolver.evolve(pairs, equivalence) if not e.dropped]
+        if asks.llm is not None:
+            check_stats(asks, usable)
+    n_extensions = recipe.choices.max_facts * TRIPLES_PER_ROUND
+    per_pair = {"seed": 1, "annotate": 1, "extend": n_extensions, "general": 1, "specific": 1}
     most = Bound()
     for task, n in per_pair.items():
-        asked = [r for r in recorder.requests if r.task == task]
-        bounds = [llm.plan([request]).most for request in asked]
-        largest = max(bounds, key=lambda b: b.prompt_tokens, default=Bound())
-        most += replace(largest, calls=1).times(len(pairs) * n * recipe.choices.attempts)
-    notes = ["paragraphs are as long as the template's"]
-    if recipe.judging.judge is not None:
-        notes.append("not counted: questions to the judge, one per extended paragraph at most")
-    if recipe.checker != RULE:
-        notes.append("not counted: the checker, about three calls per question")
-    if recipe.perplexity.startswith("openai:"):
-        notes.append("not counted: perplexities")
-    return replace(plan, most=most, notes=tuple(notes))
+        bounds = [llm.plan([r]).most for r in recorder.requests if r.task == task]
+        most += _largest(bounds).times(len(pairs) * n * attempts)
+    plan = llm.plan(recorder.requests)
+    notes = ("paragraphs are as long as the template's",)
+    parts = {llm.who(CHAT): replace(plan, most=most, notes=notes)}
+    if judge is not None:
+        bounds = [judge.bill([pair]).most for pair in agreeing.pairs]
+        most = _largest(bounds).times(2 * JUDGE_TRIES * len(pairs) * n_extensions * attempts)
+        parts[judge.llm.who(CHAT)] = replace(judge.bill(agreeing.pairs), most=most)
+    if asks.llm is not None:
+        checker = llm_for_dry_run(recipe.checker, run, store, option="--checker")
+        parts[checker.who(CHAT)] = checker.plan(asking.requests, tries=CHECK_TRIES * attempts)
+    if ledger.planned:
+        parts[f"perplexity {recipe.perplexity}"] = planned_total(ledger)
+    return total_plan(parts)
+
+
+def _largest(bounds: Sequence[Bound]) -> Bound:
+    """Get the bound of one call with the longest prompt; no calls if there are none."""
+    largest = max(bounds, key=lambda b: b.prompt_tokens / (b.calls or 1), default=Bound())
+    n = largest.calls or 1
+    tokens = largest.completion_tokens / n
+    return Bound(min(largest.calls, 1), largest.prompt_tokens // n, tokens)

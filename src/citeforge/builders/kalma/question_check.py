@@ -22,7 +22,7 @@ from citeforge.schemas.recipes.kalma import RULE
 LEAST = {"specific": 1.0, "general": 0.5}
 """Share of its gold facts that a question of each form must ask for; a general question asks for
 facts by their topic, and only a model can tell by which."""
-_TRIES = 2
+TRIES = 2
 _PRONOUN = re.compile(r"\b(?:he|his|him|she|her|hers|they|their|them|both|each|two|it|its)\b")
 
 
@@ -101,7 +101,7 @@ class QuestionCheck:
         """Find which facts each question asks for, by rule or with one LLM call per question."""
         if self.llm is None:
             return [self._check_by_rule(a) for a in askings]
-        for attempt in range(_TRIES):
+        for attempt in range(TRIES):
             waiting = [a for a in dict.fromkeys(askings) if self._known.get(a, _UNREAD).failure]
             requests = [_make_request(a, attempt) for a in waiting]
             results = self.llm.complete(requests) if requests else []

@@ -8,12 +8,11 @@ from typing import Any
 
 from citeforge.builders.build import Build, Workspace
 from citeforge.engines.files import sha256_file
-from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.models.embedder import Embedder, model_of
 from citeforge.engines.models.precomputed import PrecomputedVectors, open_both
 from citeforge.engines.models.prefixes import Prefixes
-from citeforge.engines.running.setup import judge_session, replay_store, run_embedder
+from citeforge.engines.running.setup import build_judge, replay_store, run_embedder
 from citeforge.ir_convert.registry import SOURCES, info_of, open_corpus, open_source, require_strict
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.manifest import MANIFEST, load_manifest
@@ -174,4 +173,4 @@ def _relevance_judge(recipe: RageRecipe, run: RunOptions) -> JudgeSession | None
             code="option-without-effect",
         )
     store = replay_store(run, judging.judge)
-    return judge_session(judging, run, path_beside(run.folder, ".verdicts.db"), store)
+    return build_judge(judging, run, store)

@@ -13,6 +13,7 @@ from citeforge.engines.judge.profiles import (
     profile_version,
 )
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
+from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import RunPlan, estimate_prompt_tokens
 from citeforge.engines.llm.records import LlmReply, Request, Result, json_format, signature_name
 from citeforge.engines.llm.replay import Server
@@ -90,9 +91,20 @@ class LlmJudge:
         requests = self._first_requests(pairs)
         return sum(estimate_prompt_tokens(r.payload(self.llm.model)) for r in requests)
 
-    def bill(self, pairs: Sequence[Pair]) -> RunPlan:
-        """Count the LLM calls that judging pairs takes, and their cost, without sending any."""
-        return self.llm.plan(list(self._first_requests(pairs)), tries=TRIES)
+    def bill(self, pairs: Sequence[Pair], further: Sequence[Pair] = (), times: int = 1) -> RunPlan:
+        """Count the LLM calls that judging pairs takes, and their cost, without sending any.
+
+        Args:
+            pairs: what is asked in any case.
+            further: what may be asked, too.
+            times: how many such rounds there are at most.
+        """
+        first, others = (list(self._first_requests(some)) for some in (pairs, further))
+        return self.llm.plan(first, others, TRIES * times)
+
+    def rehearse(self, pairs: Sequence[Pair]) -> None:
+        """Note the calls that judging pairs takes in the ledger of a dry run."""
+        self.llm.rehearse_chats(list(self._first_requests(pairs)), TRIES)
 
     def _first_requests(self, pairs: Sequence[Pair]) -> Iterator[Request]:
         """Make the first request per part of each pair; repeated pairs get new sample indices."""
@@ -148,6 +160,12 @@ class LlmJudge:
         if self._format is not None:
             params["response_format"] = self._format
         return Request(turns, params, self._repeat * TRIES + sample)
+
+
+def llm_judge_of(session: JudgeSession | None) -> LlmJudge | None:
+    """Get the LLM that judges in a session; None for other judges, which cost nothing."""
+    judge = None if session is None else session.judge
+    return judge if isinstance(judge, LlmJudge) else None
 
 
 def _reply_format(profile: JudgeProfile) -> dict[str, Any] | None:

@@ -84,7 +84,7 @@ def llm_judge(model: str, settings: JudgeSettings) -> Judge:
     _require_unset(settings.judging, _FOR_LOCAL_MODELS, f"{model} runs behind an endpoint")
     name = settings.judging.judge_profile
     profile = None if name is None else named_profile(name)
-    return LlmJudge(OpenAiLlm(model, settings.replay, settings.run), profile)
+    return LlmJudge(OpenAiLlm(model, settings.replay, settings.run, "judge"), profile)
 
 
 def vllm_judge(model: str, settings: JudgeSettings) -> Judge:

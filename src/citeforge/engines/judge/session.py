@@ -20,7 +20,6 @@ from citeforge.engines.judge.records import (
     Verdict,
     verdict_key,
 )
-from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.replay import ReplayStore, Server
 from citeforge.engines.progress import progress
 from citeforge.schemas.errors import InputError, UsageError
@@ -93,7 +92,6 @@ class JudgePlan:
         stored: distinct pairs with a stored verdict.
         tokens: tokens of the rest; None when the judge counts none.
         seconds: estimate from earlier runs of this judge; None before the first.
-        bill: calls and cost of the rest, of a judge that is an LLM.
     """
 
     pairs: int
@@ -101,7 +99,6 @@ class JudgePlan:
     stored: int
     tokens: int | None
     seconds: float | None
-    bill: RunPlan | None = None
 
     def to_text_lines(self) -> list[str]:
         """Write the plan as lines for a terminal."""
@@ -116,7 +113,6 @@ class JudgePlan:
             f"to judge           {self.distinct - self.stored:,}",
             f"tokens             {tokens}",
             f"time               {seconds}",
-            *([] if self.bill is None else self.bill.to_text_lines()[2:]),
         ]
 
 
@@ -127,8 +123,9 @@ class JudgeSession:
         judge: judge of the session.
         repeats: how often it is asked about every pair.
         repeat: which of these times :meth:`ask` asks for, from 0.
-        only_plans: do not ask the judge; pairs without a stored verdict fail, so that everything
-            that may depend on a verdict is counted, too.
+        only_plans: do not ask the judge, but note its calls in the ledger of a dry run; pairs
+            without a stored verdict fail, so that everything that may depend on a verdict is
+            counted, too.
         n_asked: pairs that the judge was asked in this session.
         n_stored: distinct pairs that the store knew.
         n_failed: distinct pairs on which the judge failed.
@@ -226,9 +223,7 @@ class JudgeSession:
         speed = self.store.seconds_per_pair(own) if self.store is not None else None
         seconds = None if speed is None else speed * len(rest)
         tokens = self.judge.count_tokens(rest)
-        bill = getattr(self.judge, "bill", None)
-        due = None if bill is None else bill(rest)
-        return JudgePlan(len(everything), len(keys), len(stored), tokens, seconds, due)
+        return JudgePlan(len(everything), len(keys), len(stored), tokens, seconds)
 
     def plan_all(self) -> JudgePlan:
         """Plan the judging of all pairs that :meth:`ask` was called with in this session."""
@@ -254,6 +249,9 @@ class JudgeSession:
         if not pairs:
             return
         if self.only_plans:
+            rehearse = getattr(self._judges[self.repeat], "rehearse", None)
+            if rehearse is not None:
+                rehearse(pairs)
             unasked = JudgeFailure("the judge was not asked")
             self._known.update(((self.repeat, pair), unasked) for pair in pairs)
             return

@@ -1,5 +1,6 @@
 """Estimates of a run's cost, and a budget that stops the run before its limit is exceeded."""
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -7,6 +8,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from citeforge.engines.llm.ledger import Ledger, Paid
 from citeforge.engines.llm.options import BATCH_PRICE
 from citeforge.engines.llm.records import LlmReply, Result
 from citeforge.engines.llm.replay import ReplayStore
@@ -15,6 +17,8 @@ from citeforge.schemas.recipes.base import Prices, RunOptions
 
 _PER_MESSAGE = 8
 CHARACTERS_PER_TOKEN = 4
+USUAL_ANSWER = 128
+"""Tokens of a usual reply, for estimates, where its limit allows as many; thoughts come on top."""
 PRICE_ADVICE = "add --price IN,OUT (per million tokens), e.g. --price 0.15,0.60"
 
 
@@ -47,6 +51,30 @@ def estimate_prompt_tokens(body: Mapping[str, Any]) -> int:
     """Estimate a request's prompt tokens: a quarter of its characters, and a few per message."""
     texts = prompt_texts(body)
     return sum(map(len, texts)) // CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(texts)
+
+
+def estimate_call(body: Mapping[str, Any]) -> "Bound":
+    """Estimate the tokens of a usual call: its prompt, and a reply of usual length."""
+    reply = min(USUAL_ANSWER, answer_limit(body))
+    return Bound(1, estimate_prompt_tokens(body), reply)
+
+
+def require_store(options: RunOptions, has_store: bool) -> None:
+    """Refuse options that need a store of replies if there is none; a dry run refuses them, too.
+
+    Raises:
+        UsageError: --batch without a store; --max-cost without a store or a price.
+    """
+    if options.batch and not has_store:
+        raise UsageError(
+            "--batch requires --store FILE: a killed command finds its batch there",
+            code="missing-option",
+        )
+    if options.max_cost is not None and (options.price is None or not has_store):
+        missing = "--store FILE, which counts the cost of all models and runs"
+        if options.price is None:
+            missing = "--price IN,OUT (per million tokens)"
+        raise UsageError(f"--max-cost requires {missing}", code="missing-option")
 
 
 def estimate_paid(body: Mapping[str, Any], reply: LlmReply) -> LlmReply:
@@ -98,11 +126,12 @@ class RunPlan:
     Attributes:
         requests: distinct requests that are known beforehand.
         stored: of these, answered by the store.
-        about: the others, if every first reply is taken, with usual prompts and short replies.
+        about: the others, if every first reply is taken, with usual prompts and replies.
         most: all calls that there can be: further tries, replacements, later rounds; prompts of a
             token per byte, and replies as long as they may be, thoughts included.
         share: share of the price that is paid; less than 1 in batches.
-        notes: what is not counted.
+        notes: what is not counted, or how it was estimated.
+        parts: plans of several models that this one adds up, by role and name.
     """
 
     requests: int
@@ -112,6 +141,23 @@ class RunPlan:
     price: Prices | None = None
     share: float = 1.0
     notes: tuple[str, ...] = ()
+    parts: tuple[tuple[str, "RunPlan"], ...] = ()
+
+    def costs(self) -> tuple[float, float]:
+        """Compute the costs (about, at most); 0 without a price."""
+        if self.parts:
+            costs = [part.costs() for _, part in self.parts]
+            return math.fsum(c for c, _ in costs), math.fsum(c for _, c in costs)
+        if self.price is None:
+            return 0.0, 0.0
+        return self.share * self.about.cost(self.price), self.share * self.most.cost(self.price)
+
+    def _part_line(self, who: str) -> str:
+        """Describe the calls of one model of several in one line."""
+        text = f"{who}: {self.about.calls:,} calls, at most {self.most.calls:,}"
+        if self.price is not None:
+            text += "; cost about {:,.4f}, at most {:,.4f}".format(*self.costs())
+        return f"  {text}"
 
     def to_text_lines(self) -> list[str]:
         """Describe requests, tokens and cost of the planned run, one line each."""
@@ -127,7 +173,7 @@ class RunPlan:
         elif math.isinf(most.completion_tokens):
             cost = "no limit: requests without max_tokens"
         else:
-            first, last = (self.share * bound.cost(price) for bound in (about, most))
+            first, last = self.costs()
             cost = f"about {first:,.4f}{once}; at most {last:,.4f}"
             if self.share != 1:
                 cost += f" (batches: {self.share:g} of --price)"
@@ -136,11 +182,40 @@ class RunPlan:
             f"answered by store  {self.stored:,}",
             f"calls to make      {about.calls:,}" + (once and f"{once}; at most {most.calls:,}"),
             f"prompt tokens      about {about.prompt_tokens:,}; at most {most.prompt_tokens:,}",
-            f"completion tokens  about {limit(about.completion_tokens)}; "
-            f"at most {limit(most.completion_tokens)}",
+            f"completion tokens  about {limit(about.completion_tokens)} (up to {USUAL_ANSWER} per "
+            f"reply, without thoughts); at most {limit(most.completion_tokens)}",
             f"cost               {cost}",
+            *(part._part_line(who) for who, part in self.parts),
             *self.notes,
         ]
+
+
+def total_plan(parts: Mapping[str, RunPlan]) -> RunPlan:
+    """Add up the plans of several models, by role and name; a single one stays as it is."""
+    if len(parts) == 1:
+        return next(iter(parts.values()))
+    plans = list(parts.values())
+    return RunPlan(
+        sum(p.requests for p in plans),
+        sum(p.stored for p in plans),
+        sum((p.about for p in plans), Bound()),
+        sum((p.most for p in plans), Bound()),
+        next((p.price for p in plans if p.price is not None), None),
+        min((p.share for p in plans), default=1.0),
+        tuple(dict.fromkeys(note for p in plans for note in p.notes)),
+        tuple(parts.items()),
+    )
+
+
+def merge_plans(plans: Sequence[RunPlan]) -> RunPlan:
+    """Add up plans of one model."""
+    total = total_plan({str(n): plan for n, plan in enumerate(plans)})
+    return dataclasses.replace(total, parts=())
+
+
+def planned_total(ledger: Ledger) -> RunPlan:
+    """Add up all calls that a dry run noted in its ledger, by model."""
+    return total_plan({who: merge_plans(plans) for who, plans in ledger.planned.items()})
 
 
 class Budget:
@@ -151,18 +226,25 @@ class Budget:
         spent: cost of all runs so far; None without a price.
     """
 
-    def __init__(self, options: RunOptions, store: ReplayStore | None, is_batched: bool) -> None:
+    def __init__(
+        self, options: RunOptions, store: ReplayStore | None, is_batched: bool, who: str,
+        ledger: Ledger,
+    ) -> None:  # fmt: skip
         """Set the cost limit, and read from the store what all runs have paid for so far.
+
+        Args:
+            options: price and limit.
+            store: what all runs have paid for.
+            is_batched: whether calls cost half the price.
+            who: role and name of the model in the ledger.
+            ledger: gets the calls that are paid for.
 
         Raises:
             UsageError: a limit without a price, or without a store.
         """
         price, self._limit = options.price, options.max_cost
-        if self._limit is not None and (price is None or store is None):
-            missing = "--store FILE, which counts the cost of all models and runs"
-            if price is None:
-                missing = "--price IN,OUT (per million tokens)"
-            raise UsageError(f"--max-cost requires {missing}", code="missing-option")
+        require_store(options, store is not None)
+        self._who, self._ledger = who, ledger
         self._price, self._share = price, BATCH_PRICE if is_batched else 1.0
         self.tokens = in_batches = 0, 0
         if store is not None:
@@ -204,8 +286,11 @@ class Budget:
         if paid is not None:
             prompt, completion = paid.prompt_tokens, paid.completion_tokens
             self.tokens = self.tokens[0] + prompt, self.tokens[1] + completion
+            cost = 0.0
             if self._price is not None and self.spent is not None:
-                self.spent += self._share * token_cost(self._price, prompt, completion)
+                cost = self._share * token_cost(self._price, prompt, completion)
+                self.spent += cost
+            self._ledger.pay(self._who, Paid(1, prompt, completion, cost))
 
 
 class BudgetError(FailuresError):

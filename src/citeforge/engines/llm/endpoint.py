@@ -12,8 +12,17 @@ import msgspec
 
 from citeforge.engines.event_loop import run_async
 from citeforge.engines.llm.adapting import LIMIT, Adaptation, difference, is_too_long
-from citeforge.engines.llm.budget import Budget, estimate_paid
-from citeforge.engines.llm.options import server_address, shown_address
+from citeforge.engines.llm.budget import (
+    Bound,
+    Budget,
+    RunPlan,
+    bound_call,
+    estimate_call,
+    estimate_paid,
+    require_store,
+)
+from citeforge.engines.llm.ledger import current_ledger
+from citeforge.engines.llm.options import BATCH_PRICE, server_address, shown_address
 from citeforge.engines.llm.rate import RateGate
 from citeforge.engines.llm.reading import UNREADABLE, Reply, advice_for
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
@@ -27,13 +36,13 @@ from citeforge.engines.llm.replay import (
     redact,
 )
 from citeforge.engines.progress import progress
-from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
-from citeforge.schemas.finish_reasons import TRUNCATED
+from citeforge.schemas.errors import CiteforgeError, InputError
 from citeforge.schemas.recipes.base import RunOptions
 
 _ADAPTABLE = (400, 404, 422, 501)
 """Statuses of refusals that a changed request may pass."""
 _LEAST_ROOM = 16
+_NOT_ASKED = Failure("refused", "not asked: this is a dry run")
 _GIVE_UP_AFTER = 10
 _NOTHING_WORKS = ("refused", "exhausted", "unauthorised")
 """Reasons of failures; so many calls in a row that fail for one of them end the run."""
@@ -76,14 +85,26 @@ class Endpoint:
     """
 
     def __init__(
-        self, model: str, store: ReplayStore | None = None, options: RunOptions | None = None
-    ) -> None:
-        """Set the model, the store of its replies and its options; nothing is sent."""
+        self, model: str, store: ReplayStore | None = None, options: RunOptions | None = None,
+        role: str = "",
+    ) -> None:  # fmt: skip
+        """Set the model, the store of its replies and its options; nothing is sent.
+
+        Args:
+            model: name of the model.
+            store: keeps its replies.
+            options: how the endpoint is reached, and what it may cost.
+            role: what the command asks the model for, in bills; empty for the route's title.
+        """
         self.model = model
         self.store = store
         self.options = options or RunOptions()
+        self.role = role
+        self.ledger = current_ledger()
+        self.ledger.has_price |= self.options.price is not None
         self.gate = RateGate(self.options.rpm, self.options.tpm)
         self.has_answered = False
+        self._rehearsed: set[str] = set()
         self.failures: list[str] = []
         self._adaptation = Adaptation()
 
@@ -96,8 +117,59 @@ class Endpoint:
             InputError: no key, no credit, or ten calls in a row fail.
             BudgetError: the next call could pass the cost limit.
         """
+        if self.options.dry_run:
+            results = self.rehearse(route, requests)
+            for place, result in enumerate(results):
+                if on_result is not None:
+                    on_result(place, result)
+            return results
         ask = partial(self.send, route)
         return ask_once(requests, self.model, self.store, ask, on_result, self.server)
+
+    def who(self, route: Route) -> str:
+        """Name the model with its role, for bills."""
+        return f"{self.role or route.title} openai:{self.model}"
+
+    def rehearse(self, route: Route, requests: Sequence[Request], tries: int = 1) -> list[Result]:
+        """Note requests in the ledger of a dry run, and return the stored replies.
+
+        The others are failures. Equal requests are noted once.
+
+        Args:
+            route: resource that would be asked.
+            requests: what would be asked.
+            tries: how often each is asked at most.
+        """
+        fresh = {}
+        results: list[Result] = []
+        for request in requests:
+            key = request.key(self.model)
+            stored = None if self.store is None else self.store.get(key, self.server)
+            results.append(_NOT_ASKED if stored is None else request.settle(stored))
+            if key not in self._rehearsed:
+                self._rehearsed.add(key)
+                fresh[key] = request, stored is not None
+        if fresh:
+            self.ledger.plan(self.who(route), self._plan(list(fresh.values()), tries, route))
+        return results
+
+    def _plan(
+        self, requests: Sequence[tuple[Request, bool]], tries: int, route: Route,
+        further: Sequence[Request] = (),
+    ) -> RunPlan:  # fmt: skip
+        """Count the calls of distinct requests, which are stored or not, and their cost."""
+        require_store(self.options, self.store is not None or self.options.store is not None)
+        rest = [request for request, is_stored in requests if not is_stored]
+        # A stored reply may be refused as a new one may.
+        again = (tries - 1) * [*(request for request, _ in requests), *further]
+        most = sum(
+            (bound_call(r.payload(self.model), self.room(r)) for r in [*rest, *further, *again]),
+            Bound(),
+        )
+        about = sum((estimate_call(r.payload(self.model)) for r in rest), Bound())
+        share = BATCH_PRICE if self.options.batch and route.has_batches else 1.0
+        n_stored = len(requests) - len(rest)
+        return RunPlan(len(requests), n_stored, about, most, self.options.price, share)
 
     @property
     def server(self) -> Server | None:
@@ -223,7 +295,8 @@ class _Run:
         self.waiting, self.to_send = dict(waiting), [*reversed(waiting)]
         self.rooms = {key: endpoint.room(request) for key, request in waiting.items()}
         self.is_batched = self.options.batch and route.has_batches
-        self.budget = Budget(self.options, self.store, self.is_batched)
+        who, ledger = endpoint.who(route), endpoint.ledger
+        self.budget = Budget(self.options, self.store, self.is_batched, who, ledger)
         self.failed = self.lost = 0
         self.stop: CiteforgeError | None = None
 
@@ -290,11 +363,7 @@ class _Run:
 
     async def _send_in_batches(self, client: Any) -> None:
         """Submit the requests in batches, and wait for the replies."""
-        if self.store is None:
-            raise UsageError(
-                "--batch requires --store FILE: a killed command finds its batch there",
-                code="missing-option",
-            )
+        assert self.store is not None  # else the budget has raised an error
         from citeforge.engines.llm.batches import Batches, split_requests  # imports the SDK
 
         batches = Batches(client, self.store, f"/v1{self.route.path}", shown_address(self.options))

@@ -157,7 +157,9 @@ class ReplayStore(Store):
         Raises:
             InputError: another address gave one, and it is not recorded as the same.
         """
-        for other in {*addresses} - {"", server.address if server else ""} if server else ():
+        if server is None:
+            return
+        for other in {*addresses} - {"", server.address}:
             pair = canonical_json(sorted((other, server.address)))
             key = digest(["same server", pair])
             if self.rows("SELECT 1 FROM kept WHERE asked = ?", key):

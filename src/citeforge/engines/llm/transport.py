@@ -46,6 +46,8 @@ MOST_BYTES = 32 << 20
 """More than any chat, completion or batch of embeddings that is asked for here."""
 TIMEOUTS_OF_A_REPLY = 5
 """Times --timeout that a reply may take that keeps coming."""
+_START = 100
+"""Bytes that tell whether a body is a stream of events."""
 _CONNECT_SECONDS = 60.0
 _TRIES_OF_A_NEW_ADDRESS = 3
 _TRIES_IN_SILENCE = 3
@@ -160,7 +162,9 @@ async def _read_body(reply: httpx2.Response) -> bytes:
             if len(body) > MOST_BYTES:
                 raise httpx2.DecodingError(f"it is longer than {MOST_BYTES >> 20} MiB")
     kind = reply.headers.get("content-type", "")
-    if reply.status_code == 200 and (kind.startswith("text/event-stream") or is_stream(body)):
+    if reply.status_code == 200 and (
+        kind.startswith("text/event-stream") or is_stream(bytes(body[:_START]))
+    ):
         raise httpx2.DecodingError(
             "it comes as a stream of events, which was not asked for; switch streaming off in the "
             "server or in the proxy before it"

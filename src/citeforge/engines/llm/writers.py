@@ -10,10 +10,10 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.engines.files import digest
 from citeforge.engines.llm import smollm
-from citeforge.engines.llm.budget import Bound, RunPlan, bound_call, estimate_prompt_tokens
+from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.endpoint import Endpoint, Route
 from citeforge.engines.llm.offline import OfflineLlm
-from citeforge.engines.llm.options import BATCH_PRICE, require_access
+from citeforge.engines.llm.options import require_access
 from citeforge.engines.llm.reading import Completion, read_completion
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take
@@ -61,6 +61,10 @@ class ChatLlm(Endpoint):
         """
         return self.ask(CHAT, self._with_effort(requests), on_result)
 
+    def rehearse_chats(self, requests: Sequence[Request], tries: int = 1) -> None:
+        """Note requests, each asked so often at most, in the ledger of a dry run."""
+        self.rehearse(CHAT, self._with_effort(requests), tries)
+
 
 class OpenAiLlm(ChatLlm):
     """A model behind an OpenAI-compatible endpoint (OpenAI, vLLM, Ollama, llama.cpp, …)."""
@@ -76,16 +80,12 @@ class OpenAiLlm(ChatLlm):
             tries: how often each of both is asked at most.
         """
         distinct = {r.key(self.model): r for r in self._with_effort(requests)}
-        store = self.store
-        stored = {k for k in distinct if store is not None and store.get(k, self.server)}
-        rest = [r for k, r in distinct.items() if k not in stored]
-        # A stored reply may be refused as a new one may.
-        again = [*rest, *further, *(tries - 1) * [*distinct.values(), *further]]
-        most = sum((bound_call(r.payload(self.model), self.room(r)) for r in again), Bound())
-        bodies = [r.payload(self.model) for r in rest]
-        usual = (replace(bound_call(b), prompt_tokens=estimate_prompt_tokens(b)) for b in bodies)
-        about, share = sum(usual, Bound()), BATCH_PRICE if self.options.batch else 1.0
-        return RunPlan(len(distinct), len(stored), about, most, self.options.price, share)
+        store, server = self.store, self.server
+        counted = [
+            (request, store is not None and store.get(key, server) is not None)
+            for key, request in distinct.items()
+        ]
+        return self._plan(counted, tries, CHAT, self._with_effort(further))
 
 
 class ReplayLlm(ChatLlm):
@@ -187,11 +187,19 @@ class TemplateWriter:
 
 @dataclass(frozen=True)
 class LlmSettings:
-    """Settings of an LLM besides its argument; ``templates`` are for the template writer."""
+    """Settings of an LLM besides its argument.
+
+    Attributes:
+        store: its replies.
+        options: how an endpoint is reached, and what it may cost.
+        templates: for the template writer.
+        role: what the command asks it for, in bills.
+    """
 
     store: ReplayStore | None = None
     options: RunOptions = field(default_factory=RunOptions)
     templates: Mapping[str, str] | None = None
+    role: str = ""
 
 
 def make_llm(
@@ -209,7 +217,8 @@ def make_llm(
         UsageError: another name, or a template writer where no templates exist.
         InputError: a replay store that cannot be read, or a broken plugin.
     """
-    unknown, made = unknown_choice_error(option, choices), LlmSettings(**settings)
+    role = {"--llm": "LLM"}.get(option, option.removeprefix("--"))
+    unknown, made = unknown_choice_error(option, choices), LlmSettings(role=role, **settings)
     if name == "template" and made.templates is None:
         raise unknown(name)
     return LLMS.maker(name, unknown)(made)
@@ -224,12 +233,14 @@ def require_askable(*llms: Llm | None) -> None:
         InputError: no key, or a wrong key or address.
     """
     for llm in llms:
-        if isinstance(llm, OpenAiLlm) and not (llm.store and llm.store.has_replies(llm.model)):
+        if not isinstance(llm, OpenAiLlm) or llm.options.dry_run:
+            continue
+        if not (llm.store and llm.store.has_replies(llm.model)):
             require_access(llm.options)
 
 
 def llm_for_dry_run(
-    name: str, options: RunOptions, store: Path | None, **settings: Any
+    name: str, options: RunOptions, store: Path | None, option: str = "--llm", **settings: Any
 ) -> OpenAiLlm:
     """Make the LLM whose calls a dry run plans; it knows a store's replies, if there is one.
 
@@ -237,7 +248,8 @@ def llm_for_dry_run(
         UsageError: there is no such LLM, or it is not asked over a network.
     """
     stored = ReplayStore(store, readonly=True) if store is not None and store.exists() else None
-    llm = make_llm(name, store=stored, options=options, **settings)
+    options = options.model_copy(update={"store": store})
+    llm = make_llm(name, option, store=stored, options=options, **settings)
     if not isinstance(llm, OpenAiLlm):
         raise UsageError(
             f"--dry-run: {name} costs nothing; the option is for openai: models",
@@ -263,7 +275,7 @@ LLMS: MakerRegistry[Choice, Llm] = MakerRegistry(
     Choice,
     CHOICES,
     {
-        "openai": lambda model, settings: OpenAiLlm(model, settings.store, settings.options),
+        "openai": lambda model, s: OpenAiLlm(model, s.store, s.options, s.role),
         "offline": lambda settings: OfflineLlm(settings.store),
         "replay": _replay_llm,
         "template": _template_writer,

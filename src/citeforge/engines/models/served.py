@@ -1,5 +1,6 @@
 """Perplexity and embeddings from an OpenAI-compatible endpoint."""
 
+import hashlib
 import math
 import sys
 from array import array
@@ -15,7 +16,7 @@ from citeforge.engines.llm.options import shown_address
 from citeforge.engines.llm.reading import Usage
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.models.embedder import Role, Vectors
+from citeforge.engines.models.embedder import Embedder, Role, Vectors
 from citeforge.engines.models.prefixes import Prefixes, find_prefixes
 from citeforge.engines.parallel import batched
 from citeforge.schemas.recipes.base import RunOptions
@@ -88,6 +89,10 @@ class ServedPerplexity:
     def identity(self) -> dict[str, Any]:
         """Describe the model for manifests: its name, and the kind of request."""
         return {"name": f"openai:{self.model}", "by": "completions, echo"}
+
+    def rehearse(self, texts: Sequence[str], tries: int = 1) -> None:
+        """Note the calls for texts, each asked for so often, in the ledger of a dry run."""
+        self._endpoint.rehearse(_COMPLETIONS, [_perplexity_request(t) for t in texts], tries)
 
     def compute(self, texts: Sequence[str]) -> list[float]:
         """Compute the perplexity of each text, asking the endpoint unless its reply is stored.
@@ -169,6 +174,12 @@ class ServedEmbedder:
             **self.prefixes.facts(),
         }
 
+    def rehearse(self, texts: Sequence[str], kind: Role) -> None:
+        """Note the calls that embedding texts takes in the ledger of a dry run."""
+        prefixed = [self.prefixes.get(kind) + text for text in texts]
+        requests = list(map(_embedding_request, batched(prefixed, self._size)))
+        self._endpoint.rehearse(_EMBEDDINGS, requests)
+
     def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
         """Embed queries or passages as unit vectors, in order.
 
@@ -215,3 +226,25 @@ def _is_too_large(batch: Sequence[str], result: Result) -> bool:
     """Whether the endpoint refused a batch of several texts, perhaps as too large."""
     is_refused = isinstance(result, Failure) and result.status in _TOO_LARGE_STATUSES
     return is_refused and len(batch) > 1
+
+
+class RehearsedEmbedder:
+    """Embedder of a dry run: notes the calls of a served one, and makes vectors out of digests."""
+
+    def __init__(self, name: str, served: Embedder | None) -> None:
+        """Stand in for an embedder; None for ``served`` if it would compute here."""
+        self._name = name
+        self._served = served if isinstance(served, ServedEmbedder) else None
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Describe the embedder of the rehearsal, whose vectors are no model's."""
+        return {"name": self._name, "rehearsed": True}
+
+    def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
+        """Make a unit vector out of each text's digest."""
+        if self._served is not None:
+            self._served.rehearse(texts, kind)
+        digests = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]
+        rows = np.frombuffer(b"".join(digests), np.uint8).reshape(len(texts), -1) / 127.5 - 1
+        unit: Vectors = (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+        return unit

@@ -68,13 +68,40 @@ def _option_name(*words: str) -> str:
 
 def is_expensive(model: str) -> bool:
     """Whether answers of ``--llm MODEL`` cost money, or take minutes."""
-    return model == "offline" or model.startswith("openai:")
+    return model == "offline" or is_served(model)
+
+
+def is_served(model: str) -> bool:
+    """Whether a model's name is that of one behind an endpoint."""
+    return model.startswith("openai:")
 
 
 def replay_store(run: RunOptions, *models: str) -> ReplayStore | None:
     """Open the store of LLM answers at :func:`replay_path`; None if there is no such path."""
     path = replay_path(run, *models)
-    return None if path is None else ReplayStore(path)
+    return None if path is None or _is_missing(path, run) else ReplayStore(path, run.dry_run)
+
+
+def _is_missing(path: Path, run: RunOptions) -> bool:
+    """Whether a dry run would have to make a store; it makes no files."""
+    return run.dry_run and not path.exists()
+
+
+def rehearsed(run: RunOptions, out: Path, *models: str) -> RunOptions:
+    """Copy the options of a run for its rehearsal: it asks nothing, and writes to ``out`` alone.
+
+    Args:
+        run: the options; its stores are read.
+        out: folder to make in its place.
+        models: LLMs of the run.
+    """
+    beside = None if run.out is None else path_beside(run.out, ".verdicts.db")
+    update = {
+        "dry_run": True, "out": out, "overwrite": False, "resume": False, "embeddings": None,
+        "store": replay_path(run, *models), "verdicts": run.verdicts or beside,
+        "engine": "local", "engine_options": {},
+    }  # fmt: skip
+    return run.model_copy(update=update)
 
 
 def replay_path(run: RunOptions, *models: str) -> Path | None:
@@ -104,6 +131,10 @@ def run_embedder(
         revision=revision, device=run.device, prefixes=prefixes, options=run,
         store=replay_store(run), place=make_runner(run).embedder,
     )  # fmt: skip
+    if run.dry_run:
+        from citeforge.engines.models.served import RehearsedEmbedder
+
+        return RehearsedEmbedder(name, make_embedder(name, settings) if is_served(name) else None)
     return make_embedder(name, settings)
 
 
@@ -127,8 +158,29 @@ def judge_session(
         return None
     from citeforge.engines.judge.registry import make_judge
 
+    path = run.verdicts or verdicts
+    if run.store is None and store is None and (run.batch or run.max_cost is not None):
+        # Batches and costs need a store of replies, which may be that of verdicts.
+        run = run.model_copy(update={"store": path})
     replay = store or replay_store(run)
     place = make_runner(run).judge
     judge = make_judge(judging.judge, judging=judging, run=run, replay=replay, place=place)
-    path = run.verdicts or verdicts
-    return JudgeSession(judge, None if path is None else VerdictStore(path), repeats)
+    has_store = path is not None and not _is_missing(path, run)
+    known = VerdictStore(path, run.dry_run) if path is not None and has_store else None
+    session = JudgeSession(judge, known, repeats)
+    session.only_plans = run.dry_run
+    return session
+
+
+def build_judge(
+    judging: Judging, run: RunOptions, store: ReplayStore | None = None
+) -> JudgeSession | None:
+    """Make the judge of a build, whose verdicts are kept beside its folder.
+
+    Args:
+        judging: names the judge and its settings.
+        run: device, runner, stores and output folder, if there is one.
+        store: answers of an LLM judge.
+    """
+    beside = None if run.out is None else path_beside(run.out, ".verdicts.db")
+    return judge_session(judging, run, beside, store)

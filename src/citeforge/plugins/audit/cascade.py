@@ -36,8 +36,9 @@ Rows = dict[tuple[str, str], Decided]
 
 
 def decide_suspects(
-    base: Base, texts: dict[str, str], flaws: Iterable[Flaw], cheap: str, strong: JudgeSession
-) -> Rows:
+    base: Base, texts: dict[str, str], flaws: Iterable[Flaw], cheap: str, strong: JudgeSession,
+    are_unknown: bool = False,
+) -> Rows:  # fmt: skip
     """Let a strong judge decide which suspects are relevant; return decisions by (query, passage).
 
     A suspect is relevant if its passage entails a gold answer of the query; for a query without
@@ -49,6 +50,7 @@ def decide_suspects(
         flaws: flaws of which those listed in SUSPECT make a negative a suspect.
         cheap: name of the rules and models that found them.
         strong: the judge that decides.
+        are_unknown: whether any negative may be a suspect: a dry run does not ask who finds them.
     """
     suspected: dict[tuple[str, str], list[str]] = {}
     for flaw in flaws:
@@ -59,11 +61,13 @@ def decide_suspects(
         query: answers or [f"This text answers the question: {questions[query]}"]
         for query, answers in gold_texts(base).items()
     }
-    suspects = [pair for pair in mapped_negatives(base.negatives) if pair in suspected]
+    negatives = mapped_negatives(base.negatives)
+    suspects = [pair for pair in negatives if are_unknown or pair in suspected]
     rows = {}
     verdicts_of = judge_negatives(suspects, texts, hypotheses, strong)
     for (query, passage), verdicts in verdicts_of.items():
-        row = Decided(query=query, passage=passage, suspected=suspected[query, passage], by=cheap,
+        reasons = suspected.get((query, passage), [])
+        row = Decided(query=query, passage=passage, suspected=reasons, by=cheap,
                       verdict=RELEVANT, stratum=RELEVANT)  # fmt: skip
         rows[query, passage] = row
         if not verdicts:

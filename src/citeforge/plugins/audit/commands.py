@@ -18,6 +18,7 @@ from citeforge.cli.options import (
     verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
+from citeforge.cli.terminal import print_rehearsal
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.schemas.recipes.base import Judging
 
@@ -60,13 +61,17 @@ def audit(folder: Path, **parameters: Any) -> None:
     and renders its card again.
     """
     from citeforge.package.manifest import load_manifest
-    from citeforge.plugins.audit.run import FILE
+    from citeforge.plugins.audit.run import FILE, rehearse_audit
     from citeforge.plugins.audit.run import audit as run_audit
     from citeforge.schemas.audit import SKIPPED_CHECK, checks_made
     from citeforge.schemas.errors import InputError
 
     options = record_from(AuditOptions, parameters)
-    done = run_audit(folder, options, run=run_options(parameters))
+    run = run_options(parameters)
+    if run.dry_run:
+        print_rehearsal(*rehearse_audit(folder, options, run))
+        return
+    done = run_audit(folder, options, run=run)
     result = done.result
     click.echo(f"audited  {checks_made(result.checks)}")
     for what, how in result.checks.items():

@@ -10,7 +10,7 @@ import msgspec
 from citeforge.builders.card import exploits_table
 from citeforge.builders.derive import Base, mapped_negatives
 from citeforge.builders.rage.suspects import NEAR, find_suspects
-from citeforge.engines.files import write_bytes
+from citeforge.engines.files import require_writable, write_bytes
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.report_table import Displayed, Table
@@ -84,6 +84,9 @@ def audit(
     if path is not None and options.strict and not options.accept:
         known = read_accepted(path)
     package = Package(writable_folder(benchmark))
+    require_writable(
+        package.folder / FILE, *([path] if path is not None and options.accept else [])
+    )
     result, survey = find_flaws(package, options, run or RunOptions())
     text = result.model_dump_json(indent=1) + "\n"
     write_card(package.folder, audit=text, checked=package, lengths=survey.lengths)
@@ -106,8 +109,39 @@ def find_flaws(
     Raises:
         InputError: a file named in the options is at fault.
     """
-    judge = judge_session(options, run)
-    strong = judge_session(Judging(judge=options.strong_judge), run)
+    judge, strong = _open_judges(options, run)
+    return _find_all(package, options, run, judge, strong)
+
+
+def rehearse_audit(
+    benchmark: Package | str | Path, options: AuditOptions, run: RunOptions
+) -> tuple[JudgeSession | None, ...]:
+    """Note the calls of an audit in the ledger of a dry run; nothing is asked or written.
+
+    The strong judge is counted for every negative where another judge has yet to say which are
+    suspects.
+
+    Returns:
+        The judges.
+    """
+    package = Package(writable_folder(benchmark))
+    judge, strong = _open_judges(options, run)
+    _find_all(package, options, run, judge, strong)
+    return judge, strong
+
+
+def _open_judges(
+    options: AuditOptions, run: RunOptions
+) -> tuple[JudgeSession | None, JudgeSession | None]:
+    """Open the judge and the strong judge of an audit; None for those that are not named."""
+    return judge_session(options, run), judge_session(Judging(judge=options.strong_judge), run)
+
+
+def _find_all(
+    package: Package, options: AuditOptions, run: RunOptions, judge: JudgeSession | None,
+    strong: JudgeSession | None,
+) -> tuple[Audit, flaws.CorpusSurvey]:  # fmt: skip
+    """Make all checks of an audit, by judges that are open."""
     base = Base(package.folder, package.manifest) if package.corpus else None
     pairs = [] if base is None else mapped_negatives(base.negatives)
     relevant = [] if base is None else base.relevant.values()
@@ -135,7 +169,8 @@ def find_flaws(
     )
     if strong is not None and base is not None:
         cheap = _first_stage(judge, options)
-        decided = decide_suspects(base, survey.texts, every_flaw, cheap, strong)
+        are_unknown = judge is not None and judge.only_plans
+        decided = decide_suspects(base, survey.texts, every_flaw, cheap, strong, are_unknown)
         stages = [cheap, strong.judge.signature]
         result.cascade, result.decisions = sum_up_decisions(base, decided, stages, options.labels)
     if options.exploits:

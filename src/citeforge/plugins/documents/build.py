@@ -4,7 +4,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from typing import Any
 
 import pyarrow as pa
@@ -19,14 +18,13 @@ from citeforge.builders.rage.sources import RageSources, recipe_embedder
 from citeforge.engines.files import sha256_file, write_text
 from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
-from citeforge.engines.llm.writers import llm_for_dry_run, make_llm, require_askable
+from citeforge.engines.llm.writers import make_llm, require_askable
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.retrieval.certain import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
-from citeforge.engines.running.setup import judge_session, make_runner, replay_path, replay_store
+from citeforge.engines.running.setup import build_judge, make_runner, replay_store
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
@@ -127,8 +125,8 @@ def build_documents(
         n_accepted = sum(q.is_accepted for q in questions)
         stats |= {
             "questions accepted, share": round(n_accepted / len(questions), 4),
-            "tokens of prompts": models.asker.tokens[0],
-            "tokens of replies": models.asker.tokens[1],
+            "tokens of prompts, writer and reader": models.asker.tokens[0],
+            "tokens of replies, writer and reader": models.asker.tokens[1],
         }
         return build.finish(
             draft,
@@ -141,44 +139,6 @@ def build_documents(
         )
 
 
-def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
-    """Plan a build's LLM calls: their number if each first question is accepted, and at most.
-
-    Rejected questions are replaced, until --tries times the wanted number were written.
-
-    Raises:
-        InputError: the documents are at fault.
-        UsageError: the LLM is not asked over a network.
-    """
-    llm = llm_for_dry_run(recipe.llm, run, replay_path(run, recipe.llm))
-    asker = PromptedLlm(llm)
-    with TemporaryDirectory(prefix="citeforge-") as scratch:
-        planned = run.model_copy(update={"out": Path(scratch) / "plan"})
-        with open_build(recipe, planned) as build:
-            source = open_documents(recipe, build.workspace.stage("archives"))
-            _, corpus, _ = read_documents(recipe, source, build.workspace)
-            passages = PassagePool(corpus, recipe.seed)
-            names = iter(passages.order)
-            forms = [form for form, n in recipe.wanted.items() for _ in range(n)]
-            drawn = list(zip(forms, names, strict=False))
-            texts = passages.texts([name for _, name in drawn])
-            build.workspace.package_folder.mkdir(exist_ok=True)
-    requests = []
-    for number, (form, name) in enumerate(drawn):
-        passage = texts[name]
-        # Stand-ins have the usual length, and differ as real questions do.
-        stand_in = Question(f"q{number}", form, (passage,), text=f"{number:>8}".rjust(100, "?"))
-        n_read = 2 if recipe.judging.judge else 2 + recipe.asking.neighbours
-        requests.append(asker.to_write(stand_in))
-        requests += [asker.to_answer(stand_in, [passage] * (n + 1)) for n in range(n_read)]
-        requests += [asker.to_answer(stand_in, (), n) for n in range(recipe.asking.closed_book)]
-    plan = llm.plan(requests, tries=recipe.asking.tries)
-    if recipe.judging.judge is None:
-        return plan
-    n = len(drawn) * recipe.asking.tries
-    return replace(plan, notes=(f"not counted: questions to the judge about up to {n:,} answers",))
-
-
 def _open_models(
     recipe: DocumentsRecipe,
     run: RunOptions,
@@ -189,7 +149,7 @@ def _open_models(
     """Open the LLM, the judge and the embedder of a build."""
     store = replay_store(run, recipe.llm) if llm is None else None
     if judge is None:
-        judge = judge_session(recipe.judging, run, path_beside(run.folder, ".verdicts.db"), store)
+        judge = build_judge(recipe.judging, run, store)
     llm = llm or make_llm(recipe.llm, store=store, options=run)
     fields = "seed embedder embedder_revision mining mixtures decided licence name source"
     rage = make_record(RageRecipe, **{name: getattr(recipe, name) for name in fields.split()})

@@ -36,7 +36,7 @@ class DocumentsKind(RageKind):
 
     def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
         """Count the LLM requests of a build, and their cost, without sending any."""
-        from citeforge.plugins.documents.build import plan_documents
+        from citeforge.plugins.documents.plan import plan_documents
 
         assert isinstance(recipe, DocumentsRecipe)
         return plan_documents(recipe, run)

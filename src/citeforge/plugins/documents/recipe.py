@@ -7,7 +7,6 @@ from pydantic import Field, model_validator
 
 from citeforge.schemas.choices import ANSWERING, EMBEDDERS, listed
 from citeforge.schemas.recipes.base import (
-    DRY,
     EMBEDDING,
     ENDPOINT,
     LOCAL_JUDGE,
@@ -74,7 +73,7 @@ class DocumentsRecipe(Licensed):
     """
 
     kind: ClassVar[str] = "documents"
-    run_options: ClassVar[tuple[str, ...]] = (*DRY, *EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RUNNER)
+    run_options: ClassVar[tuple[str, ...]] = (*EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RUNNER)
     no_batch: ClassVar[str] = "questions are written and checked in rounds until there are enough"
 
     source: Annotated[str, Option(input=True)]

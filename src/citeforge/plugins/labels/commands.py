@@ -17,6 +17,7 @@ from citeforge.cli.options import (
     verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
+from citeforge.cli.terminal import print_rehearsal
 from citeforge.plugins.labels.options import (
     AnnotationOptions,
     LabelFiles,
@@ -41,6 +42,8 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
 
     `score` with this judge then corrects shares of verdicts by them (Rogan–Gladen), and says so.
     """
+    from citeforge.engines.files import require_writable
+    from citeforge.package.manifest import STATS
     from citeforge.plugins.labels import calibration
     from citeforge.plugins.labels.judging import require_judge
     from citeforge.plugins.labels.meta_eval import labelled_pairs
@@ -50,6 +53,11 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
         raise UsageError("give --labels FILE", code="missing-option")
     rows = labelled_pairs(files.labels, files.scores, files.label_format)
     session = require_judge(record_from(JudgeOptions, parameters), run_options(parameters))
+    if session.only_plans:
+        session.ask(row.pair for row in rows.pairs)
+        print_rehearsal(session)
+        return
+    require_writable(benchmark / STATS)
     result = calibration.calibrate(rows.pairs, session, files.labels[0])
     replaced = calibration.write_calibration(benchmark, result)
     click.echo(calibration.render_calibration(result))
@@ -65,23 +73,22 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
 @add_options(field_options(JudgeOptions, ("judge",), required=("judge",)))
 @path_option("--out", help="Verdicts as JSON Lines.")
 @verdicts_option
-@click.option("--dry-run", is_flag=True, help="Say what would be asked.")
 @click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
 @model_options
 @endpoint_options
-def judge(
-    pairs: Path, out: Path | None, dry_run: bool, allow_judge_failures: bool, **parameters: Any
-) -> None:
+def judge(pairs: Path, out: Path | None, allow_judge_failures: bool, **parameters: Any) -> None:
     """Judge whether premises entail hypotheses.
 
     PAIRS is JSON Lines of {"premise", "hypothesis"}. What is written can be read back as
     table:FILE. With --verdicts no pair is asked twice, in any command.
     """
-    from citeforge.plugins.labels.judging import judge_pairs, plan_pairs
+    from citeforge.plugins.labels.judging import judge_pairs, read_pairs, require_judge
 
     judging, run = record_from(JudgeOptions, parameters), run_options(parameters)
-    if dry_run:
-        click.echo("\n".join(plan_pairs(pairs, judging, run).to_text_lines()))
+    if run.dry_run:
+        session = require_judge(judging, run)
+        session.ask(read_pairs(pairs))
+        print_rehearsal(session)
         return
     if out is None:
         raise UsageError("give --out FILE, or --dry-run", code="missing-option")
@@ -137,6 +144,10 @@ def meta_eval(**parameters: Any) -> None:
     else:
         rows = hagrid_pairs(load(options.benchmark))
     session = require_judge(record_from(JudgeOptions, parameters), run_options(parameters))
+    if session.only_plans:
+        session.ask(row.pair for row in rows.pairs)
+        print_rehearsal(session)
+        return
     result = judge_quality(rows.pairs, session)
     click.echo(f"judge {session.judge.signature} against {result.n:,} human labels")
     for line in rows.to_text_lines():
@@ -257,10 +268,19 @@ def plan(answers: Path, **parameters: Any) -> None:
     corrected values in the file (score --labels), or with --labels here, these labels are the
     pilot; else the spread is taken from the judge's values.
     """
-    from citeforge.plugins.labels.planning import plan_labelling, render_label_plan, write_plan
+    from citeforge.plugins.labels.planning import (
+        plan_labelling,
+        rehearse_labelling,
+        render_label_plan,
+        write_plan,
+    )
 
     options = record_from(LabelPlanOptions, parameters)
-    result = plan_labelling(answers, options, run_options(parameters))
+    run = run_options(parameters)
+    if run.dry_run:
+        print_rehearsal(rehearse_labelling(answers, options, run))
+        return
+    result = plan_labelling(answers, options, run)
     click.echo(render_label_plan(result, options.half_width))
     if options.out is not None:
         write_plan(options.out, result, options)

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.files import atomic_file
+from citeforge.engines.files import atomic_file, require_writable
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.records import Decision, Pair, Verdict
-from citeforge.engines.judge.session import JudgePlan, JudgeSession
+from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.running.setup import judge_session
 from citeforge.schemas.choices import JUDGES, listed
 from citeforge.schemas.errors import InputError, UsageError
@@ -71,19 +71,9 @@ def judge_pairs(path: Path, judging: Judging, run: RunOptions, out: Path) -> Jud
     """
     rows = read_pairs(path)
     session = require_judge(judging, run)
+    require_writable(out)
     entailed = write_verdicts(out, rows, session.ask(rows))
     return JudgedFile(len(rows), entailed, session)
-
-
-def plan_pairs(path: Path, judging: Judging, run: RunOptions) -> JudgePlan:
-    """Count what :func:`judge_pairs` would ask the judge, and its cost, without asking.
-
-    Raises:
-        InputError: a line is wrong, or the judge cannot be loaded.
-        UsageError: there is no such judge, or none is named.
-    """
-    rows = read_pairs(path)
-    return require_judge(judging, run).plan(rows)
 
 
 def write_verdicts(path: Path, pairs: Sequence[Pair], decisions: Mapping[Pair, Decision]) -> int:

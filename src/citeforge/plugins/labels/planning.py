@@ -9,11 +9,12 @@ from pathlib import Path
 import numpy as np
 
 from citeforge.engines.draws import generator, sample_ids
-from citeforge.engines.files import write_text
+from citeforge.engines.files import require_writable, write_text
+from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.statistics.estimates import column
 from citeforge.evaluator.withhold import require_values
-from citeforge.library.scores import score_files
+from citeforge.library.scores import plan_scores, score_files
 from citeforge.plugins.labels.options import LabelPlanOptions
 from citeforge.schemas.errors import UnknownValueError, UsageError, extras_named
 from citeforge.schemas.recipes.base import RunOptions
@@ -77,6 +78,23 @@ def plan_labelling(
                 "--labels needs a submission with --benchmark and --judge", code="missing-option"
             )
         return plan_labels(load_scores(Path(path)), options)
+    benchmark = _require_benchmark(options)
+    if options.out is not None:
+        require_writable(options.out)
+    (scores,) = score_files([path], benchmark, _score_options(options), run=run).scores
+    for absent in scores.file.not_computed:
+        raise UsageError(
+            f"{absent.name} cannot be planned for: {absent.reason}", code="not-computed"
+        )
+    return plan_labels(scores.file, options)
+
+
+def _require_benchmark(options: LabelPlanOptions) -> Path:
+    """Get the benchmark of a submission, which needs a judge, too.
+
+    Raises:
+        UsageError: one of both is missing.
+    """
     if options.judge is None or options.benchmark is None:
         given, lacks = ("benchmark", "judge") if options.judge is None else ("judge", "benchmark")
         raise UsageError(
@@ -84,15 +102,30 @@ def plan_labelling(
             "judge needs neither",
             code="missing-option",
         )
+    return options.benchmark
+
+
+def _score_options(options: LabelPlanOptions) -> ScoreOptions:
+    """Make the options by which a submission is scored before labels are planned."""
     common = options.model_dump(include=set(ScoreOptions.model_fields) - {"measures"})
-    measures = (options.measure or _MEASURE,)
-    chosen = ScoreOptions(**common, measures=measures, details=False)
-    (scores,) = score_files([path], options.benchmark, chosen, run=run).scores
-    for absent in scores.file.not_computed:
-        raise UsageError(
-            f"{absent.name} cannot be planned for: {absent.reason}", code="not-computed"
-        )
-    return plan_labels(scores.file, options)
+    return ScoreOptions(**common, measures=(options.measure or _MEASURE,), details=False)
+
+
+def rehearse_labelling(
+    path: str | Path, options: LabelPlanOptions, run: RunOptions
+) -> JudgeSession | None:
+    """Note the judge's calls of :func:`plan_labelling` in the ledger of a dry run; asks nothing.
+
+    Returns:
+        The judge; None for a score file, for which none is asked.
+
+    Raises:
+        UsageError: a judge without a benchmark or the reverse.
+    """
+    if options.judge is None and options.benchmark is None:
+        return None
+    benchmark = _require_benchmark(options)
+    return plan_scores([path], benchmark, _score_options(options), run=run)
 
 
 def write_plan(out: Path, plan: LabelPlan, options: LabelPlanOptions) -> None:

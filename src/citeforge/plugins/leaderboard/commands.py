@@ -9,6 +9,7 @@ import click
 from citeforge.cli.command import NamedCommands, path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from, run_options
 from citeforge.cli.short_help import ManyOptions
+from citeforge.cli.terminal import print_rehearsal
 from citeforge.schemas.errors import FailuresError, UsageError
 from citeforge.schemas.recipes.base import ENDPOINT, LOCAL_JUDGE, RUNNER, Part, RunOptions
 
@@ -95,6 +96,7 @@ def add(
     """
     from citeforge.plugins.leaderboard.submit import add_submissions
 
+    run = run_options(parameters)
     done = add_submissions(
         submissions,
         boards,
@@ -102,8 +104,11 @@ def add(
         replace=replace,
         only_check=only_check,
         allow_judge_failures=allow_judge_failures,
-        run=run_options(parameters),
+        run=run,
     )
+    if run.dry_run:
+        print_rehearsal()
+        return
     for line in done.to_text_lines():
         click.echo(line)
     _report_refused(done.refused)

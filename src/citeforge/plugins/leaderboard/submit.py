@@ -16,7 +16,7 @@ from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.reader import bare_name, read_header
 from citeforge.evaluator.withhold import withhold_scores
 from citeforge.library.benchmarks import load, package_folder
-from citeforge.library.scores import score_files
+from citeforge.library.scores import plan_scores, score_files
 from citeforge.package.manifest import load_manifest
 from citeforge.plugins.leaderboard.board_check import (
     BoardCheck,
@@ -154,7 +154,8 @@ def add_submissions(
         replace: let a file replace another one of the same name.
         only_check: score nothing, and change nothing; needs no gold.
         allow_judge_failures: accept scores with bounds where the judge failed.
-        run: where a judge runs, what it may cost, where its verdicts are stored.
+        run: where a judge runs, what it may cost, where its verdicts are stored; with ``dry_run``
+            the calls are noted in the ledger, and nothing is changed.
 
     Raises:
         InputError: all named files have errors, ``only_check`` finds errors, or a board with hidden
@@ -182,6 +183,9 @@ def add_submissions(
             return Intake(pending, [], None, all_boards.site)
         _require_gold(config, all_boards)
         valid = [p for p in pending if not p.findings.errors]
+        if run is not None and run.dry_run:
+            _rehearse_scores(valid, all_boards, run)
+            return Intake(pending, refused, None, all_boards.site)
         _score_by_board(valid, all_boards, run or RunOptions(), allow_judge_failures, refused)
         scored = [p for p in valid if p.files]
         added = {path: file for p in scored for path, file in p.score_paths().items()}
@@ -338,6 +342,14 @@ def _error_lines(pending: PendingSubmission) -> list[str]:
     if len(errors) > _MOST_ERRORS:
         lines.append(f"{path}: {len(errors) - _MOST_ERRORS:,} more errors")
     return lines
+
+
+def _rehearse_scores(valid: Sequence[PendingSubmission], boards: Boards, run: RunOptions) -> None:
+    """Note the calls of scoring in the ledger of a dry run, for boards with a judge or an LLM."""
+    for board in boards.boards:
+        mine = [p.source for p in valid if p.board == board]
+        if mine and (board.score.judge is not None or board.score.llm is not None):
+            plan_scores(mine, board.benchmark, board.score, gold=board.gold, run=run)
 
 
 def _score_by_board(

@@ -14,6 +14,7 @@ from citeforge.cli.options import (
     run_options,
 )
 from citeforge.cli.short_help import ManyOptions
+from citeforge.cli.terminal import print_rehearsal
 from citeforge.schemas.recipes.command_options import JudgeOptions
 
 
@@ -56,6 +57,7 @@ def reproduce(
         raise UsageError(
             "name tables (citeforge reproduce --list), or give --all", code="missing-option"
         )
+    from citeforge.engines.files import require_writable
     from citeforge.engines.running.setup import judge_session
     from citeforge.plugins.reproduce.pages import (
         require_format,
@@ -68,11 +70,19 @@ def reproduce(
 
     if out is not None:
         require_format(out)
-    judge = judge_session(record_from(JudgeOptions, parameters), run_options(parameters))
+        require_writable(out)
+    run = run_options(parameters)
+    judge = judge_session(record_from(JudgeOptions, parameters), run)
+    if run.dry_run and judge is None:
+        raise UsageError("--dry-run requires --judge", code="missing-option")
+    is_dry = judge is not None and judge.only_plans
     compared = reproduce_tables(
         names, data=data, judge=judge, models=models,
-        on_table=lambda table: click.echo("\n".join(table_lines(table))),
+        on_table=lambda table: None if is_dry else click.echo("\n".join(table_lines(table))),
     )  # fmt: skip
+    if run.dry_run:
+        print_rehearsal(judge)
+        return
     if out is not None:
         write_result(compared, out)
     click.echo(summary_line(compared))

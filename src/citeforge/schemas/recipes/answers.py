@@ -143,6 +143,11 @@ class AlceRecipe(Licensed, Hideable, Sourced):
         return self
 
     @property
+    def llms(self) -> tuple[str, ...]:
+        """The writer, if there is one."""
+        return () if self.writing.llm is None else (self.writing.llm,)
+
+    @property
     def is_plain(self) -> bool:
         """Whether the build takes ALCE's items as they are, and adds nothing."""
         added = (self.corpus, self.judging.judge, self.writing.llm)

@@ -7,8 +7,6 @@ from pydantic import Field, model_validator
 
 from citeforge.schemas.authorship import AUTHORS, LabelSet, Origin
 from citeforge.schemas.recipes.base import (
-    ENDPOINT,
-    RUNNER,
     Option,
     Part,
     Recipe,
@@ -49,7 +47,6 @@ class AuthorshipRecipe(Recipe):
     """
 
     kind: ClassVar[str] = "authorship"
-    run_options: ClassVar[tuple[str, ...]] = (*ENDPOINT, *RUNNER)
     main_input: ClassVar[str] = "benchmark"
 
     benchmark: Annotated[Path | None, Option(input=True)] = None

@@ -180,6 +180,11 @@ class Recipe(Part):
     name: str | None = None
     """Name in signatures and card (default: the folder's)."""
 
+    @property
+    def llms(self) -> tuple[str, ...]:
+        """Names of the LLMs whose replies a build keeps beside its folder, as options name them."""
+        return ()
+
     @classmethod
     def from_manifest(cls, manifest: Manifest) -> Self:
         """Read the recipe of a package from its manifest.
@@ -286,6 +291,7 @@ def model_name(models: dict[str, dict[str, Any]], role: str) -> str | None:
 ALWAYS = ("out", "overwrite", "resume")
 DRY = ("dry_run",)
 ENDPOINT = (
+    *DRY,
     *("base_url", "concurrency", "timeout", "max_retries", "rpm", "tpm", "price", "max_cost"),
     *("store", "same_server"),
     *("thinking_tokens", "reasoning_effort", "batch"),

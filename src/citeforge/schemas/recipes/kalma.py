@@ -8,7 +8,6 @@ from pydantic import Field, JsonValue, model_validator
 from citeforge.schemas.choices import CHECKERS, GRAPHS, LLMS, PERPLEXITY, listed
 from citeforge.schemas.licences import Licence
 from citeforge.schemas.recipes.base import (
-    DRY,
     ENDPOINT,
     GRAPH,
     LOCAL_JUDGE,
@@ -57,7 +56,7 @@ class KalmaRecipe(Licensed):
     """
 
     kind: ClassVar[str] = "kalma"
-    run_options: ClassVar[tuple[str, ...]] = (*DRY, *GRAPH, *LOCAL_JUDGE, *ENDPOINT, *RUNNER)
+    run_options: ClassVar[tuple[str, ...]] = (*GRAPH, *LOCAL_JUDGE, *ENDPOINT, *RUNNER)
     no_batch: ClassVar[str] = "each question depends on the reply before it"
     main_input: ClassVar[str] = "kg"
 

@@ -7,7 +7,6 @@ from pydantic import Field, field_validator
 
 from citeforge.schemas.choices import ANSWERING, listed
 from citeforge.schemas.recipes.base import (
-    DRY,
     ENDPOINT,
     LOCAL_JUDGE,
     RUNNER,
@@ -62,7 +61,7 @@ class TwinsRecipe(Hideable):
     """
 
     kind: ClassVar[str] = "twins"
-    run_options: ClassVar[tuple[str, ...]] = (*DRY, *LOCAL_JUDGE, *ENDPOINT, *RUNNER, *SECRET)
+    run_options: ClassVar[tuple[str, ...]] = (*LOCAL_JUDGE, *ENDPOINT, *RUNNER, *SECRET)
     main_input: ClassVar[str] = "benchmark"
 
     benchmark: Annotated[Path, Option(input=True)]

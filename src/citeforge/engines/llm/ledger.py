@@ -1,0 +1,94 @@
+"""Ledger of a command: calls that it has paid for, and those that its dry run plans, by model.
+
+Imports little: the command line opens one for every command.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from citeforge.engines.llm.budget import RunPlan
+
+
+@dataclass
+class Paid:
+    """Calls of one model that were paid for."""
+
+    calls: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Paid) -> Paid:
+        """Add the calls, tokens and costs of both."""
+        return Paid(
+            self.calls + other.calls,
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cost + other.cost,
+        )
+
+
+@dataclass
+class Ledger:
+    """Calls of one command, by role and model, such as ``judge openai:m``.
+
+    Attributes:
+        paid: calls that were answered and paid for; replies from stores are free.
+        planned: calls that a dry run plans.
+        has_price: whether a model with a price may have been asked.
+    """
+
+    paid: dict[str, Paid] = field(default_factory=dict)
+    planned: dict[str, list[RunPlan]] = field(default_factory=dict)
+    has_price: bool = False
+    _lock: Lock = field(default_factory=Lock)
+
+    def pay(self, who: str, paid: Paid) -> None:
+        """Add calls of a model that were paid for."""
+        with self._lock:
+            self.paid[who] = self.paid.get(who, Paid()) + paid
+
+    def plan(self, who: str, plan: RunPlan) -> None:
+        """Add calls of a model that a dry run plans."""
+        with self._lock:
+            self.planned.setdefault(who, []).append(plan)
+
+    def cost_line(self) -> str:
+        """Write in one line what the command cost, by model; empty without a price."""
+        if not self.has_price:
+            return ""
+        total = sum(self.paid.values(), Paid())
+        if not total.calls:
+            return "cost 0.0000: no call was paid for"
+        parts = [f"{who} {p.cost:.4f}" for who, p in sorted(self.paid.items())]
+        shares = f" ({', '.join(parts)})" if len(parts) > 1 else f" ({min(self.paid)})"
+        return (
+            f"cost {total.cost:.4f}{shares}: {total.calls:,} calls, {total.prompt_tokens:,} prompt "
+            f"and {total.completion_tokens:,} completion tokens"
+        )
+
+
+_ledger: ContextVar[Ledger] = ContextVar("ledger")
+
+
+def current_ledger() -> Ledger:
+    """Get the ledger of the command that runs, or a new one if there is none."""
+    return _ledger.get(None) or Ledger()
+
+
+@contextmanager
+def open_ledger() -> Iterator[Ledger]:
+    """Open the ledger of a command, or of a plan, for the length of the block."""
+    ledger = Ledger()
+    token = _ledger.set(ledger)
+    try:
+        yield ledger
+    finally:
+        _ledger.reset(token)

@@ -1,0 +1,146 @@
+"""``build documents --dry-run``: count the calls of writer, reader, judge and embedder."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from citeforge.builders.build import open_build
+from citeforge.engines.judge.llm import llm_judge_of
+from citeforge.engines.judge.records import Pair
+from citeforge.engines.llm.budget import RunPlan, planned_total, total_plan
+from citeforge.engines.llm.ledger import open_ledger
+from citeforge.engines.llm.records import Request
+from citeforge.engines.llm.writers import CHAT, llm_for_dry_run
+from citeforge.engines.running.setup import (
+    build_judge,
+    is_served,
+    replay_path,
+    replay_store,
+    run_embedder,
+)
+from citeforge.engines.tables import iter_batches, rows_of
+from citeforge.plugins.documents.asker import PromptedLlm
+from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
+from citeforge.plugins.documents.questions import Evidence, Question
+from citeforge.plugins.documents.recipe import ABSENT, LIST, PAIR, DocumentsRecipe
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.text import premise_of
+
+_USUAL_CHARACTERS = 100
+"""Length of a question, a statement or a quote, for estimates."""
+_USUAL_QUOTES = 2
+"""Quotes of a pair or a list, for estimates."""
+_SHARD = 8192
+
+
+@dataclass(frozen=True)
+class _PlannedCalls:
+    """Calls about one question.
+
+    Attributes:
+        requests: to the LLM, if every check passes.
+        further: those to the LLM that verdicts may add.
+        pairs: for the judge.
+    """
+
+    requests: list[Request]
+    further: list[Request]
+    pairs: list[Pair]
+
+
+def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
+    """Plan a build's calls to all models: if each first question is accepted, and at most.
+
+    Rejected questions are replaced, until --tries times the wanted number were written.
+
+    Raises:
+        InputError: the documents are at fault.
+        UsageError: the LLM is not asked over a network.
+    """
+    llm = llm_for_dry_run(recipe.llm, run, replay_path(run, recipe.llm))
+    judge = llm_judge_of(build_judge(recipe.judging, run, replay_store(run, recipe.llm)))
+    asker, tries = PromptedLlm(llm), recipe.asking.tries
+    with TemporaryDirectory(prefix="citeforge-") as scratch:
+        planned = run.model_copy(update={"out": Path(scratch) / "plan"})
+        with open_build(recipe, planned) as build:
+            source = open_documents(recipe, build.workspace.stage("archives"))
+            _, corpus, _ = read_documents(recipe, source, build.workspace)
+            passages = PassagePool(corpus, recipe.seed)
+            names = iter(passages.order)
+            forms = [form for form, n in recipe.wanted.items() for _ in range(n)]
+            drawn = list(zip(forms, names, strict=False))
+            texts = passages.texts([name for _, name in drawn])
+            parts = _plan_embedding(recipe, run, corpus, len(drawn))
+            build.workspace.package_folder.mkdir(exist_ok=True)
+    n_near = max(0, min(recipe.asking.neighbours, len(passages.order) + passages.n_short - 1))
+    asked = [
+        _plan_question(asker, recipe, judge is not None, n_near, number, form, texts[name])
+        for number, (form, name) in enumerate(drawn)
+    ]
+    requests, further, pairs = (
+        [one for some in asked for one in getattr(some, name)]
+        for name in ("requests", "further", "pairs")
+    )
+    parts = {llm.who(CHAT): llm.plan(requests, further, tries), **parts}
+    if judge is not None:
+        parts[judge.llm.who(CHAT)] = judge.bill(pairs, times=tries)
+    return total_plan(parts)
+
+
+def _plan_question(
+    asker: PromptedLlm, recipe: DocumentsRecipe, has_judge: bool, n_near: int, number: int,
+    form: str, passage: Evidence,
+) -> _PlannedCalls:  # fmt: skip
+    """Plan the calls about one question; stand-ins have the usual length, and differ."""
+
+    def stand_in(start: str) -> str:
+        """Make a text of usual length that differs from those of other questions."""
+        return f"{start} {number}".ljust(_USUAL_CHARACTERS, "?")
+
+    shown = min(recipe.asking.shown, n_near)
+    question = Question(f"q{number}", form, (passage,), text=stand_in("question"))
+    several = [[passage] * shown] if shown else []
+    if form == ABSENT:
+        return _PlannedCalls(
+            [asker.to_write(question), *(asker.to_answer(question, p, n) for n in range(2)
+                                         for p in several)],
+            [], [],
+        )  # fmt: skip
+    # With a judge the reader reads the nearest passages, and further ones that are entailed.
+    n_read = min(shown, n_near) if has_judge else n_near
+    n_halves = 2 if form == PAIR else 0
+    one = [asker.to_answer(question, [passage], n) for n in range(1 + n_halves + n_near)]
+    requests = [
+        asker.to_write(question),
+        *one[: 1 + n_halves + n_read],
+        *(asker.to_answer(question, (), n) for n in range(recipe.asking.closed_book)),
+        *(asker.to_answer(question, p) for p in several),
+    ]
+    quotes = _USUAL_QUOTES if form in (PAIR, LIST) else 0
+    premise = premise_of(passage.title, passage.text)
+    evidence = "\n\n".join([premise] * len(question.evidence) * (2 if form == PAIR else 1))
+    pairs = [Pair(evidence, stand_in("statement"))]
+    pairs += [
+        Pair(f"{premise} {n}", stand_in(f"statement {k}"))
+        for n in range(n_near)
+        for k in range(1 + quotes)
+    ]
+    return _PlannedCalls(requests, one[1 + n_halves + n_read :], pairs)
+
+
+def _plan_embedding(
+    recipe: DocumentsRecipe, run: RunOptions, corpus: Sequence[Path], n_questions: int
+) -> dict[str, RunPlan]:
+    """Plan the calls that embed passages and questions; empty if that happens in this process."""
+    if not is_served(recipe.embedder):
+        return {}
+    with open_ledger() as ledger:
+        rehearsed = run.model_copy(update={"dry_run": True})
+        embedder = run_embedder(recipe.embedder, rehearsed, recipe.embedder_revision)
+        for batch in iter_batches(corpus, ["title", "text"], _SHARD):
+            embedder.encode([premise_of(*row) for row in rows_of(batch)], "passage")
+        questions = [f"{n}".ljust(_USUAL_CHARACTERS, "?") for n in range(n_questions)]
+        embedder.encode(questions, "query")
+    who = f"embedding {recipe.embedder}"
+    return {who: planned_total(ledger)}
