@@ -82,7 +82,7 @@ def test_wrong_usage_is_one_line(inline: Inline, package: Path) -> None:
         ((*build, "--benchmark", package, "--candidates", "no.run"), "missing-file"),
         (
             ("build", "twins", "--benchmark", package, "--out", "a", "--llm", "template"),
-            "unsupported",
+            "unknown-name",
         ),
         (("run", "label-blind", "--benchmark", package, "--out", "s"), "wrong-kind"),
         (("labels", "export", "--task", "twin-relevant", "--out", "x.csv"), "conflicting-options"),

@@ -15,7 +15,7 @@ from citeforge.evaluator.targets import score_targets
 from citeforge.kg.graph import open_graph
 from citeforge.kg.link import Linker
 from citeforge.kg.links import link_questions, read_questions
-from citeforge.plugins.labels.judging import judge_pairs, plan_pairs
+from citeforge.plugins.labels.judging import judge_pairs
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.plugins.labels.returned import import_sheets
 from citeforge.plugins.labels.sheets import export_sheet
@@ -153,7 +153,6 @@ def test_judge(inline: Inline, tmp_path: Path) -> None:
     done = judge_pairs(pairs, judging, cf.RunOptions(), tmp_path / "p.jsonl")
     assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
     assert (done.pairs, done.entailed, done.session.n_asked) == (3, 2, 2)
-    assert plan_pairs(pairs, judging, cf.RunOptions(price=(1, 2))).bill is None  # is no LLM
     with refused("missing-judge", cf.UsageError):
         judge_pairs(pairs, Judging(), cf.RunOptions(), tmp_path / "x.jsonl")
 

@@ -146,14 +146,18 @@ def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
     Raises:
         FailuresError: some answers are missing.
     """
+    from citeforge.engines.llm.reading import advice_for
     from citeforge.schemas.errors import FailuresError
 
     click.echo(summary(out, ran))
     if ran.failures:
         for query, failure in ran.failures[:5]:
             click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
+        _, first = ran.failures[0]
+        is_of_server = first.reason in ("refused", "exhausted", "unauthorised")
+        advice = f"{advice_for(first)}; then " if is_of_server else ""
         raise FailuresError(
-            f"{len(ran.failures):,} {what} have no answer; run again to ask them",
+            f"{len(ran.failures):,} {what} have no answer; {advice}run again to ask them",
             code="counted-failures",
         )
 

@@ -110,7 +110,9 @@ def plan_run(
     declared = [_find_system(system) for system in systems]
     run, own = endpoint or RunOptions(), options or {}
     is_asking = any(system.llm for system in declared)
-    model = llm_for_dry_run(llm, run, run.store) if is_asking and isinstance(llm, str) else llm
+    model = None if isinstance(llm, str) else llm
+    if is_asking and isinstance(llm, str):
+        model = llm_for_dry_run(llm, run, run.store)
     judging, is_scored = llm_judge_of(judge), False
     if judging is not None and measures is not None:
         scoring = ScoreOptions(measures=tuple(measures), judge="given")

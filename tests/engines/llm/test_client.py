@@ -281,7 +281,7 @@ def test_wrong_names() -> None:
     for name in ("openai:", "gpt", "replay:"):
         with refused("unknown-name"):
             make_llm(name)
-    with refused("unsupported"):
+    with refused("unknown-name"):
         make_llm("template")
 
 

@@ -201,7 +201,7 @@ def test_a_dry_run_counts_every_model_and_the_end_tells_the_cost(
     for model, is_exact in models.items():
         n = parts.get(model, parts.get("", 0))
         assert not is_exact or asked[model] == n, (model, asked, parts, done.stderr)
-    cost = re.search(r"^cost ([\d.]+)(?: \(.*: ([\d,]+) calls|: no call was)", done.stderr, re.M)
+    cost = re.search(r"^cost ([\d.]+)(?: \(.*: ([\d,]+) calls?\b|: no call was)", done.stderr, re.M)
     assert cost, done.stderr
     assert int((cost[2] or "0").replace(",", "")) == sum(asked.values())
     assert float(cost[1]) <= most

@@ -158,7 +158,9 @@ def test_an_answer_that_is_damaged_within_a_sound_database(tmp_path: Path, value
     path = tmp_path / "s.db"
     ReplayStore(path).close()
     with closing(sqlite3.connect(path)) as db:
-        row = "INSERT INTO kept VALUES ('k', 'reply', CAST(? AS TEXT), '{}', '{}', 0, 0, 0, 0.0)"
+        row = (
+            "INSERT INTO kept VALUES ('k', 'reply', CAST(? AS TEXT), '{}', '{}', 0, 0, 0, 0.0, '')"
+        )
         db.execute(row, (value,))
         db.commit()
     with ReplayStore(path) as store, refused("bad-store", path=path):

@@ -1,7 +1,7 @@
 """``build kalma --dry-run``: count LLM calls by a trial build with template replies."""
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
@@ -20,7 +20,7 @@ from citeforge.engines.llm.budget import Bound, RunPlan, planned_total, total_pl
 from citeforge.engines.llm.ledger import open_ledger
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import CHAT, TemplateWriter, llm_for_dry_run
-from citeforge.engines.models.perplexity import make_perplexity
+from citeforge.engines.models.perplexity import Perplexity, make_perplexity
 from citeforge.engines.models.served import ServedPerplexity
 from citeforge.engines.running.setup import build_judge, is_served, replay_path, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
@@ -82,25 +82,22 @@ class _CheckRecorder:
         return [LlmReply(json.dumps({"asked": n, "other": []})) for n in numbers]
 
 
-def _perplexity_recorder(seeds: list[str], served: ServedPerplexity | None, tries: int) -> Any:
-    """Make the n-gram model of a trial build, which notes the calls of a served one."""
-    ngram = make_perplexity("ngram", seeds)
-    if served is None:
-        return ngram
+class _PerplexityRecorder:
+    """N-gram perplexities of a trial build, whose texts are noted for the served model."""
 
-    class Recorder:
-        """N-gram perplexities, whose texts are noted for the served model."""
+    def __init__(self, seeds: list[str], served: ServedPerplexity, tries: int) -> None:
+        """Train the n-grams on the first sentences; each text is asked for so often at most."""
+        self._ngram = make_perplexity("ngram", seeds)
+        self._served, self._tries = served, tries
 
-        def identity(self) -> dict[str, Any]:
-            """Describe the n-gram model."""
-            return ngram.identity()
+    def identity(self) -> dict[str, Any]:
+        """Describe the n-gram model."""
+        return self._ngram.identity()
 
-        def compute(self, texts: Sequence[str]) -> list[float]:
-            """Note texts, and compute their perplexities by n-grams."""
-            served.rehearse(texts, tries)
-            return ngram.compute(texts)
-
-    return Recorder()
+    def compute(self, texts: Sequence[str]) -> list[float]:
+        """Note texts, and compute their perplexities by n-grams."""
+        self._served.rehearse(texts, self._tries)
+        return self._ngram.compute(texts)
 
 
 def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
@@ -130,12 +127,12 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
     asking = _CheckRecorder(recipe.checker)
     asks = QuestionCheck(kg.domain, asking if is_served(recipe.checker) else None)
     with open_ledger() as ledger:
-        served = None
+        perplexity: Callable[[list[str]], Perplexity] = partial(make_perplexity, "ngram")
         if is_served(recipe.perplexity):
             dry = run.model_copy(update={"dry_run": True, "store": store})
             served = ServedPerplexity(recipe.perplexity.partition(":")[2], stored, dry)
-        ngram = partial(_perplexity_recorder, served=served, tries=attempts)
-        evolver = Evolver(kg, recorder, ngram, check, recipe.choices, recipe.seed, asks)
+            perplexity = partial(_PerplexityRecorder, served=served, tries=attempts)
+        evolver = Evolver(kg, recorder, perplexity, check, recipe.choices, recipe.seed, asks)
         usable = [e for e in evolver.evolve(pairs, equivalence) if not e.dropped]
         if asks.llm is not None:
             check_stats(asks, usable)

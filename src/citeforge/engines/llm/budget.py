@@ -290,7 +290,8 @@ class Budget:
             if self._price is not None and self.spent is not None:
                 cost = self._share * token_cost(self._price, prompt, completion)
                 self.spent += cost
-            self._ledger.pay(self._who, Paid(1, prompt, completion, cost))
+            if prompt or completion:
+                self._ledger.pay(self._who, Paid(1, prompt, completion, cost))
 
 
 class BudgetError(FailuresError):

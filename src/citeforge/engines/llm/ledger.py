@@ -69,8 +69,9 @@ class Ledger:
             return "cost 0.0000: no call was paid for"
         parts = [f"{who} {p.cost:.4f}" for who, p in sorted(self.paid.items())]
         shares = f" ({', '.join(parts)})" if len(parts) > 1 else f" ({min(self.paid)})"
+        calls = "1 call" if total.calls == 1 else f"{total.calls:,} calls"
         return (
-            f"cost {total.cost:.4f}{shares}: {total.calls:,} calls, {total.prompt_tokens:,} prompt "
+            f"cost {total.cost:.4f}{shares}: {calls}, {total.prompt_tokens:,} prompt "
             f"and {total.completion_tokens:,} completion tokens"
         )
 

@@ -56,8 +56,8 @@ _LONGEST_PAUSE = 120.0
 """Seconds; the SDK gives a call up where Retry-After is longer."""
 _BROKEN = (500, 501, 502, 504)
 """Statuses of a server at fault. 503 and 529 say that it will be ready later: a model may load."""
-_PATIENCE = 10.0
-"""Seconds of such replies alone until a new server is given up; the SDK waits at most 8 more."""
+_PATIENCE = 5.0
+"""Seconds of such replies alone after which a new server is given up, at its next reply."""
 SENT_AS = "x-sent-as"
 """Header of replies whose status was corrected: the status that they came with."""
 
