@@ -83,7 +83,7 @@ class LazyGroup(NamedCommands):
             except BrokenPipeError as error:
                 raise _PipeError from error
             finally:
-                if not ledger.planned and (line := ledger.cost_line()):
+                if line := ledger.cost_line():
                     click.echo(line, err=True)
 
     def sections(self) -> dict[str, dict[str, str]]:

@@ -91,8 +91,13 @@ def test_a_folder_becomes_a_scored_system_in_three_commands(built: Built, inline
 def test_a_build_is_priced_before_anything_is_asked(built: Built, inline: Inline) -> None:
     n = len(built.server.requests())
     planned = inline.ok(*built.words("x")[:-2], "--dry-run", "--price", "1,2")
-    # Six questions: written, answered with and without the evidence, three times by heart.
-    assert re.search(r"calls to make +36 if .*; at most 108\n", planned.stdout)
+    # Five questions with an answer: written; read with the evidence, with each of the five nearest
+    # passages, with these together; three times by heart. One without: written, and read twice.
+    calls = 5 * (1 + 1 + 5 + 1 + 3) + (1 + 2)
+    assert built.n_requests == calls
+    # Three tries, in which a verdict may add each of the other seven passages.
+    most = 3 * (5 * (1 + 1 + 12 + 1 + 3) + (1 + 2))
+    assert re.search(rf"calls to make +{calls} if .*; at most {most}\n", planned.stdout)
     assert re.search(r"cost +about \d.*; at most \d", planned.stdout)
     assert len(built.server.requests()) == n
     assert not list(built.folder.glob("x*"))

@@ -101,7 +101,7 @@ class Endpoint:
         self.options = options or RunOptions()
         self.role = role
         self.ledger = current_ledger()
-        self.ledger.has_price |= self.options.price is not None
+        self.ledger.has_price |= self.options.price is not None and not self.options.dry_run
         self.gate = RateGate(self.options.rpm, self.options.tpm)
         self.has_answered = False
         self._rehearsed: set[str] = set()

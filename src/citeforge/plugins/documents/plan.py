@@ -75,7 +75,9 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
             build.workspace.package_folder.mkdir(exist_ok=True)
     n_near = max(0, min(recipe.asking.neighbours, len(passages.order) + passages.n_short - 1))
     asked = [
-        _plan_question(asker, recipe, judge is not None, n_near, number, form, texts[name])
+        _plan_question(
+            asker, recipe, recipe.judging.judge is not None, n_near, number, form, texts[name]
+        )
         for number, (form, name) in enumerate(drawn)
     ]
     requests, further, pairs = (
