@@ -94,7 +94,7 @@ def test_a_build_is_priced_before_anything_is_asked(built: Built, inline: Inline
     # Five questions with an answer: written; read with the evidence, with each of the five nearest
     # passages, with these together; three times by heart. One without: written, and read twice.
     calls = 5 * (1 + 1 + 5 + 1 + 3) + (1 + 2)
-    assert built.n_requests == calls
+    assert calls <= built.n_requests <= calls + 2  # what the judge adds
     # Three tries, in which a verdict may add each of the other seven passages.
     most = 3 * (5 * (1 + 1 + 12 + 1 + 3) + (1 + 2))
     assert re.search(rf"calls to make +{calls} if .*; at most {most}\n", planned.stdout)
