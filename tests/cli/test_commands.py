@@ -54,7 +54,7 @@ def test_the_main_path(inline: Inline, tmp_path: Path) -> None:
         (("build", "rage", "--source", "beir", "--out", "o"), 2, "bad-option", "--source 'beir'"),
         (("build", "rage", "--source", "bier:x", "--out", "o"), 2, "unknown-name", "mean 'beir'"),
         (("build", "rage", "--source", "beir:none", "--out", "o"), 1, "not-a-folder", "none"),
-        (("build", "rage", "--source", "beir:x"), 2, "", "--out"),
+        (("build", "rage", "--source", "beir:x"), 2, "missing-option", "--out"),
         (("build", "rage", "--source", "beir:x", "--out", "o", "--mixture", "m"), 2, "bad-option",
          "--mixture 'm'"),
         (("build", "rage", "--source", "beir:x", "--out", "o", "--limit", "0"), 2, "", "--limit"),
