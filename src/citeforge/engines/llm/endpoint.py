@@ -37,6 +37,7 @@ from citeforge.engines.llm.replay import (
 )
 from citeforge.engines.progress import progress
 from citeforge.schemas.errors import CiteforgeError, InputError
+from citeforge.schemas.finish_reasons import TRUNCATED
 from citeforge.schemas.recipes.base import RunOptions
 
 _ADAPTABLE = (400, 404, 422, 501)
