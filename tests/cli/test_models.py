@@ -242,8 +242,8 @@ def test_a_judge_that_no_measure_asks_is_named(
     args = ("score", "r.jsonl", "--benchmark", package, "--judge", "lexical")
     idle = inline(*args)
     assert idle.returncode == 0, idle.stderr
-    assert "no measure here asks the judge lexical@1; add --measures alce" in idle.stderr
+    assert "no measure here asks the judge lexical@2; add --measures alce" in idle.stderr
     assert "judged by" not in idle.stdout
     asked = inline(*args, "--measures", "rage,alce")
-    assert "judged by lexical@1: not comparable" in asked.stdout
+    assert "judged by lexical@2: not comparable" in asked.stdout
     assert "asks the judge" not in asked.stderr

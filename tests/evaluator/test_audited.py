@@ -17,7 +17,7 @@ BEFORE = EstimatedShare(share=0.05, low=0.02, high=0.09, n=60, by="l", method="s
 def audit(benchmark_hash: str = "0" * 64) -> Audit:
     """1,000 negatives, 40 of them decided relevant: 18 of 20 labelled ones are, 1 of 20 cleared."""
     cascade = Cascade(
-        stages=["rules", "lexical@1", "people"],
+        stages=["rules", "lexical@2", "people"],
         strata={"relevant": 40, "cleared": 60, "unsuspected": 900},
         labelled={"relevant": (20, 18), "cleared": (20, 1)}, before=BEFORE,
         after=BEFORE.model_copy(update={"share": 0.012, "low": 0.003, "high": 0.04}),

@@ -115,7 +115,7 @@ def test_score_and_report_of_real_outputs(data: Path, benchmark: Benchmark, inli
     how = ("--format", "attributed-ir", "--judge", "lexical", "--out", "s.json")
     scored = inline.ok("score", path, "--benchmark", benchmark.folder, *how)
     assert "not comparable with published numbers" in scored.stdout
-    assert "judge:lexical@1|seg:nupunkt-0.8r3|gram:1,strict3|ctx:own" in scored.stdout
+    assert "judge:lexical@2|seg:nupunkt-0.8r3|gram:1,strict3|ctx:own" in scored.stdout
     inline.ok("report", "s.json", "--out", "report.html")
 
 

@@ -28,6 +28,7 @@ from citeforge.evaluator.statistics.significance import (
     paired_t,
     permutation_tests,
 )
+from citeforge.evaluator.versions import explain_parts
 from citeforge.evaluator.withhold import require_values
 from citeforge.schemas.authorship import PLACEBO
 from citeforge.schemas.errors import InputError, UnknownValueError
@@ -40,10 +41,15 @@ ACROSS = {"contexts": "ctx", "benchmarks": "bench", "judges": "judge", "segmente
 that change a measure's meaning (protocol, plugin) are not among them."""
 
 
-def _advise(parts: Iterable[str]) -> str:
-    """Write advice on whether and how scores with different settings can be compared."""
+def _advise(parts: Iterable[str]) -> str | None:
+    """Write advice on whether and how scores with different settings can be compared.
+
+    None where a measure has another version, of which is said how to score again.
+    """
     names = {part: name for name, part in ACROSS.items()}
     differing = [part.partition(":")[0] for part in parts]
+    if "def" in differing:
+        return None
     if all(part in names for part in differing):
         return f"equal signatures, or --across {','.join(names[part] for part in differing)}"
     return "scores of one protocol, made in the same way: nothing else can be compared"
@@ -403,7 +409,11 @@ def _pair_scores(
         if any(part.partition(":")[0] not in across for part in parts):
             raise InputError(
                 f"{first.system} and {second.system} are not comparable on {mine.name}: "
-                + "; ".join(parts),
+                + "; ".join(
+                    explain_parts(
+                        mine.name, (first, second), (mine.signature, other.signature), parts
+                    )
+                ),
                 allowed=_advise(parts),
                 code="not-comparable",
             )

@@ -297,7 +297,7 @@ def _signature(
     elif segmenter and protocol == "reference" and not segmenter.startswith(scored.splitter):
         signed_protocol = f"reference~seg:{segmenter.partition('-')[0]}"
     options = None if measure.options is None else measure.options(tools, protocol)
-    choices = [scored.options_of(measure, options)]
+    choices = [scored.options_of(measure, options), *sample.choices]
     if sample.repeats > 1:
         choices.append(f"judge-repeats {sample.repeats}")
     return Signature(
@@ -306,6 +306,7 @@ def _signature(
         scored.grammar_of(measure),
         scored.context if sample.place is None else sample.place,
         submission.benchmark.label,
+        definition=measure.version(protocol),
         segmenter=segmenter,
         judge=judge if "judge" in measure.uses else None,
         gold=measure.gold.get(protocol),

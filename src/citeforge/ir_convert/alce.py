@@ -23,9 +23,10 @@ from citeforge.ir_convert.source import (
     placed_passages,
 )
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.tables import GOLD, MAPPING, QUERIES
-from citeforge.schemas.text import contains_answer, normalise_answer, premise_of
+from citeforge.schemas.text import premise_of
 
 Task = Literal["asqa", "qampari", "eli5"]
 _GOLD: dict[Task, str] = {"asqa": "qa_pairs", "qampari": "answers", "eli5": "claims"}
@@ -266,8 +267,7 @@ class AlceSource(FileSource):
         rows: dict[tuple[str, str], str] = {}
         for item in self.items:
             for doc in item.docs:
-                text = normalise_answer(doc.text)
-                answers = [a for a in item.short_answers if contains_answer(text, [a])]
+                answers = list(filter(AnswerText(doc.text).contains, item.short_answers))
                 if answers:
                     pair = (item.query_id, passage_id(doc))
                     rows[pair] = json.dumps(answers, ensure_ascii=False)

@@ -8,7 +8,7 @@ from typing import Any
 from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.kg import Graph
-from citeforge.schemas.text import normalise_em
+from citeforge.schemas.matching.answers import AnswerText, is_answer
 
 # Entity types of spaCy's models that fit a class; others are looked up without a filter.
 _TYPES = {"Q5": ("PERSON", "PER")}
@@ -95,16 +95,15 @@ class Linker:
         self, question: str, ids: Iterable[str], graphs: dict[str, Graph]
     ) -> tuple[Candidate, ...]:
         """Rank candidate entities by how many values of their sub-graphs occur in a question."""
-        text = f" {normalise_em(question)} "
+        text = AnswerText(question)
         candidates = [Candidate(q, _count_matches(text, graphs[q])) for q in ids if q in graphs]
         return tuple(sorted(candidates, key=lambda c: -c.matches))
 
 
-def _count_matches(text: str, graph: Graph) -> int:
-    """Count the distinct values of a sub-graph that occur in a normalised question."""
-    own = normalise_em(graph.name)
-    values = {normalise_em(t.value) for t in graph.triples} - {own, ""}
-    return sum(f" {value} " in text for value in values)
+def _count_matches(text: AnswerText, graph: Graph) -> int:
+    """Count the distinct values of a sub-graph that occur in a question."""
+    values = {t.value for t in graph.triples if not is_answer(t.value, [graph.name])}
+    return sum(map(text.contains, values))
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from citeforge.schemas.version import __version__
 
 _PREFIX = {
     "protocol": "p",
+    "definition": "def",
     "judge": "judge",
     "segmenter": "seg",
     "grammar": "gram",
@@ -28,6 +29,7 @@ class Signature:
     Attributes:
         measure: declared name, e.g. ``CiteF1``.
         protocol: ``strict`` or ``reference``.
+        definition: version of the measure's definition; None for the first one.
         grammar: index base and grammar, e.g. ``1,strict``.
         context: context set scored, or ``own``.
         benchmark: ``name@`` and the first 8 hex digits of the benchmark hash.
@@ -47,6 +49,7 @@ class Signature:
     grammar: str
     context: str
     benchmark: str
+    definition: str | None = None
     asked: str | None = None
     judge: str | None = None
     segmenter: str | None = None

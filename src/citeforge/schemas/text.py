@@ -2,7 +2,6 @@
 
 import re
 import string
-import unicodedata
 from collections.abc import Iterable
 
 import pyarrow as pa
@@ -23,7 +22,6 @@ _LONGEST_QUOTATION = 200
 """Characters of a text that a message quotes."""
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-_THIN_SPACE = re.compile(r"(?<=\d)[\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _NO_WORD = re.compile(r"[^\w\s]")
 _NO_LETTER = re.compile(r"[^\w\s]|_")
 
@@ -50,56 +48,6 @@ def normalise_answer(text: str) -> str:
     Lower case, ASCII punctuation dropped, articles a/an/the dropped, white space squeezed.
     """
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
-
-
-def contains_answer(normalised_text: str, answers: list[str]) -> bool:
-    """Whether some answer, normalised and not empty, is a substring of the normalised text."""
-    needles = map(normalise_answer, answers)
-    return any(needle and needle in normalised_text for needle in needles)
-
-
-class _Dropped(dict[int, int | None]):
-    """Map from punctuation of any script to None, for :meth:`str.translate`; filled on demand."""
-
-    def __missing__(self, code: int) -> int | None:
-        """Map a character code to None if it is punctuation, else to itself; store the result."""
-        is_mark = chr(code) in string.punctuation or unicodedata.category(chr(code))[0] == "P"
-        self[code] = None if is_mark else code
-        return self[code]
-
-
-_ALL_PUNCTUATION = _Dropped()
-
-
-def normalise_typography(text: str) -> str:
-    """Replace typographic variants in a text: NFKC, and no thin spaces within numbers."""
-    return unicodedata.normalize("NFKC", _THIN_SPACE.sub("", text))
-
-
-def answer_form(text: str) -> str:
-    """Normalise an answer in any script, as ``strict`` compares answers with gold.
-
-    Typographic variants (``’``, U+2011, NFD, full-width digits) are the same, ``ß`` is ``ss``;
-    punctuation of every script is dropped.
-    """
-    folded = normalise_typography(text).casefold().translate(_ALL_PUNCTUATION)
-    return " ".join(_ARTICLES.sub(" ", folded).split())
-
-
-def holds_form(form: str, answer: str) -> bool:
-    """Whether a normalised text contains an answer; ``10 km`` is not in ``210 km``.
-
-    An empty answer is in every text.
-    """
-    at = form.find(answer)
-    while at >= 0:
-        end = at + len(answer)
-        cut_before = answer[:1].isdigit() and form[at - 1 : at].isdigit()
-        cut_behind = answer[-1:].isdigit() and form[end : end + 1].isdigit()
-        if not (cut_before or cut_behind):
-            return True
-        at = form.find(answer, at + 1)
-    return False
 
 
 def premise_of(title: str, text: str) -> str:

@@ -109,7 +109,7 @@ def test_a_judge_and_a_cross_encoder(folder: Path, tmp_path: Path, inline: Inlin
     from servers.tiny_nli import make_tokenizer
 
     result = audited(inline, folder, "--judge", "lexical")
-    assert result.checks["judge"] == "lexical@1"
+    assert result.checks["judge"] == "lexical@2"
     assert "judged-relevant" not in result.flaws  # nothing to entail: no gold answers
     import torch
     from transformers import BertConfig, BertForSequenceClassification

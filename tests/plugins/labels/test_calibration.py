@@ -43,7 +43,7 @@ def test_rates_by_hand(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "e.jsonl", expertqa(12, wrong=2))
     result = calibrate(labelled_pairs([path]).pairs, JudgeSession(LexicalJudge()))
     # 24 supported, 12 found; 24 not, of which 6 are wrongly called supported: system a's.
-    assert (result.n, result.n_answers, result.judge) == (48, 12, "lexical@1")
+    assert (result.n, result.n_answers, result.judge) == (48, 12, "lexical@2")
     assert (result.rates.sensitivity, result.rates.specificity) == (12 / 24, 18 / 24)
     assert result.rates.sensitivity_stderr == 0  # half in every answer
     assert result.accuracy == 30 / 48

@@ -19,7 +19,7 @@ from citeforge.schemas.scores import Corrected, ScoreFile
 from conftest import Inline, refused
 from conftest_plots import scored
 
-SIGNATURE = "ALCE.CitRec|p:strict|judge:lexical@1|v:1"
+SIGNATURE = "ALCE.CitRec|p:strict|judge:lexical@2|v:1"
 
 
 def file(values: list[float | None], system: str = "a", **corrected: object) -> ScoreFile:

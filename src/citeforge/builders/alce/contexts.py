@@ -22,8 +22,8 @@ from citeforge.builders.package import PackageWriter
 from citeforge.engines.tables import find_rows, rows_of
 from citeforge.package.items import GoldRows
 from citeforge.schemas.manifest import ContextSet
+from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.tables import MAPPING, RELEVANT, UNJUDGED
-from citeforge.schemas.text import contains_answer, normalise_answer
 
 
 def relevant_table(
@@ -58,9 +58,8 @@ def relevant_table(
 
 def _answers_in(text: str, gold: GoldRows) -> list[str]:
     """List a query's gold short answers, in all accepted forms, that a text contains."""
-    normalised = normalise_answer(text)
     forms = (a for g in (*gold.qa_pairs, *gold.answer_lists) for a in g.aliases)
-    return [a for a in dict.fromkeys(forms) if contains_answer(normalised, [a])]
+    return list(filter(AnswerText(text).contains, dict.fromkeys(forms)))
 
 
 class ContextWriter:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.package.items import GoldRows
-from citeforge.schemas.text import contains_answer, normalise_answer, premise_of
+from citeforge.schemas.matching.answers import AnswerText
+from citeforge.schemas.text import premise_of
 
 SHORT, CLAIMS, JUDGED = "short answers", "claims", "judged passages"
 DEPTHS = (1, 3, 5, 20, 100)
@@ -71,7 +72,7 @@ def covered_answers(gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts) -
     Units are the groups of accepted forms in ``qa_pair`` and ``answer_list`` rows.
     """
     coverage = Coverage(SHORT)
-    forms: dict[str, str] = {}
+    read: dict[str, AnswerText] = {}
     for query, rows in gold.items():
         units = [list(g.aliases) for g in (*rows.qa_pairs, *rows.answer_lists) if any(g.aliases)]
         if not units:
@@ -79,8 +80,9 @@ def covered_answers(gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts) -
         coverage.sizes[query] = len(units)
         covers = {}
         for name in ids_of[query]:
-            text = forms.setdefault(name, normalise_answer(texts[name][1]))
-            covers[name] = frozenset(i for i, u in enumerate(units) if contains_answer(text, u))
+            if name not in read:
+                read[name] = AnswerText(texts[name][1])
+            covers[name] = frozenset(i for i, u in enumerate(units) if read[name].contains_any(u))
         coverage.held[query] = covers
     return coverage
 

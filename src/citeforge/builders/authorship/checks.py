@@ -28,8 +28,8 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.progress import progress
 from citeforge.engines.text.quoting import without_tags
+from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.recipes.twins import Attempts, Thresholds
-from citeforge.schemas.text import contains_answer, normalise_answer
 
 _PREAMBLE = re.compile(
     r"\s*[\"'“*_]*(sure|certainly|of course|absolutely|okay|here(’|')?s|here (is|are)|below is|"
@@ -196,13 +196,13 @@ def _find_changes(
 
 def _find_answer_change(passage: SourcePassage, twin: str) -> Iterator[tuple[str, str]]:
     """Yield the failed check ``answer`` if a rewrite lost or gained a gold answer."""
-    human, twin = normalise_answer(passage.text), normalise_answer(twin)
+    human, rewrite = AnswerText(passage.text), AnswerText(twin)
     for verb, groups, where, elsewhere in (
-        ("lost", passage.present, human, twin),
-        ("gained", passage.absent, twin, human),
+        ("lost", passage.present, human, rewrite),
+        ("gained", passage.absent, rewrite, human),
     ):
         for answers in map(list, groups):
-            if contains_answer(where, answers) and not contains_answer(elsewhere, answers):
+            if where.contains_any(answers) and not elsewhere.contains_any(answers):
                 yield "answer", f"{verb} the gold answer {answers[0]!r}"
                 return
 

@@ -16,10 +16,11 @@ from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.registry import RetrieverSettings, make_retriever
 from citeforge.engines.running.setup import run_embedder
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.matching.answers import contains_answer
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe, Selection
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.tables import RELEVANT, SEEMINGLY_RELEVANT, UNJUDGED
-from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
+from citeforge.schemas.text import normalise_passages
 
 Ranked = dict[str, list[str]]
 """Query to passage ids, best first."""
@@ -180,7 +181,7 @@ class _Selector:
                 continue
             if self._forms[passage] in same:
                 self.counts["candidates left out: same text as a relevant passage"] += 1
-            elif answers and contains_answer(normalise_answer(self._texts[passage]), answers):
+            elif answers and contains_answer(self._texts[passage], answers):
                 self.counts["candidates left out: contain a gold short answer"] += 1
             else:
                 others.append(passage)

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from citeforge.schemas.citations.triples import render
 from citeforge.schemas.kg import Triple
-from citeforge.schemas.text import MONTHS, normalise_em
+from citeforge.schemas.matching.answers import AnswerText
+from citeforge.schemas.text import MONTHS
 
 _WORD_BEFORE = re.compile(r"(\w[\w.’']*)[ \u00a0-]$")
 _WORD_AFTER = re.compile(r"[ \u00a0-](\w+)")
@@ -142,8 +143,7 @@ def marker(triple: Triple) -> str:
 
 def contains_value(text: str, value: str) -> bool:
     """Whether a text contains a value, as whole words and in any spelling."""
-    words = normalise_em(value)
-    return bool(words) and f" {words} " in f" {normalise_em(text)} "
+    return AnswerText(text).contains(value)
 
 
 def renderings(triple: Triple) -> list[str]:

@@ -15,8 +15,9 @@ from citeforge.engines.tables import find_rows, take_rows
 from citeforge.engines.text.overlap import Shingles, shared, shingles
 from citeforge.package.package import short_answers
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.recipes.rage import Mining
-from citeforge.schemas.text import contains_answer, normalise_answer, normalise_passages
+from citeforge.schemas.text import normalise_passages
 
 FINE, ANSWER, PIECE = 0, 1, 2
 """Verdicts of the text rules on a candidate."""
@@ -64,9 +65,9 @@ class Exclusions:
         texts: list[str] = take_rows(self.corpus, unique, ["text"])["text"].to_pylist()
         pairs = list(zip(rows.tolist(), inverse.tolist(), strict=True))
         if self.mining.exclude_answers:
-            forms = [normalise_answer(t) for t in texts]
+            read = list(map(AnswerText, texts))
             for i, (row, at) in enumerate(pairs):
-                if contains_answer(forms[at], self.answers[row]):
+                if read[at].contains_any(self.answers[row]):
                     verdicts[i] = ANSWER
         if self.mining.exclude_contained:
             self._add_shingles({p for row, _ in pairs for p in self.relevant[row]})

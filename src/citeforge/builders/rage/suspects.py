@@ -18,8 +18,8 @@ from citeforge.engines.textfiles import validated
 from citeforge.package.package import read_texts, short_answers
 from citeforge.schemas.audit import Audit, Flaw
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.tables import RELEVANT
-from citeforge.schemas.text import contains_answer, normalise_answer
 
 NEAR = 0.8
 """Estimated Jaccard similarity of word trigrams from which two passages are near-duplicates."""
@@ -51,7 +51,7 @@ def find_suspects(
     """
     sketch = cache(lambda name: _sketch(texts[name]))
     cut = cache(lambda name: shingles(texts[name]))
-    form = cache(lambda name: normalise_answer(texts[name]))
+    read = cache(lambda name: AnswerText(texts[name]))
     for query, passage in negatives:
         if passage not in texts:
             continue
@@ -63,7 +63,7 @@ def find_suspects(
         share, name = max(((shared(cut(passage), cut(r)), r) for r in known), default=(0.0, ""))
         if share >= least:
             yield Flaw("shared-text", query, passage, f"{share:.2f} shared with {name}")
-        hits = (a for a in answers[query] if contains_answer(form(passage), [a]))
+        hits = filter(read(passage).contains, answers[query])
         if (hit := next(hits, None)) is not None:
             yield Flaw("answer-in-negative", query, passage, f"holds {hit!r}")
 

@@ -1,7 +1,6 @@
 """Judges without a model: by shared words and numbers, or by a table of verdicts."""
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
@@ -15,8 +14,8 @@ from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.judge_profile import LEVELS
+from citeforge.schemas.matching.answers import AnswerText, is_number
 
-_WORD = re.compile(r"\w+")
 _STOP = frozenset(
     """a an and are as at be been but by for from had has have he her his in is it its of on or
     she that the their they this to was were which who will with""".split()
@@ -27,16 +26,19 @@ class LexicalJudge:
     """Judge by words: a premise entails what shares its numbers and most of its words.
 
     The share of the hypothesis' distinct content words found in the premise must reach the
-    threshold. A hypothesis without content words is not entailed.
+    threshold. A hypothesis without content words is not entailed. Words and numbers are compared as
+    short answers are (docs/definitions.md#short_answers).
     """
 
-    signature = "lexical@1"
+    signature = "lexical@2"
+    changes = ("numbers and dates are compared as values (docs/definitions.md#short_answers)",)
+    """What changed, one sentence for each later version."""
     comparable = False
     threshold = 0.75
 
     def identity(self) -> dict[str, Any]:
         """Describe the judge: name, version and threshold."""
-        return {"name": "lexical", "version": 1, "threshold": self.threshold}
+        return {"name": "lexical", "version": 2, "threshold": self.threshold}
 
     def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
         """Return None: the judge counts no tokens."""
@@ -44,20 +46,20 @@ class LexicalJudge:
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
         """Decide every pair by shared words and numbers."""
-        words = cache(lambda text: frozenset(_WORD.findall(text.lower())))
-        verdicts = [self._verdict(words(pair.premise), words(pair.hypothesis)) for pair in pairs]
+        read = cache(AnswerText)
+        verdicts = [self._verdict(read(pair.premise), read(pair.hypothesis)) for pair in pairs]
         keep(list(enumerate(verdicts)))
 
-    def _verdict(self, premise: frozenset[str], hypothesis: frozenset[str]) -> Verdict:
+    def _verdict(self, premise: AnswerText, hypothesis: AnswerText) -> Verdict:
         """Decide whether a premise has most content words and all numbers of the hypothesis."""
-        content = hypothesis - _STOP
+        content = set(hypothesis.main) - _STOP
         if not content:
             return Verdict(False, -1.0)
-        share = len(content & premise) / len(content)
-        numbers = {w for w in content if any(c.isdigit() for c in w)}
-        entailed = share >= self.threshold and numbers <= premise
-        margin = share - self.threshold if numbers <= premise else -1.0
-        return Verdict(entailed, margin)
+        lacking = [token for token in content if not premise.has(token)]
+        if any(map(is_number, lacking)):
+            return Verdict(False, -1.0)
+        share = 1 - len(lacking) / len(content)
+        return Verdict(share >= self.threshold, share - self.threshold)
 
 
 class TableRow(msgspec.Struct, forbid_unknown_fields=True):

@@ -3,7 +3,7 @@
 import re
 import string
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -29,12 +29,20 @@ from citeforge.evaluator.measures.columns import (
     mean_of_defined,
     values_by_answer,
 )
-from citeforge.evaluator.measures.declared import CannotError, PassageMeasure, count
-from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
+from citeforge.evaluator.measures.declared import (
+    SCRIPTS,
+    SHORT_ANSWERS,
+    CannotError,
+    PassageMeasure,
+    count,
+)
+from citeforge.evaluator.measures.rouge import RougeScorers, rouge_lsum
+from citeforge.evaluator.measures.script_words import count_text_words, length_option
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.schemas.errors import InputError, MissingExtraError
-from citeforge.schemas.text import answer_form, holds_form, normalise_answer
+from citeforge.schemas.matching.answers import AnswerText, is_answer
+from citeforge.schemas.text import normalise_answer
 
 _IN_BRACKETS = re.compile(r"\s*[(（][^()（）]*[)）]\s*\Z")
 _LISTS = "answer lists (QAMPARI)"
@@ -44,7 +52,8 @@ _PAIRS = "qa_pairs (ASQA)"
 
 def count_words(item: AnswerItem, inputs: Inputs) -> float:
     """Count the words of an answer without citations."""
-    return float(len(alce_text(item, inputs).split()))
+    text = alce_text(item, inputs)
+    return float(len(text.split()) if inputs.protocol == "reference" else count_text_words(text))
 
 
 @dataclass(frozen=True)
@@ -58,9 +67,9 @@ class AnsweredPairs:
 def compute_str_em(item: AnswerItem, inputs: Inputs) -> AnsweredPairs | None:
     """Compute which share of a query's sub-questions (qa_pairs) an answer answers, if it has any.
 
-    A pair is answered if one of its normalised short answers is in the normalised text.
-
-    As in ALCE's code, an answer that normalises to nothing counts as present.
+    A pair is answered if one of its short answers is in the text, in ``strict`` by
+    docs/definitions.md#short_answers. As in ALCE's code, one that normalises to nothing always is
+    in ``reference``.
     """
     pairs = item.gold.qa_pairs
     if not pairs:
@@ -69,8 +78,8 @@ def compute_str_em(item: AnswerItem, inputs: Inputs) -> AnsweredPairs | None:
         text = normalise_answer(alce_text(item, inputs))
         hits = [any(normalise_answer(a) in text for a in pair.aliases) for pair in pairs]
     else:
-        text = answer_form(alce_text(item, inputs))
-        hits = [any(holds_form(text, answer_form(a)) for a in pair.aliases) for pair in pairs]
+        answer = AnswerText(alce_text(item, inputs))
+        hits = [answer.contains_any(pair.aliases) for pair in pairs]
     return AnsweredPairs(sum(hits) / len(hits), all(hits))
 
 
@@ -95,21 +104,27 @@ def compute_qampari(item: AnswerItem, inputs: Inputs) -> ListScores | None:
         answers = [{normalise_answer(a) for a in g.aliases} for g in gold]
         text = answer_part(alce_text(item, inputs), inputs)
         parts = text.rstrip().rstrip(".").rstrip(",").split(",")
-        listed = [{normal} for part in parts if (normal := normalise_answer(part))]
+        listed = [normal for part in parts if (normal := normalise_answer(part))]
+        given = [[item in aliases for aliases in answers] for item in listed]
     else:
-        answers = [{answer_form(a) for a in g.aliases} for g in gold]
-        items = [i.text for i in strict_items(item, inputs)]
         # `Paris (France)` is Paris, too.
-        forms = [{answer_form(text), answer_form(_IN_BRACKETS.sub("", text))} for text in items]
-        listed = [some for both in forms if (some := both - {""})]
-    everything = set().union(*answers)
-    precision = sum(not p.isdisjoint(everything) for p in listed) / len(listed) if listed else 0.0
-    said = set().union(*listed)
-    hits = sum(not said.isdisjoint(aliases) for aliases in answers)
-    recall = hits / len(answers)
-    recall5 = min(5, hits) / min(5, len(answers))
+        forms = (
+            [AnswerText(t) for t in dict.fromkeys((i.text, _IN_BRACKETS.sub("", i.text)))]
+            for i in strict_items(item, inputs)
+        )
+        given = [
+            row
+            for both in forms
+            if any(row := [any(form.equals_any(g.aliases) for form in both) for g in gold])
+            or any(form.main for form in both)
+        ]
+    n = len(given)
+    precision = sum(map(any, given)) / n if n else 0.0
+    hits = sum(any(row[at] for row in given) for at in range(len(gold)))
+    recall = hits / len(gold)
+    recall5 = min(5, hits) / min(5, len(gold))
     f1s = _f1(precision, recall), _f1(precision, recall5)
-    return ListScores(precision, recall, recall5, *f1s, len(listed))
+    return ListScores(precision, recall, recall5, *f1s, n)
 
 
 def _f1(p: float, r: float) -> float:
@@ -122,7 +137,7 @@ def compute_rouge(inputs: Inputs) -> Sample:
 
     With a stemmer, in lower case, one sentence per line.
     """
-    scorer = rouge_scorer(stemmer=True)
+    scorers = RougeScorers(stemmer=True, by_script=inputs.protocol != "reference")
     segmenter = get_segmenter(inputs.tools)
 
     def sentence_lines(text: str) -> str:
@@ -139,9 +154,11 @@ def compute_rouge(inputs: Inputs) -> Sample:
             return None
         # ALCE's code knows two long answers and no more.
         golds = golds[:2] if inputs.protocol == "reference" else golds
+        scorer = scorers.get(golds)
         return rouge_lsum(sentence_lines(alce_text(item, inputs)), golds, scorer)[2]
 
-    return mean_of_defined(inputs, values_by_answer(value, _LONG)(inputs))
+    sample = mean_of_defined(inputs, values_by_answer(value, _LONG)(inputs))
+    return replace(sample, choices=scorers.choices)
 
 
 def mauve_text(question: str, answer: str) -> str:
@@ -219,7 +236,11 @@ def score_qa(inputs: Inputs) -> dict[Key, QaScores]:
         for gold in golds:
             predicted = next(spans)
             normal = normalise_answer(predicted)
-            exact.append(any(normal == normalise_answer(a) for a in gold.aliases))
+            exact.append(
+                any(normal == normalise_answer(a) for a in gold.aliases)
+                if inputs.protocol == "reference"
+                else is_answer(predicted, gold.aliases)
+            )
             overlap.append(max((token_f1(predicted, a) for a in gold.aliases), default=0.0))
         shares = sum(exact) / len(exact), sum(overlap) / len(overlap)
         rows[key] = QaScores(*shares, all(exact))
@@ -243,8 +264,11 @@ def compute_claim_recall(inputs: Inputs) -> Sample:
 
 _LISTED = values_by_answer(compute_qampari, _LISTS)
 _STRINGS = values_by_answer(compute_str_em, _PAIRS)
-_str = partial(PassageMeasure, family="alce", needs=_PAIRS, source=ALCE)
-_listed = partial(PassageMeasure, family="alce", needs=_LISTS, source=ALCE, options=list_option)
+_str = partial(PassageMeasure, family="alce", needs=_PAIRS, source=ALCE, changes=SHORT_ANSWERS)
+_listed = partial(
+    PassageMeasure, family="alce", needs=_LISTS, source=ALCE, options=list_option,
+    changes=SHORT_ANSWERS,
+)  # fmt: skip
 _qa = partial(
     PassageMeasure, family="alce", needs="qa_pairs (ASQA), a QA model", source=APPENDIX,
     uses=("qa",), options=lambda tools, protocol: Path(tools.options.qa_model).name,
@@ -254,8 +278,9 @@ _EXACT = "two texts without tokens agree"
 MEASURES = (
     count(
         "ALCE.Length", "alce", "words of the output without markers", source=ALCE,
-        formula="words of the text", edge_cases="missing answer: 0",
-        compute=mean_of(values_by_answer(count_words), float),
+        formula="words of the [text](#text)", edge_cases="missing answer: 0",
+        compute=mean_of(values_by_answer(count_words), float), changes=SCRIPTS,
+        options=length_option,
     ),
     count(
         "QAMPARI.NumPreds", "alce", "list items of the output", needs=_LISTS, source=ALCE,
@@ -263,15 +288,15 @@ MEASURES = (
     ),
     _str("ALCE.StrEM", definition="qa_pairs with a short answer in the output",
          compute=mean_of(_STRINGS, lambda s: s.share),
-         formula="share of a question's `qa_pairs` with a normalised short answer in the "
-         "normalised text", edge_cases="an answer that normalises to nothing counts as present"),
+         formula="share of a question's `qa_pairs` with a [short answer](#short_answers) in the "
+         "text", edge_cases="`reference`: one that normalises to nothing is in every text"),
     _str("ALCE.StrHit", definition="outputs with a short answer of every qa_pair",
          compute=mean_of(_STRINGS, lambda s: s.are_all),
          formula="1 if all `qa_pairs` are there, else 0"),
     _listed("QAMPARI.P", definition="list items that are gold answers",
             compute=mean_of(_LISTED, lambda s: s.precision),
-            formula="share of the normalised list items that are among the aliases of any gold "
-            "answer", edge_cases="no item: 0"),
+            formula="share of the list items that [are](#short_answers) an alias of a gold answer",
+            edge_cases="no item: 0"),
     _listed("QAMPARI.R", definition="gold answers among the list items",
             compute=mean_of(_LISTED, lambda s: s.recall),
             formula="share of gold answers with an alias among the items"),
@@ -289,6 +314,7 @@ MEASURES = (
         "case, Porter stemmer, one sentence per line",
         edge_cases="`reference`: the first two long answers",
         needs=f"{_LONG}, rouge-score", source=APPENDIX, uses=("segmenter",), compute=compute_rouge,
+        changes=SCRIPTS,
     ),
     PassageMeasure(
         "MAUVE", "alce", "closeness of question and answer texts to human ones",
@@ -298,12 +324,14 @@ MEASURES = (
         compute=compute_mauve, options=lambda tools, protocol: Path(tools.options.mauve_model).name,
     ),
     _qa("QA-EM", definition="qa_pairs that a QA model answers exactly from the output",
+        changes=SHORT_ANSWERS,
         compute=mean_of(score_qa, lambda s: s.exact),
         formula="an extractive QA model reads the text: share of `qa_pairs` answered exactly "
-        "(normalised)", edge_cases=_EXACT),
+        "([short answers](#short_answers))", edge_cases=_EXACT),
     _qa("QA-F1", definition="token F1 of those answers", compute=mean_of(score_qa, lambda s: s.f1),
         formula="mean best token F1 of its answers", edge_cases=_EXACT),
     _qa("QA-Hit", definition="outputs from which all qa_pairs are answered exactly",
+        changes=SHORT_ANSWERS,
         compute=mean_of(score_qa, lambda s: s.hit),
         formula="1 if all `qa_pairs` are answered exactly, else 0"),
     PassageMeasure(

@@ -15,8 +15,14 @@ from citeforge.evaluator.measures.attributed_ir_citations import (
     without_reference_marks,
 )
 from citeforge.evaluator.measures.columns import Key, Rows, mean_of
-from citeforge.evaluator.measures.declared import CannotError, Measure, PassageMeasure
-from citeforge.evaluator.measures.rouge import rouge_lsum, rouge_scorer
+from citeforge.evaluator.measures.declared import SCRIPTS, CannotError, Measure, PassageMeasure
+from citeforge.evaluator.measures.rouge import RougeScorers, rouge_lsum
+from citeforge.evaluator.measures.script_words import (
+    LATIN,
+    choose_tokenizer,
+    list_choices,
+    load_tokenizer,
+)
 from citeforge.evaluator.statistics.estimates import Floats, Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.tools import ScoringTools
@@ -56,12 +62,16 @@ def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem
         raise CannotError("needs gold answers", code="no-gold")
 
 
-def bleu_statistics(output: str, references: Sequence[str], bleu: Any) -> list[int]:
+def bleu_statistics(
+    output: str, references: Sequence[str], bleu: Any, tokenizer: str = LATIN
+) -> list[int]:
     """Count the lengths and n-grams from which sacreBLEU computes BLEU, of one answer.
 
     These are hypothesis and reference length, then correct and total n-grams for n = 1 to 4. The
     reference length is that of the **shortest** reference (docs/definitions.md#attributed_ir).
     """
+    if tokenizer != LATIN:
+        output, *references = map(load_tokenizer(tokenizer), (output, *references))
     stats: list[int] = bleu._extract_corpus_statistics([output], [[r] for r in references])[0]
     shortest = min((len(bleu.tokenizer(r).split()) for r in references), default=0)
     return [stats[0], shortest, *stats[2:]]
@@ -76,12 +86,15 @@ def compute_bleu(inputs: Inputs, single: bool) -> Sample:
             "needs sacrebleu: pip install 'citeforge[scores]'", code="missing-extra"
         ) from error
     counter = BLEU(smooth_method="none", tokenize="13a", force=True)
+    used = set[str]()
     sums = np.zeros((*inputs.shape, 10))
     values: Rows = {}
     for run, item, texts in gold_answers(inputs, single):
-        sums[run, item.row] = bleu_statistics(air_text(item, inputs), texts, counter)
+        name = LATIN if inputs.protocol == "reference" else choose_tokenizer(texts)
+        used.add(name)
+        sums[run, item.row] = bleu_statistics(air_text(item, inputs), texts, counter, name)
         values[run, item.row] = float(_corpus_bleu(sums[run, item.row]))
-    return Sample(sums, _corpus_bleu, inputs.column(values))
+    return Sample(sums, _corpus_bleu, inputs.column(values), choices=list_choices(used))
 
 
 def _corpus_bleu(sums: Floats) -> Floats:
@@ -98,11 +111,18 @@ def _corpus_bleu(sums: Floats) -> Floats:
 
 def compute_rouge(inputs: Inputs, single: bool) -> dict[Key, PartScores]:
     """Compute each answer's ROUGE-Lsum P, R and F against its best, or a single, gold answer."""
-    scorer = rouge_scorer(stemmer=False)
+    scorers = RougeScorers(stemmer=False, by_script=inputs.protocol != "reference")
     return {
-        (run, item.row): rouge_lsum(air_text(item, inputs), texts, scorer)
+        (run, item.row): rouge_lsum(air_text(item, inputs), texts, scorers.get(texts))
         for run, item, texts in gold_answers(inputs, single)
     }
+
+
+def tokenizers_of(inputs: Inputs) -> tuple[str, ...]:
+    """Name the tokenisers of the gold answers' scripts, for signatures."""
+    if inputs.protocol == "reference":
+        return ()
+    return list_choices(choose_tokenizer(texts) for _, _, texts in gold_answers(inputs, False))
 
 
 def compute_bertscore(inputs: Inputs, single: bool) -> dict[Key, PartScores]:
@@ -144,6 +164,7 @@ def _declare_parts(
     scores: Callable[..., dict[Key, PartScores]],
     best: _Words,
     one: _Words,
+    choices: Callable[[Inputs], tuple[str, ...]] = lambda inputs: (),
     **more: Any,
 ) -> Iterator[Measure]:
     """Declare measures of P, R and F against the best gold answer and (``@1gold``) a single one.
@@ -153,6 +174,7 @@ def _declare_parts(
         scores: answers to (P, R, F) of each; ``single``: whether only one gold answer counts.
         best: what they are against the best.
         one: the same against the single one.
+        choices: answers to what the benchmark's texts decided, for signatures.
         more: further fields of the measures.
     """
     for references, words in (("best", best), ("1gold", one)):
@@ -166,19 +188,22 @@ def _declare_parts(
                 formula=words.formula,
                 edge_cases=words.edge_cases,
                 source=AIR,
-                compute=mean_of(shared, itemgetter(at)),
+                compute=mean_of(shared, itemgetter(at), choices),
                 parameters={"part": part, "references": references},
                 **more,
             )
 
 
-_bleu = partial(PassageMeasure, family="attributed_ir", needs="gold answers, sacrebleu", source=AIR)
+_bleu = partial(
+    PassageMeasure, family="attributed_ir", needs="gold answers, sacrebleu", source=AIR,
+    changes=SCRIPTS,
+)  # fmt: skip
 MEASURES = (
     _bleu(
         "BLEU",
         definition="corpus BLEU-4 against all gold answers, shortest reference (per query: of its "
         "answer alone)",
-        formula="corpus BLEU-4 of all answers, 13a tokens, no smoothing; brevity penalty "
+        formula="corpus BLEU-4 of all answers, [13a tokens](#text), no smoothing; brevity penalty "
         "`exp(1 − r/h)` if `h < r`, with `h` the words of the answers and `r` of each query's "
         "*shortest* gold answer",
         edge_cases="no four-gram in common: 0. Values by query are BLEU of that answer alone, so "
@@ -197,7 +222,7 @@ MEASURES = (
         _Words("ROUGE-Lsum {} of the one gold answer, plain mean",
                "against one gold answer; a plain mean, where their code prints the midpoint of a "
                "bootstrap"),
-        needs="gold answers, rouge-score",
+        needs="gold answers, rouge-score", choices=tokenizers_of, changes=SCRIPTS,
     ),
     *_declare_parts(
         "BERTScore", compute_bertscore,

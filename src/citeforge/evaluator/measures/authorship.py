@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import CannotError, Measure
+from citeforge.evaluator.measures.declared import SHORT_ANSWERS, CannotError, Measure
 from citeforge.evaluator.measures.reading import Results
 from citeforge.evaluator.statistics.estimates import (
     Floats,
@@ -321,9 +321,10 @@ MEASURES = (
              compute=mean_in_cell(_SHARES["R"]), formula=_AS_RAGE),
     _of_cell(
         "Auth.EM", definition="some gold answer is part of the output, per cell", compute=_mean_em,
-        formula="1 if a gold answer is part of the text, else 0. Both in lower case, without what "
-        "is neither word character nor white space; articles stay",
-        scale=1, needs="gold short answers",
+        formula="1 if a gold [short answer](#short_answers) is in the text, else 0",
+        edge_cases="`reference`: both in lower case, without what is neither word character nor "
+        "white space; articles stay",
+        changes=SHORT_ANSWERS, scale=1, needs="gold short answers",
     ),
     _of_cell("Cited.relevant", definition="distinct relevant passages cited, per cell",
              compute=mean_in_cell(lambda v: v.cited_relevant),

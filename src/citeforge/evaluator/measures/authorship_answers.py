@@ -39,9 +39,10 @@ from citeforge.schemas.citations.grammar import (
     without_markers,
 )
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.matching.answers import contains_answer
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
 from citeforge.schemas.tables import RELEVANT
-from citeforge.schemas.text import holds_form, match_form, normalise_typography
+from citeforge.schemas.text import match_form
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
 _DIGITS = re.compile(r"\d+")
@@ -103,9 +104,7 @@ def measure_strict(
     markers = grammar.parse(answer.output, n_docs).markers
     em = math.nan
     if gold:
-        text = match_form(normalise_typography(without_markers(answer.output, markers)))
-        forms = (match_form(normalise_typography(g)) for g in gold)
-        em = float(any(n and holds_form(text, n) for n in forms))
+        em = float(contains_answer(without_markers(answer.output, markers), gold))
     read = {m.start: m for m in markers if not m.is_na}
     positions = _strict_positions(answer.output, answer.logprobs or (), read, grammar.base)
     places = [p if p is not None and 0 <= p < n_docs else None for p in positions]

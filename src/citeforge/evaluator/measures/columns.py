@@ -1,7 +1,7 @@
 """Values by run and query, with bounds where a judgement failed, and samples made of them."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
@@ -134,18 +134,23 @@ def values_by_answer(
     return compute
 
 
-def mean_of(values: Callable[[Inputs], Mapping[Key, T]], number: Callable[[T], float]) -> Compute:
+def mean_of(
+    values: Callable[[Inputs], Mapping[Key, T]],
+    number: Callable[[T], float],
+    choices: Callable[[Inputs], tuple[str, ...]] = lambda inputs: (),
+) -> Compute:
     """Return a measure's function, which averages one number of each answer's shared result.
 
     Args:
         values: answers to what the measures share, by run and row of the query.
         number: takes this measure's number from that of one answer.
+        choices: answers to what the benchmark's texts decided, for signatures.
     """
 
     def compute(inputs: Inputs) -> Sample:
         """Take one number from each answer's shared result, and average over queries."""
-        shared = inputs.once(values)
-        return mean_of_defined(inputs, {key: float(number(one)) for key, one in shared.items()})
+        rows = {key: float(number(one)) for key, one in inputs.once(values).items()}
+        return replace(mean_of_defined(inputs, rows), choices=choices(inputs))
 
     return compute
 

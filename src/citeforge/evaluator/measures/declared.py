@@ -74,6 +74,8 @@ class Measure:
         linear: it is a share of verdicts, so that error rates of the judge can correct it.
         citation_quality: how it defines the quality of citations; None where it measures something
             else.
+        changes: what changed in ``strict``, one sentence for each later version of its definition;
+            signatures have the version.
     """
 
     name: str
@@ -96,11 +98,27 @@ class Measure:
     linear: bool = False
     unlabelled: str = ""
     citation_quality: CitationQuality | None = None
+    changes: tuple[str, ...] = ()
+
+    def version(self, protocol: str) -> str | None:
+        """Get the version of its definition, for signatures; None for the first one."""
+        return str(1 + len(self.changes)) if self.changes and protocol == "strict" else None
 
     @property
     def range(self) -> Range:
         """Range of the measure's raw values."""
         return Range(self.low, math.inf if self.high is None else self.high)
+
+
+SHORT_ANSWERS = (
+    "short answers are compared as numbers, dates and whole words "
+    "(docs/definitions.md#short_answers)",
+)
+"""What changed in measures that look for short answers."""
+VALUES = ("cited values are compared as short answers are (docs/definitions.md#short_answers)",)
+"""What changed in measures of cited triples."""
+SCRIPTS = ("words of scripts other than Latin are words, too (docs/definitions.md#text)",)
+"""What changed in measures of words."""
 
 
 @dataclass(frozen=True)

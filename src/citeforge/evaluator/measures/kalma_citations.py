@@ -4,7 +4,8 @@
 
 Li et al. 2024, sections 4.1 to 4.5; `reference`: their code. A citation is a triple (QID, relation,
 value); one bracket may hold several. `G` is the minimum knowledge set of the question. `strict`
-compares relations without case, and takes BioKaLMA's and Wikidata's name of one for the same. A
+compares relations without case, and takes BioKaLMA's and Wikidata's name of one for the same;
+values are the same as [short answers](#short_answers) are. A
 fact of `G` is a set of equivalent triples: the gold triple, and the shown ones that state the same
 by an inverse relation (`[B, child: A]` for `[A, father: B]`) or by another relation of a declared
 group (`noble title`, `position held`); the column `equivalents` of the gold table lists them.
@@ -49,7 +50,7 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import CannotError, CitationQuality
+from citeforge.evaluator.measures.declared import VALUES, CannotError, CitationQuality
 from citeforge.evaluator.measures.kalma_graphs import (
     ComputeGraphs,
     GraphMeasure,
@@ -286,7 +287,7 @@ def micro_and_macro(
     return tuple(
         GraphMeasure(
             f"KaLMA.{name}@{how}", "kalma", f"{definition}, {words}", source=PAPER,
-            compute=compute, **more,
+            compute=compute, changes=VALUES, **more,
         )
         for how, words, compute in (
             ("micro", "over all of them", micro),

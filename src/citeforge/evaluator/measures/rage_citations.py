@@ -26,8 +26,15 @@ from operator import attrgetter
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import CannotError, CitationQuality, MeasureOf
+from citeforge.evaluator.measures.declared import (
+    SCRIPTS,
+    SHORT_ANSWERS,
+    CannotError,
+    CitationQuality,
+    MeasureOf,
+)
 from citeforge.evaluator.measures.reading import NumberColumns
+from citeforge.evaluator.measures.script_words import count_text_words, length_option
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,
@@ -38,8 +45,8 @@ from citeforge.evaluator.statistics.estimates import (
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, read_number, without_markers
+from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.submission import SubmissionLine
-from citeforge.schemas.text import answer_form, holds_form
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
 _PLAIN = re.compile(r"\[\d{1,3}\]")
@@ -81,10 +88,9 @@ def strict_scorer(grammar: Grammar) -> Scorer:
         inside, outside, unparsed = grammar.cited(output, n_docs)
         text, short_em = _strip_markers(output, n_docs, grammar), math.nan
         if answers:
-            form, needles = answer_form(text), (a for some in answers.values() for a in some)
-            short_em = float(any(n and holds_form(form, n) for n in map(answer_form, needles)))
+            short_em = float(any(map(AnswerText(text).contains_any, answers.values())))
         shares = _shares(inside, len(inside) + outside, relevant)
-        return AnswerValues(*shares, len(text.split()), short_em, outside, unparsed)
+        return AnswerValues(*shares, count_text_words(text), short_em, outside, unparsed)
 
     return score
 
@@ -287,8 +293,9 @@ MEASURES = (
         definition="a short answer of a relevant passage stands in the output",
         compute=_mean_short_em,
         needs=_SHORT,
-        formula="1 if a short answer of a relevant passage shown stands in the text, both "
-        "normalised, else 0",
+        changes=SHORT_ANSWERS,
+        formula="1 if a [short answer](#short_answers) of a relevant passage shown is in the text, "
+        "else 0",
         edge_cases="no short answers: undefined. `reference`: a case-sensitive search for the "
         "answers of *cited* relevant passages; none cited: undefined; an empty list of answers: 0",
         source="rage_toolkit 0.0.2",
@@ -304,7 +311,8 @@ MEASURES = (
     _count("Distinct", definition="distinct passages cited", formula="`|D|`",
            compute=lambda scores: mean_sample(scores.columns.distinct),
            edge_cases="missing answer: 0"),
-    _count("Length", definition="words of the output without markers", formula="words of the text",
+    _count("Length", definition="words of the output without markers",
+           formula="words of the [text](#text)", changes=SCRIPTS, options=length_option,
            compute=lambda scores: mean_sample(scores.columns.length),
            edge_cases="missing answer: 0. `reference`: pieces between single spaces, marks "
            "included"),

@@ -48,6 +48,7 @@ class Sample:
         place: cells that it is of, where a measure is computed for several.
         p_t: p of the difference that it is.
         table: name of the table whose p are adjusted together; None where it stays out.
+        choices: what the benchmark's texts decided, for signatures, such as a tokeniser.
     """
 
     sums: Floats
@@ -62,6 +63,7 @@ class Sample:
     place: str | None = None
     p_t: float | None = None
     table: str | None = None
+    choices: tuple[str, ...] = ()
 
 
 def join_repeats(samples: Sequence[Sample]) -> Sample:

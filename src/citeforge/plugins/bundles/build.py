@@ -20,9 +20,9 @@ from citeforge.package.package import Package
 from citeforge.plugins.bundles import design
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import ContextSet, GrammarInfo, Manifest
+from citeforge.schemas.matching.answers import contains_answer
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.tables import CONTEXTS, CORPUS, MAPPING, QUERIES, RELEVANT, UNJUDGED
-from citeforge.schemas.text import normalise_answer
 
 Cells = dict[str, Docs]
 """Name of a cell to the passages that a query is shown there."""
@@ -84,8 +84,7 @@ class Arranger:
         texts = self.base.texts([target, host])
         text = texts[target][1]
         sentences = [text[s:e].strip() for s, e in SentenceSegmenter().split(text)] or [text]
-        gold = [normalise_answer(a) for a in self.base.answers[query] if normalise_answer(a)]
-        with_answer = [s for s in sentences if any(a in normalise_answer(s) for a in gold)]
+        with_answer = [s for s in sentences if contains_answer(s, self.base.answers[query])]
         if not with_answer:
             self.counts["decoys with the first sentence, for none holds a short answer"] += 1
         sentence = (with_answer or sentences)[0]

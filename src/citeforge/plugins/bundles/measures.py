@@ -39,7 +39,7 @@ import numpy as np
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.measures.columns import Key, get_judge
-from citeforge.evaluator.measures.declared import CannotError, MeasureOf
+from citeforge.evaluator.measures.declared import SHORT_ANSWERS, CannotError, MeasureOf
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,
@@ -53,6 +53,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.inputs import SharedResults
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.bundles import design
+from citeforge.schemas.matching.answers import AnswerText, contains_answer
 from citeforge.schemas.refusals import HYPOTHESIS, JUDGE
 from citeforge.schemas.tables import RELEVANT
 from citeforge.schemas.text import normalise_answer
@@ -291,19 +292,19 @@ def decoy_cited_share(cells: CellAnswers) -> Sample:
 
 
 def _gold_answers(cells: CellAnswers) -> list[list[str]]:
-    """List the normalised gold short answers of each query."""
+    """List the gold short answers of each query."""
     from citeforge.package.package import short_answers
 
     b = cells.benchmark
-    short = short_answers(b.queries, b.mappings[RELEVANT], b.gold)
-    return [[n for a in answers if (n := normalise_answer(a))] for answers in short]
+    return short_answers(b.queries, b.mappings[RELEVANT], b.gold)
 
 
 def _says_the_same(before: CellAnswer, after: CellAnswer, gold: Sequence[str]) -> bool:
     """Whether the second answer repeats a gold answer of the first, or (without one) its words."""
-    first, second = normalise_answer(before.text), normalise_answer(after.text)
-    matches = [answer for answer in gold if answer in first]
-    return any(answer in second for answer in matches) if matches else first == second
+    matches = list(filter(AnswerText(before.text).contains, gold))
+    if matches:
+        return contains_answer(after.text, matches)
+    return normalise_answer(before.text) == normalise_answer(after.text)
 
 
 def place_rates(cells: CellAnswers) -> Floats:
@@ -407,9 +408,9 @@ MEASURES = (
     *(
         _faith(
             f"Faith.{name}", definition=definition, higher_is_better=is_better, formula=formula,
-            compute=compute,
+            compute=compute, changes=tuple(changes),
         )
-        for name, definition, is_better, formula, compute in (
+        for name, definition, is_better, formula, compute, *changes in (
             ("Cites", "answers that cite the evidence where it is shown", True,
              "1 if the answer to `original` cites the evidence", evidence_cited_share),
             ("Moved", "of these, citations whose place is not cited without it", True,
@@ -417,7 +418,7 @@ MEASURES = (
             ("PostRat", "of these, the same is said and cited without evidence", False,
              "1 if the answer to `removed` cites something and says the same: a gold answer that "
              "the first one had, or without such a one the same normalised text",
-             post_rationalised_share),
+             post_rationalised_share, *SHORT_ANSWERS),
             ("Decoy", "of these, the passage is cited that the words were put into", False,
              "1 if the answer to `decoy` cites the passage with the added words",
              decoy_cited_share),

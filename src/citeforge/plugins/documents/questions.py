@@ -11,6 +11,7 @@ from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.plugins.documents.recipe import ABSENT, LIST, PAIR, REFUSALS
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.text import normalise_answer
 
 _LABELS = ("question", "answer", "statement", "quote")
@@ -143,12 +144,8 @@ def is_not_answered(reply: str) -> bool:
 
 
 def holds_answer(text: str, answer: str) -> bool:
-    """Whether a text contains the normalised words of an answer, one after the other."""
-    needle, form = normalise_answer(answer), normalise_answer(text)
-    if not needle:
-        return False
-    # Texts in scripts without spaces cannot be compared by words.
-    return f" {needle} " in f" {form} " or (not needle.isascii() and needle in form)
+    """Whether a text contains an answer, as ``strict`` looks for it."""
+    return AnswerText(text).contains(answer)
 
 
 def gives_answers(reply: str, answers: Sequence[str], share: float = 1.0) -> bool:

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 
 from citeforge.schemas.citations.grammar import Marker, Parsed
 from citeforge.schemas.kg import NAME, SAME_RELATIONS, Key, Triple, relation_key
+from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.text import INVISIBLE
 
 # White space is single spaces where these look.
@@ -155,7 +156,15 @@ class TripleGrammar:
         value = text[start:end].strip()
         if not relation:
             return (Key(qid, value, "") if value else None), end
-        return Key(qid, relation, value), end
+        return self._find_same_fact(qid, relation, value) or Key(qid, relation, value), end
+
+    def _find_same_fact(self, qid: str, relation: str, value: str) -> Key | None:
+        """Find the fact of the shown graph whose value is the same in another spelling, or None."""
+        facts = [
+            f for f in self._facts.get(qid, ()) if relation_key(f[0]) == relation_key(relation)
+        ]
+        written = AnswerText(value) if facts and value else None
+        return next((key for _, v, key in facts if written and written.equals(v)), None)
 
     def _find_known_relation(self, text: str, at: int) -> tuple[str, int] | None:
         """Find the longest known relation name at an offset, and the offset of its value."""

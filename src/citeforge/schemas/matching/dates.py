@@ -1,0 +1,138 @@
+"""Dates with their precision: a year is in a date, a date is not in a year."""
+
+import re
+from collections.abc import Iterable, Iterator
+
+from citeforge.schemas.matching.numbers import Key, Token
+
+_NAMES = """
+january february march april may june july august september october november december
+jan feb mar apr may jun jul aug sep oct nov dec
+januar februar märz april mai juni juli august september oktober november dezember
+janvier février mars avril mai juin juillet août septembre octobre novembre décembre
+enero febrero marzo abril mayo junio julio agosto septiembre octubre noviembre diciembre
+gennaio febbraio marzo aprile maggio giugno luglio agosto settembre ottobre novembre dicembre
+janeiro fevereiro março abril maio junho julho agosto setembro outubro novembro dezembro
+januari februari maart april mei juni juli augustus september oktober november december
+января февраля марта апреля мая июня июля августа сентября октября ноября декабря
+""".split()  # fmt: skip
+MONTHS = {name: at % 12 + 1 for at, name in enumerate(_NAMES)} | {"sept": 9, "jänner": 1}
+"""Months in English, German, French, Spanish, Italian, Portuguese, Dutch and Russian, folded."""
+_BETWEEN = {"of", "de", "del", "the"}
+_GAP = re.compile(r"[ ]?|[.,/-][ ]?| - ")
+DATE = r"""
+    (?<!\d)(?:\d{4}(?P<iso>[-/.])\d{1,2}(?P=iso)\d{1,2}
+      |\d{1,2}(?:(?P<dmy>[./])\d{1,2}(?P=dmy)(?:\d{4}|\d{2})|-\d{1,2}-\d{4})
+      |\d{4}[ ]?[年년](?:[ ]?\d{1,2}[ ]?[月월](?:[ ]?\d{1,2}[ ]?[日일号])?)?
+      |\d{1,2}[ ]?[月월][ ]?\d{1,2}[ ]?[日일号])
+    (?!\d|[./-]\d)"""
+"""Pattern of a date in digits, in folded text (verbose)."""
+_DIGITS = re.compile(r"\d+")
+_Reading = tuple[int | None, int | None, int | None]
+"""Year, month and day."""
+
+
+def read_date(match: re.Match[str]) -> Token | None:
+    """Make the token of a match of :data:`DATE`; None if its numbers are no date."""
+    parts = _DIGITS.findall(match[0])
+    readings: list[_Reading] = []
+    if match[0][-1] in "日일号" and len(parts) == 2:
+        readings = [(None, int(parts[0]), int(parts[1]))]
+    elif len(parts[0]) == 4:
+        year, month, day = map(int, [*parts, "0", "0"][:3])
+        readings = [(year, month or None, day or None)]
+    else:
+        first, second = int(parts[0]), int(parts[1])
+        orders = [(second, first)] if match["dmy"] == "." else [(second, first), (first, second)]
+        years = [int(parts[2])]
+        if len(parts[2]) == 2:
+            years = [1900 + years[0], 2000 + years[0]]
+        readings = [(year, *order) for year in years for order in orders]
+    return date_token(readings)
+
+
+def date_token(readings: Iterable[_Reading], also: Iterable[Key] = ()) -> Token | None:
+    """Make the token of a date from its readings; None if none of them is possible.
+
+    Args:
+        readings: year, month and day, as far as they are known.
+        also: further keys of what is in it, such as the month's name.
+    """
+    possible = [
+        (y, m, d) for y, m, d in readings
+        if (m is None or 1 <= m <= 12) and (d is None or 1 <= d <= 31)
+    ]  # fmt: skip
+    if not possible:
+        return None
+    keys = frozenset(map(_date_key, possible))
+    held = {_date_key(part) for reading in possible for part in _wider(reading)}
+    return Token(keys, keys | held | frozenset(also))
+
+
+def _date_key(reading: _Reading) -> Key:
+    """Make the key of a date; that of a year alone is the number."""
+    year, month, day = reading
+    return year if year is not None and month is None and day is None else ("date", *reading)
+
+
+def _wider(reading: _Reading) -> Iterator[_Reading]:
+    """Yield the less precise dates that a date is in."""
+    year, month, day = reading
+    if year is not None:
+        yield year, None, None
+        yield year, month, None
+    if day is not None:
+        yield None, month, day
+
+
+def read_written_date(
+    tokens: list[str | Token], gaps: list[str], at: int
+) -> tuple[Token, int] | None:
+    """Read a date with a month's name at a token: the date, and where it ends; None if none is.
+
+    Args:
+        tokens: words and numbers of a text.
+        gaps: text before each token.
+        at: position of a token.
+    """
+
+    def follow(place: int) -> int:
+        """Skip a word such as ``of``; return the next place, or one beyond all if a gap is wide."""
+        for _ in range(2):
+            if place >= len(tokens) or not _GAP.fullmatch(gaps[place]):
+                return len(tokens)
+            if tokens[place] not in _BETWEEN:
+                return place
+            place += 1
+        return len(tokens)
+
+    def month(place: int) -> int | None:
+        """Get the month that a token names."""
+        name = tokens[place] if place < len(tokens) else None
+        return MONTHS.get(name) if isinstance(name, str) else None
+
+    def digits(place: int) -> str:
+        """Get the digits of a whole number, or of an ordinal."""
+        token = tokens[place] if place < len(tokens) else None
+        return token.raw if isinstance(token, Token) and token.raw.isdecimal() else ""
+
+    def is_year(place: int, least: int) -> bool:
+        """Whether a token can be a year: of at least so many digits."""
+        return least <= len(digits(place)) <= 4 and digits(place)[0] != "0"
+
+    first, second = at, follow(at + 1)
+    day_place, month_place = (first, second) if month(first) is None else (second, first)
+    number = month(month_place)
+    if number is None:
+        return None
+    named: set[Key] = {_NAMES[number - 1], str(tokens[month_place])}
+    if 1 <= len(digits(day_place)) <= 2 and 1 <= int(digits(day_place)) <= 31:
+        last, least = max(first, second), 3 if day_place == first else 4
+        place = follow(last + 1)
+        year = int(digits(place)) if is_year(place, least) else None
+        token = date_token([(year, number, int(digits(day_place)))], named)
+        return None if token is None else (token, last + 1 if year is None else place + 1)
+    if month_place == first and is_year(second, 4):
+        token = date_token([(int(digits(second)), number, None)], named)
+        return None if token is None else (token, second + 1)
+    return None

@@ -1,0 +1,216 @@
+"""Tokens made of several words or numbers: dates, money, ranges, compounds."""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from citeforge.schemas.matching.dates import MONTHS, date_token, read_written_date
+from citeforge.schemas.matching.numbers import (
+    MONEY_CODES,
+    Key,
+    Token,
+    make_token,
+    money_token,
+    ranges,
+    second_years,
+    with_unit,
+)
+
+_RANGE = re.compile(r"\s?-{1,2}\s?| ?~ ?")
+_Span = tuple[int, int, Token]
+"""Start and end of some tokens, and the one that takes their place."""
+Words = list[str | Token]
+
+
+@dataclass(slots=True)
+class Tokens:
+    """The tokens of a text.
+
+    Attributes:
+        main: words and other tokens, one after the other.
+        joined: position to (word, end) of tokens that punctuation joins: ``co-operate`` is
+            ``co``, ``operate``, and from the first on also ``cooperate``.
+        no_start: positions where no answer starts: ``16`` in ``F-16``.
+        no_end: positions where no answer ends: behind ``X`` in ``X-ray``.
+    """
+
+    main: Words
+    joined: dict[int, tuple[str, int]] = field(default_factory=dict)
+    no_start: set[int] = field(default_factory=set)
+    no_end: set[int] = field(default_factory=set)
+
+
+def merge_values(main: Words, gaps: list[str]) -> None:
+    """Merge the parts of dates, amounts of money and ranges into one token each, in place.
+
+    Args:
+        main: words and numbers of a text.
+        gaps: text before each of them.
+    """
+    numbers = _positions(main)
+    for find in (_find_dates, _find_money, _find_ranges):
+        if spans := list(find(main, gaps, numbers)):
+            for start, end, token in reversed(spans):
+                main[start:end] = [token]
+                gaps[start:end] = gaps[start : start + 1]
+            numbers = _positions(main)
+
+
+def _positions(main: Words) -> list[int]:
+    """List the positions of tokens that are more than a word."""
+    return [at for at, token in enumerate(main) if token.__class__ is Token]
+
+
+def _find_dates(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterator[_Span]:
+    """Find dates such as ``12 November 1964``: they start at a number, or up to 3 words before."""
+    end = 0
+    if MONTHS.keys().isdisjoint(main):
+        return
+    for number in numbers:
+        for at in range(max(end, number - 3), number + 1):
+            token = main[at]
+            if not (token in MONTHS if isinstance(token, str) else token.raw):
+                continue
+            if (date := read_written_date(main, gaps, at)) is not None:
+                token, end = date
+                yield at, end, token
+                break
+
+
+def _find_money(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterator[_Span]:
+    """Find amounts behind the code of a currency: ``EUR 5``, ``US$5``."""
+    for at in numbers:
+        token, before = main[at], main[at - 1] if at else None
+        if not isinstance(token, Token) or not token.is_number or not isinstance(before, str):
+            continue
+        if gaps[at] == "$" and len(before) < 3:
+            yield at - 1, at + 1, money_token("$" if before == "us" else f"{before}$", token)
+        elif before in MONEY_CODES and gaps[at] in ("", " ", ". "):
+            yield at - 1, at + 1, money_token(MONEY_CODES[before], token)
+
+
+def _find_ranges(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterator[_Span]:
+    """Find ranges, scores, and longer chains of numbers."""
+    end = 0
+    for at in numbers:
+        token = main[at]
+        if at < end or not isinstance(token, Token) or not token.is_number:
+            continue
+        chain, end = [token], at + 1
+        while (joined := _next_of_range(main, gaps, end)) is not None:
+            other, end = joined
+            chain.append(other)
+        if len(chain) > 1:
+            yield at, end, _range_token(chain)
+
+
+def _next_of_range(main: Words, gaps: list[str], at: int) -> tuple[Token, int] | None:
+    """Get the number that a dash, or ``to``, joins to the one before, and where it ends."""
+    step = 1 if main[at : at + 1] == ["to"] else 0
+    other = main[at + step] if at + step < len(main) else None
+    if not isinstance(other, Token) or not other.is_number:
+        return None
+    if step:
+        return (other, at + 2) if gaps[at] == gaps[at + 1] == " " else None
+    if gaps[at] == " " and other.raw.startswith("-"):  # `1964 -1981`
+        digits = other.raw.removeprefix("-")
+        return make_token(frozenset({int(digits)}), digits, is_number=True), at + 1
+    return (other, at + 1) if _RANGE.fullmatch(gaps[at]) else None
+
+
+def _range_token(chain: list[Token]) -> Token:
+    """Make the token of a range, a score or a longer chain of numbers."""
+    if len(chain) > 2:
+        return make_token(frozenset({("-", *(min(t.keys, key=repr) for t in chain))}))
+    first, second = _share_unit(*chain)
+    keys = ranges(first.keys, second.keys)
+    if later := second_years(first.raw, second.raw):
+        keys |= ranges(first.keys, later)
+        second = make_token(later)
+    held = keys | first.held | second.held
+    months = chain[1].raw
+    if len(first.raw) == 4 and len(months) == 2 and months != "00":
+        date = date_token([(int(first.raw), int(months), None)])
+        if date is not None:
+            keys, held = keys | date.keys, held | date.held
+    return Token(keys, held)
+
+
+def _share_unit(first: Token, second: Token) -> tuple[Token, Token]:
+    """Give both ends of ``40-50 %`` and ``$5-10`` the unit that one has."""
+    sides = [first, second]
+    for at, other in ((0, second), (1, first)):
+        units = {k[0] for k in other.keys if isinstance(k, tuple) and len(k) == 2}
+        if sides[at].raw and len(units) == 1:
+            keys = with_unit(str(units.pop()), sides[at].keys)
+            is_money = bool(other.held - other.keys)
+            sides[at] = Token(keys, keys | sides[at].keys if is_money else keys)
+    return sides[0], sides[1]
+
+
+def join_compounds(main: Words, gaps: list[str]) -> Tokens:
+    """Join tokens between which there is one sign of punctuation and no space."""
+    points = [
+        at for at, gap in enumerate(gaps)
+        if at and gap != " " and (gap == ". " or (len(gap) == 1 and not gap.isspace()))
+    ]  # fmt: skip
+    tokens = Tokens([] if points else main)
+    copied = at = 0
+    while at < len(points):
+        first = end = points[at] - 1
+        while at < len(points) and points[at] == end + 1:
+            end, at = points[at], at + 1
+        tokens.main += main[copied:first]
+        _add_touching(tokens, main[first : end + 1], gaps[first : end + 1])
+        copied = end + 1
+    if points:
+        tokens.main += main[copied:]
+    return tokens
+
+
+def _add_touching(tokens: Tokens, main: Words, gaps: list[str]) -> None:
+    """Add tokens that touch each other, and the compounds that they make."""
+    out = tokens.main
+    spelt: list[str] = []
+    start = len(out)
+
+    def close() -> None:
+        """Add the compound that ends here."""
+        if len(out) - start > 1:
+            tokens.joined[start] = "".join(spelt), len(out)
+
+    for token, gap in zip(main, gaps, strict=True):
+        text = _spelling(token)
+        if not spelt or not text or (gap == ". " and not len(spelt[-1]) == len(text) == 1):
+            close()
+            spelt, start = [text] if text else [], len(out)
+            out.append(token)
+            continue
+        before = out[-1]
+        is_unit = gap == "/" and start > 0 and isinstance(out[start - 1], Token)
+        if isinstance(before, str) and isinstance(token, str) and (
+            gap == "&" or is_unit or (gap == "'" and before == "o")
+        ):  # fmt: skip
+            out[-1] = before + text
+            spelt[-1] += text
+            continue
+        has_letter = gap == "-" and any(
+            len(t) == 1 and not t.isdecimal() for t in (text, spelt[-1])
+        )
+        if has_letter or (gap == "-" and not isinstance(token, str)):
+            tokens.no_start.add(len(out))
+        if has_letter:
+            tokens.no_end.add(len(out))
+        spelt.append(text)
+        out.append(token)
+    close()
+
+
+def _spelling(token: str | Token) -> str:
+    """Get how a token is written within a compound; empty if it is no part of any."""
+    if isinstance(token, str):
+        return token
+    if token.raw:
+        return token.raw
+    words: list[Key] = [k for k in token.keys if isinstance(k, str)]
+    return str(words[0]) if len(words) == 1 else ""
