@@ -10,10 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from citeforge.engines.llm.budget import RunPlan
+from typing import Any
 
 
 @dataclass
@@ -41,12 +38,12 @@ class Ledger:
 
     Attributes:
         paid: calls that were answered and paid for; replies from stores are free.
-        planned: calls that a dry run plans.
+        planned: calls that a dry run plans, each a RunPlan of the module ``budget``.
         has_price: whether a model with a price may have been asked.
     """
 
     paid: dict[str, Paid] = field(default_factory=dict)
-    planned: dict[str, list[RunPlan]] = field(default_factory=dict)
+    planned: dict[str, list[Any]] = field(default_factory=dict)
     has_price: bool = False
     _lock: Lock = field(default_factory=Lock)
 
@@ -55,7 +52,7 @@ class Ledger:
         with self._lock:
             self.paid[who] = self.paid.get(who, Paid()) + paid
 
-    def plan(self, who: str, plan: RunPlan) -> None:
+    def plan(self, who: str, plan: Any) -> None:
         """Add calls of a model that a dry run plans."""
         with self._lock:
             self.planned.setdefault(who, []).append(plan)
