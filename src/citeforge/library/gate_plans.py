@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.evaluator.gate_plan import GatePlan, plan_gate
-from citeforge.evaluator.gate_policy import PolicySource, checked_policy, read_policy
+from citeforge.library.gates import open_policy
 from citeforge.library.scores import Scored, get_score_file, listed
 from citeforge.schemas.recipes.base import make_record
 from citeforge.schemas.recipes.gate import GatePlanOptions, GatePolicy
@@ -32,13 +32,7 @@ def gate_plan(
     Raises:
         InputError: a file cannot be read, or has no critical measure.
     """
-    if isinstance(policy, str | Path):
-        source = read_policy(Path(policy))
-    else:
-        record = policy if isinstance(policy, GatePolicy) else make_record(
-            GatePolicy, **(policy or {})
-        )  # fmt: skip
-        source = checked_policy(PolicySource(record))
+    source = open_policy(policy)
     asked = make_record(GatePlanOptions, margin=margin, power=power, changed=changed)
     ours, theirs = ([*map(get_score_file, listed(side))] for side in (new, baseline))
     return plan_gate(ours, theirs, source, asked.margin, asked.power, asked.changed)

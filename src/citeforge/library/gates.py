@@ -60,7 +60,7 @@ def gate(
         for path, fault in faults.items():
             if fault:
                 raise UsageError(f"--out {path}: {fault}", code="bad-option")
-        source = _open_policy(policy)
+        source = open_policy(policy)
         fields = make_record(CompareOptions, by=by).by
         decision = decide(*_read_sides(new, baseline), source, fields)
     except Exception as error:
@@ -70,7 +70,7 @@ def gate(
     return decision
 
 
-def _open_policy(policy: str | Path | GatePolicy | dict[str, Any] | None) -> PolicySource:
+def open_policy(policy: str | Path | GatePolicy | dict[str, Any] | None) -> PolicySource:
     """Read a policy file, or check a policy made in Python; None is the default policy.
 
     Raises:
