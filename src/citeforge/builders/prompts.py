@@ -154,7 +154,7 @@ def prompt_lines(
     """
     loaded = load_template(template or package.kind.template)
     manifest = package.manifest
-    origin = {"benchmark": manifest.name, "benchmark_hash": manifest.benchmark_hash}
+    origin = {"benchmark": manifest.name, "benchmark_hash": manifest.answer_hash}
     for name in contexts:
         for query, text in render_prompts(package, name, loaded, show):
             row = {"query_id": query, "context": name, "prompt": text, **origin}
@@ -176,7 +176,7 @@ def write_stub(package: Package, contexts: Sequence[str], path: Path) -> None:
         raise InputError("exists, and may contain answers", path=path, code="output-exists",
                          allowed="a new name for --stub")  # fmt: skip
     manifest = package.manifest
-    header = make_header(path.stem, manifest.name, manifest.benchmark_hash, contexts)
+    header = make_header(path.stem, manifest.name, manifest.answer_hash, contexts)
     rows = (
         {"query_id": query, "context": name, "output": ""}
         for name in contexts

@@ -109,7 +109,6 @@ def score(
     Prints one table with 95 % intervals, what is missing or could not be read, and the signature
     of the scores. Absent answers score the worst value.
     """
-    from citeforge.evaluator.submissions.finding import UNVERIFIED
     from citeforge.evaluator.table import render_scores
     from citeforge.evaluator.withhold import withhold_scores
     from citeforge.library.scores import plan_scores, score_files
@@ -130,8 +129,7 @@ def score(
     click.echo(render_scores(files, get_terminal_size().columns, verbose, leading))
     for file in files:
         for text in file.warnings:
-            label = "" if text.startswith(UNVERIFIED) else "warning: "
-            click.echo(f"{label}{file.submission}: {text}", err=True)
+            click.echo(f"warning: {file.submission}: {text}", err=True)
     session = scored.judge
     if allow_judge_failures:
         return

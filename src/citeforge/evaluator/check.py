@@ -6,14 +6,16 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
+from citeforge.engines.jsonlines import read_start
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.measures.kalma_graphs import read_answer, read_shown
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.formats import OURS
+from citeforge.evaluator.submissions.formats import OURS, START
+from citeforge.evaluator.submissions.kept_prompts import KeptPrompts
 from citeforge.evaluator.submissions.line_index import LineIndex
-from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.submissions.submission import Submission
@@ -99,6 +101,7 @@ class _Checker:
         self.only = self.sets[0] if len(self.sets) == 1 else None
         self.findings = Findings()
         self.provided = ProvidedPassages(benchmark)
+        self.prompts = KeptPrompts(benchmark)
 
     def run(self, path: Path, file_format: str) -> Findings:
         """Check a submission from its first line to its last."""
@@ -108,10 +111,6 @@ class _Checker:
         self.answers: Marks | Triples = (
             Triples(self.benchmark) if self.benchmark.has_graphs else Marks(submission)
         )
-        try:
-            submission.about  # noqa: B018 (whether it can be read)
-        except InputError as error:
-            self._record_error(error)
         self.only = self.only or self._default_context()
         try:
             for line, answer in submission.answers():
@@ -123,11 +122,11 @@ class _Checker:
                 raise
             self._record_error(error)
         self._report_missing()
-        faults = submission.format.faults
-        options = submission.form.partition(":")[2]
-        for fault in faults(path, self.benchmark, options) if faults else ():
+        for fault in submission.faults():
             findings = self.findings.errors if fault.is_error else self.findings.warnings
             findings.append(fault)
+        if file_format == "auto":
+            self.findings.warnings += self._other_formats()
         self.findings.warnings = [*self._mismatch_warnings(), *self.findings.warnings]
         self.findings.other_forms = self.answers.other_forms
         # Several readers meet a wrong header; it is listed once.
@@ -154,6 +153,7 @@ class _Checker:
             yield Finding("reference-line", text, line=1, field=CONTROL)
         if self.submission.is_anonymous:
             yield from self.answers.reach.warnings(self.benchmark.kind.shows)
+            yield from self.prompts.warnings()
         yield from self.provided.warnings()
         yield from self.submission.unwrapping_warnings()
         # The warning of thoughts counts answers that are cut or empty for one without an end.
@@ -165,6 +165,20 @@ class _Checker:
         if n_empty := self.findings.n_empty - self.submission.unwrapper.n_unbegun:
             are = "answer is empty" if n_empty == 1 else "answers are empty"
             yield Finding("empty-text", f"{n_empty:,} {are}; scored as answers")
+
+    def _other_formats(self) -> list[Finding]:
+        """Warn if the file may as well be in another format."""
+        form, path = self.submission.format, self.submission.path
+        if path.is_dir():
+            return []
+        others = [name for name in form.alike(read_start(path, START)) if name != form.name]
+        if not others:
+            return []
+        text = (
+            f"read as {form.name}; a file of {' or '.join(others)} can look the same: --format "
+            "names it"
+        )
+        return [Finding("ambiguous-format", text)]
 
     def _record_error(self, error: InputError) -> None:
         """Add an error met while reading the file to the findings."""
@@ -180,6 +194,7 @@ class _Checker:
             self.findings.errors.append(found)
             return
         self.provided.add(answer)
+        self.prompts.add(answer, name, row)
         self.findings.n_empty += not answer.output.strip()
         self.findings.n_truncated += answer.is_truncated
         warnings = self.answers.warnings(answer, name, row)

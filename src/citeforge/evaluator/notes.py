@@ -6,7 +6,7 @@ from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.rows import caution_lines, missing_lines, not_comparable
 from citeforge.evaluator.rows import variance_lines as variances
 from citeforge.evaluator.withhold import MANY_QUERIES
-from citeforge.schemas.scores import ScoreFile
+from citeforge.schemas.scores import UNKNOWN_BUILD, ScoreFile
 
 
 def scope_lines(files: Iterable[ScoreFile]) -> list[str]:
@@ -31,6 +31,12 @@ def count_lines(files: Iterable[ScoreFile]) -> list[str]:
         for f in files
         if f.counts.n_missing and not any(" missing" in text for text in f.warnings)
     ]
+
+
+def build_lines(files: Iterable[ScoreFile]) -> list[str]:
+    """Write a note that names the systems whose files do not say which build they answer."""
+    names = ", ".join(dict.fromkeys(f.system for f in files if not f.is_build_known))
+    return [f"{names}: {UNKNOWN_BUILD}"] if names else []
 
 
 def judge_lines(files: Iterable[ScoreFile], measures: Collection[str] | None = None) -> list[str]:

@@ -192,6 +192,7 @@ def _open_submission(path: Path, setup: ScoringSetup, system: str | None) -> Sub
         options.only_answered, is_raw=not setup.tools.is_strict,
     )  # fmt: skip
     _require_fitting(submission.benchmark, setup.measures)
+    submission.require_sound()
     return submission
 
 
@@ -267,6 +268,7 @@ def _score_submission(submission: Submission, setup: ScoringSetup) -> ScoreFile:
         ),
         is_control=submission.header.get(CONTROL) is True,
         gold="private" if benchmark.has_hidden_gold else "public",
+        is_build_known=not submission.is_anonymous,
         warnings=[*warnings, *filter(None, [setup.warning])],
     )
 

@@ -9,7 +9,7 @@ from citeforge.engines.report_table import MarkedCell, Table
 from citeforge.evaluator.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.corrected_ranks import correction_notes, order_notes
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.notes import judge_lines, rounding_lines
+from citeforge.evaluator.notes import build_lines, judge_lines, rounding_lines
 from citeforge.evaluator.rows import (
     caution_lines,
     marked_name,
@@ -71,7 +71,7 @@ def render_scores(
         scores, counts = scores.transposed(), counts.transposed()
     among = [name for name in fields if name in _OF_ANSWERED]
     foreign = [f"of the answered: {', '.join(among)}"] if among else []
-    foreign += rounding_lines(results)
+    foreign += build_lines(results) + rounding_lines(results)
     foreign += [f"{r.system} read as {r.submission_format}" for r in results
                if r.submission_format != "citeforge"]  # fmt: skip
     missing = [f"not shown: {', '.join(left_out)} (--verbose shows them)"] if left_out else []
@@ -271,7 +271,7 @@ def _render_design(results: list[ScoreFile], width: int | None) -> str:
             + (f", {c.n_no_gold:,} queries without gold" if c.n_no_gold else "")
         )
     lines += [f"not computed: {line}" for line in missing_lines(results)]
-    lines += judge_lines(results)
+    lines += build_lines(results) + judge_lines(results)
     lines += [f"signature: {s}" for s in signature_lines(results)]
     lines += interval_note(m.interval for r in results for m in r.measures)
     lines.append("all cells, and tables for papers: citeforge report SCORES")

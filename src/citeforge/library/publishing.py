@@ -15,6 +15,7 @@ from citeforge.library.benchmarks import package_folder, writable_folder
 from citeforge.library.scores import Scored, Scores, get_score_file, listed
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
+from citeforge.package.public_halves import record_public_half
 from citeforge.publishing.card import write_card
 from citeforge.publishing.hidden import split_package, withheld_words
 from citeforge.publishing.hub import Publisher, check_sound
@@ -149,9 +150,21 @@ def publish(
     if not hide_gold:
         return Publication(publish_half(folder))
     with _split_halves(folder, metadata) as (public, gold):
+        notes = withheld_words(folder)
+        if not dry_run:
+            notes += _note_half(folder, load_manifest(public).benchmark_hash)
         package = publish_half(public)
         half = publisher.publish_folder(gold, f"{repo_id}-gold", revision, dry_run)
-    return Publication(package, half, withheld_words(folder))
+    return Publication(package, half, notes)
+
+
+def _note_half(folder: Path, public_hash: str) -> list[str]:
+    """Record the hash of a public half in the whole package; why it could not be recorded."""
+    try:
+        record_public_half(folder, public_hash)
+    except InputError as error:
+        return [f"answers that name the public half's hash need --gold to be scored: {error}"]
+    return []
 
 
 @contextmanager

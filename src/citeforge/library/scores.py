@@ -15,6 +15,7 @@ from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.corrections import LabelCorrection
 from citeforge.evaluator.max_row import max_row
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.notes import build_lines
 from citeforge.evaluator.rows import caution_lines, missing_lines
 from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score_context, score_contexts
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -137,7 +138,8 @@ class Scores(Displayed):
     def _tables(self) -> Iterator[Table]:
         """Make a table of all measures, with cautions and signatures."""
         files = [self.file]
-        notes = [*(f"not computed: {x}" for x in missing_lines(files)), *caution_lines(files)]
+        notes = [f"not computed: {x}" for x in missing_lines(files)]
+        notes += build_lines(files) + caution_lines(files)
         table = scores_table(files, "measure").transposed()
         yield replace(table, notes=notes + signature_notes(files))
 

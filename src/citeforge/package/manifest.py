@@ -21,6 +21,8 @@ MANIFEST = "manifest.json"
 STATS = "stats.json"
 CARD = "README.md"
 AUDIT, SCORES, BY_HAND = "audit.json", "reference_scores.json", "card.md"
+PUBLIC = "public.json"
+"""Hashes of the public halves of a package with hidden gold; no part of the package."""
 FRESH_COPY = "a fresh copy of the package"
 _VERSION = ("schema_version", SCHEMA_VERSION)
 BESIDE = (AUDIT, SCORES, BY_HAND, "croissant.json", "eval.yaml")
@@ -184,7 +186,7 @@ def unknown_files(folder: Path) -> list[str]:
             code="output-exists",
         )
     manifest = validated(Manifest, read_json(path), path, allowed=advice, version=_VERSION)
-    ours = {*manifest.files, *BESIDE, MANIFEST, STATS, CARD} - {BY_HAND}
+    ours = {*manifest.files, *BESIDE, MANIFEST, STATS, CARD, PUBLIC} - {BY_HAND}
     return [
         name
         for name in files_below(folder)

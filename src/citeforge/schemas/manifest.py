@@ -151,6 +151,11 @@ class Manifest(MaybeOfPlugin):
         ]
 
     @property
+    def answer_hash(self) -> str:
+        """Hash that answers name: of the whole benchmark, also where this is its public half."""
+        return str(self.config.get("joined_hash") or self.benchmark_hash)
+
+    @property
     def has_hidden_labels(self) -> bool:
         """Whether labels of this benchmark, or of one that it is derived from, are hidden."""
         config: Any = self.config

@@ -15,6 +15,8 @@ from citeforge.schemas.record import Record
 from citeforge.schemas.signature import parse_signature
 
 SCORES_VERSION = 1
+UNKNOWN_BUILD = "not known which build was answered"
+"""Caution beside scores of a submission that names no build of its benchmark."""
 Source = Literal["judges", "runs", "repeats", "queries"]
 """Sources of uncertainty, in the order of axes."""
 Gold = Literal["public", "private", "withheld"]
@@ -369,6 +371,7 @@ class ScoreFile(Record):
         not_computed: measures asked for and not computed, with reasons.
         design: cells of an authorship benchmark; names of its measures end in ``[cell]``.
         answers: answers in statements, for reports; only when ``--details`` was given.
+        is_build_known: whether the submission names the build of the benchmark that it answers.
         warnings: what makes it doubtful that the submission answers this benchmark.
         about: what the submission's header says of the system; None where it says nothing.
         is_control: whether the system is a reference line (a random choice, the gold answers), as
@@ -399,6 +402,7 @@ class ScoreFile(Record):
     not_computed: list[NotComputed] = []
     design: Design | None = None
     answers: list[AnswerDetail] = Field([], repr=False)
+    is_build_known: bool = True
     warnings: list[str] = []
     about: About | None = None
     is_control: bool = False

@@ -79,7 +79,7 @@ def run_system(
     if (fault := name_problem(name)) is not None:
         raise UsageError(f"--system: the name {fault}", code="bad-name")
     manifest = benchmark.manifest
-    start = partial(make_header, benchmark=manifest.name, benchmark_hash=manifest.benchmark_hash)
+    start = partial(make_header, benchmark=manifest.name, benchmark_hash=manifest.answer_hash)
     if not system.llm:
         made = system.factory(benchmark, sets, runs, seed)
         lines = _checked_lines(made, system.name, benchmark)

@@ -211,7 +211,7 @@ def test_scores_say_what_was_read(inline: Inline, package: Path, tmp_path: Path)
     assert "r read as alce" in result.stdout.replace("r.json", "r")
     inline.fails(2, "unknown-name", *args, "--format", "nonsense")
     checked = inline.ok("check", "r.json", "--benchmark", package)
-    assert "1 answer read as alce, 0 errors, 29 warnings" in checked.stdout
+    assert "1 answer read as alce, 0 errors, 30 warnings" in checked.stdout
     items[0]["question"] = "Something else?"
     (tmp_path / "r.json").write_text(json.dumps({"data": items}))
     (error,) = cf.check(tmp_path / "r.json", cf.load(package)).errors

@@ -137,9 +137,11 @@ def test_a_log_of_another_benchmark(benchmark: Benchmark, tmp_path: Path) -> Non
     write_eval_log(other, str(path))
     with refused("wrong-benchmark", path=path, field="benchmark_hash"):
         scored(path, benchmark)
-    assert "made on a benchmark with hash" in check(path, benchmark).errors[0].message
+    assert "answers another build" in check(path, benchmark).errors[0].message
     write_eval_log(log_of(None, [sample("q01", "[1]")]), str(path))  # nobody's task
-    assert any(w.startswith("not verified: ") for w in scored(path, benchmark).warnings)
+    assert any(
+        w.startswith("not known which build was answered") for w in scored(path, benchmark).warnings
+    )
     write_eval_log(log_of(None, [sample("q99", "[1]")]), str(path))
     with refused("unknown-query", path=path, field="query_id"):
         scored(path, benchmark)

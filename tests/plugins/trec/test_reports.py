@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 import citeforge as cf
 from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import detect
+from citeforge.evaluator.submissions.formats import FORMATS, detect
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.trec.formats import check_report
 from citeforge.plugins.trec.reports import ReportSentence, TrecReport, read_reports
@@ -117,14 +118,20 @@ def test_texts_and_judgements_are_the_benchmarks(
     assert answer.output == "Io it is [1][2][3][4]."  # places 7 and -1 are none
     assert answer.passages is not None
     assert answer.passages[0].text == benchmark.texts([relevant])[relevant][1]
-    done = inline.ok("score", "run.jsonl", "--benchmark", package, "--out", "s.json")
+    args = ("--benchmark", package, "--format", "trec-rag25:any")
+    done = inline.ok("score", "run.jsonl", *args, "--out", "s.json")
     values = {
         m["name"]: m["per_query"][benchmark.row_of["q01"]]
         for m in json.loads((tmp_path / "s.json").read_text())["measures"]
     }
     assert (values["CiteP"], values["CiteR"]) == (1 / 4, 1)
     assert "1 of 2 passages have docids that the benchmark does not know (zebra)" in done.stderr
-    assert "r1 read as trec-rag25" in done.stdout
+    assert "r1 read as trec-rag25:any" in done.stdout
+    # The track would refuse it: so do all commands, unless they are asked to take it.
+    for command in ("check", "score"):
+        assert "7 is no place in references" in str(inline(command, "run.jsonl", *args[:2]))
+        inline.fails(2, "bad-option", command, "run.jsonl", *args[:3], "trec-rag25:some")
+    assert inline.ok("check", "run.jsonl", *args).stdout.endswith("0 errors, 35 warnings\n")
 
 
 BAD: list[tuple[str, str, Any, str, bool]] = [
@@ -138,7 +145,6 @@ BAD: list[tuple[str, str, Any, str, bool]] = [
     ("dragun25", "sentences", [{"text": "A.", "citations": [0]}], "has ids", True),
     ("rag25", "sentences", [{"text": "A.", "citations": [0, SEGMENTS[1]]}], "at once", True),
     ("rag25", "sentences", [], "has no sentence with text", False),
-    ("rag25", "references", ["d1", SEGMENTS[0]], "'d1' is no id of TREC RAG 2025's", True),
     ("rag25", "references", [SEGMENTS[0]] * 2, "is listed more than once", False),
     ("rag25", "references", None, "references: is missing", True),
     ("rag25", "references", [f"{s}{n}" for s in SEGMENTS for n in range(17)], "102 entries", True),
@@ -204,8 +210,61 @@ def test_runs_that_are_no_run(inline: Inline, package: Path, tmp_path: Path) -> 
         "run.jsonl:6: error: is not one JSON object",
     ):
         assert said in done.stdout
-    done = inline.fails(1, "missing-field", "score", "run.jsonl", "--benchmark", package)
+    done = inline.fails(1, "narrative", "score", "run.jsonl", "--benchmark", package)
+    assert (done.error.path, done.error.line) == ("run.jsonl", 3)  # type: ignore[union-attr]
+    words = ("--benchmark", package, "--format", "trec-rag25:any")
+    done = inline.fails(1, "missing-field", "score", "run.jsonl", *words)
     assert (done.error.path, done.error.line) == ("run.jsonl", 5)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("is_theirs", [True, False])
+def test_the_corpus_decides_whose_ids_count(
+    tmp_path: Path, benchmark: Benchmark, monkeypatch: pytest.MonkeyPatch, is_theirs: bool
+) -> None:
+    """A benchmark of a track's collection has its ids; another one has its own."""
+    track = BY_FORMAT["trec-rag25"]
+    path = save(tmp_path / "r.jsonl", track, good(track) | {"references": ["d1", SEGMENTS[0]]})
+    if is_theirs:
+        batch = pa.RecordBatch.from_pydict({"_id": SEGMENTS})
+        monkeypatch.setattr(Benchmark, "passages", lambda self, columns: iter([batch]))
+    faults = list(FORMATS.get(track.format).faults(path, benchmark, ""))  # type: ignore[misc]
+    said = [f.message for f in faults if f.code == "docid-pattern"]
+    assert len(said) == 2 * is_theirs  # listed, and cited
+    assert all("'d1' is no id of TREC RAG 2025's collection" in text for text in said)
+
+
+OWN = [
+    {"query_id": "q01", "context": "mix", "output": "Io it is [1]. Says who? It does [2][1]."},
+    {"query_id": "q02", "context": "mix", "output": "Nothing is known."},
+    {"query_id": "q03", "context": "mix", "output": "A [9].\n\n- b [1]\n- c [1, 2, 3, 4]"},
+]
+
+
+@pytest.mark.parametrize("track", TRACKS, ids=lambda track: track.name)
+@pytest.mark.parametrize("described", [True, False])
+def test_our_exports_pass_our_check(
+    tmp_path: Path, inline: Inline, package: Path, benchmark: Benchmark, track: Track,
+    described: bool,
+) -> None:  # fmt: skip
+    """Each is read back in its own format, or the others that it may be are named."""
+    mine = write_jsonl(tmp_path / "mine.jsonl", OWN)
+    more = {"run_desc": "BM25."} if described or "run_desc" in track.required else {}
+    cf.export(track.format, package, tmp_path / "out", submission=mine, team="t", **more)
+    path = tmp_path / "out" / "run.jsonl"
+    found = check(path, benchmark)
+    assert (found.errors, found.n_lines) == ([], 3)
+    others = [f.message for f in found.warnings if f.code == "ambiguous-format"]
+    if detect(path) != track.format:
+        assert track.format in others[0]
+    told = (
+        track.name.startswith("rag2")
+        or track.name == "dragun25"
+        or "run_desc" in str(path.read_text().splitlines()[0])
+    )
+    assert (others == []) == told
+    named = check(path, benchmark, file_format=track.format)
+    assert (named.errors, "ambiguous-format" in [f.code for f in named.warnings]) == ([], False)
+    assert inline.ok("score", path, "--benchmark", package).returncode == 0
 
 
 def test_topics_and_sentences_are_asked_for(tmp_path: Path) -> None:

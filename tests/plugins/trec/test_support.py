@@ -89,7 +89,10 @@ def report(topic: str, cited: Sequence[int], run: str = "r1") -> dict[str, Any]:
     names = [f"d{i}" for i in range(max(cited, default=0))]
     answer = [{"text": f"Says\n{i}. It too.", "citations": list(range(n))}
               for i, n in enumerate(cited)]  # fmt: skip
-    return {"run_id": run, "topic_id": topic, "topic": "t", "references": names, "answer": answer}
+    return {
+        "run_id": run, "topic_id": topic, "topic": "t", "response_length": 1,
+        "references": names, "answer": answer,
+    }  # fmt: skip
 
 
 def labels(topic: str, rows: list[list[int]], run: str = "r1") -> dict[str, Any]:
@@ -135,7 +138,8 @@ def test_the_unit_is_the_runs_own_sentence(tmp_path: Path, benchmark: Benchmark)
     """Several statements and line ends in a sentence change nothing, and every line counts."""
     ids = [name for row in benchmark.relevant_ids[:5] for name in row][:5]
     rows = [
-        {"run_id": "r1", "topic_id": topic, "topic": "t", "references": ids, "answer": [
+        {"run_id": "r1", "topic_id": topic, "topic": "t", "response_length": 1,
+         "references": ids, "answer": [
             {"text": f"First A.\nThen {n}, too.\n\nAnd more.", "citations": [n]} for n in range(5)
         ]}
         for topic in benchmark.query_ids[:5]
@@ -156,10 +160,14 @@ def test_what_no_passage_is_was_judged_by_nobody(tmp_path: Path, benchmark: Benc
         {"text": "B.", "citations": [7]},  # no place in references
         {"text": "C.", "citations": []},
     ]
-    row = {"run_id": "r", "topic_id": benchmark.query_ids[0], "topic": "t",
+    row = {"run_id": "r", "topic_id": benchmark.query_ids[0], "topic": "t", "response_length": 1,
            "references": [relevant], "answer": answer}  # fmt: skip
     path = write_jsonl(tmp_path / "run.jsonl", [row])
-    file = scored(path, benchmark, judge=JudgeSession(everything()))
+    with refused("citation-format", path=path, line=1):
+        scored(path, benchmark, judge=JudgeSession(everything()))
+    form = "trec-rag24:any"
+    file = scored(path, benchmark, judge=JudgeSession(everything()), file_format=form)
+    assert file.submission_format == form
     values = {m.name: m.per_query[0] for m in file.measures}
     # U are the first two sentences; @all has the second citation of the first.
     assert [values[n] for n in TRACKS] == [0, 0, 0, 0, 1 / 1, 1 / 2]

@@ -25,7 +25,7 @@ from citeforge.evaluator.measures.reading import (
     require_cells_alone,
 )
 from citeforge.evaluator.submissions.benchmark import ContextTable
-from citeforge.evaluator.submissions.origin import CitationRange
+from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.package import short_answers

@@ -17,9 +17,9 @@ from citeforge.evaluator.measures.kalma_reference import (
 from citeforge.evaluator.measures.reading import AnswerCounts, ScoredSubmission, answers_to, compute
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.inputs import SharedResults
-from citeforge.evaluator.submissions.origin import CitationRange
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, FULL, OWN
 from citeforge.evaluator.submissions.split import strict_statements
 from citeforge.evaluator.submissions.submission import Submission

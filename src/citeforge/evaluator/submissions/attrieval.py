@@ -54,11 +54,11 @@ def read_cells(path: Path, benchmark: Benchmark) -> Iterator[tuple[int, Submissi
         InputError: folder and row, and what is wrong.
     """
     reader = _Reader(benchmark)
-    for folder in _list_folders(path):
+    for folder in list_folders(path):
         yield from reader.read(folder)
 
 
-def _list_folders(path: Path) -> list[Path]:
+def list_folders(path: Path) -> list[Path]:
     """List the folders of saved data sets at or below a path."""
     if (path / _SAVED).is_file():
         return [path]

@@ -14,7 +14,9 @@ import pyarrow.compute as pc
 
 from citeforge.engines.tables import rows_of
 from citeforge.package.package import Package
+from citeforge.package.public_halves import read_public_halves
 from citeforge.schemas.errors import InputError, UsageError, suggestion
+from citeforge.schemas.manifest import SECRET
 from citeforge.schemas.tables import CONTEXTS, RELEVANT, UNJUDGED
 from citeforge.schemas.text import printable
 
@@ -22,6 +24,11 @@ MOST_RUNS = 1000
 """Every run answers all queries, so that each one costs memory for all of them."""
 MOST_RUNS_HIDDEN = 5
 """The limit where gold is hidden: passages cited in many runs would reveal labels."""
+
+
+def short_hash(value: object) -> str:
+    """Write the first 16 characters of a hash, or of what a file has in its place."""
+    return f"{ascii(str(value)[:16])[1:-1]}…"
 
 
 @dataclass(frozen=True)
@@ -81,21 +88,22 @@ class Benchmark(Package):
 
         The half without labels shows the same contexts as the whole.
         """
-        whole = self.manifest.config.get("joined_hash")
-        return (self.manifest.benchmark_hash, *self.also_known, *([whole] if whole else []))
+        manifest = self.manifest
+        halves = read_public_halves(self.folder) if SECRET in manifest.files else ()
+        return (manifest.benchmark_hash, manifest.answer_hash, *self.also_known, *halves)
 
     def require_hash(self, named: object, path: Path, line: int) -> None:
-        """Raise an error if answers name the hash of another build of the benchmark.
+        """Raise an error if answers name the hash of another build of the benchmark; None is fine.
 
         Raises:
             InputError: the hash named is none of :attr:`known_hashes`.
         """
         if named is not None and named not in self.known_hashes:
             raise InputError(
-                f"was made on a benchmark with hash {str(named)[:16]}…, "
-                f"this one has {self.manifest.benchmark_hash[:16]}…",
+                f"answers another build of this benchmark (hash {short_hash(named)}, expected "
+                f"{short_hash(self.manifest.answer_hash)})",
                 path=path, line=line, field="benchmark_hash",
-                allowed="score it against the benchmark that it answers", code="wrong-benchmark",
+                allowed="score it with the benchmark that it was made for", code="wrong-benchmark",
             )  # fmt: skip
 
     @property

@@ -6,8 +6,6 @@ from pathlib import Path
 
 from citeforge.schemas.errors import CiteforgeError, InputError
 
-UNVERIFIED = "not verified: "
-"""Begins the one warning that all others depend on: which benchmark was answered is not known."""
 _MOST_PLACES = 3
 """Queries, or lines, that are named of each kind of finding."""
 
@@ -67,5 +65,4 @@ def describe(
             named = [f.query_id or f"line {f.line}" for f in (first, *others)[:_MOST_PLACES]]
             more = ", …" * (len(others) >= _MOST_PLACES)
             times = f" ({len(others) + 1:,} times: {', '.join(named)}{more})"
-        is_unverified = first.message.startswith(UNVERIFIED)
-        yield f"{place}: {first}" if is_unverified else f"{place}: {severity}{times}: {first}"
+        yield f"{place}: {severity}{times}: {first}"

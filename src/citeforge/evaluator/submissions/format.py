@@ -10,6 +10,8 @@ from pathlib import Path
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
+from citeforge.evaluator.submissions.origin import Claims, claims_in_lines
+from citeforge.evaluator.submissions.reader import read_header
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
 
@@ -21,15 +23,28 @@ OUTPUT = re.compile(rb'"output"\s*:\s*"')
 
 @dataclass(frozen=True)
 class Origin:
-    """Description of a submission that a file of another tool contains.
+    """Description of a submission, as its file contains it.
 
     Attributes:
-        header: fields as in the header of a submission; empty without any.
+        header: fields of a submission's header; empty without any.
         warnings: what is missing in the file.
     """
 
     header: Mapping[str, object] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
+
+
+def origin_of_lines(path: Path) -> Origin:
+    """Read the header of a JSON Lines file; a file or folder of another kind has none.
+
+    Raises:
+        InputError: the file cannot be read, or the header is wrong.
+    """
+    return Origin(read_header(path) or {} if not path.is_dir() else {})
+
+
+BY_HEADER = "begin the file with {header}"
+BY_COLUMN = "add a column benchmark_hash with {hash}"
 
 
 @dataclass(frozen=True)
@@ -53,10 +68,14 @@ class Format:
             ``--format NAME:…``, handler of unreadable lines). Raises InputError.
         looks: whether a file looks like one, by its path and its first bytes.
         rank: formats are asked in this order; a lower one first.
-        origin: what a file says of the benchmark that it answers; None where files say nothing.
+        origin: what a file says of itself, such as system and benchmark.
+        claims: hashes of benchmarks that the answers of a file name.
+        advice: how a file names its benchmark, with ``{header}`` or ``{hash}``.
         system: the name of the system that a file says it is of; None where files say none.
         faults: breaches of the format's own rules, and counts of what it leaves out; it takes the
             file, the benchmark, and what is behind the colon of ``--format NAME:…``.
+        has_rules: whether some of these breaches are errors, for which the file is refused.
+        alike: formats that a file's first bytes fit, which may be several.
         verdicts: first letters of measures to what stands in a judge's place in their signatures,
             since the file brings it.
         base: number by which its answers cite the first passage; None for the benchmark's own.
@@ -66,8 +85,12 @@ class Format:
     read: Callable[[Path, Benchmark, str, OnError], Lines]
     looks: Callable[[Path, bytes], bool] = lambda path, start: False
     rank: int = 50
-    origin: Callable[[Path], Origin] | None = None
+    origin: Callable[[Path], Origin] = origin_of_lines
+    claims: Callable[[Path], Claims] = claims_in_lines
+    advice: str = BY_HEADER
     system: Callable[[Path], str | None] | None = None
     faults: Callable[[Path, Benchmark, str], Iterator[Fault]] | None = None
+    has_rules: bool = False
+    alike: Callable[[bytes], tuple[str, ...]] = lambda start: ()
     verdicts: Mapping[str, str] = field(default_factory=dict)
     base: int | None = None

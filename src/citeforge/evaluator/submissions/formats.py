@@ -2,6 +2,7 @@
 
 import ast
 from collections.abc import Callable
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -10,17 +11,23 @@ import msgspec
 from citeforge.engines.jsonlines import read_start
 from citeforge.engines.registry import Registry
 from citeforge.engines.textfiles import read_csv
-from citeforge.evaluator.submissions.attrieval import read_cells
+from citeforge.evaluator.submissions.attrieval import list_folders, read_cells
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, Origin
+from citeforge.evaluator.submissions.format import BY_COLUMN, OUTPUT, Format, Lines
+from citeforge.evaluator.submissions.origin import (
+    HASH,
+    Claims,
+    claims_in_csv,
+    claims_in_document,
+)
 from citeforge.evaluator.submissions.query_finder import QueryFinder
-from citeforge.evaluator.submissions.reader import HEADER, read_answers, read_header
+from citeforge.evaluator.submissions.reader import HEADER, read_answers
 from citeforge.ir_convert.alce import passage_id, read_items
 from citeforge.ir_convert.attrieval import read_saved
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 
-_START = 1 << 16
+START = 1 << 16
 """Bytes that tell the format."""
 
 OURS = "citeforge"
@@ -40,7 +47,7 @@ def detect(path: Path) -> str:
         if "Answer" in header:
             return "kalma"
         return "rage-toolkit" if "answer_citations" in header else "attributed-ir"
-    start = b"" if path.suffix == ".eval" else read_start(path, _START)
+    start = b"" if path.suffix == ".eval" else read_start(path, START)
     first, (line, *others) = start.lstrip()[:1], start.split(b"\n", 2)
     if HEADER.match(line) and others:
         line = others[0]
@@ -86,6 +93,18 @@ def format_of_file(path: Path, name: str) -> Format:
     """
     is_ours = name == "attributed-ir" and path.suffix != ".csv"
     return FORMATS.get(OURS if is_ours else name.partition(":")[0])
+
+
+def named_hashes(path: Path) -> set[str]:
+    """List the hashes of benchmarks that header and answers of a prediction file name.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    form = format_of_file(path, detect(path))
+    of_header = form.origin(path).header.get(HASH)
+    named = [of_header, *chain.from_iterable(hashes for _, hashes in form.claims(path))]
+    return {str(value) for value in named if value is not None}
 
 
 def read_alce(path: Path, benchmark: Benchmark) -> Lines:
@@ -200,9 +219,35 @@ def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
         yield number, SubmissionLine(query, row.rag_raw_answer, passages=passages)
 
 
-def _format(name: str, read: Callable[[Path, Benchmark], Lines], base: int | None = None) -> Format:
+class _SavedHash(msgspec.Struct):
+    """The column of AttriEval's outputs that names a benchmark, which may be missing."""
+
+    benchmark_hash: str | None = None
+
+
+def _claims_in_saved(path: Path) -> Claims:
+    """Yield the hash in the column ``benchmark_hash`` of each row of saved data sets.
+
+    Raises:
+        InputError: the folder cannot be read.
+    """
+    for folder in list_folders(path):
+        for number, row in read_saved(folder, _SavedHash):
+            yield number, [] if row.benchmark_hash is None else [row.benchmark_hash]
+
+
+def _format(
+    name: str, read: Callable[[Path, Benchmark], Lines], claims: Callable[[Path], Claims],
+    advice: str = BY_COLUMN, base: int | None = None,
+) -> Format:  # fmt: skip
     """Declare a format that takes no options and stops at the first unreadable line."""
-    return Format(name, lambda path, benchmark, way, on_error: read(path, benchmark), base=base)
+    return Format(
+        name,
+        lambda path, benchmark, way, on_error: read(path, benchmark),
+        claims=claims,
+        advice=advice,
+        base=base,
+    )
 
 
 FORMATS = Registry(
@@ -210,16 +255,12 @@ FORMATS = Registry(
     "format",
     Format,
     (
-        _format("alce", read_alce),
-        _format("attributed-ir", read_attributed_ir),
-        _format("attrieval", read_attrieval, base=0),
-        _format("kalma", read_kalma_csv),
-        _format("rage-toolkit", read_rage_toolkit),
-        Format(
-            OURS,
-            lambda path, benchmark, way, on_error: read_answers(path, on_error),
-            origin=lambda path: Origin(read_header(path) or {}),
-        ),
+        _format("alce", read_alce, claims_in_document, f'add "{HASH}": "{{hash}}" beside "data"'),
+        _format("attributed-ir", read_attributed_ir, claims_in_csv),
+        _format("attrieval", read_attrieval, _claims_in_saved, base=0),
+        _format("kalma", read_kalma_csv, claims_in_csv),
+        _format("rage-toolkit", read_rage_toolkit, claims_in_csv),
+        Format(OURS, lambda path, benchmark, way, on_error: read_answers(path, on_error)),
     ),
 )
 """Formats of the papers, and citeforge's own; all others come with plugins."""

@@ -38,11 +38,9 @@ class LineIndex:
         """Find the row of the query that a line answers; raise an error if an earlier line did.
 
         Raises:
-            InputError: an unknown query, a negative run, a run too many, a second line for the
-                same place, or the hash of another benchmark.
+            InputError: an unknown query, a negative run, a run too many, or a second line for the
+                same place.
         """
-        if answer.benchmark_hash is not None:
-            self._benchmark.require_hash(answer.benchmark_hash, self._path, line)
         if answer.passages is not None and self._benchmark.has_graphs:
             self._refuse(line, "passages", _OWN_PASSAGES, "wrong-kind")
         row = self._benchmark.row_of.get(answer.query_id)

@@ -1,78 +1,155 @@
-"""Signs in a submission's citations that it was made on another build of the benchmark."""
+"""Which build of a benchmark a submission answers, by the hashes that its file names."""
 
-import math
-from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from pathlib import Path
+from typing import Any
 
-from citeforge.evaluator.submissions.finding import Finding
-from citeforge.schemas.citations.grammar import Grammar
-from citeforge.schemas.submission import SubmissionLine
+import msgspec
 
-_SHARE_BEYOND = 0.2
-"""Share of the answers that cite, from which on citations beyond the context are no slips."""
-_MOST_ANSWERS = 20_000
-"""Answers of a submission that are looked at: more would tell no more, and cost time."""
-_FEWEST_ANSWERS = 3
-"""Answers, or passages, of which fewer tell nothing."""
-_LOG_CHANCE = math.log(1e-9)
-"""Chance below which it is no accident that the last passages are never cited."""
+from citeforge.engines.files import parse_json
+from citeforge.engines.jsonlines import raw_lines, read_all
+from citeforge.engines.textfiles import read_csv
+from citeforge.evaluator.submissions.benchmark import Benchmark, short_hash
+from citeforge.evaluator.submissions.reader import HEADER
+from citeforge.schemas.errors import InputError
+
+HASH = "benchmark_hash"
+Claims = Iterator[tuple[int, list[object]]]
+"""Answers of a file, each as (line, hashes that it names, which are none or usually one)."""
+_WRITTEN = re.compile(rb"benchmark_?hash", re.IGNORECASE)
+_NAME = re.compile(r"benchmark_?hash", re.IGNORECASE)
+_METADATA = frozenset(("metadata", "meta", "attributes", "extra", "tags"))
+"""Fields in which tools keep what the caller said of a request, some as the text of an object."""
 
 
-@dataclass
-class CitationRange:
-    """Range of the citations of all answers, compared with the passages shown.
+def find_hashes(value: object) -> list[object]:
+    """List the benchmark hashes that a JSON value names in fields, at any depth.
 
-    Context sets of two builds may have the same names and queries. Where the header does not tell
-    the builds apart, answers that were made with more passages cite beyond these, and answers that
-    were made with fewer never cite the last ones.
+    Names may be dotted (``metadata.benchmark_hash``), in camel case, or those of OpenTelemetry's
+    attributes. Metadata that are the text of an object are read; other texts are not, because a
+    model or a passage may contain anything.
     """
+    found: list[object] = []
+    waiting = [value]
+    while waiting:
+        inner = waiting.pop()
+        if isinstance(inner, list):
+            waiting += reversed(inner)
+        elif isinstance(inner, dict):
+            for name, one in reversed(_fields(inner).items()):
+                last = str(name).rpartition(".")[2]
+                if _NAME.fullmatch(last):
+                    found += [] if one is None else [one]
+                elif isinstance(one, str) and last in _METADATA:
+                    waiting.append(_parse_object(one))
+                elif isinstance(one, dict | list):
+                    waiting.append(one)
+    return found
 
-    _n_answers: int = 0
-    _n_citing: int = 0
-    _n_beyond: int = 0
-    _sizes: Counter[int] = field(default_factory=Counter)
-    _farthest: int = 0
 
-    def observe(self, answer: SubmissionLine, grammar: Grammar, n_shown: int) -> None:
-        """Record which of the shown passages an answer cites; only the first 20,000 are read."""
-        self._n_answers += 1
-        if self._n_answers <= _MOST_ANSWERS and answer.passages is None:
-            inside, outside, _ = grammar.cited(answer.output, n_shown)
-            self.add((position + 1 for position in inside), outside, n_shown)
+def _fields(value: dict[str, Any]) -> dict[str, Any]:
+    """Get an object's fields; an attribute of OpenTelemetry becomes a field of its own name."""
+    name, content = value.get("key"), value.get("value")
+    if not isinstance(name, str) or not isinstance(content, dict):
+        return value
+    return {name: next(iter(content.values()), None)}
 
-    def add(self, inside: Iterable[int], n_beyond: int, n_shown: int) -> None:
-        """Count an answer by the positions it cites, and by its citations of passages not shown.
 
-        Args:
-            inside: 1-based positions of the distinct passages cited.
-            n_beyond: distinct citations of what was not shown.
-            n_shown: number of passages shown; 0 where positions mean nothing.
-        """
-        cited = set(inside)
-        if not cited and not n_beyond:
-            return
-        self._n_citing += 1
-        self._n_beyond += n_beyond > 0
-        if n_shown and cited:
-            self._sizes[n_shown] += len(cited)
-            self._farthest = max(self._farthest, *cited)
+def _parse_object(text: str) -> object:
+    """Parse a text that is a JSON object; None for any other text."""
+    try:
+        return json.loads(text) if text.lstrip().startswith("{") else None
+    except (ValueError, RecursionError):
+        return None  # a text like any other
 
-    def warnings(self, what: str = "passages") -> list[Finding]:
-        """Warn of signs that the answers were made on another build of the benchmark."""
-        texts = []
-        if self._n_beyond >= max(_FEWEST_ANSWERS, _SHARE_BEYOND * self._n_citing):
-            texts.append(
-                f"{self._n_beyond:,} of {self._n_citing:,} answers with citations cite {what} that "
-                "this benchmark does not show: were they made on another build of it?"
-            )
-        wider = {size: n for size, n in self._sizes.items() if size > self._farthest}
-        # Chance that citations spread over all passages would miss the last ones altogether.
-        missed = sum(n * math.log(self._farthest / size) for size, n in wider.items())
-        if self._farthest >= _FEWEST_ANSWERS and missed < _LOG_CHANCE:
-            texts.append(
-                f"none of {sum(self._sizes.values()):,} citations goes beyond passage "
-                f"{self._farthest}, though up to {max(wider)} are shown: were the answers made "
-                f"with {self._farthest} passages?"
-            )
-        return [Finding("wrong-benchmark", text) for text in texts]
+
+def hashes_in_json(content: bytes) -> list[object]:
+    """List the benchmark hashes in a JSON document; none if it is no JSON."""
+    if not _WRITTEN.search(content):
+        return []
+    try:
+        return find_hashes(msgspec.json.decode(content))
+    except (msgspec.DecodeError, ValueError, RecursionError):
+        return []
+
+
+def claims_in_lines(path: Path) -> Claims:
+    """Yield the hashes that each line of a JSON Lines file names; a header is passed over.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    for number, line in raw_lines(path):
+        if line.strip() and not (number == 1 and HEADER.match(line)):
+            yield number, hashes_in_json(line)
+
+
+def claims_in_csv(path: Path) -> Claims:
+    """Yield the hash in the column ``benchmark_hash`` of each row of a CSV file.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    for line, row in read_csv(path):
+        yield line, [row[HASH]] if row.get(HASH) else []
+
+
+def claims_in_document(path: Path) -> Claims:
+    """Yield the hashes that each item of a JSON file names, by number: of its own, or of the file.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    content = read_all(path)
+    if not _WRITTEN.search(content):
+        yield 1, []
+        return
+    value, of_file = parse_json(content, path), list[object]()
+    if isinstance(value, dict):
+        of_file = find_hashes({k: v for k, v in value.items() if k != "data"})
+        value = value.get("data")
+    for number, item in enumerate(value if isinstance(value, list) else [None], 1):
+        yield number, of_file + find_hashes(item)
+
+
+def require_build(
+    path: Path, benchmark: Benchmark, header: Mapping[str, object],
+    claims: Iterable[tuple[int, list[object]]],
+) -> bool:  # fmt: skip
+    """Refuse a submission that names another build of its benchmark; whether it names this one.
+
+    It names this one if its header does, or every answer.
+
+    Args:
+        path: submission.
+        benchmark: what it is scored against.
+        header: fields of its header; empty without one.
+        claims: hashes that its answers name.
+
+    Raises:
+        InputError: header or answers name another build, or several.
+    """
+    here, known = benchmark.manifest.answer_hash, benchmark.known_hashes
+    of_header = header.get(HASH)
+    first_lines: dict[str, int] = {}
+    n_nameless = n_answers = 0
+    for line, hashes in chain([] if of_header is None else [(1, [of_header])], claims):
+        n_answers += 1
+        n_nameless += not hashes
+        for named in hashes:
+            name = here if named in known else str(named)
+            first_lines.setdefault(name, line)
+    others = [name for name in first_lines if name != here]
+    if not others:
+        return of_header is not None or 0 == n_nameless < n_answers
+    if len(first_lines) == 1:
+        benchmark.require_hash(others[0], path, first_lines[others[0]])
+    (one, at), (two, then), *_ = first_lines.items()
+    raise InputError(
+        f"names several builds of the benchmark: line {at} the hash {short_hash(one)}, line {then} "
+        f"{short_hash(two)}; expected {short_hash(here)} alone",
+        path=path, line=then, field=HASH, allowed="one file for each build", code="wrong-benchmark",
+    )  # fmt: skip

@@ -13,9 +13,10 @@ from citeforge.engines.files import digest, digest_folder, sha256_file
 from citeforge.engines.textfiles import count_text, validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.echoes import EchoFinder
-from citeforge.evaluator.submissions.finding import UNVERIFIED, Finding
-from citeforge.evaluator.submissions.format import Lines, OnError, Origin
-from citeforge.evaluator.submissions.formats import OURS, detect, format_of_file
+from citeforge.evaluator.submissions.finding import Finding
+from citeforge.evaluator.submissions.format import Fault, Lines, OnError, Origin
+from citeforge.evaluator.submissions.formats import detect, format_of_file
+from citeforge.evaluator.submissions.origin import require_build
 from citeforge.evaluator.submissions.reader import (
     CLOSED_BOOK,
     FULL,
@@ -26,7 +27,7 @@ from citeforge.evaluator.submissions.reader import (
 from citeforge.evaluator.submissions.unwrapping import Unwrapper
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.scores import About
+from citeforge.schemas.scores import UNKNOWN_BUILD, About
 from citeforge.schemas.submission import SubmissionLine, make_header
 from citeforge.schemas.text import printable
 
@@ -44,6 +45,7 @@ class Submission:
         path: where it is.
         benchmark: what it answers.
         form: name of the format it is read as, with its options.
+        is_anonymous: whether neither its header nor every answer names the benchmark's hash.
         format: that format.
         asked: how many of the first queries it was asked; None for all.
         unwrapper: removed prompts, thoughts and wrappers from the answers read so far, and counted
@@ -84,13 +86,16 @@ class Submission:
         self.form = detect(path) if form == "auto" else form
         self.format = format_of_file(path, self.form)
         self._looked_at: Lines | None = None
-        self._n_lines = self._n_lines_with_hash = 0
         self._origin = Origin()
         self._sets: list[str] = []
+        self.is_anonymous = False
         with self._handled_errors():
-            if self.format.origin is not None:
-                self._origin = self.format.origin(path)
-                self._sets = self._sets_of_header()
+            self._origin = self.format.origin(path)
+        with self._handled_errors():
+            claims = self.format.claims(path)
+            self.is_anonymous = not require_build(path, benchmark, self.header, claims)
+        with self._handled_errors():
+            self._sets = self._sets_of_header()
         limit = self.header.get("limit")
         self.asked = limit if type(limit) is int and 0 < limit < len(benchmark) else None
         self._whole, self._only_answered = benchmark, only_answered
@@ -107,8 +112,9 @@ class Submission:
             )
         if len(queries) < len(benchmark):
             self.benchmark = benchmark.limited_to(queries)
-        with self._handled_errors():
-            self.system  # noqa: B018 (refused before anything is scored)
+        for description in ("system", "about"):  # refused before anything is scored
+            with self._handled_errors():
+                getattr(self, description)
 
     @property
     def grammar(self) -> Grammar:
@@ -147,11 +153,9 @@ class Submission:
         """Read which frozen context sets the header names; none for own passages.
 
         Raises:
-            InputError: the header names another build of the benchmark, whose contexts differ, or
-                a context set that this one does not have.
+            InputError: the header names a context set that the benchmark does not have.
         """
         benchmark = self.benchmark
-        benchmark.require_hash(self.header.get("benchmark_hash"), self.path, 1)
         named, known = self.header.get("contexts", []), list(benchmark.manifest.contexts)
         names = named if isinstance(named, list) else [named]
         for name in names:
@@ -168,15 +172,6 @@ class Submission:
         """Header of the submission; empty without one."""
         return self._origin.header
 
-    @property
-    def is_anonymous(self) -> bool:
-        """Whether neither the header nor every line names the hash of the benchmark answered.
-
-        Of the lines, each one that was read so far has to.
-        """
-        is_said = self._n_lines > 0 and self._n_lines_with_hash == self._n_lines
-        return self.header.get("benchmark_hash") is None and not is_said
-
     def warnings(self) -> list[Finding]:
         """List warnings of a missing benchmark hash, and of queries not asked or not answered."""
         benchmark, findings = self.benchmark, list[Finding]()
@@ -186,8 +181,6 @@ class Submission:
                 "(--only-answered); the others are left out, not counted as wrong"
             )
             findings.append(Finding("incomplete-run", text))
-        if self.format.origin is None:
-            return findings
         findings += [Finding("incomplete-run", text) for text in self._origin.warnings]
         if self.asked is not None and self.asked < len(benchmark):
             findings.append(
@@ -197,24 +190,27 @@ class Submission:
                     "others count as missing; score --only-asked scores these alone",
                 )
             )
-        if self.is_anonymous:
-            name, own = self.header.get("benchmark"), benchmark.manifest
-            other = "" if name in (None, own.name) else f" (the header says benchmark {name!r})"
-            try:
-                system = self.system
-            except InputError:  # listed as an error of its own
-                system = "NAME"
-            header = make_header(system, own.name, own.benchmark_hash, ())
-            line = msgspec.json.encode(header).decode()
-            hint = f"; if it was, begin the file with {line}" if self.form == OURS else ""
-            findings.append(
-                Finding(
-                    "missing-hash",
-                    f"{UNVERIFIED}neither the header nor every line says by benchmark_hash that "
-                    f"{benchmark.label} was answered{other}{hint}",
-                )
-            )
-        return findings
+        return [*findings, *([self._unknown_build_warning()] if self.is_anonymous else [])]
+
+    def _unknown_build_warning(self) -> Finding:
+        """Warn that the build is unknown, and tell how the file would name it."""
+        name, own = self.header.get("benchmark"), self.benchmark.manifest
+        other = "" if name in (None, own.name) else f" (the header says benchmark {name!r})"
+        try:
+            system = self.system
+        except InputError:  # listed as an error of its own
+            system = "NAME"
+        contexts = self.header.get("contexts")
+        header = make_header(
+            system, own.name, own.answer_hash, contexts if isinstance(contexts, list) else ()
+        )
+        line = msgspec.json.encode(header).decode()
+        advice = self.format.advice.format(header=line, hash=own.answer_hash)
+        return Finding(
+            "missing-hash",
+            f"{UNKNOWN_BUILD}: neither the header nor every answer has a benchmark_hash{other}; if "
+            f"it was {self.benchmark.label}, {advice}",
+        )
 
     def missing_warnings(self, n_missing: int) -> list[Finding]:
         """Warn of missing answers, unless only some queries were asked or raw text is scored."""
@@ -260,7 +256,35 @@ class Submission:
             if k in About.model_fields and v is not None
         }
         allowed = "as docs/leaderboard.md lists them"
-        return validated(About, fields, self.path, allowed=allowed) if fields else None
+        about = validated(About, fields, self.path, allowed=allowed) if fields else None
+        for name, value in {} if about is None else about.model_dump().items():
+            if isinstance(value, str) and not value.isprintable():
+                raise InputError(
+                    "contains control characters or line ends", path=self.path, line=1, field=name,
+                    allowed="one line of text", code="wrong-value",
+                )  # fmt: skip
+        return about
+
+    def faults(self) -> Iterator[Fault]:
+        """Yield the breaches of the format's own rules."""
+        if self.format.faults is not None:
+            options = self.form.partition(":")[2]
+            yield from self.format.faults(self.path, self._whole, options)
+
+    def require_sound(self) -> None:
+        """Refuse a file that breaks a rule of its own format, as ``check`` does.
+
+        Raises:
+            InputError: the first such breach.
+        """
+        fault = (
+            next((f for f in self.faults() if f.is_error), None) if self.format.has_rules else None
+        )
+        if fault is not None:
+            raise InputError(
+                fault.message, path=self.path, line=fault.line, field=fault.field, code=fault.code,
+                allowed=f"see: citeforge check; or --format {self.form}:any",
+            )  # fmt: skip
 
     @property
     def families(self) -> list[str]:
@@ -343,11 +367,8 @@ class Submission:
     def _read(self) -> Lines:
         """Yield (line, answer), without reasoning and wrappers unless raw text is wanted."""
         self.unwrapper = Unwrapper(self._echoes.find_end)
-        self._n_lines = self._n_lines_with_hash = 0
         options = self.form.partition(":")[2]
         for line, answer in self.format.read(self.path, self.benchmark, options, self._on_error):
-            self._n_lines += 1
-            self._n_lines_with_hash += answer.benchmark_hash is not None
             try:
                 self._place_by_header(line, answer)
             except InputError as error:

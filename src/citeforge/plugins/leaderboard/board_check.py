@@ -13,7 +13,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.leaderboard.boards import Board
-from citeforge.schemas.errors import CiteforgeError, InputError
+from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.recipes.systems import find_lookalike
 
 
@@ -139,16 +139,6 @@ class BoardCheck:
         """
         options = self._board.score
         submission = Submission(path, self._benchmark, options.file_format)
-        about = submission.about
-        for field, text in {
-            "system": submission.system,
-            **(about.model_dump() if about else {}),
-        }.items():
-            if isinstance(text, str) and not text.isprintable():
-                raise InputError(
-                    "contains control characters or line ends", path=path, line=1, field=field,
-                    allowed="one line of text", code="wrong-value"
-                )  # fmt: skip
         context = options.context or "|".join(submission.contexts)
         return Event(
             path.name, submission.digest(), submission.system, context, self._benchmark.hash

@@ -197,8 +197,7 @@ def make_results(
 def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
     """Refuse scores of another benchmark, of protocol ``reference``, or of only some queries."""
     published = target.manifest
-    # A public half names the hash of the whole package, on which its submissions are scored.
-    expected = str(published.config.get("joined_hash") or published.benchmark_hash)
+    expected = published.answer_hash
     if file.benchmark_hash != expected:
         raise InputError(
             f"scored on {file.benchmark}@{file.benchmark_hash[:8]}; the published benchmark is "

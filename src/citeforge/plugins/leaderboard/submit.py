@@ -13,7 +13,8 @@ from citeforge.evaluator.check import Findings
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.rows import main_measure, systems_text
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.reader import bare_name, read_header
+from citeforge.evaluator.submissions.formats import named_hashes
+from citeforge.evaluator.submissions.reader import bare_name
 from citeforge.evaluator.withhold import withhold_scores
 from citeforge.library.benchmarks import load, package_folder
 from citeforge.library.scores import plan_scores, score_files
@@ -263,8 +264,8 @@ def _find_board(path: Path, boards: Boards, name: str | None) -> Board:
     inside = [b for b in boards.boards if b.submissions_folder.resolve() == here]
     if inside:
         return inside[0]
-    header_hash = None if path.suffix == ".csv" else (read_header(path) or {}).get("benchmark_hash")
-    matching = [b for b in boards.boards if header_hash in _read_hashes(b)]
+    named = named_hashes(path)
+    matching = [b for b in boards.boards if named & _read_hashes(b)]
     if len(matching) == 1:
         return matching[0]
     names = ", ".join(b.name for b in matching or boards.boards)
@@ -276,7 +277,7 @@ def _find_board(path: Path, boards: Boards, name: str | None) -> Board:
 def _read_hashes(board: Board) -> set[str]:
     """Read the two hashes of a board's benchmark: of the public half, and with hidden labels."""
     manifest = load_manifest(package_folder(board.benchmark))
-    return {manifest.benchmark_hash, str(manifest.config.get("joined_hash"))}
+    return {manifest.benchmark_hash, manifest.answer_hash}
 
 
 def _require_gold(config: Path, boards: Boards) -> None:

@@ -20,6 +20,7 @@ from citeforge.engines.jsonlines import read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError
 from citeforge.evaluator.submissions.query_finder import QueryFinder
+from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.evaluator.submissions.url_marks import has_text
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import CitedFact, OwnPassage, ReportLine
@@ -93,7 +94,7 @@ def _read(
         InputError: file, line, field, and what would be right.
     """
     queries = QueryFinder(benchmark)
-    for line, row in read_rows(path, _Report):
+    for line, row in read_rows(path, _Report, HEADER):
         query = queries.find_id(row.id, row.prompt)
         pages, own = _list_pages(row), None if facts is None else facts(path, row, line)
         yield line, ReportLine(query, row.article, run=row.run, passages=pages, facts=own)

@@ -15,6 +15,7 @@ from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Fault, Format, Lines, OnError
+from citeforge.evaluator.submissions.origin import Claims, claims_in_lines
 from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.responses.detect import (
@@ -30,13 +31,16 @@ from citeforge.plugins.responses.placer import CitationPlacer, LineFields
 from citeforge.plugins.responses.reader import read_responses
 from citeforge.plugins.responses.records import Response, errors_at
 from citeforge.plugins.responses.sources import find_documents, read_source
-from citeforge.plugins.responses.traces import read_traces
+from citeforge.plugins.responses.traces import claims_in_traces, read_traces
 from citeforge.plugins.responses.values import Node, parsed
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
 _ROW: Any = dict[str, Any]
+_PROMPTS = """
+prompt | messages.-1.content | request.messages.-1.content | request_body.messages.-1.content"""
+"""Paths of what a model was asked, beside its response."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +51,14 @@ class _Line:
         number: its number in the file.
         fields: what it says besides the response.
         responses: its answers, in order.
+        prompt: what was asked, with the passages shown; None where the line does not say.
         unread: place of a list of documents in it that is not read; None without one.
     """
 
     number: int
     fields: LineFields
     responses: list[Response]
+    prompt: str | None
     unread: str | None
 
 
@@ -102,12 +108,14 @@ class _File:
             responses = read.responses if self._with_runs else read.responses[:1]
             for run, response in enumerate(responses, read.fields.run):
                 with errors_at(self._path, read.number, on_error):
-                    yield read.number, self._convert(replace(read.fields, run=run), response)
+                    answer = self._convert(replace(read.fields, run=run), response)
+                    answer.prompt = read.prompt
+                    yield read.number, answer
 
     def warnings(self) -> Iterator[Fault]:
         """Yield warnings about unread or ambiguous content of the file, one per reason."""
         thoughts = choices = both = shown = interim = 0
-        unread = []
+        unread, differing = [], []
         for read in self._read_lines(lambda error: None):
             first = read.responses[0]
             thoughts += bool(first.thoughts)
@@ -115,6 +123,8 @@ class _File:
             choices += len(read.responses) - 1
             both += self._has_both(first)
             is_plain = not self._placer.brings_sources(read.fields, first)
+            with errors_at(self._path, read.number, lambda error: None):
+                differing += self._placer.differing_passages(read.fields, first)
             shown += is_plain and self._has_sources and self._cites_benchmark(first)
             unread += [read.unread] if is_plain and read.unread is not None else []
         form, marks = self._form, f"--format {self._form}:marks"
@@ -143,6 +153,11 @@ class _File:
             (
                 interim, "interim-text", "answer",
                 "with a text before a call of a tool, which is read as a part of the answer",
+            ),
+            (
+                len(differing), "text-mismatch", "source",
+                f"whose text is not in the passage of the benchmark that it is taken for (first: "
+                f"{next(iter(differing), '')}): was another build answered?",
             ),
             (
                 0 if self._only_marks else len(unread), "unread-documents", "answer",
@@ -210,7 +225,8 @@ class _File:
         layout, body = found or (self._layouts[0], find_body(row))
         responses, query = read_responses(layout, body), self._find_query(row, layout, body)
         unread = None if responses[0].has_list else _find_unread_documents(row, responses[0])
-        return _Line(number, _read_fields(query, row, layout, body), responses, unread)
+        prompt = next((n.value for n in row.each(_PROMPTS) if isinstance(n.value, str)), None)
+        return _Line(number, _read_fields(query, row, layout, body), responses, prompt, unread)
 
     def _find_query(self, row: Node, layout: Layout, body: Node) -> str:
         """Find the query that a line answers, by its id, else by the text of the question."""
@@ -288,8 +304,15 @@ def _declare_format(
     rows: Callable[[Path, OnError], Rows] = lambda path, on_error: read_rows(
         path, _ROW, HEADER, on_error
     ),
+    claims: Callable[[Path], Claims] = claims_in_lines,
 ) -> Format:
-    """Make the submission format that reads a tool's files of responses; ``rows`` reads lines."""
+    """Make the submission format that reads a tool's files of responses.
+
+    Args:
+        form: name of the format.
+        rows: reads the lines.
+        claims: reads the hashes of benchmarks that they name.
+    """
     open_file = partial(_File, form, rows)
     return Format(
         form,
@@ -298,6 +321,7 @@ def _declare_format(
         ),
         looks=partial(looks_like, form),
         rank=30,
+        claims=claims,
         faults=lambda path, benchmark, options: open_file(path, benchmark, options).warnings(),
     )
 
@@ -314,4 +338,4 @@ HAYSTACK = _declare_format("haystack")
 RAGAS = _declare_format("ragas")
 DEEPEVAL = _declare_format("deepeval")
 ANSWERS = _declare_format("answers")
-TRACE_FILES = _declare_format("traces", read_traces)
+TRACE_FILES = _declare_format("traces", read_traces, claims_in_traces)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Format, Lines, OnError, Origin
+from citeforge.evaluator.submissions.origin import Claims, find_hashes
 from citeforge.plugins.responses.layout import layouts
 from citeforge.plugins.responses.placer import CitationPlacer, LineFields
 from citeforge.plugins.responses.reader import read_responses
@@ -58,7 +59,7 @@ def _read_answers(path: Path, benchmark: Benchmark, way: str, on_error: OnError)
         InputError: the log cannot be read, or holds no samples.
         MissingExtraError: inspect_ai is not installed.
     """
-    log = _read_log(path, header_only=False)
+    log = _read_log(path, _UNREAD)
     if not log.samples:
         raise InputError(
             f"contains no samples (its status is {log.status!r})",
@@ -143,7 +144,7 @@ def origin_of_log(path: Path) -> Origin:
         InputError: the log cannot be read.
         MissingExtraError: inspect_ai is not installed.
     """
-    log = _read_log(path, header_only=True)
+    log = _read_log(path, None)
     spec, meta = log.eval, log.eval.metadata or {}
     costs = [one.total_cost for one in log.stats.model_usage.values()]
     about = {k: meta[k] for k in About.model_fields if isinstance(meta.get(k), str | int | float)}
@@ -165,6 +166,18 @@ def origin_of_log(path: Path) -> Origin:
     return Origin(header, tuple(_warnings(log, "limit" in header)))
 
 
+def claims_of_log(path: Path) -> Claims:
+    """Yield the hashes of benchmarks that the metadata of each sample of a log name.
+
+    Raises:
+        InputError: the log cannot be read.
+        MissingExtraError: inspect_ai is not installed.
+    """
+    log = _read_log(path, _UNREAD | {"output", "scores"})
+    for number, sample in enumerate(log.samples or (), 1):
+        yield number, find_hashes(sample.metadata)
+
+
 def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
     """Yield a warning per reason why an inspect_ai log lacks valid samples, by its header."""
     config, results = log.eval.config, log.results
@@ -178,8 +191,13 @@ def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
         yield f"samples of the log were invalidated; they {_MISSING}"
 
 
-def _read_log(path: Path, header_only: bool) -> EvalLog:
-    """Read an inspect_ai log or only its header; refuse a log that is damaged or too large."""
+def _read_log(path: Path, unread: set[str] | None) -> EvalLog:
+    """Read an inspect_ai log; refuse a log that is damaged or too large.
+
+    Args:
+        path: log.
+        unread: parts of samples to leave out; None to read only the header.
+    """
     with extras_named():
         from inspect_ai.log import read_eval_log
     try:
@@ -192,8 +210,7 @@ def _read_log(path: Path, header_only: bool) -> EvalLog:
                 "each",
                 code="too-large",
             )  # fmt: skip
-        unread = None if header_only else _UNREAD
-        return read_eval_log(path.resolve(), header_only=header_only, exclude_fields=unread)
+        return read_eval_log(path.resolve(), header_only=unread is None, exclude_fields=unread)
     except CiteforgeError:
         raise
     except FileNotFoundError as error:
@@ -213,4 +230,6 @@ INSPECT = Format(
     looks=lambda path, start: path.suffix == ".eval",
     rank=10,
     origin=origin_of_log,
+    claims=claims_of_log,
+    advice="run inspect eval with --metadata benchmark_hash={hash}",
 )

@@ -55,7 +55,7 @@ def package(
     manifest = opened.manifest
     metadata = {
         "benchmark": manifest.name,
-        "benchmark_hash": manifest.benchmark_hash,
+        "benchmark_hash": manifest.answer_hash,
         "contexts": contexts,
         **({"system": system} if system else {}),
     }
@@ -84,6 +84,6 @@ def _make_samples(
                     "query_id": query,
                     "context": name,
                     "benchmark": manifest.name,
-                    "benchmark_hash": manifest.benchmark_hash,
+                    "benchmark_hash": manifest.answer_hash,
                 },
             )

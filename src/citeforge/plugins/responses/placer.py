@@ -186,6 +186,22 @@ class CitationPlacer:
         ]  # fmt: skip
         return line
 
+    def differing_passages(self, fields: LineFields, response: Response) -> list[str]:
+        """List the ids of passages shown that lack the text of the source matched with them.
+
+        Raises:
+            InputError: the line names no context set.
+        """
+        if self._only_marks or self.matching.way == "own" or fields.documents is not None:
+            return []
+        with_text = [source for source in response.sources if source.text.strip()]
+        if not with_text:
+            return []
+        candidates = self.matching.passages_of(self._choose_context(fields), fields.query)
+        found = ((self.matching.find(s, candidates), s.text) for s in with_text)
+        pairs = ((candidates[at], text) for at, text in found if at is not None)
+        return [passage.id for passage, text in pairs if not _shares_text(passage.text, text)]
+
     def _choose_context(self, fields: LineFields) -> str:
         """Get the context set that a line names, else the only one; raise an error if unknown."""
         contexts = list(self.benchmark.manifest.contexts)
@@ -200,6 +216,16 @@ class CitationPlacer:
                 code="missing-field" if is_missing else "unknown-context",
             )
         return context
+
+
+def _shares_text(passage: str, source: str) -> bool:
+    """Whether a passage contains a source's text, with ellipses, or the text contains the passage.
+
+    White space does not matter.
+    """
+    whole, said = " ".join(passage.split()), " ".join(source.split())
+    parts = [part.strip() for part in said.replace("…", "...").split("...")]
+    return not whole or whole in said or all(part in whole for part in parts)
 
 
 def _choose_numbers(

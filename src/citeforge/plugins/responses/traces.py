@@ -13,6 +13,8 @@ from typing import Any
 
 from citeforge.engines.jsonlines import read_rows
 from citeforge.evaluator.submissions.format import OnError
+from citeforge.evaluator.submissions.origin import Claims, find_hashes
+from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.responses.layout import declarations
 from citeforge.plugins.responses.parts import read_parts
 from citeforge.plugins.responses.records import errors_at
@@ -32,20 +34,39 @@ def read_traces(path: Path, on_error: OnError) -> Iterator[tuple[int, dict[str, 
     Raises:
         InputError: file, line, and what would be right.
     """
-    traces: dict[str, tuple[int, list[Node]]] = {}  # number of the first line, spans
-    for number, row in read_rows(path, _ROW, on_error=on_error):
-        with errors_at(path, number, on_error):
-            for span in _read_spans(row):
-                name = _first_text(span, declarations().spans.trace) or f"line {number}"
-                traces.setdefault(name, (number, []))[1].append(span)
-    for line, spans in traces.values():
+    for line, spans in _group_spans(path, on_error):
         with errors_at(path, line, on_error):
-            yield line, _Trace(spans).row()
+            yield line, _Trace([span for span, _ in spans]).row()
 
 
-def _read_spans(row: dict[str, Any]) -> Iterator[Node]:
-    """Yield a line's trace spans; dotted names become objects, and JSON in texts is parsed."""
+def claims_in_traces(path: Path) -> Claims:
+    """Yield the hashes of benchmarks that each trace names in any span, or in its resource.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    for line, spans in _group_spans(path, lambda error: None):
+        yield line, find_hashes([said for _, said in spans])
+
+
+def _group_spans(path: Path, on_error: OnError) -> list[tuple[int, list[tuple[Node, Any]]]]:
+    """Read the spans of each trace, with the number of its first line; see :func:`_read_spans`."""
+    traces: dict[str, tuple[int, list[tuple[Node, Any]]]] = {}
+    for number, row in read_rows(path, _ROW, HEADER, on_error):
+        with errors_at(path, number, on_error):
+            for span, said in _read_spans(row):
+                name = _first_text(span, declarations().spans.trace) or f"line {number}"
+                traces.setdefault(name, (number, []))[1].append((span, said))
+    return list(traces.values())
+
+
+def _read_spans(row: dict[str, Any]) -> Iterator[tuple[Node, Any]]:
+    """Yield a line's trace spans, each also as the tool wrote it, with its resource.
+
+    In the first form dotted names become objects, and JSON in texts is parsed.
+    """
     line = Node(row)
+    resources = [n.value for n in line.each("resource_spans.*.resource | resource")]
     batch = line.each(declarations().spans.batch)
     for span in batch:
         if not isinstance(span.value, dict):
@@ -53,15 +74,16 @@ def _read_spans(row: dict[str, Any]) -> Iterator[Node]:
         attributes = span.value.get("attributes")
         if isinstance(attributes, list):
             attributes = {str(a.text("key")): _otlp_value(a) for a in span.each("attributes.*")}
-        yield Node(_parse_texts(nested({**span.value, "attributes": attributes})))
+        inner = nested({**span.value, "attributes": attributes})
+        yield Node(_parse_texts(inner)), [span.value, resources]
     if not batch:
         name = row.get("id")
         outer = {**row, "traceId": name} if line.has("observations") else row
-        yield Node(_parse_texts(nested(outer)))
-        for inner in line.each("observations.*"):
-            if isinstance(inner.value, dict):
+        yield Node(_parse_texts(nested(outer))), row
+        for observation in line.each("observations.*"):
+            if isinstance(observation.value, dict):
                 more = {"traceId": name, "parentObservationId": name}
-                yield Node(_parse_texts(nested(more | inner.value)))
+                yield Node(_parse_texts(nested(more | observation.value))), observation.value
 
 
 def _otlp_value(attribute: Node) -> Any:

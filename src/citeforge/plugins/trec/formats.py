@@ -6,18 +6,22 @@ A broken rule is an error or a warning, as the track declares.
 import re
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Fault, Format
+from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.trec.reports import (
+    ANY,
     TrecReport,
     citation_style,
     cited_ids,
-    detect_track,
+    possible_tracks,
     read_reports,
     read_trec_run,
+    require_option,
     run_id,
 )
 from citeforge.plugins.trec.tracks import TRACKS, Track
@@ -28,6 +32,8 @@ _STYLES = {
     "scores": "ids with confidences",
     "mixed": "places and ids at once",
 }
+_MOST_IDS = 1000
+"""Passages whose ids tell the collection."""
 BrokenRules = Iterator[tuple[str, str]]
 """(rule's name in autojudge-base, with ``_`` for the ``-`` of codes; message) per broken rule."""
 
@@ -158,12 +164,32 @@ def _check_length(report: TrecReport, track: Track) -> BrokenRules:
 def check_run(track: Track, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
     """List the rules of a track that a run's file breaks: those of reports, and one run per file.
 
+    Ids are those of the track's collection only where the benchmark's corpus is of it.
+
     Args:
         track: track with the rules.
         path: file of the run.
         benchmark: benchmark with the topics.
-        options: options of ``--format``; a run has none.
+        options: ``any`` to take a run that the track would refuse, with warnings.
     """
+    require_option(track, options)
+    if not _has_collection(benchmark, track):
+        track = track.model_copy(update={"docid": None})
+    for fault in _check_reports(track, path, benchmark):
+        yield replace(fault, is_error=False) if options == ANY else fault
+
+
+def _has_collection(benchmark: Benchmark, track: Track) -> bool:
+    """Whether the passages of a benchmark are of a track's collection, by the first ones' ids."""
+    if track.docid is None or benchmark.has_graphs:
+        return False
+    first = next(iter(benchmark.passages(["_id"])), None)
+    ids = [] if first is None else first["_id"][:_MOST_IDS].to_pylist()
+    return bool(ids) and all(re.fullmatch(track.docid, name) for name in ids)
+
+
+def _check_reports(track: Track, path: Path, benchmark: Benchmark) -> Iterator[Fault]:
+    """List the rules of a track that a run breaks: those of reports, and one run per file."""
     topics = dict(zip(benchmark.query_ids, benchmark.queries["text"].to_pylist(), strict=True))
     lines: dict[str, int] = {}
     for report in list(read_reports(path, track, lambda _: None)):
@@ -181,10 +207,16 @@ def check_run(track: Track, path: Path, benchmark: Benchmark, options: str) -> I
             lines.setdefault(run, report.line)
 
 
+def _find_tracks(start: bytes) -> tuple[str, ...]:
+    """List the formats that the beginning of a file fits, the likeliest first; none for others."""
+    first, _, rest = start.partition(b"\n")
+    start = rest if HEADER.match(first) else start
+    return () if b'"query_id"' in start.partition(b"\n")[0] else possible_tracks(start)
+
+
 def _looks_like_track(track: Track, path: Path, start: bytes) -> bool:
-    """Whether the first line of a file looks like a report in this track's layout."""
-    line = start.split(b"\n", 1)[0]
-    return b'"query_id"' not in line and detect_track(line) == track.format
+    """Whether a file looks like a run in this track's layout, by its first bytes."""
+    return _find_tracks(start)[:1] == (track.format,)
 
 
 def _declare_format(track: Track) -> Format:
@@ -196,6 +228,8 @@ def _declare_format(track: Track) -> Format:
         rank=20,
         system=partial(run_id, track),
         faults=partial(check_run, track),
+        has_rules=True,
+        alike=_find_tracks,
     )
 
 

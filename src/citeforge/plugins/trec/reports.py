@@ -12,11 +12,17 @@ import msgspec
 from citeforge.engines.jsonlines import read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Lines, OnError
+from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.trec.tracks import Track
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import CitedSentence, OwnPassage, SubmissionLine
 
+ANY = "any"
+"""Option of ``--format``: runs that break a rule of the track are read, too."""
 Citations = list[int | str] | dict[str, float] | None
+_CONFIDENCES = re.compile(rb'"citations"\s*:\s*\{')
+_RAGTIME_ID = re.compile(rb'"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}_\d+"')
+"""Id of a passage of RAGTIME's collection."""
 _FULL_STOP = re.compile(r"(?<=[\w%°)])[.!?]+[\"'”’»]*\Z")
 
 
@@ -101,7 +107,7 @@ def read_reports(path: Path, track: Track, on_error: OnError = None) -> Iterator
     Raises:
         InputError: file, line, field, and what would be right.
     """
-    for line, row in read_rows(path, _RunLine, on_error=on_error):
+    for line, row in read_rows(path, _RunLine, HEADER, on_error):
         try:
             report = _make_report(path, line, row, track)
         except InputError as error:
@@ -136,35 +142,55 @@ def _make_report(path: Path, line: int, row: _RunLine, track: Track) -> TrecRepo
     return TrecReport(line, str(topic), about or {}, row.references, sentences)
 
 
-def detect_track(line: bytes) -> str | None:
-    """Name the TREC track whose report format a file's first line matches; None if none does.
+def possible_tracks(start: bytes) -> tuple[str, ...]:
+    """List the tracks whose report format a file's beginning matches, the likeliest first.
+
+    Several can be meant where a run leaves out what only one of them has: RAGTIME's task of 2025 or
+    description of 2026, or confidences, which NeuCLIR does not have.
 
     Args:
-        line: the line, or its beginning.
+        start: beginning of the file, without a header.
     """
+    line = start.partition(b"\n")[0]
     if b'"references"' in line and b'"topic_id"' in line and b'"metadata"' not in line:
-        return "trec-rag24"
+        return ("trec-rag24",)
     is_named = b'"topic_id"' in line or b'"narrative_id"' in line
     if b'"metadata"' not in line or not is_named:
-        return None
+        return ()
     is_described = b'"run_desc"' in line
     if b'"use_starter_kit"' in line:
-        return "trec-dragun25"
+        return ("trec-dragun25",)
     if b'"responses"' in line:
-        return "trec-ragtime26" if is_described else "trec-ragtime25"
+        if is_described:
+            return ("trec-ragtime26",)
+        if b'"task"' in line:
+            return ("trec-ragtime25",)
+        ragtime = ("trec-ragtime25", "trec-ragtime26")
+        is_ragtime = _CONFIDENCES.search(start) or _RAGTIME_ID.search(start)
+        return ragtime if is_ragtime else ("trec-neuclir24", *ragtime)
     if b'"answer"' in line or b'"references"' in line:
-        return "trec-rag26" if is_described else "trec-rag25"
-    return None
+        return ("trec-rag26",) if is_described else ("trec-rag25",)
+    return ()
 
 
 def run_id(track: Track, path: Path) -> str | None:
     """Read the id of a run from the file's first line; None if it cannot be read or has none."""
     try:
-        _, row = next(read_rows(path, _RunLine))
+        _, row = next(read_rows(path, _RunLine, HEADER))
     except (InputError, StopIteration):
         return None  # the reader reports what is wrong, with the line
     name = row.run_id if track.is_flat else (row.metadata or {}).get("run_id")
     return str(name) if name else None
+
+
+def require_option(track: Track, option: str) -> None:
+    """Refuse what follows the colon of ``--format trec-TRACK:…``, unless it is known or empty.
+
+    Raises:
+        UsageError: it is unknown.
+    """
+    if option not in ("", ANY):
+        raise UsageError(f"--format {track.format}:{option}: expected {ANY}", code="bad-option")
 
 
 def read_trec_run(
@@ -174,7 +200,12 @@ def read_trec_run(
 
     An answer's passages are its ``references``, then others cited by id; texts are the benchmark's.
     Citations of positions outside ``references`` count as wrong.
+
+    Raises:
+        UsageError: ``way`` is no option of these formats.
+        InputError: file, line, field, and what would be right.
     """
+    require_option(track, way)
     reports = list(read_reports(path, track, on_error))
     texts = benchmark.texts({i for r in reports for i in _list_passage_ids(r)})
     for report in reports:
