@@ -184,7 +184,7 @@ def test_another_build_is_refused(tmp_path: Path, benchmark: cf.Benchmark) -> No
     with refused("wrong-benchmark", line=1, field="benchmark_hash") as caught:
         scored(tmp_path, benchmark, [header, perfect(benchmark, 0)])
     hash16 = benchmark.manifest.benchmark_hash[:16]
-    words = f"was made on a benchmark with hash {'0' * 16}…, this one has {hash16}…"
+    words = f"answers another build of this benchmark (hash {'0' * 16}…, expected {hash16}…)"
     assert words in str(caught.value)
 
 

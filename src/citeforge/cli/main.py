@@ -76,8 +76,9 @@ class LazyGroup(NamedCommands):
         A broken pipe is raised as an error that click passes on to :func:`main`.
         """
         from citeforge.engines.llm.ledger import open_ledger
+        from citeforge.engines.pipes import pipes_copied
 
-        with open_ledger() as ledger:
+        with pipes_copied(), open_ledger() as ledger:
             try:
                 return super().invoke(ctx)
             except BrokenPipeError as error:

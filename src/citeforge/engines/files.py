@@ -18,6 +18,7 @@ import msgspec
 from filelock import lock_descriptor
 
 from citeforge.engines.jsonlines import json_error, require_unique_names
+from citeforge.engines.pipes import readable_path
 from citeforge.schemas.errors import InputError, read_error
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -231,7 +232,7 @@ def sha256_file(path: Path) -> str:
         InputError: the file cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with readable_path(path).open("rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise read_error(error, path) from error
@@ -251,7 +252,7 @@ def read_json(path: Path) -> Any:
         InputError: it is missing, not UTF-8, or not JSON; with the line at fault.
     """
     try:
-        content = path.read_bytes()
+        content = readable_path(path).read_bytes()
     except OSError as error:
         raise read_error(error, path) from error
     return parse_json(content.removeprefix(codecs.BOM_UTF8), path)

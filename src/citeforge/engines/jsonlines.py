@@ -20,6 +20,7 @@ from typing import IO, Any, TypeVar, cast
 
 import msgspec
 
+from citeforge.engines.pipes import readable_path
 from citeforge.schemas.errors import InputError, read_error, suggestion
 from citeforge.schemas.text import printable
 
@@ -178,7 +179,7 @@ def open_bytes(path: Path) -> IO[bytes]:
         InputError: the file cannot be read.
     """
     try:
-        file = path.open("rb")
+        file = readable_path(path).open("rb")
         start = file.peek(_MAGIC_BYTES)[:_MAGIC_BYTES]
     except OSError as error:
         raise read_error(error, path) from error

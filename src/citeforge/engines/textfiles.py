@@ -9,6 +9,7 @@ from typing import Any, TypeVar, get_args
 from pydantic import BaseModel, ValidationError
 
 from citeforge.engines.jsonlines import LONGEST_LINE, decode_text, raw_lines
+from citeforge.engines.pipes import readable_path
 from citeforge.schemas.errors import InputError, field_code, field_message, read_error, suggestion
 
 M = TypeVar("M", bound=BaseModel)
@@ -37,7 +38,7 @@ def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, di
     csv.field_size_limit(LONGEST_LINE)
     reader = None
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with readable_path(path).open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, strict=True)
             header = next(reader, [])
             _check_header(path, header, needed)
@@ -110,7 +111,7 @@ def read_yaml(path: Path) -> Any:
             return super().construct_mapping(node, deep)
 
     try:
-        return yaml.load(path.read_text(encoding="utf-8"), Loader=Tree)
+        return yaml.load(readable_path(path).read_text(encoding="utf-8"), Loader=Tree)
     except OSError as error:
         raise read_error(error, path) from error
     except UnicodeDecodeError as error:

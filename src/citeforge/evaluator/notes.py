@@ -8,6 +8,9 @@ from citeforge.evaluator.rows import variance_lines as variances
 from citeforge.evaluator.withhold import MANY_QUERIES
 from citeforge.schemas.scores import UNKNOWN_BUILD, ScoreFile
 
+_MOST_NAMED = 3
+"""Systems that a note names."""
+
 
 def scope_lines(files: Iterable[ScoreFile]) -> list[str]:
     """Write a line per benchmark, context set and protocol, with its number of queries."""
@@ -35,8 +38,9 @@ def count_lines(files: Iterable[ScoreFile]) -> list[str]:
 
 def build_lines(files: Iterable[ScoreFile]) -> list[str]:
     """Write a note that names the systems whose files do not say which build they answer."""
-    names = ", ".join(dict.fromkeys(f.system for f in files if not f.is_build_known))
-    return [f"{names}: {UNKNOWN_BUILD}"] if names else []
+    names = list(dict.fromkeys(f.system for f in files if not f.is_build_known))
+    more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
+    return [f"{', '.join(names[:_MOST_NAMED])}{more}: {UNKNOWN_BUILD}"] if names else []
 
 
 def judge_lines(files: Iterable[ScoreFile], measures: Collection[str] | None = None) -> list[str]:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
+from citeforge.engines.pipes import pipes_copied
 from citeforge.evaluator.check import Findings
 from citeforge.evaluator.check import check as check_file
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -14,6 +15,7 @@ from citeforge.schemas.recipes.rage import RESERVED
 
 
 @extras_named()
+@pipes_copied()
 def check(
     answers: Answers, benchmark: Benchmark | str | Path, context: str | None = None,
     file_format: str = "auto", system: str | None = None,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from citeforge.engines.files import require_writable, write_text
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.pipes import pipes_copied
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.corrections import LabelCorrection
@@ -149,6 +150,7 @@ Scored = Scores | str | Path
 
 
 @extras_named()
+@pipes_copied()
 def score(
     answers: Answers, benchmark: Benchmark | str | Path, measures: Sequence[str] = (), *,
     context: str | None = None, protocol: Protocol = "strict",
@@ -218,6 +220,7 @@ class ScoredFiles:
 
 
 @extras_named()
+@pipes_copied()
 def score_files(
     submissions: Sequence[str | Path], benchmark: Benchmark | str | Path,
     options: ScoreOptions | None = None, *, names: Sequence[str] = (),

@@ -26,12 +26,14 @@ class OwnPassage(msgspec.Struct, gc=False, forbid_unknown_fields=True):
             relevant.
         title: its title.
         url: where it was found, for answers that cite by URL.
+        idx: HAGRID's number of it: the passages of a line count up by 1, from any number.
     """
 
     text: str = ""
     docid: TextId | None = None
     title: str = ""
     url: str = ""
+    idx: int | None = None
 
     def __post_init__(self) -> None:
         """Turn a docid that is a number into text."""
@@ -151,8 +153,17 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     benchmark_hash: str | None = None
 
     def __post_init__(self) -> None:
-        """Turn a query id that is a number into text."""
+        """Turn a query id that is a number into text; refuse passages numbered in another order.
+
+        Raises:
+            ValueError: marks would cite other passages than HAGRID's numbers do.
+        """
         self.query_id = str(self.query_id)
+        numbers = [p.idx for p in self.passages or () if p.idx is not None]
+        if numbers and numbers != list(range(numbers[0], numbers[0] + len(self.passages or ()))):
+            raise ValueError(
+                "idx does not count the passages one by one; [1] cites the first of the list"
+            )
 
     @property
     def is_truncated(self) -> bool:

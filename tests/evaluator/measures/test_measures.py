@@ -199,8 +199,8 @@ def test_what_measures_share_is_computed_once_for_each_repeat() -> None:
 
 
 @pytest.mark.parametrize("names", ["rage", "rage,ALCE.Length,retrieval"])
-def test_a_submission_is_opened_four_times(package: Path, tmp_path: Path, names: str) -> None:
-    """To see what it is, for its header, for its answers, and for its hash."""
+def test_a_submission_is_opened_five_times(package: Path, tmp_path: Path, names: str) -> None:
+    """For what it is, its header, the build it names, its answers, and its own hash."""
     opened = []
 
     def hook(event: str, args: tuple[Any, ...]) -> None:  # stays, and sees this file alone
@@ -213,7 +213,7 @@ def test_a_submission_is_opened_four_times(package: Path, tmp_path: Path, names:
     )
     sys.addaudithook(hook)
     cf.score(path, benchmark, names.split(","), details=True)
-    assert len(opened) == 4
+    assert len(opened) == 5
 
 
 def test_the_corpus_is_streamed_once(package: Path, tmp_path: Path) -> None:

@@ -234,3 +234,13 @@ def test_questions_are_found_by_what_they_ask(tmp_path: Path) -> None:
         queries.find_id(None, "Do masks help?")
     assert "q1, q2" in str(caught.value)
     assert queries.find_id(None, "Who?") == "Who?"  # which check and score refuse
+
+
+def test_a_score_file_is_no_submission(inline: Inline, package: Path, tmp_path: Path) -> None:
+    cf.run("top-1", package, tmp_path / "s.jsonl")
+    inline.ok("score", "s.jsonl", "--benchmark", package, "--out", "A.json")
+    for command in ("score", "check"):
+        done = inline.fails(1, "wrong-kind", command, "A.json", "--benchmark", package)
+        assert "A.json: is a score file, not a submission" in done.stderr
+    done = inline.fails(1, "wrong-kind", "compare", "s.jsonl", "A.json")
+    assert "is a submission, not a score file" in done.stderr

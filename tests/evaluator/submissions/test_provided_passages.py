@@ -9,7 +9,7 @@ import pytest
 import citeforge as cf
 from citeforge.schemas.recipes.command_options import Protocol
 from citeforge.schemas.scores import ScoreFile
-from conftest import Inline, write_jsonl
+from conftest import Inline, refused, write_jsonl
 
 
 def scored(path: Path, benchmark: cf.Benchmark, protocol: Protocol = "strict") -> ScoreFile:
@@ -169,3 +169,23 @@ def test_a_passage_that_is_the_statement_is_named(tmp_path: Path, benchmark: cf.
         f"{benchmark.query_ids[1]!r}): a judge finds such statements supported by themselves"
     )
     assert warnings(path, benchmark)["self-support"] == said
+
+
+@pytest.mark.parametrize(
+    ("numbers", "is_right"), [([1, 2], True), ([0, 1], True), ([2, 1], False), ([1, None], False)]
+)
+def test_passages_as_hagrid_has_them(
+    tmp_path: Path, benchmark: cf.Benchmark, numbers: list[int | None], is_right: bool
+) -> None:
+    """``idx`` counts from 0 or 1; marks cite by the order, so that another order is refused."""
+    ids = benchmark.context("mix").ids_of(0)
+    passages = [{"idx": n, "docid": i, "text": ""} for n, i in zip(numbers, ids, strict=False)]
+    row = {"query_id": benchmark.query_ids[0], "output": "A [1].", "passages": passages}
+    path = write_jsonl(tmp_path / "s.jsonl", [row])
+    if is_right:
+        found = cf.check(path, benchmark)
+        assert (found.errors, found.n_lines) == ([], 1)
+        return
+    with refused("wrong-value", path=path, line=1) as caught:
+        cf.score(path, benchmark)
+    assert "idx does not count the passages one by one" in str(caught.value)

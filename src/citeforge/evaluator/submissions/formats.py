@@ -1,6 +1,7 @@
 """Formats of prediction files, read as they are: citeforge's own, ALCE's, AttriEval's, …"""
 
 import ast
+import re
 from collections.abc import Callable
 from itertools import chain
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from citeforge.engines.jsonlines import read_start
+from citeforge.engines.pipes import is_pipe
 from citeforge.engines.registry import Registry
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.submissions.attrieval import list_folders, read_cells
@@ -31,6 +33,8 @@ START = 1 << 16
 """Bytes that tell the format."""
 
 OURS = "citeforge"
+_SCORES = re.compile(rb'\s*\{\s*"scores_version"\s*:')
+"""Start of a score file, which no submission has."""
 T = TypeVar("T")
 
 
@@ -38,17 +42,24 @@ def detect(path: Path) -> str:
     """Detect the format of a prediction file or folder by its name and first bytes.
 
     Raises:
-        InputError: the file cannot be read, or holds responses of a vendor, not one a line.
+        InputError: the file cannot be read, is a score file, or holds responses of a vendor, not
+            one a line.
     """
     if path.is_dir():
         return "attrieval"
-    if path.suffix == ".csv":
+    start = b"" if path.is_dir() or path.suffix == ".eval" else read_start(path, START)
+    if _is_csv(path, start):
         _, header = next(read_csv(path), (1, {}))
         if "Answer" in header:
             return "kalma"
         return "rage-toolkit" if "answer_citations" in header else "attributed-ir"
-    start = b"" if path.suffix == ".eval" else read_start(path, START)
     first, (line, *others) = start.lstrip()[:1], start.split(b"\n", 2)
+    if _SCORES.match(start):
+        raise InputError(
+            "is a score file, not a submission", path=path, code="wrong-kind",
+            allowed=f"the answers that were scored; of scores: citeforge report {path}, compare, "
+            "gate",
+        )  # fmt: skip
     if HEADER.match(line) and others:
         line = others[0]
     is_named = b'"query_id"' in line
@@ -60,6 +71,13 @@ def detect(path: Path) -> str:
     if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and not is_named):
         return "alce"
     return OURS
+
+
+def _is_csv(path: Path, start: bytes) -> bool:
+    """Whether a file is CSV, by its name; a pipe, by its first byte."""
+    if not is_pipe(path):
+        return path.suffix == ".csv"
+    return b"," in start and start.lstrip()[:1] not in (b"{", b"[")
 
 
 class _OurNames(msgspec.Struct):
@@ -91,7 +109,7 @@ def format_of_file(path: Path, name: str) -> Format:
         UnknownValueError: there is no format of that name.
         InputError: the plugin that defines it is broken.
     """
-    is_ours = name == "attributed-ir" and path.suffix != ".csv"
+    is_ours = name == "attributed-ir" and not _is_csv(path, read_start(path, START))
     return FORMATS.get(OURS if is_ours else name.partition(":")[0])
 
 

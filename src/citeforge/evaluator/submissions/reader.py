@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 
 from citeforge.engines.jsonlines import decode_line, read_rows, read_start
+from citeforge.engines.pipes import is_pipe
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.systems import LONGEST, name_problem
 from citeforge.schemas.submission import Header, SubmissionLine
@@ -96,7 +97,12 @@ def require_name(name: str, path: Path, field: str | None = None) -> str:
 
 
 def bare_name(path: Path) -> str:
-    """Strip .gz and a format's ending, such as .jsonl, from a file's name; keep its other dots."""
+    """Strip .gz and a format's ending, such as .jsonl, from a file's name; keep its other dots.
+
+    A pipe, whose name tells nothing, is called ``stdin``.
+    """
+    if is_pipe(path):
+        return "stdin"
     name = path.name.removesuffix(".gz")
     ending = next((e for e in _ENDINGS if name.endswith(e) and name != e), "")
     return name.removesuffix(ending)

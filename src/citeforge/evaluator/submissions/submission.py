@@ -233,9 +233,9 @@ class Submission:
         system = self.format.system
         if system is not None and (name := system(self.path)):
             return require_name(name, self.path, "run_id")
-        if self.path.is_file():
-            return system_name(self.path, self.header)
-        return require_name(self.path.name, self.path)
+        if self.path.is_dir():
+            return require_name(self.path.name, self.path)
+        return system_name(self.path, self.header)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -297,7 +297,7 @@ class Submission:
 
     def digest(self) -> str:
         """Compute the sha256 of the submission's file, or over all files of its folder."""
-        return sha256_file(self.path) if self.path.is_file() else digest_folder(self.path)
+        return digest_folder(self.path) if self.path.is_dir() else sha256_file(self.path)
 
     def choose_context(self, name: str | None) -> str:
         """Choose the context set to score: ``name``, else the one that the lines are about.

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from citeforge.engines.pipes import is_pipe
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Format, Lines, OnError, Origin
 from citeforge.evaluator.submissions.origin import Claims, find_hashes
@@ -200,6 +201,11 @@ def _read_log(path: Path, unread: set[str] | None) -> EvalLog:
     """
     with extras_named():
         from inspect_ai.log import read_eval_log
+    if is_pipe(path):
+        raise InputError(
+            "is a pipe; logs are known by their names", path=path, allowed="save it as LOG.eval",
+            code="not-a-file",
+        )  # fmt: skip
     try:
         with zipfile.ZipFile(path) as archive:
             size = sum(entry.file_size for entry in archive.infolist())
