@@ -420,3 +420,61 @@ def test_a_board_may_narrow_to_one_context_set(sets: Path) -> None:
     done = add_submissions([sets / "random.jsonl"], sets / "board")
     assert [f.context for f in done.submissions[0].files] == ["hard"]
     assert (sets / "board" / "scores" / "noise" / "random.json").is_file()
+
+
+def described(root: Path, **about: Any) -> bytes:
+    """A good submission whose header has more fields, or others."""
+    first, *rest = (root / "random.jsonl").read_text().splitlines()
+    header = {"submission": json.loads(first)["submission"] | about}
+    return "\n".join([json.dumps(header), *rest, ""]).encode()
+
+
+def as_run(root: Path, run: str, **changes: Any) -> bytes:
+    """A good submission as a run of TREC RAG 2025, with some fields of each line changed."""
+    out = root / "run"
+    more = {"submission": root / "top-1.jsonl", "team": "t", "run_id": run}
+    cf.export("trec-rag25", root / "facts", out, **more)
+    rows = [json.loads(line) for line in (out / "run.jsonl").read_text().splitlines()]
+    return "".join(json.dumps(row | changes) + "\n" for row in rows).encode()
+
+
+NOWHERE = [{"text": "A.", "citations": [99]}]
+VERDICTS: dict[str, tuple[Callable[[Path], bytes], str | None]] = {
+    "good": (described, None),
+    "a name that turns the line": (lambda root: described(root, model="a\u202eb"), "wrong-value"),
+    "a system with a line end": (lambda root: described(root, system="a\nb"), "bad-name"),
+    "another build": (lambda root: described(root, benchmark_hash="0" * 64), "wrong-benchmark"),
+    "an unknown set": (lambda root: described(root, contexts=["gone"]), "unknown-context"),
+    "a wrong cost": (lambda root: described(root, cost="much"), "wrong-type"),
+    "a run": (lambda root: as_run(root, "r1"), None),
+    "a run that cites nowhere": (
+        lambda root: as_run(root, "r1", answer=NOWHERE),
+        "reference-index",
+    ),
+    "a line twice": (
+        lambda root: described(root) + described(root).splitlines()[1],
+        "duplicate-id",
+    ),
+    "a score file": (lambda root: b'{"scores_version": 1}', "wrong-kind"),
+}
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_check_score_and_intake_agree(root: Path, name: str) -> None:
+    """A file that one of them refuses is refused by all, for the same reason."""
+    make, code = VERDICTS[name]
+    path, package = root / "mine.jsonl", root / "facts"
+    path.write_bytes(make(root))
+    try:
+        codes = {f.code for f in cf.check(path, package).errors}
+    except cf.InputError as error:
+        codes = {error.code}
+    assert codes == ({code} if code else set())
+    if code is None:
+        cf.score(path, package)
+        add_submissions([path], root / "board", only_check=True)
+        return
+    with refused(code, path=path):
+        cf.score(path, package)
+    with refused(code):
+        add_submissions([path], root / "board", only_check=True)
