@@ -51,14 +51,12 @@ class _Line:
         number: its number in the file.
         fields: what it says besides the response.
         responses: its answers, in order.
-        prompt: what was asked, with the passages shown; None where the line does not say.
         unread: place of a list of documents in it that is not read; None without one.
     """
 
     number: int
     fields: LineFields
     responses: list[Response]
-    prompt: str | None
     unread: str | None
 
 
@@ -108,9 +106,7 @@ class _File:
             responses = read.responses if self._with_runs else read.responses[:1]
             for run, response in enumerate(responses, read.fields.run):
                 with errors_at(self._path, read.number, on_error):
-                    answer = self._convert(replace(read.fields, run=run), response)
-                    answer.prompt = read.prompt
-                    yield read.number, answer
+                    yield read.number, self._convert(replace(read.fields, run=run), response)
 
     def warnings(self) -> Iterator[Fault]:
         """Yield warnings about unread or ambiguous content of the file, one per reason."""
@@ -225,8 +221,7 @@ class _File:
         layout, body = found or (self._layouts[0], find_body(row))
         responses, query = read_responses(layout, body), self._find_query(row, layout, body)
         unread = None if responses[0].has_list else _find_unread_documents(row, responses[0])
-        prompt = next((n.value for n in row.each(_PROMPTS) if isinstance(n.value, str)), None)
-        return _Line(number, _read_fields(query, row, layout, body), responses, prompt, unread)
+        return _Line(number, _read_fields(query, row, layout, body), responses, unread)
 
     def _find_query(self, row: Node, layout: Layout, body: Node) -> str:
         """Find the query that a line answers, by its id, else by the text of the question."""
@@ -265,7 +260,7 @@ def _read_fields(query: str, row: Node, layout: Layout, body: Node) -> LineField
         beside.number("run") or 0,
         None if documents is None else [read_source(d, True) for d in documents.items()],
         [read_source(page) for page in beside.each("pages.*")],
-        prompt if isinstance(prompt := row.value.get("prompt"), str) else None,
+        next((n.value for n in row.each(_PROMPTS) if isinstance(n.value, str)), None),
     )
 
 
