@@ -294,3 +294,36 @@ def test_claim_recall(measure: Measure) -> None:
     result = measure(["Says A [1].", "A B", ""], ["ALCE.ClaimRec"], gold=[rows] * 3)
     # The letters of the output are the premise; "Says A." has A only.
     assert result["ALCE.ClaimRec"] == [1 / 3, 3 / 3, 0]
+
+
+@pytest.mark.parametrize(
+    ("short", "output", "strict", "reference"),
+    [
+        ("1964", "Its service ran from 1964–1981 [1].", 1, 1),
+        ("1964", "It opened on 1964-11-21 [1].", 1, 1),
+        ("3.5", "It weighs 35 kg [1].", 0, 1),
+        ("-5", "It was 5 degrees [1].", 0, 1),
+        ("A", "I do not know.", 0, 1),
+        ("A", "A.", 1, 1),
+        ("İstanbul", "It is in Istanbul [1].", 1, 0),
+        ("1964", "افتتح الجسر عام ١٩٦٤ [1].", 1, 0),
+    ],
+)
+def test_short_answers_of_both_protocols(
+    measure: Measure, short: str, output: str, strict: int, reference: int
+) -> None:
+    rows = [[gold("qa_pair", "q?", aliases=[short])]] * 2
+    names = ["ALCE.StrEM", "ALCE.StrHit"]
+    # The second answer is missing: the worst value.
+    result = measure([output, ""], names, gold=rows, missing=[1])
+    assert [result[name] for name in names] == [[strict, 0], [strict, 0]]
+    theirs = measure([output], names, gold=rows[:1], protocol="reference")
+    assert theirs["ALCE.StrEM"] == [reference]
+
+
+def test_items_of_lists_are_short_answers(measure: Measure) -> None:
+    rows = [[gold("answer_list", aliases=[a]) for a in ("1,298", "A", "İzmir", "12 May 1964")]]
+    output = "1298, A, Izmir, 1964-05-12, 1964"
+    result = measure([output], ["QAMPARI.P", "QAMPARI.R"], gold=rows, task="qampari")
+    assert result["QAMPARI.P"] == [4 / 5]
+    assert result["QAMPARI.R"] == [4 / 4]

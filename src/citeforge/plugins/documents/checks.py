@@ -9,7 +9,8 @@ from rapidfuzz.fuzz import token_sort_ratio
 from citeforge.builders.authorship.facts import bare_words, detect_language
 from citeforge.plugins.documents.questions import Question, holds_answer
 from citeforge.plugins.documents.recipe import PAIR
-from citeforge.schemas.text import normalise_answer
+from citeforge.schemas.matching.answers import AnswerText, is_answer
+from citeforge.schemas.matching.tokens import ARTICLES
 
 FORMAT = "format"
 QUOTE = "quote"
@@ -65,9 +66,8 @@ def check_text(question: Question, longest_copy: int) -> None:
 
 def _names_what_is_asked(question: Question) -> bool:
     """Whether a question's answer statement shares a word with it, or it is too short to tell."""
-    words = _word_set(question.text)
-    # Texts in scripts without spaces cannot be compared by words.
-    return len(words) < 3 or bool(words & _word_set(question.statement))
+    words = set(AnswerText(question.text).main) - ARTICLES
+    return len(words) < 3 or any(map(AnswerText(question.statement).has, words))
 
 
 def _check_quotes(question: Question) -> bool:
@@ -96,13 +96,8 @@ def _shared_run(question: str, passage: str) -> list[str]:
 
 def _contains_answer(text: str, answer: str) -> bool:
     """Whether a text has all words of an answer, in any order."""
-    words = _word_set(answer)
-    return holds_answer(text, answer) or (bool(words) and words <= _word_set(text))
-
-
-def _word_set(text: str) -> set[str]:
-    """Return the set of normalised words of a text."""
-    return set(normalise_answer(text).split())
+    read, words = AnswerText(text), set(AnswerText(answer).main) - ARTICLES
+    return read.contains(answer) or (bool(words) and all(map(read.has, words)))
 
 
 def _find_pointer(question: Question) -> str | None:
@@ -145,8 +140,11 @@ def _compared_form(text: str) -> str:
 
 def _have_same_facts(one: Question, two: Question) -> bool:
     """Whether two questions have the same names, numbers and answers."""
-    answers = ({normalise_answer(a) for a in q.answers} for q in (one, two))
-    return _name_words(one.text) == _name_words(two.text) and next(answers) == next(answers)
+    return _name_words(one.text) == _name_words(two.text) and all(
+        is_answer(answer, other.answers)
+        for own, other in ((one, two), (two, one))
+        for answer in own.answers
+    )
 
 
 def _name_words(question: str) -> set[str]:

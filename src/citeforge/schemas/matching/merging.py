@@ -48,7 +48,7 @@ def merge_values(main: Words, gaps: list[str]) -> None:
         gaps: text before each of them.
     """
     numbers = _positions(main)
-    for find in (_find_dates, _find_money, _find_ranges):
+    for find in (_find_signs, _find_dates, _find_money, _find_ranges):
         if spans := list(find(main, gaps, numbers)):
             for start, end, token in reversed(spans):
                 main[start:end] = [token]
@@ -59,6 +59,16 @@ def merge_values(main: Words, gaps: list[str]) -> None:
 def _positions(main: Words) -> list[int]:
     """List the positions of tokens that are more than a word."""
     return [at for at, token in enumerate(main) if token.__class__ is Token]
+
+
+def _find_signs(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterator[_Span]:
+    """Find whole numbers behind the word ``minus``; behind a number it is a subtraction."""
+    for at in numbers:
+        token = main[at]
+        if not isinstance(token, Token) or not token.raw.isdecimal() or main[at - 1] != "minus":
+            continue
+        if at and gaps[at] == " " and (at < 2 or isinstance(main[at - 2], str)):
+            yield at - 1, at + 1, make_token(frozenset({-int(token.raw)}), f"-{token.raw}", True)
 
 
 def _find_dates(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterator[_Span]:
