@@ -1,8 +1,10 @@
 """Characters without width: marks of direction, soft hyphens, byte order marks, zero-width spaces.
 
-The joiners U+200C and U+200D are not among them: Persian, Hindi and emoji are spelt with these.
+The joiners U+200C and U+200D are apart: Persian, Hindi and emoji are spelt with these, so shown
+texts keep them, and comparisons ignore them.
 """
 
+import unicodedata
 from itertools import chain
 
 INVISIBLE = "".join(
@@ -15,10 +17,24 @@ INVISIBLE = "".join(
         ),
     )
 )  # fmt: skip
-"""All of them; none is a part of a word."""
-_DELETED = dict.fromkeys(map(ord, INVISIBLE))
+"""All of them but the joiners; none is a part of a word, and none has a meaning in a pattern."""
+JOINERS = "\u200c\u200d"
+_DELETED = {joiners: dict.fromkeys(map(ord, INVISIBLE + joiners)) for joiners in ("", JOINERS)}
+_FILLERS = frozenset(
+    chr(n)
+    for n in (
+        0x34F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x2800, 0x3164, 0xFFA0,
+        *range(0x180B, 0x1810), *range(0xFE00, 0xFE10), *range(0xE0100, 0xE01F0),
+    )
+)  # fmt: skip
+"""Characters that are letters or accents by their category, and show nothing."""
 
 
-def without_invisible(text: str) -> str:
-    """Remove characters without width from a text."""
-    return text if text.isascii() else text.translate(_DELETED)
+def without_invisible(text: str, joiners: str = "") -> str:
+    """Remove characters without width from a text; with :data:`JOINERS`, these too."""
+    return text if text.isascii() else text.translate(_DELETED[joiners])
+
+
+def is_invisible(character: str) -> bool:
+    """Whether a character of any use shows nothing and is not white space."""
+    return character in _FILLERS or unicodedata.category(character) == "Cf"

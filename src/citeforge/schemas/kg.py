@@ -10,7 +10,7 @@ from dataclasses import dataclass, fields
 
 import pyarrow as pa
 
-from citeforge.schemas.text import without_invisible
+from citeforge.schemas.invisible import JOINERS, without_invisible
 
 SAME_RELATIONS = {
     "date_of_birth": "date of birth",
@@ -33,7 +33,7 @@ _NO_LABEL = re.compile(r"[QPL]\d+")
 
 def relation_key(relation: str) -> str:
     """Normalise a relation: case, white space, invisible marks and BioKaLMA's names are ignored."""
-    plain = " ".join(without_invisible(relation).split()).casefold()
+    plain = " ".join(without_invisible(relation, JOINERS).split()).casefold()
     return SAME_RELATIONS.get(plain, plain)
 
 
@@ -59,7 +59,7 @@ class Key:
     @property
     def compared(self) -> "Key":
         """Key with its parts normalised for comparison; see :func:`relation_key`."""
-        value = " ".join(without_invisible(self.value).split())
+        value = " ".join(without_invisible(self.value, JOINERS).split())
         return Key(self.qid.upper(), relation_key(self.relation), value)
 
 

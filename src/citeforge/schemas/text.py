@@ -12,12 +12,6 @@ MONTHS = tuple(
 )
 """English names; those of the calendar module follow the locale."""
 
-INVISIBLE = r"\xad\u034f\u061c\u180e\u200b-\u200f\u2060-\u2064\ufeff"
-"""Marks without a width, as in a character class: soft hyphen, joiners, direction, BOM, …
-
-Joiners (U+200C, U+200D) change how Arabic, Persian and Indic words look: shown texts keep them.
-"""
-_INVISIBLE = re.compile(f"[{INVISIBLE}]")
 _LONGEST_QUOTATION = 200
 """Characters of a text that a message quotes."""
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
@@ -88,11 +82,6 @@ def splice(text: str, changes: Iterable[tuple[int, int, str]]) -> str:
         pieces += [text[at:start], new]
         at = end
     return "".join([*pieces, text[at:]])
-
-
-def without_invisible(text: str) -> str:
-    """Remove the marks without a width, for comparison; see :data:`INVISIBLE`."""
-    return _INVISIBLE.sub("", text)
 
 
 def printable(text: str) -> str:

@@ -10,7 +10,8 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from pathlib import Path
 
-from citeforge.schemas.lookalikes import is_invisible, latin_letters
+from citeforge.schemas.invisible import is_invisible
+from citeforge.schemas.lookalikes import latin_letters
 
 _BARS = "|¦│∣ǀ"
 _QUOTE_TAG = r"<(?=\s*(?:/\s*)?quote)"
@@ -36,7 +37,8 @@ def break_special_tokens(text: str, others: Iterable[str] = ()) -> str:
     starts = [match.start() for match in pattern.finditer(shown)]
     if not starts:
         return text
-    pieces, done = [], 0
+    pieces: list[str] = []
+    done = 0
     for start in starts:
         first = places[start]
         if first < done:  # a second match in what one character or entity stands for

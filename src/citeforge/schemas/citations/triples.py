@@ -10,9 +10,9 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 
 from citeforge.schemas.citations.grammar import Marker, Parsed
+from citeforge.schemas.invisible import INVISIBLE, JOINERS
 from citeforge.schemas.kg import NAME, SAME_RELATIONS, Key, Triple, relation_key
 from citeforge.schemas.matching.answers import AnswerText
-from citeforge.schemas.text import INVISIBLE
 
 # White space is single spaces where these look.
 _CITES = re.compile(r"\[ ?(?:(?:qid ?: ?)?(?P<qid>[QqLl]\d+)(?= ?[,\]:;])|(?:NA|N/A|n/a|na) ?\])")
@@ -23,11 +23,12 @@ _PLAIN = str.maketrans(
 )
 """Typographic variants to the characters that graphs have."""
 # Invisible marks in and before white space belong to it; alone they are no character.
-_PIECE = re.compile(rf"\s[\s{INVISIBLE}]*|[{INVISIBLE}]+|\S[\u0300-\u036f]*")
+_MARKS = INVISIBLE + JOINERS
+_PIECE = re.compile(rf"\s[\s{_MARKS}]*|[{_MARKS}]+|\S[\u0300-\u036f]*")
 _RUN = re.compile(r"\s\s")
 _SPACES = str.maketrans("\t\n\r\x0b\x0c\x1c\x1d\x1e\x1f\x85\xa0", " " * 11)
 _VARIANT = re.compile(r"[\xad\u0300-\U0010ffff]")
-_MARK = re.compile(f"[{INVISIBLE}]")
+_MARK = re.compile(f"[{_MARKS}]")
 _COLON = re.compile(r" ?: ?")
 _FACT_END = re.compile(r" ?[,;\]]")
 _UNKNOWN_RELATION = re.compile(r"([^:\[\],]*):")

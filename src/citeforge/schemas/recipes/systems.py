@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from citeforge.schemas.choices import Choice
-from citeforge.schemas.lookalikes import is_invisible, latin_letters
+from citeforge.schemas.invisible import is_invisible
+from citeforge.schemas.lookalikes import latin_letters
 from citeforge.schemas.recipes.base import Part
 
 
