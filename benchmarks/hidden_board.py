@@ -4,14 +4,20 @@ import itertools
 import json
 import random
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+
+from citeforge.plugins.leaderboard.submit import add_submissions
+from citeforge.schemas.errors import InputError
 
 SUBMISSIONS = (1, 3, 10, 30)
 SHOWN, RELEVANT = 9, 3
 """Passages of each context, and how many of them are relevant: anybody may know both."""
 _DILUTION = 999
+_ANCHORS = 24
+"""Queries whose figure is known: enough that figures are published, few enough to weigh much."""
 Label = tuple[str, int]
 """A query and the 0-based position of a passage."""
 
@@ -24,11 +30,13 @@ class Board:
         folder: of ``leaderboard.yaml``.
         queries: ids of the queries.
         truth: the relevant labels.
+        shown: ids of the passages shown, by query; they are public.
     """
 
     folder: Path
     queries: list[str]
     truth: frozenset[Label]
+    shown: dict[str, list[str]]
 
 
 @dataclass(frozen=True)
@@ -57,33 +65,43 @@ def make_board(root: Path, n_queries: int, passages: int = 100_000) -> Board:
     split_package(root / "package", root / "public", root / "gold")
     start_leaderboard(root / "board", [str(root / "public")], [str(root / "gold")])
     whole = Benchmark(root / "package")
-    positions = whole.context("mix").relevant
-    pairs = zip(whole.query_ids, positions, strict=True)
+    table = whole.context("mix")
+    pairs = zip(whole.query_ids, table.relevant, strict=True)
     truth = frozenset((q, i) for q, found in pairs for i in found)
-    return Board(root / "board", whole.query_ids, truth)
+    shown = {q: table.ids_of(row) for row, q in enumerate(whole.query_ids)}
+    return Board(root / "board", whole.query_ids, truth, shown)
+
+
+def write_lines(path: Path, system: str, lines: Iterable[Mapping[str, object]]) -> Path:
+    """A submission of these lines."""
+    header = {"submission": {"system": system}}
+    path.write_text("".join(json.dumps(line) + "\n" for line in (header, *lines)))
+    return path
 
 
 def write_runs(path: Path, system: str, runs: Sequence[Mapping[str, str]]) -> Path:
     """A submission: query to output, of each run."""
-    lines = [json.dumps({"submission": {"system": system}})]
-    lines += [
-        json.dumps({"query_id": query, "output": output, "run": number})
+    lines = (
+        {"query_id": query, "output": output, "run": number}
         for number, outputs in enumerate(runs)
         for query, output in outputs.items()
-    ]
-    path.write_text("\n".join(lines) + "\n")
-    return path
+    )
+    return write_lines(path, system, lines)
+
+
+def published(board: Board, names: Sequence[str]) -> list[dict[str, dict[str, float]]]:
+    """Scores that the board publishes of submissions, by measure; none of those it refused."""
+    paths = (board.folder / "scores" / "public" / f"{name}.json" for name in names)
+    contents = [json.loads(path.read_text()) for path in paths if path.is_file()]
+    return [{m["name"]: m for m in content["measures"]} for content in contents]
 
 
 def figures(board: Board, names: Sequence[str]) -> list[dict[str, float]]:
     """What the board publishes of submissions: measure to value; absent for those it refused."""
-    found = []
-    for name in names:
-        path = board.folder / "scores" / "public" / f"{name}.json"
-        if path.is_file():
-            content = json.loads(path.read_text())
-            found.append({m["name"]: m["value"] for m in content["measures"]})
-    return found
+    return [
+        {name: entry["value"] for name, entry in entries.items()}
+        for entries in published(board, names)
+    ]
 
 
 def spelling(board: Board, number: int) -> tuple[dict[str, str], list[tuple[Label, int]]]:
@@ -171,13 +189,43 @@ def vote(board: Board, n: int, seed: int = 0) -> list[Learnt]:
     return found
 
 
-def _submit(board: Board, names: Sequence[str], outputs: Sequence[Mapping[str, str]]) -> None:
-    from citeforge.plugins.leaderboard.submit import add_submissions
+def bring(board: Board, n: int) -> Learnt:
+    """The attack by passages of its own: two probed queries bring one passage each.
 
-    mine = board.folder.parent / "mine"
-    mine.mkdir(exist_ok=True)
+    A probe without a relevant passage leaves the queries that define the recall. Queries that
+    bring all of their passages, and cite them, have the recall 1, and all others bring nothing.
+    """
+    claims: dict[Label, bool] = {}
+    for number in range(n):
+        first, second, *rest = board.queries[2 * number :] + board.queries[: 2 * number]
+        cite_all = "".join(f"[{i + 1}]" for i in range(SHOWN))
+        brought = {q: (board.shown[q], f"So {cite_all}.") for q in rest[:_ANCHORS]}
+        brought[first] = board.shown[first][:1], "So [1]."
+        brought[second] = board.shown[second][:1], "So."
+        lines = [
+            {"query_id": query, "output": output, "passages": [{"docid": i} for i in ids]}
+            for query, (ids, output) in ((q, brought.get(q, ([], "So."))) for q in board.queries)
+        ]
+        path = write_lines(_mine(board) / f"bring-{number}.jsonl", f"bring-{number}", lines)
+        with suppress(InputError):
+            add_submissions([path], board.folder)
+        for entry in (e["CiteR"] for e in published(board, [path.stem])):
+            cited = round(entry["value"] / 100 * entry["n"]) - _ANCHORS
+            claims[first, 0] = cited == 1
+            claims[second, 0] = entry["n"] - _ANCHORS - cited == 1
+    return learnt(board, claims)
+
+
+def _mine(board: Board) -> Path:
+    """Folder of the attacker's files."""
+    folder = board.folder.parent / "mine"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def _submit(board: Board, names: Sequence[str], outputs: Sequence[Mapping[str, str]]) -> None:
     paths = [
-        write_runs(mine / f"{name}.jsonl", name, [output])
+        write_runs(_mine(board) / f"{name}.jsonl", name, [output])
         for name, output in zip(names, outputs, strict=True)
     ]
     add_submissions(paths, board.folder)

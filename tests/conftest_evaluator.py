@@ -107,7 +107,9 @@ def measure() -> Measure:
             ),
         )
         result: dict[str, Any] = {}
-        computed, missing = compute(inputs, select(names), inputs.tools.judge)
+        computed, missing = compute(
+            inputs, select(names), inputs.tools.judge, has_hidden_gold=False
+        )
         result |= {absent.name: absent.reason for absent in missing}
         for name, sample in ((measure.name, sample) for measure, sample in computed):
             result[name] = [None if np.isnan(v) else v for v in sample.per_query[0]]

@@ -162,7 +162,7 @@ _punkt = cache(PunktSegmenter)
 
 def totals(inputs: Inputs, names: Sequence[str]) -> dict[str, float]:
     """Values of measures over all rows, on the raw scale; NaN where none is defined."""
-    computed, missing = compute(inputs, select(names), inputs.tools.judge)
+    computed, missing = compute(inputs, select(names), inputs.tools.judge, has_hidden_gold=False)
     assert {absent.reason for absent in missing} <= {"no query defines it"}
     samples = {measure.name: sample for measure, sample in computed}
     return {absent.name: float("nan") for absent in missing} | {
@@ -172,7 +172,7 @@ def totals(inputs: Inputs, names: Sequence[str]) -> dict[str, float]:
 
 def per_query(inputs: Inputs, names: Sequence[str]) -> dict[str, list[float]]:
     """Values of every row."""
-    computed, missing = compute(inputs, select(names), inputs.tools.judge)
+    computed, missing = compute(inputs, select(names), inputs.tools.judge, has_hidden_gold=False)
     assert not missing
     samples = {measure.name: sample for measure, sample in computed}
     return {name: np.asarray(samples[name].per_query[0]).tolist() for name in names}

@@ -253,7 +253,9 @@ def _compute_by_labels(inputs: Inputs, judged: Judged, people: HumanLabels) -> d
     session = JudgeSession(LabelJudge(people))
     tools = replace(inputs.tools, judge=session, levels=people.levels)
     measures = [m for m, *_ in judged.values() if isinstance(m, PassageMeasure)]
-    samples, _ = compute(replace(inputs, tools=tools), measures, session)
+    is_hidden = inputs.benchmark.has_hidden_gold
+    labelled = replace(inputs, tools=tools)
+    samples, _ = compute(labelled, measures, session, has_hidden_gold=is_hidden)
     return {measure.name: sample for measure, sample in samples}
 
 

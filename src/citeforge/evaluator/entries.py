@@ -64,6 +64,7 @@ def make_entry(
         per_query=[None if math.isnan(v) else v for v in means.tolist()],
         influence=None if moves is None else [None if math.isnan(v) else v for v in moves.tolist()],
         variance=_list_variance(estimate, measure),
+        weights=sample.weights,
     )
 
 

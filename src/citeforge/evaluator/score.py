@@ -300,6 +300,8 @@ def _signature(
         signed_protocol = f"reference~seg:{segmenter.partition('-')[0]}"
     options = None if measure.options is None else measure.options(tools, protocol)
     choices = [scored.options_of(measure, options), *sample.choices]
+    if submission.benchmark.has_hidden_gold:
+        choices.append("undefined worst")
     if sample.repeats > 1:
         choices.append(f"judge-repeats {sample.repeats}")
     return Signature(

@@ -3,13 +3,34 @@
 import math
 from collections.abc import Iterable
 
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.scores import Corrected, MeasureScore, NotComputed, ScoreFile
 
 MANY_QUERIES = 1000
 """Queries from which the standard error of a share (at most 1.6 points) warrants tenths."""
 FEWEST_QUERIES = 20
 """Fewest queries of a published value."""
+OWN_WEIGHTS = (
+    "the gold is hidden, and what an answer contains decides how much its query weighs: one query "
+    "could make up the whole value"
+)
+"""Reason why ratios of sums over queries are not published."""
+
+
+def find_own_denominator(options: ScoreOptions) -> str | None:
+    """Name the first scoring option that lets a submission choose what it is scored on.
+
+    With hidden gold, few queries make each label weigh much; None if there is no such option.
+    """
+    chosen = {
+        "only_asked": options.only_asked,
+        "only_answered": options.only_answered,
+        "by": options.by,
+        "protocol reference": options.protocol == "reference",
+        "context own": options.context == "own",
+    }
+    return next((name for name, is_given in chosen.items() if is_given), None)
 
 
 def withhold_scores(file: ScoreFile) -> ScoreFile:
@@ -21,11 +42,19 @@ def withhold_scores(file: ScoreFile) -> ScoreFile:
 
     Args:
         file: scores with hidden gold; others are returned unchanged.
+
+    Raises:
+        UsageError: the submission chose what it is scored on, see :func:`find_own_denominator`.
     """
     if file.gold != "private":
         return file
-    few = [m for m in file.measures if m.n < FEWEST_QUERIES]
-    reason = f"the gold is hidden, and fewer than {FEWEST_QUERIES} queries define it"
+    if file.protocol == "reference" or any("|asked:" in m.signature for m in file.measures):
+        raise UsageError(
+            f"scores of {file.submission} are of some of the queries only, which would reveal "
+            "hidden gold; keep them with --private (save(private=True))",
+            code="hidden-gold",
+        )
+    reasons = {m.name: reason for m in file.measures if (reason := _why_withheld(m))}
     return file.model_copy(
         update={
             "gold": "withheld",
@@ -33,13 +62,25 @@ def withhold_scores(file: ScoreFile) -> ScoreFile:
             "clusters": [],
             "slices": [],
             "answers": [],
-            "measures": [_round_score(m) for m in file.measures if m.n >= FEWEST_QUERIES],
-            "not_computed": [
-                *file.not_computed,
-                *(NotComputed(name=m.name, reason=reason) for m in few),
-            ],
+            "measures": [_round_score(m) for m in file.measures if m.name not in reasons],
+            "not_computed": sorted(  # an order by what is undefined would tell it
+                [
+                    *file.not_computed,
+                    *(NotComputed(name=name, reason=reason) for name, reason in reasons.items()),
+                ],
+                key=lambda absent: absent.name,
+            ),
         }
     )
+
+
+def _why_withheld(entry: MeasureScore) -> str | None:
+    """Give the reason why a measure's value is not published; None if it is."""
+    if entry.weights == "own":
+        return OWN_WEIGHTS
+    if entry.n < FEWEST_QUERIES:
+        return f"the gold is hidden, and fewer than {FEWEST_QUERIES} queries define it"
+    return None
 
 
 def require_publishable(files: Iterable[ScoreFile]) -> None:

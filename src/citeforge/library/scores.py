@@ -23,7 +23,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.table import scores_table, signature_notes
 from citeforge.evaluator.targets import context_target, score_targets
-from citeforge.evaluator.withhold import withhold_scores
+from citeforge.evaluator.withhold import find_own_denominator, withhold_scores
 from citeforge.library.answers import Answers, submission_file
 from citeforge.library.benchmarks import load
 from citeforge.schemas.errors import (
@@ -261,10 +261,10 @@ def score_files(
             "--private is for benchmarks with hidden gold; the labels of this one are public",
             code="option-without-effect",
         )
-    if (options.by or options.only_answered) and opened.has_hidden_gold and not private:
+    if opened.has_hidden_gold and not private and (name := find_own_denominator(options)):
         raise UsageError(
-            "--by and --only-answered need --private: scores of some of the queries would reveal "
-            "hidden gold",
+            f"--{name.replace('_', '-')} needs --private: scores of some of the queries, or of "
+            "passages that a submission chooses, would reveal hidden gold",
             code="hidden-gold",
         )
     setup = prepare_scoring(opened, options, run=run or RunOptions())

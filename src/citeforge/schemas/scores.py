@@ -20,6 +20,7 @@ UNKNOWN_BUILD = "not known which build was answered"
 Source = Literal["judges", "runs", "repeats", "queries"]
 """Sources of uncertainty, in the order of axes."""
 Gold = Literal["public", "private", "withheld"]
+Weights = Literal["equal", "fixed", "own"]
 """Whether labels are public; else whether a score file has values of single queries."""
 
 
@@ -144,6 +145,8 @@ class MeasureScore(Record, allow_inf_nan=False):
             not enter.
         corrected: the value with the judge's errors taken out; None without labels.
         variance: by queries, runs and repeats of the judge; None of one run that was judged once.
+        weights: what decides how much each query weighs: nothing, as all weigh the same
+            (``equal``); the benchmark (``fixed``); or what the answers contain (``own``).
     """
 
     name: str
@@ -165,6 +168,7 @@ class MeasureScore(Record, allow_inf_nan=False):
     influence: list[float | None] | None = Field(None, repr=False)
     corrected: Corrected | None = None
     variance: Variance | None = None
+    weights: Weights = "equal"
 
 
 class Slice(Record):

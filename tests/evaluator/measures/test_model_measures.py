@@ -277,7 +277,7 @@ def test_retrieval_that_nobody_can_measure(
     shown: tuple[Passage, ...], quotes: list[list[str]], reason: str
 ) -> None:
     inputs = make_inputs([("q", "x", shown)], quotes=quotes)
-    _, (absent,) = compute(inputs, select(["P@1"]), None)
+    _, (absent,) = compute(inputs, select(["P@1"]), None, has_hidden_gold=False)
     assert reason in absent.reason
 
 

@@ -3,28 +3,39 @@
 import json
 import math
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 import yaml
 from benchmarks.hidden_board import (
     RELEVANT,
     SHOWN,
     Board,
+    Learnt,
+    bring,
     figures,
     make_board,
     spell,
     vote,
+    write_lines,
     write_runs,
 )
 
 import citeforge as cf
 from citeforge.engines.files import digest
 from citeforge.evaluator.compare import compare_many, load_scores
-from citeforge.evaluator.withhold import FEWEST_QUERIES, withhold_scores
+from citeforge.evaluator.statistics.estimates import (
+    estimate_value,
+    harmonic_sample,
+    mean_sample,
+)
+from citeforge.evaluator.withhold import FEWEST_QUERIES, OWN_WEIGHTS, withhold_scores
 from citeforge.package.manifest import pretty_json
 from citeforge.plugins.leaderboard.boards import read_boards
 from citeforge.plugins.leaderboard.build import build_leaderboard, build_one
 from citeforge.plugins.leaderboard.submit import add_submissions
+from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from conftest import Inline, refused
 
@@ -81,6 +92,121 @@ def test_five_runs_at_most(board: Board, n_runs: int, is_right: bool) -> None:
     if not is_right:  # the same where the maintainer scores by hand
         with refused("too-large"):
             cf.score_files([path], board.folder.parent / "public", gold=gold)
+
+
+def test_passages_of_its_own_tell_nothing(board: Board) -> None:
+    """The attack would tell two labels per submission for certain; all of it is refused."""
+    assert bring(board, 3) == Learnt(0, 0, 0)
+    root = board.folder.parent
+    path = root / "mine" / "bring-0.jsonl"
+    place = {"line": 2, "field": "passages"}
+    for only_check in (True, False):
+        with refused("hidden-gold"):
+            add_submissions([path], board.folder, only_check=only_check)
+    with refused("hidden-gold", **place):
+        cf.score_files([path], root / "public", gold=root / "gold", private=True)
+    for half in (root / "public", cf.load(root / "public", root / "gold")):
+        first = cf.check(path, half).errors[0]
+        assert (first.code, first.line, first.field) == ("hidden-gold", *place.values())
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        [{"passages": []}],  # own passages, and none
+        [{}, {"passages": [{"text": "my own"}]}],  # behind a line about the context set
+        [{"context": "mix", "passages": [{"docid": "p1"}]}],
+    ],
+)
+@pytest.mark.parametrize("context", [None, "mix", "none", "own"])
+def test_no_line_brings_passages(
+    board: Board, lines: list[dict[str, object]], context: str | None
+) -> None:
+    root = board.folder.parent
+    answers = [{"query_id": q, "output": "So [1]."} for q in board.queries]
+    both = zip(answers, lines, strict=False)
+    path = write_lines(root / "a.jsonl", "a", [answer | more for answer, more in both])
+    with refused("hidden-gold"):
+        cf.score_files([path], root / "public", ScoreOptions(context=context), gold=root / "gold",
+                       private=True)  # fmt: skip
+
+
+OWN_DENOMINATORS = [
+    {"only_asked": True},
+    {"only_answered": True},
+    {"by": ("n_shown",)},
+    {"protocol": "reference"},
+    {"context": "own"},
+]
+
+
+@pytest.mark.parametrize("chosen", OWN_DENOMINATORS, ids=lambda chosen: next(iter(chosen)))
+def test_no_option_chooses_the_queries(board: Board, chosen: dict[str, Any]) -> None:
+    root = board.folder.parent
+    with refused("hidden-gold"):
+        cf.score_files([root / "answers.jsonl"], root / "public", ScoreOptions(**chosen),
+                       gold=root / "gold", out=root / "a.json")  # fmt: skip
+    config = board.folder / "leaderboard.yaml"
+    content = yaml.safe_load(config.read_text())
+    content["boards"][0]["score"] = {k: v if v != ("n_shown",) else [*v] for k, v in chosen.items()}
+    config.write_text(yaml.safe_dump(content))
+    with pytest.raises(cf.InputError, match="with hidden gold, submissions could choose"):
+        read_boards(board.folder)
+
+
+def test_scores_of_some_queries_are_not_saved(board: Board) -> None:
+    root = board.folder.parent
+    opened = cf.load(root / "public", root / "gold")
+    for scores in (
+        cf.score(root / "answers.jsonl", opened, protocol="reference"),
+        cf.score([{"query_id": board.queries[0], "output": "[1]"}], opened, only_answered=True),
+    ):
+        with refused("hidden-gold"):
+            scores.save(root / "a.json")
+        scores.save(root / "a.json", private=True)
+
+
+ANSWERS = {
+    "cites nothing": "So.",
+    "cites all": "So [1][2][3][4][5][6][7][8][9].",
+    "cites what is not shown": "So [1][77].",
+    "is empty": "",
+}
+
+
+def test_no_denominator_depends_on_answers(board: Board) -> None:
+    """All submissions have the same measures, each of the same queries, for the same reasons."""
+    root, seen = board.folder.parent, set()
+    options = ScoreOptions(judge="lexical", measures=("rage", "alce"))
+    for number, output in enumerate(ANSWERS.values()):
+        cited = dict.fromkeys(board.queries[: 3 * number + 1], output)
+        path = write_runs(root / f"a{number}.jsonl", f"system {number}", [cited])
+        out = root / f"a{number}.json"
+        cf.score_files([path], root / "public", options, gold=root / "gold", out=out)
+        file = load_scores(out)
+        counts = tuple((m.name, m.n, m.n_undefined, m.interval, m.weights) for m in file.measures)
+        seen.add((counts, tuple((m.name, m.reason) for m in file.not_computed)))
+    assert len(seen) == 1, seen
+    ((counts, absent),) = seen
+    assert {(n, n_undefined) for _, n, n_undefined, *_ in counts} == {(N_QUERIES, 0)}
+    reasons = dict(absent)
+    assert reasons["ALCE.Overcited"] == OWN_WEIGHTS
+    assert len(counts) > 10
+
+
+def test_undefined_queries_count_as_worst(board: Board) -> None:
+    """A mean of 1 and one undefined query of two: 1 / 2; lower is better: (1 + 1) / 2."""
+    sample = mean_sample(np.array([[1.0, np.nan]]))
+    for value, mean in ((0.0, 0.5), (1.0, 1.0)):
+        filled = sample.count_undefined(value)
+        assert filled.per_query.tolist() == [[1.0, value]]
+        assert estimate_value(filled).value == mean
+    both = harmonic_sample(np.array([[1.0, np.nan]]), np.array([[np.nan, 1.0]]))
+    assert both.count_undefined(0.0).per_query.tolist() == [[0.0, 0.0]]
+    assert estimate_value(both.count_undefined(0.0)).value == 0.5  # of 1/2 and 1/2
+    assert mean_sample(np.array([[np.nan, np.nan]])).count_undefined(0.0).per_query.tolist() == [
+        [0.0, 0.0]
+    ]
 
 
 def test_nothing_on_a_board_tells_of_single_queries(board: Board) -> None:
@@ -162,7 +288,7 @@ def test_figures_of_few_queries_are_left_out(board: Board) -> None:
     few = file.measures[0].model_copy(update={"n": FEWEST_QUERIES - 1})
     shown = withhold_scores(file.model_copy(update={"measures": [few]}))
     assert shown.measures == []
-    assert shown.not_computed[-1].name == few.name
+    assert few.name in {absent.name for absent in shown.not_computed}
     with pytest.raises(ValueError, match="contains values of single queries"):
         ScoreFile.model_validate(file.model_dump() | {"gold": "withheld"})
 
@@ -193,15 +319,6 @@ def test_a_system_has_three_submissions(board: Board) -> None:
     submit(3, "Team A")
     with refused("quota"):
         submit(4, "Team A")
-
-
-def test_submissions_do_not_choose_their_queries(board: Board) -> None:
-    config = board.folder / "leaderboard.yaml"
-    content = yaml.safe_load(config.read_text())
-    content["boards"][0]["score"] = {"only_asked": True}
-    config.write_text(yaml.safe_dump(content))
-    with pytest.raises(cf.InputError, match="only_asked: with hidden gold"):
-        read_boards(board.folder)
 
 
 def test_scores_with_values_by_query_are_refused(board: Board) -> None:

@@ -314,7 +314,7 @@ def read_triples(
         ]
     inputs = KalmaInputs(benchmark, [list(run.values()) for run in runs], relations, tools)
     of_graphs = [m for m in measures if isinstance(m, GraphMeasure)]
-    results = compute(inputs, of_graphs, tools.judge)
+    results = compute(inputs, of_graphs, tools.judge, has_hidden_gold=benchmark.has_hidden_gold)
     details = _answer_details(inputs) if keeps_details and inputs.can_split else []
     return ScoredSubmission(
         context,

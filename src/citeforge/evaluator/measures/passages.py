@@ -69,7 +69,7 @@ def read_passages(
     relevance = _relevance(benchmark, table, scores is not None)
     return ScoredSubmission(
         context,
-        _compute_results(scores, inputs, measures),
+        _compute_results(scores, inputs, measures, benchmark.has_hidden_gold),
         tally.counts(benchmark, n_runs, len(benchmark.query_ids) * n_runs, **relevance),
         tools,
         lambda measure: grammar.signature if is_strict else f"1,{measure.family}",
@@ -98,7 +98,7 @@ def _closed_book_hint(tally: AnswerCounts, context: str) -> Iterator[Finding]:
 
 
 def _compute_results(
-    scores: RageScores | None, inputs: Inputs | None, measures: Sequence[Measure]
+    scores: RageScores | None, inputs: Inputs | None, measures: Sequence[Measure], is_hidden: bool
 ) -> Results:
     """Compute measures from stored RAGE scores or answers; return results in the given order.
 
@@ -109,11 +109,12 @@ def _compute_results(
     samples, missing = (
         ([], not_computed(of_numbers, NO_PASSAGES))
         if scores is None
-        else compute(scores, of_numbers, None)
+        else compute(scores, of_numbers, None, has_hidden_gold=is_hidden)
     )
     if inputs is not None:
         of_items = [m for m in measures if isinstance(m, PassageMeasure)]
-        computed, others = compute(inputs, of_items, inputs.tools.judge)
+        judge = inputs.tools.judge
+        computed, others = compute(inputs, of_items, judge, has_hidden_gold=is_hidden)
         for measure, sample in computed:
             if measure.origin is not None:
                 _require_range(measure, sample, inputs.benchmark.query_ids)

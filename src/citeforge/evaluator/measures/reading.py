@@ -21,6 +21,7 @@ from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.evaluator.submissions.line_index import LineIndex
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.withhold import OWN_WEIGHTS
 from citeforge.schemas.authorship import Design
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed
@@ -206,8 +207,8 @@ class NumberColumns:
 
 
 def compute(
-    answers: Answers, measures: Sequence[MeasureOf[Answers]], judge: JudgeSession | None,
-    keeps_undefined: bool = False,
+    answers: Answers, measures: Sequence[MeasureOf[Answers]], judge: JudgeSession | None, *,
+    has_hidden_gold: bool, keeps_undefined: bool = False,
 ) -> Results:  # fmt: skip
     """Compute all given measures of a submission; judged ones once for each repeat of the judge.
 
@@ -215,6 +216,7 @@ def compute(
         answers: what their functions read.
         measures: measures of these answers.
         judge: whose verdicts they may ask for.
+        has_hidden_gold: whether the gold is hidden, so that undefined queries count, too.
         keeps_undefined: whether a measure that no query defines is computed all the same.
     """
     computed: list[tuple[Measure, Sample]] = []
@@ -224,6 +226,8 @@ def compute(
             lines.advance(0, measure.name)
             try:
                 repeats = _compute_repeats(answers, measure, judge)
+                if has_hidden_gold:
+                    repeats = [[_fix_denominator(measure, s) for s in r] for r in repeats]
                 if not keeps_undefined and not all(_is_defined(s) for r in repeats for s in r):
                     raise CannotError("no query defines it", code="no-gold")
                 for samples in zip(*repeats, strict=True):
@@ -253,6 +257,23 @@ def _compute_repeats(
         if judge is not None:
             judge.repeat = 0
     return repeats
+
+
+def _fix_denominator(measure: Measure, sample: Sample) -> Sample:
+    """Count undefined queries as the worst value of a measure; 0 if it has no better direction.
+
+    With hidden gold, which queries define a measure must not depend on an answer.
+
+    Raises:
+        CannotError: the answers decide the weights, and no query defines the measure.
+    """
+    if sample.weights == "equal":
+        is_lower_better = measure.higher_is_better is False and measure.high is not None
+        worst = measure.high if is_lower_better else measure.low
+        return sample.count_undefined(0 if measure.higher_is_better is None else worst or 0)
+    if sample.weights == "own" and not _is_defined(sample):
+        raise CannotError(OWN_WEIGHTS, code="hidden-gold")
+    return sample
 
 
 def _is_defined(sample: Sample) -> bool:

@@ -21,6 +21,7 @@ from citeforge.evaluator.statistics.intervals import (
     student_interval,
 )
 from citeforge.evaluator.statistics.variance import SOURCES, Spread, estimate_spread
+from citeforge.schemas.scores import Weights
 
 Floats = npt.NDArray[np.float64]
 
@@ -49,6 +50,7 @@ class Sample:
         p_t: p of the difference that it is.
         table: name of the table whose p are adjusted together; None where it stays out.
         choices: what the benchmark's texts decided, for signatures, such as a tokeniser.
+        weights: what decides how much each query weighs in the value.
     """
 
     sums: Floats
@@ -64,6 +66,20 @@ class Sample:
     p_t: float | None = None
     table: str | None = None
     choices: tuple[str, ...] = ()
+    weights: Weights = "own"
+
+    def count_undefined(self, value: float) -> "Sample":
+        """Copy a sample of equal weights in which undefined queries count with a raw value.
+
+        Each query then has the same weight, whatever the answers contain.
+
+        Args:
+            value: of queries that do not define a mean.
+        """
+        pairs = self.sums.reshape(*self.sums.shape[:2], -1, 2)  # (sum, 1 if defined), per mean
+        filled = np.where(pairs[..., 1:] == 0, [value, 1.0], pairs).reshape(self.sums.shape)
+        upper = None if self.upper is None else self.upper.count_undefined(value)
+        return replace(self, sums=filled, per_query=self.combine(filled), upper=upper)
 
 
 def join_repeats(samples: Sequence[Sample]) -> Sample:
@@ -86,7 +102,7 @@ def mean_sample(values: Floats) -> Sample:
     """
     defined = ~np.isnan(values)
     sums = np.stack([np.where(defined, values, 0.0), defined.astype(np.float64)], axis=-1)
-    return ratio_sample(sums)
+    return replace(ratio_sample(sums), weights="equal")
 
 
 def ratio_sample(sums: Floats) -> Sample:
@@ -122,7 +138,7 @@ def harmonic_sample(precision: Floats, recall: Floats) -> Sample:
         """Compute the harmonic mean of two quotients of sums."""
         return harmonic(ratio(s[..., 0], s[..., 1]), ratio(s[..., 2], s[..., 3]))
 
-    return Sample(sums, combine, per_query)
+    return Sample(sums, combine, per_query, weights="equal")
 
 
 def clustered(sample: Sample, clusters: npt.NDArray[np.int64]) -> Sample:

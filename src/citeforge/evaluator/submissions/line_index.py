@@ -13,6 +13,10 @@ from citeforge.schemas.text import printable
 
 _OWN_PASSAGES = "a kalma benchmark shows triples, and answers can cite no passages"
 """Why a line with passages cannot be scored there."""
+_HIDDEN_GOLD = (
+    "brings passages of its own, and the gold of this benchmark is hidden: which of them the "
+    "scores count as relevant would tell its labels; cite the passages shown, and leave this out"
+)
 
 
 class LineIndex:
@@ -38,11 +42,13 @@ class LineIndex:
         """Find the row of the query that a line answers; raise an error if an earlier line did.
 
         Raises:
-            InputError: an unknown query, a negative run, a run too many, or a second line for the
-                same place.
+            InputError: an unknown query, a negative run, a run too many, a second line for the
+                same place, or passages of its own where the benchmark takes none.
         """
         if answer.passages is not None and self._benchmark.has_graphs:
             self._refuse(line, "passages", _OWN_PASSAGES, "wrong-kind")
+        if answer.passages is not None and self._benchmark.has_hidden_gold:
+            self._refuse(line, "passages", _HIDDEN_GOLD, "hidden-gold")
         row = self._benchmark.row_of.get(answer.query_id)
         if row is None:
             unknown = self._benchmark.unknown_query(answer.query_id)
@@ -83,7 +89,8 @@ class LineIndex:
                 set raises.
         """
         if answer.passages is not None and (context != CLOSED_BOOK or answer.context is not None):
-            return context == OWN or self._benchmark.has_graphs  # `row` refuses these
+            is_refused = self._benchmark.has_graphs or self._benchmark.has_hidden_gold  # by `row`
+            return context == OWN or is_refused
         if answer.context is None or answer.context == context:
             return True
         if answer.context not in self._benchmark.manifest.contexts:

@@ -303,8 +303,14 @@ class Submission:
         """Choose the context set to score: ``name``, else the one that the lines are about.
 
         Raises:
-            UsageError: the lines are of several sets, or nothing names one.
+            UsageError: the lines are of several sets, or nothing names one; or ``own`` where the
+                gold is hidden.
         """
+        if name == OWN and self.benchmark.has_hidden_gold:
+            raise UsageError(
+                f"--context {OWN}: with hidden gold, submissions bring no passages of their own",
+                code="hidden-gold",
+            )
         if name is not None:
             return name
         if len(self.contexts) > 1:

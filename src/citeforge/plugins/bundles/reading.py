@@ -54,7 +54,10 @@ def read_bundle(
         answers.by_cell[cell][answer.run, row] = CellAnswer(frozenset(inside), text)
     absent = next((cell for cell, some in answers.by_cell.items() if not some), None)
     if absent is None:
-        results = compute(answers, of_bundle, tools.judge, keeps_undefined=True)
+        results = compute(
+            answers, of_bundle, tools.judge, has_hidden_gold=benchmark.has_hidden_gold,
+            keeps_undefined=True,
+        )  # fmt: skip
     else:
         why = f"the submission has no answers to the cell {absent}"
         results = [], not_computed(measures, why)

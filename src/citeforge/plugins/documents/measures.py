@@ -90,6 +90,11 @@ def _precision(inputs: Inputs) -> Sample:
     return ratio_sample(np.nan_to_num(np.stack([r.right, r.every], axis=-1)))
 
 
+def _mean_of_asked(values: Floats) -> Sample:
+    """Average over the questions with, or without, an answer: the benchmark decides which."""
+    return replace(mean_sample(values), weights="fixed")
+
+
 def _f1(inputs: Inputs) -> Sample:
     """Compute the harmonic mean of precision and recall of refusals to answer."""
     r = inputs.once(refusals)
@@ -140,14 +145,14 @@ MEASURES = (
              compute=_precision,
              formula="`Σ r / Σ (r + a)`"),
     _abstain("Abstain.R", definition="refused among questions without an answer",
-             compute=lambda inputs: mean_sample(inputs.once(refusals).right),
+             compute=lambda inputs: _mean_of_asked(inputs.once(refusals).right),
              formula="`mean r`"),
     _abstain("Abstain.F1", definition="harmonic mean of both", compute=_f1,
              formula="`2 Σ r / (Σ (r + a) + n)` with n questions without an answer"),
     _abstain(
         "Abstain.Wrong",
         definition="refused among questions that have an answer",
-        compute=lambda inputs: mean_sample(inputs.once(refusals).wrong),
+        compute=lambda inputs: _mean_of_asked(inputs.once(refusals).wrong),
         formula="`mean a`",
         higher_is_better=False,
     ),

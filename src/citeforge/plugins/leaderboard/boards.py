@@ -7,6 +7,7 @@ from typing import Self
 from pydantic import Field, field_validator, model_validator
 
 from citeforge.engines.textfiles import read_yaml, validated
+from citeforge.evaluator.withhold import find_own_denominator
 from citeforge.plugins.leaderboard.about import Presentation
 from citeforge.schemas.choices import ANSWERING, JUDGES, resolve_spec
 from citeforge.schemas.errors import InputError
@@ -72,11 +73,10 @@ class Board(Part):
 
     @model_validator(mode="after")
     def _check_hidden_gold(self) -> Self:
-        """Refuse options that score only some queries where the gold labels are hidden."""
-        if self.gold is not None and (self.score.only_asked or self.score.only_answered):
-            name = "only_asked" if self.score.only_asked else "only_answered"
+        """Refuse options by which submissions choose what they are scored on, with hidden gold."""
+        if self.gold is not None and (name := find_own_denominator(self.score)) is not None:
             raise ValueError(
-                f"score.{name}: with hidden gold, submissions could choose the queries that "
+                f"score.{name.replace(' ', ': ')}: with hidden gold, submissions could choose what "
                 "they are scored on; leave it out"
             )
         return self
