@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterable
 
+from citeforge.evaluator.measures.declared import OWN_WEIGHTS
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.scores import Corrected, MeasureScore, NotComputed, ScoreFile
@@ -11,11 +12,6 @@ MANY_QUERIES = 1000
 """Queries from which the standard error of a share (at most 1.6 points) warrants tenths."""
 FEWEST_QUERIES = 20
 """Fewest queries of a published value."""
-OWN_WEIGHTS = (
-    "the gold is hidden, and what an answer contains decides how much its query weighs: one query "
-    "could make up the whole value"
-)
-"""Reason why ratios of sums over queries are not published."""
 
 
 def find_own_denominator(options: ScoreOptions) -> str | None:

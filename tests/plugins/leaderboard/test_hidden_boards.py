@@ -25,12 +25,13 @@ from benchmarks.hidden_board import (
 import citeforge as cf
 from citeforge.engines.files import digest
 from citeforge.evaluator.compare import compare_many, load_scores
+from citeforge.evaluator.measures.declared import OWN_WEIGHTS
 from citeforge.evaluator.statistics.estimates import (
     estimate_value,
     harmonic_sample,
     mean_sample,
 )
-from citeforge.evaluator.withhold import FEWEST_QUERIES, OWN_WEIGHTS, withhold_scores
+from citeforge.evaluator.withhold import FEWEST_QUERIES, withhold_scores
 from citeforge.package.manifest import pretty_json
 from citeforge.plugins.leaderboard.boards import read_boards
 from citeforge.plugins.leaderboard.build import build_leaderboard, build_one

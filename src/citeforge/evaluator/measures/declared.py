@@ -21,6 +21,13 @@ Answers = TypeVar("Answers")
 """Answers of a submission as some measures read them."""
 
 
+OWN_WEIGHTS = (
+    "the gold is hidden, and what an answer contains decides how much its query weighs: one query "
+    "could make up the whole value"
+)
+"""Reason why ratios of sums over queries are not published."""
+
+
 class CannotError(CiteforgeError):
     """A measure cannot be computed: the message says what is missing."""
 

@@ -13,7 +13,13 @@ import numpy as np
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import ProgressLines
-from citeforge.evaluator.measures.declared import Answers, CannotError, Measure, MeasureOf
+from citeforge.evaluator.measures.declared import (
+    OWN_WEIGHTS,
+    Answers,
+    CannotError,
+    Measure,
+    MeasureOf,
+)
 from citeforge.evaluator.statistics.estimates import Floats, Sample, join_repeats
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
@@ -21,7 +27,6 @@ from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.evaluator.submissions.line_index import LineIndex
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
-from citeforge.evaluator.withhold import OWN_WEIGHTS
 from citeforge.schemas.authorship import Design
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed
