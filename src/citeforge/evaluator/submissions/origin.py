@@ -19,8 +19,9 @@ from citeforge.schemas.errors import InputError
 HASH = "benchmark_hash"
 Claims = Iterator[tuple[int, list[object]]]
 """Answers of a file, each as (line, hashes that it names, which are none or usually one)."""
-_WRITTEN = re.compile(rb"benchmark_?hash", re.IGNORECASE)
-_NAME = re.compile(r"benchmark_?hash", re.IGNORECASE)
+_NAME = re.compile(r"benchmark_?[hH]ash")
+_WRITTEN = re.compile(_NAME.pattern.encode())
+"""Its literal beginning makes this search several times as fast as one that ignores case."""
 _METADATA = frozenset(("metadata", "meta", "attributes", "extra", "tags"))
 """Fields in which tools keep what the caller said of a request, some as the text of an object."""
 
