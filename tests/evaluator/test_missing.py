@@ -59,8 +59,8 @@ def test_a_measure_that_any_citation_satisfies_is_called_trivial() -> None:
 
 def test_comparisons_mark_trivial_measures() -> None:
     result = compare_many(trivial_files())
-    assert [(d.measure, d.trivial) for d in result.differences] == [
-        ("CiteP", ("CiteP",)), ("CiteR", ()),
+    assert [(d.measure, d.is_trivial) for d in result.differences] == [
+        ("CiteP", True), ("CiteR", False),
     ]  # fmt: skip
     (line,) = trivial_lines(trivial_files())
     assert result.cautions == [line]
@@ -70,10 +70,10 @@ def test_comparisons_mark_trivial_measures() -> None:
         assert line in text
         assert "CiteR (trivial)" not in text
     rows = csv.DictReader(COMPARISONS["csv"](result).splitlines())
-    assert [(r["measure"], r["trivial"]) for r in rows] == [("CiteP", "CiteP"), ("CiteR", "")]
+    assert [(r["measure"], r["trivial"]) for r in rows] == [("CiteP", "True"), ("CiteR", "False")]
     data = json.loads(COMPARISONS["json"](result))
     assert data["cautions"] == [line]
-    assert [d["trivial"] for d in data["differences"]] == [["CiteP"], []]
+    assert [d["is_trivial"] for d in data["differences"]] == [True, False]
     assert compare_many(trivial_files(), ["CiteR"]).cautions == []
 
 

@@ -82,8 +82,8 @@ def uses_proxies(url: str) -> bool:
         InputError: httpx2 cannot use a proxy; the message names the variable.
     """
     proxies = getproxies_environment()
-    for kind in filter(proxies.get, _PROXIES):
-        address = proxies[kind] if "://" in proxies[kind] else f"http://{proxies[kind]}"
+    for scheme in filter(proxies.get, _PROXIES):
+        address = proxies[scheme] if "://" in proxies[scheme] else f"http://{proxies[scheme]}"
         remedy = _find_proxy_remedy(address)
         if not remedy:
             continue
@@ -92,7 +92,7 @@ def uses_proxies(url: str) -> bool:
         if any(proxy_bypass(name, proxies) for name in (place, host)):
             return False
         # Of http_proxy and HTTP_PROXY, the first is the one that counts.
-        names = sorted((n for n in os.environ if n.lower() == f"{kind}_proxy"), reverse=True)
+        names = sorted((n for n in os.environ if n.lower() == f"{scheme}_proxy"), reverse=True)
         raise InputError(
             f"names the proxy {printable(without_credentials(address))}, which cannot be used",
             path=names[0],

@@ -330,7 +330,7 @@ class HubSource(Source):
             tables, schema, self.repo.name, self.options.extra_fields, self._info.counts, what
         )
 
-    def _read_table(self, split: Any, schema: pa.Schema, what: str) -> pa.Table:
+    def _read_rows(self, split: Any, schema: pa.Schema, what: str) -> pa.Table:
         """Read a split as a table of a schema, and count its further columns."""
         (table,) = self._convert([split.with_format("arrow")[:]], schema, what)
         return table
@@ -340,7 +340,7 @@ class HubSource(Source):
         judged = self._relevant["query-id"].unique()
         if self._queries is None:
             raise without_queries(self._info.spec)
-        table = self._read_table(self._queries, QUERIES, "queries")
+        table = self._read_rows(self._queries, QUERIES, "queries")
         batches = self._check_passages(lambda: iter(table.to_batches()), "queries", "queries")
         table = pa.Table.from_batches(batches, QUERIES)
         missing = pc.filter(judged, pc.invert(pc.is_in(judged, value_set=table["_id"])))
@@ -369,7 +369,7 @@ class HubSource(Source):
         splits = self.repo.config("gold")
         if not splits:
             return super().gold()
-        return self._read_table(next(iter(splits.values())), GOLD, "gold rows")
+        return self._read_rows(next(iter(splits.values())), GOLD, "gold rows")
 
     def mined(self) -> dict[str, pa.Table]:
         """Return the mined negatives of a RAGE package (its table ``mapping``), by label."""

@@ -180,15 +180,15 @@ def _share_odd(text: str, letters: str | None) -> float:
         if sign.isascii():
             continue
         n_signs += 1
-        kind = unicodedata.category(sign)
+        category = unicodedata.category(sign)
         if (
             sign == "¤"
-            or kind == "Cc"
+            or category == "Cc"
             or (letters and sign.isalpha() and sign.lower() not in letters)
         ):
             n_odd += 1
-        elif kind in _SYMBOLS:
-            n_odd += after.islower() or (before.islower() and kind in ("Po", "Sm"))
+        elif category in _SYMBOLS:
+            n_odd += after.islower() or (before.islower() and category in ("Po", "Sm"))
         elif sign.isupper():
             n_odd += 1 if before.islower() else before.isupper() / 2
     return n_odd / max(1, n_signs)

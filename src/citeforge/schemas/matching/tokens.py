@@ -73,19 +73,19 @@ def tokenize(folded: str) -> Tokens:
     gaps: list[str] = []
     end, has_numbers = 0, False
     for match in _TOKEN.finditer(folded):
-        kind = match.lastgroup
+        form = match.lastgroup
         start, stop = match.span()
         gaps.append(folded[end:start])
         end = stop
-        if kind == "plain":
+        if form == "plain":
             words = match[0].split(" ")
             main += words
             gaps += [" "] * (len(words) - 1)
-        elif kind == "word" and match[0].isascii() and match[0].isalpha():
+        elif form == "word" and match[0].isascii() and match[0].isalpha():
             main.append(match[0])
         else:
             main.append(_read_token(match))
-            has_numbers = has_numbers or kind == "number"
+            has_numbers = has_numbers or form == "number"
     if has_numbers:
         merge_values(main, gaps)
     return join_compounds(main, gaps)
@@ -93,26 +93,26 @@ def tokenize(folded: str) -> Tokens:
 
 def _read_token(match: re.Match[str]) -> str | Token:
     """Make the token of a match."""
-    kind, text = match.lastgroup, match[0]
-    if kind in ("word", "letter"):
+    form, text = match.lastgroup, match[0]
+    if form in ("word", "letter"):
         text = text.removeprefix("°") or text  # `10 °C` is `10 C`
         if "^" in text:
             base, _, power = text.partition("^")
             text = base + power if len(base) <= _SCIENCE_UNIT else base
         return _with_stems(text) if _IS_SEMITIC.match(text) else text
-    if kind == "initials":
+    if form == "initials":
         return text.replace(".", "")
-    if kind == "number":
+    if form == "number":
         return read_number(match)
-    if kind == "date":
+    if form == "date":
         return read_date(match) or make_token(frozenset({text}))
-    if kind == "time":
+    if form == "time":
         return _read_time(text)
-    if kind == "year":
+    if form == "year":
         return make_token(frozenset({int(text[:4].translate(_KANJI_DIGITS))}))
-    if kind == "hangul":
+    if form == "hangul":
         return _with_particles(text)
-    return "and" if kind == "and" else text
+    return "and" if form == "and" else text
 
 
 def _with_particles(word: str) -> str | Token:
