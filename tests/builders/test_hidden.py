@@ -162,6 +162,11 @@ def test_on_the_command_line(inline: Inline, hidden_package: Path, tmp_path: Pat
     args = ("build", "rage", "--source", FACTS, "--candidates", "bm25", "--hidden", "--out")
     inline.ok(*args, "c", "--secret-from", hidden_package)
     assert tables(tmp_path / "c") == tables(hidden_package)
+    assert "--secret-from" not in inline.ok(*args, "e", "--secret-from", hidden_package).stderr
+    other = ("--mixture", "x=1,1,1", "--secret-from", hidden_package)
+    warned = inline.ok(*args, "f", *other).stderr
+    assert "has the same secret and other options (mixtures: " in warned
+    assert "publish only one" in warned
     result = inline(*args, "d", "--mixture", "x=1,1,1", "--mixture", "y=1,1,1")
     assert result.returncode == 2
     assert "--hidden goes with one --mixture" in result.stderr

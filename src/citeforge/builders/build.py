@@ -25,7 +25,12 @@ from typing import Any
 
 import msgspec
 
-from citeforge.builders.changes import require_same, require_same_choices
+from citeforge.builders.changes import (
+    find_recipe,
+    list_differences,
+    require_same,
+    require_same_choices,
+)
 from citeforge.builders.hiding import hide, secret_in
 from citeforge.builders.package import PackageWriter, safe_name
 from citeforge.engines.files import (
@@ -46,8 +51,9 @@ from citeforge.engines.folders import (
     staging_directory,
 )
 from citeforge.engines.models.vectors import SUFFIX
+from citeforge.engines.plugins import warn
 from citeforge.engines.running.setup import make_runner
-from citeforge.package.manifest import load_intact, unknown_files
+from citeforge.package.manifest import MANIFEST, load_intact, load_manifest, unknown_files
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import SECRET, GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import Hideable, IfExists, Recipe, RunOptions
@@ -274,7 +280,26 @@ class Build:
         """
         if not (isinstance(self.recipe, Hideable) and self.recipe.hidden):
             return None
-        return secret_in(self.workspace.root, self.run.secret_from)
+        source = self.run.secret_from
+        if source is not None and (source / MANIFEST).is_file():
+            self._warn_of_other_contexts(load_manifest(source))
+        return secret_in(self.workspace.root, source)
+
+    def _warn_of_other_contexts(self, earlier: Manifest) -> None:
+        """Warn if the package that has the secret was built with other options."""
+        recipe = find_recipe(earlier)
+        if recipe is None:
+            return
+        options = [
+            {k: v for k, v in one.recorded().items() if k != "source"}
+            for one in (recipe, self.recipe)
+        ]
+        if changed := list(list_differences("", *options)):
+            warn(
+                f"--secret-from: {earlier.name} has the same secret and other options "
+                f"({'; '.join(changed)}): if contexts of both become public, what they share of a "
+                "query tells what is relevant; build with the same options, or publish only one"
+            )
 
     def package(self) -> PackageWriter:
         """Start writing an empty package in the build's working folder."""

@@ -128,7 +128,7 @@ def score(
     leading = () if verbose else scored.headline
     click.echo(render_scores(files, get_terminal_size().columns, verbose, leading))
     for file in files:
-        for text in file.warnings:
+        for text in (*file.warnings, *file.private_warnings):
             click.echo(f"warning: {file.submission}: {text}", err=True)
     session = scored.judge
     if allow_judge_failures:

@@ -19,6 +19,7 @@ from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.withhold import PUBLISHED_WARNINGS
 from citeforge.package.kinds import KINDS, require_base
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
@@ -239,9 +240,11 @@ def _score_submission(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     findings = [*scored.warnings, *submission.unwrapping_warnings()]
     if scored.design is None:  # else a missing cell is not computed
         findings += submission.missing_warnings(counts.n_missing)
-    warnings = [str(finding) for finding in findings]
+    is_hidden, corrected = benchmark.has_hidden_gold, list[str]()
+    private = [f for f in findings if is_hidden and f.code not in PUBLISHED_WARNINGS]
+    warnings = [str(finding) for finding in findings if finding not in private]
     if setup.correction is not None:
-        warnings += setup.correction.correct(submission, scored, entries, signatures)
+        corrected = setup.correction.correct(submission, scored, entries, signatures)
     return ScoreFile(
         system=submission.system,
         submission=submission.path.name,
@@ -267,9 +270,10 @@ def _score_submission(submission: Submission, setup: ScoringSetup) -> ScoreFile:
             else None
         ),
         is_control=submission.header.get(CONTROL) is True,
-        gold="private" if benchmark.has_hidden_gold else "public",
+        gold="private" if is_hidden else "public",
         is_build_known=not submission.is_anonymous,
-        warnings=[*warnings, *filter(None, [setup.warning])],
+        warnings=[*warnings, *([] if is_hidden else corrected), *filter(None, [setup.warning])],
+        private_warnings=[*map(str, private), *(corrected if is_hidden else [])],
     )
 
 

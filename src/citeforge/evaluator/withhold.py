@@ -2,16 +2,40 @@
 
 import math
 from collections.abc import Iterable
+from typing import TypeVar
 
 from citeforge.evaluator.measures.declared import OWN_WEIGHTS
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.command_options import ScoreOptions
-from citeforge.schemas.scores import Corrected, MeasureScore, NotComputed, ScoreFile
+from citeforge.schemas.record import Record
+from citeforge.schemas.scores import Corrected, Counts, MeasureScore, NotComputed, ScoreFile
 
 MANY_QUERIES = 1000
 """Queries from which the standard error of a share (at most 1.6 points) warrants tenths."""
 FEWEST_QUERIES = 20
 """Fewest queries of a published value."""
+PUBLISHED: dict[type[Record], tuple[str, ...]] = {
+    ScoreFile: (
+        "scores_version", "system", "submission", "submission_format", "submission_sha256",
+        "benchmark", "benchmark_hash", "protocol", "context", "design", "warnings", "about",
+        "is_control", "is_build_known", "same_family", "unpublished_judge",
+    ),
+    Counts: (
+        "n_queries", "n_runs", "n_answered", "n_missing", "n_unparsed", "n_judge_failed", "n_empty",
+        "n_truncated", "n_uncited", "n_out_of_range", "n_listed",
+    ),
+    MeasureScore: ("name", "signature", "scale", "interval", "n", "n_undefined", "weights"),
+    Corrected: ("method", "n_labels", "signature"),
+}  # fmt: skip
+"""Fields that leave a private score file as they are: submission and benchmark tell them."""
+PUBLISHED_WARNINGS = frozenset(
+    {
+        "incomplete-run", "json-answer", "missing-answer", "missing-hash", "no-citations",
+        "prompt-repeated", "text-mismatch", "thoughts", "unknown-value", "wrong-benchmark",
+    }
+)  # fmt: skip
+"""Codes of warnings that leave: they follow from the submission and what systems are shown."""
+R = TypeVar("R", bound=Record)
 
 
 def find_own_denominator(options: ScoreOptions) -> str | None:
@@ -51,23 +75,25 @@ def withhold_scores(file: ScoreFile) -> ScoreFile:
             code="hidden-gold",
         )
     reasons = {m.name: reason for m in file.measures if (reason := _why_withheld(m))}
-    return file.model_copy(
-        update={
-            "gold": "withheld",
-            "query_ids": [],
-            "clusters": [],
-            "slices": [],
-            "answers": [],
-            "measures": [_round_score(m) for m in file.measures if m.name not in reasons],
-            "not_computed": sorted(  # an order by what is undefined would tell it
-                [
-                    *file.not_computed,
-                    *(NotComputed(name=name, reason=reason) for name, reason in reasons.items()),
-                ],
-                key=lambda absent: absent.name,
-            ),
-        }
+    absent = [NotComputed(name=name, reason=reason) for name, reason in reasons.items()]
+    return _publish(
+        file,
+        gold="withheld",
+        query_ids=[],
+        counts=_publish(file.counts),
+        measures=[_round_score(m) for m in file.measures if m.name not in reasons],
+        # An order by what is undefined would tell it.
+        not_computed=sorted([*file.not_computed, *absent], key=lambda one: one.name),
     )
+
+
+def _publish(record: R, **made: object) -> R:
+    """Copy the fields of a record that may be published, with these in place of others.
+
+    Fields that :data:`PUBLISHED` does not list, new ones too, get their defaults.
+    """
+    kept = {name: getattr(record, name) for name in PUBLISHED[type(record)]}
+    return type(record)(**kept, **made)
 
 
 def _why_withheld(entry: MeasureScore) -> str | None:
@@ -117,25 +143,25 @@ def require_values(files: Iterable[ScoreFile], verb: str) -> None:
 
 def _round_score(entry: MeasureScore) -> MeasureScore:
     """Copy a measure's score with rounded values, and without its values per query."""
-    kept: dict[str, object] = {
-        "value": _round_value(entry.value, entry),
-        "low": _round_down(entry.low),
-        "high": _round_up(entry.high),
-        "lower_bound": _round_down(entry.lower_bound),
-        "upper_bound": _round_up(entry.upper_bound),
-        "corrected": _round_corrected(entry),
-        "per_query": [],
-    }
-    blanks = dict.fromkeys(("stderr", "sd_runs", "p_t", "p_holm", "influence", "variance"))
-    return entry.model_copy(update=kept | blanks)
+    return _publish(
+        entry,
+        value=_round_value(entry.value, entry),
+        low=_round_down(entry.low),
+        high=_round_up(entry.high),
+        lower_bound=_round_down(entry.lower_bound),
+        upper_bound=_round_up(entry.upper_bound),
+        corrected=_round_corrected(entry),
+        stderr=None,
+        per_query=[],
+    )
 
 
 def _round_corrected(entry: MeasureScore) -> Corrected | None:
     """Copy a score's value corrected with labels: rounded, and without labels of single answers."""
     old = entry.corrected
-    return old and Corrected(
-        value=_round_value(old.value, entry), low=_round_down(old.low), high=_round_up(old.high),
-        stderr=None, method=old.method, n_labels=old.n_labels, signature=old.signature,
+    return old and _publish(
+        old, value=_round_value(old.value, entry), low=_round_down(old.low),
+        high=_round_up(old.high), stderr=None,
     )  # fmt: skip
 
 

@@ -128,7 +128,7 @@ class Scores(Displayed):
             private: where gold is hidden: with what single queries score. No site takes it.
         """
         shown = self.file if private else withhold_scores(self.file)
-        write_text(Path(path), shown.model_dump_json() + "\n")
+        write_text(Path(path), shown.to_line())
 
     def _headline(self) -> str:
         """Summarise the scores in one line: the first four values."""

@@ -377,6 +377,7 @@ class ScoreFile(Record):
         answers: answers in statements, for reports; only when ``--details`` was given.
         is_build_known: whether the submission names the build of the benchmark that it answers.
         warnings: what makes it doubtful that the submission answers this benchmark.
+        private_warnings: of these, with hidden gold, warnings that may depend on it.
         about: what the submission's header says of the system; None where it says nothing.
         is_control: whether the system is a reference line (a random choice, the gold answers), as
             its submission's header says: it is shown apart and never ranked.
@@ -408,11 +409,16 @@ class ScoreFile(Record):
     answers: list[AnswerDetail] = Field([], repr=False)
     is_build_known: bool = True
     warnings: list[str] = []
+    private_warnings: list[str] = []
     about: About | None = None
     is_control: bool = False
     same_family: str | None = None
     unpublished_judge: str | None = None
     gold: Gold = "public"
+
+    def to_line(self) -> str:
+        """Write the content of the score file, one line of JSON."""
+        return self.model_dump_json() + "\n"
 
     @model_validator(mode="after")
     def _require_fitting_lists(self) -> "ScoreFile":

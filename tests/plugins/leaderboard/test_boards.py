@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import citeforge as cf
+from citeforge.engines.files import sha256_file
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.board_check import Event, write_history
 from citeforge.plugins.leaderboard.boards import read_boards
@@ -50,8 +51,11 @@ def write(root: Path, name: str, files: list[ScoreFile]) -> None:
         there.write_text(f"{name} {file.system} {number}")
         digest = sha256(there.read_bytes()).hexdigest()
         mine = file.model_copy(update={"submission": there.name, "submission_sha256": digest})
-        (root / "scores" / name / f"{number:03d}.json").write_text(mine.model_dump_json())
-        events.append(Event(there.name, digest, file.system, file.context, file.benchmark_hash))
+        scores = root / "scores" / name / f"{number:03d}.json"
+        scores.write_text(mine.to_line())
+        hashes = {scores.name: sha256_file(scores)}
+        named = (there.name, digest, file.system, file.context, file.benchmark_hash)
+        events.append(Event(*named, hashes))
     write_history(root / "history" / f"{name}.jsonl", events)
 
 

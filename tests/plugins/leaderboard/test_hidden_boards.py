@@ -5,7 +5,7 @@ import math
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import msgspec
 import pytest
 import yaml
 from benchmarks.hidden_board import (
@@ -23,21 +23,18 @@ from benchmarks.hidden_board import (
 )
 
 import citeforge as cf
-from citeforge.engines.files import digest
+from citeforge.engines.files import digest, sha256_file
 from citeforge.evaluator.compare import compare_many, load_scores
 from citeforge.evaluator.measures.declared import OWN_WEIGHTS
-from citeforge.evaluator.statistics.estimates import (
-    estimate_value,
-    harmonic_sample,
-    mean_sample,
-)
 from citeforge.evaluator.withhold import FEWEST_QUERIES, withhold_scores
 from citeforge.package.manifest import pretty_json
+from citeforge.plugins.leaderboard.board_check import Event
 from citeforge.plugins.leaderboard.boards import read_boards
 from citeforge.plugins.leaderboard.build import build_leaderboard, build_one
 from citeforge.plugins.leaderboard.submit import add_submissions
 from citeforge.schemas.recipes.command_options import ScoreOptions
-from citeforge.schemas.scores import MeasureScore, ScoreFile
+from citeforge.schemas.record import Record
+from citeforge.schemas.scores import Corrected, Counts, MeasureScore, NotComputed, ScoreFile
 from conftest import Inline, refused
 
 N_QUERIES = 30
@@ -195,21 +192,6 @@ def test_no_denominator_depends_on_answers(board: Board) -> None:
     assert len(counts) > 10
 
 
-def test_undefined_queries_count_as_worst(board: Board) -> None:
-    """A mean of 1 and one undefined query of two: 1 / 2; lower is better: (1 + 1) / 2."""
-    sample = mean_sample(np.array([[1.0, np.nan]]))
-    for value, mean in ((0.0, 0.5), (1.0, 1.0)):
-        filled = sample.count_undefined(value)
-        assert filled.per_query.tolist() == [[1.0, value]]
-        assert estimate_value(filled).value == mean
-    both = harmonic_sample(np.array([[1.0, np.nan]]), np.array([[np.nan, 1.0]]))
-    assert both.count_undefined(0.0).per_query.tolist() == [[0.0, 0.0]]
-    assert estimate_value(both.count_undefined(0.0)).value == 0.5  # of 1/2 and 1/2
-    assert mean_sample(np.array([[np.nan, np.nan]])).count_undefined(0.0).per_query.tolist() == [
-        [0.0, 0.0]
-    ]
-
-
 def test_nothing_on_a_board_tells_of_single_queries(board: Board) -> None:
     config = board.folder / "leaderboard.yaml"
     content = yaml.safe_load(config.read_text())
@@ -249,6 +231,93 @@ def private_file(board: Board, name: str = "mine") -> Path:
     cf.score_files([path], root / "public", gold=root / "gold", out=root / f"{name}.json",
                    private=True)  # fmt: skip
     return root / f"{name}.json"
+
+
+LEAVES = {
+    ScoreFile: """scores_version system submission submission_format submission_sha256 benchmark
+        benchmark_hash protocol context counts measures not_computed design warnings about
+        is_control is_build_known same_family unpublished_judge gold""",
+    Counts: """n_queries n_runs n_answered n_missing n_unparsed n_judge_failed n_empty n_truncated
+        n_uncited n_out_of_range n_listed""",
+    MeasureScore: """name signature scale interval n n_undefined weights value low high lower_bound
+        upper_bound corrected""",
+    Corrected: "method n_labels signature value low high",
+    NotComputed: "name reason",
+    Event: "submission sha256 system context benchmark_hash scores",
+}
+STAYS = {
+    ScoreFile: "query_ids clusters slices answers private_warnings",
+    Counts: "n_premises_cut n_no_relevant n_no_gold n_all_relevant",
+    MeasureScore: "stderr sd_runs p_t p_holm per_query influence variance",
+    Corrected: """stderr tuning df labels_value labels_low labels_high human linear_judged
+        linear_human labelled""",
+}
+NOTHING = (None, [], 0)
+
+
+@pytest.mark.parametrize("record", LEAVES, ids=lambda record: record.__name__)
+def test_each_field_leaves_or_stays(record: type[Record] | type[Event]) -> None:
+    """Whoever adds a field decides here whether it tells of hidden labels."""
+    is_ours = issubclass(record, Record)
+    fields = [*record.model_fields] if is_ours else [f.name for f in msgspec.structs.fields(record)]
+    both = [*LEAVES[record].split(), *STAYS.get(record, "").split()]
+    assert sorted(fields) == sorted(both)
+
+
+def test_fields_that_stay_are_empty(board: Board) -> None:
+    """Each field has a value before, and none behind the one function that files leave by."""
+    file = load_scores(private_file(board))
+    corrected = Corrected(
+        tuning=0.5, df=9.0, labels_value=50.5, labels_low=49.5, labels_high=51.5,
+        value=51.234, low=50.1, high=52.2, stderr=0.5, method="ppi", n_labels=3, signature="ppi",
+        human=[1.0] * N_QUERIES, labelled=[0], linear_judged=[0.5] * N_QUERIES,
+        linear_human=[0.5] * N_QUERIES,
+    )  # fmt: skip
+    entry = file.measures[0].model_copy(
+        update={"sd_runs": 1.0, "p_t": 0.1, "p_holm": 0.1, "influence": [0.0] * N_QUERIES,
+                "corrected": corrected}
+    )  # fmt: skip
+    counts = Counts.model_validate(dict.fromkeys(Counts.model_fields, 7))
+    full = file.model_copy(
+        update={"measures": [entry], "counts": counts, "private_warnings": ["label"],
+                "clusters": [0] * N_QUERIES}
+    )  # fmt: skip
+    shown = withhold_scores(full)
+    pairs = [(full, shown), (counts, shown.counts), (entry, shown.measures[0])]
+    for before, behind in [*pairs, (corrected, shown.measures[0].corrected)]:
+        assert behind is not None
+        for name in STAYS[type(before)].split():
+            if name not in ("slices", "answers", "variance"):
+                assert getattr(before, name) not in NOTHING, name
+            assert getattr(behind, name) in NOTHING, name
+    assert shown.measures[0].corrected.value == 51
+
+
+def test_only_warnings_of_the_submission_leave(board: Board) -> None:
+    file = load_scores(private_file(board))
+    assert any("benchmark_hash" in text for text in withhold_scores(file).warnings)
+    assert withhold_scores(file.model_copy(update={"private_warnings": ["x"]})) == withhold_scores(
+        file
+    )
+
+
+@pytest.mark.parametrize("name", ["value", "high", "n_queries"])
+def test_edited_score_files_are_noticed(board: Board, name: str) -> None:
+    """A rounded file has no values to check its means by: the history has its hash."""
+    root = board.folder.parent
+    path = write_runs(root / "a.jsonl", "a", [dict.fromkeys(board.queries, "So [1].")])
+    add_submissions([path], board.folder)
+    scores = board.folder / "scores" / "public" / "a.json"
+    (line,) = (board.folder / "history" / "public.jsonl").read_text().splitlines()
+    assert json.loads(line)["scores"] == {"a.json": sha256_file(scores)}
+    content = json.loads(scores.read_text())
+    (content["counts"] if name == "n_queries" else content["measures"][0])[name] = 100
+    scores.write_text(json.dumps(content) + "\n")
+    site, _, lines = build_leaderboard(board.folder)
+    assert site.systems == 0
+    assert "is not the file that this board wrote" in lines[0]
+    add_submissions([], board.folder)  # scores again
+    assert sha256_file(scores) == json.loads(line)["scores"]["a.json"]
 
 
 def test_private_scores_are_for_the_maintainer(board: Board) -> None:

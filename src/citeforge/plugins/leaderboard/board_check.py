@@ -26,6 +26,7 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         system: name of the system.
         context: context sets that were scored, joined by ``|``.
         benchmark_hash: hash of the benchmark, or of its public half.
+        scores: name of each of its score files to the file's sha256; empty before it is scored.
     """
 
     submission: str
@@ -33,6 +34,7 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     system: str
     context: str
     benchmark_hash: str
+    scores: dict[str, str] = {}
 
     @property
     def contexts(self) -> list[str]:

@@ -146,6 +146,12 @@ def _load_checked(board: Board, package: Package, load: Load) -> Sequence[ScoreF
     if board.gold is not None:
         hashes.append(matching_gold(package.manifest, gold_folder(board.gold)).benchmark_hash)
     _require_fit(files, hashes)
+    for file in files:
+        if fault := next(filter(None, (value_fault(m, file) for m in file.measures)), None):
+            raise InputError(
+                fault, path=file.submission, code="wrong-value",
+                allowed="the score file as citeforge score wrote it",
+            )  # fmt: skip
     require_publishable(files)
     if board.gold is not None or package.manifest.config.get("hidden_gold"):
         for file in files:
@@ -325,4 +331,6 @@ def _backing_fault(
         fault = f"does not score the {name} that this board scored last, by its history"
     else:
         fault = next(filter(None, (value_fault(m, file) for m in file.measures)), None)
+        if fault is None and event.scores.get(path.name) != sha256_file(path):
+            fault = "is not the file that this board wrote, by the sha256 in its history"
     return fault and f"{fault}; {_REMEDY}"

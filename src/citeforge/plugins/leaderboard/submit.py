@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import msgspec
+
 from citeforge.engines.files import sha256_file, write_bytes, write_text
 from citeforge.engines.folders import file_lock, refuse_link
 from citeforge.evaluator.check import Findings
@@ -81,6 +83,13 @@ class PendingSubmission:
         if len(self.files) == 1:
             return {self.scores: self.files[0]}
         return {self.scores.with_suffix(f".{f.context}.json"): f for f in self.files}
+
+    def scored_event(self) -> Event:
+        """Make the submission's event with the hashes of its score files."""
+        assert self.event is not None
+        files = {path.name: file.to_line().encode() for path, file in self.score_paths().items()}
+        hashes = {name: hashlib.sha256(content).hexdigest() for name, content in files.items()}
+        return msgspec.structs.replace(self.event, scores=hashes)
 
 
 @dataclass(frozen=True)
@@ -407,14 +416,14 @@ def _store_submissions(scored: Sequence[PendingSubmission], boards: Boards) -> N
     for board in boards.boards:
         before = read_history(board.history_file)
         entries = latest_events(before)
-        events = [p.event for p in scored if p.event and p.board == board]
+        events = [p.scored_event() for p in scored if p.event and p.board == board]
         new = [e for e in events if entries.get(e.submission) != e]
         if new:
             write_history(board.history_file, [*before, *new])
     for one in scored:
         files = one.score_paths()
         for path, file in files.items():
-            write_text(path, file.model_dump_json() + "\n")
+            write_text(path, file.to_line())
         for path in {one.scores, *one.scores.parent.glob(f"{one.scores.stem}.*.json")} - {*files}:
             if path.exists() and load_scores(path).submission == one.target.name:
                 path.unlink()  # scores of context sets that it no longer answers
