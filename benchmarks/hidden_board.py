@@ -189,6 +189,32 @@ def vote(board: Board, n: int, seed: int = 0) -> list[Learnt]:
     return found
 
 
+def probe(board: Board, n: int) -> list[Learnt]:
+    """The attack at the edge of rounding: one probed passage moves the recall over it, or not.
+
+    Queries that cite all of their passages have the recall 1, whatever is relevant. So many of them
+    are answered that the rounded recall differs by whether the probed passage is relevant.
+    """
+    size, step = len(board.queries), 1 / RELEVANT
+    anchors = next(
+        m for m in range(size) if round(100 * m / size) != round(100 * (m + step) / size)
+    )
+    relevant = round(100 * (anchors + step) / size)
+    cite_all = f"So {''.join(f'[{i + 1}]' for i in range(SHOWN))}."
+    plans: list[tuple[Label, dict[str, str]]] = []
+    for number in range(n):
+        query, *rest = board.queries[number % size :] + board.queries[: number % size]
+        label = query, number // size
+        plans.append(
+            (label, {query: f"So [{label[1] + 1}].", **dict.fromkeys(rest[:anchors], cite_all)})
+        )
+    names = [f"probe-{i}" for i in range(n)]
+    _submit(board, names, [outputs for _, outputs in plans])
+    pairs = zip(plans, figures(board, names), strict=True)
+    claims = [(label, figure["CiteR"] == relevant) for (label, _), figure in pairs]
+    return [learnt(board, dict(claims[:size])) for size in SUBMISSIONS if size <= n]
+
+
 def bring(board: Board, n: int) -> Learnt:
     """The attack by passages of its own: two probed queries bring one passage each.
 
@@ -237,7 +263,9 @@ def main() -> None:
     for n_queries in (30, 716):
         with tempfile.TemporaryDirectory() as work:
             board = make_board(Path(work), n_queries)
-            for attack in (spell, vote):
+            brought = bring(board, 3)
+            print(f"{n_queries:7}  bring   {3:11}  {brought.claims:6}  {brought.right:5}")
+            for attack in (spell, probe, vote):
                 found = attack(board, SUBMISSIONS[-1])
                 for n, one in zip(SUBMISSIONS, found, strict=True):
                     print(

@@ -16,6 +16,7 @@ from benchmarks.hidden_board import (
     bring,
     figures,
     make_board,
+    probe,
     spell,
     vote,
     write_lines,
@@ -399,6 +400,29 @@ def test_scores_with_values_by_query_are_refused(board: Board) -> None:
     (root / "files" / "mine.json").write_text(file.model_dump_json())
     with refused("hidden-gold", path="mine.jsonl"):
         build_one(root / "public", root / "files", root / "site", gold=root / "gold")
+
+
+def test_one_label_per_submission_at_the_edge_of_rounding(board: Board) -> None:
+    """What rounding cannot keep, as docs/leaderboard.md says; the number of submissions bounds it.
+
+    One of three relevant passages is 1/3 of a query: 100 / 30 / 3 = 1.1 points of the recall.
+    """
+    first, third = probe(board, 3)
+    assert (first.claims, first.right) == (1, 1)
+    assert (third.claims, third.right) == (3, 3)
+
+
+def test_withdrawn_submissions_count(board: Board) -> None:
+    """The history keeps what was scored, also where its file was taken back."""
+    root = board.folder.parent
+    for cited in range(1, 5):
+        path = write_runs(root / "a.jsonl", "a", [dict.fromkeys(board.queries, f"So [{cited}].")])
+        if cited == 4:
+            with refused("quota"):
+                add_submissions([path], board.folder)
+            return
+        add_submissions([path], board.folder)
+        (board.folder / "submissions" / "public" / "a.jsonl").unlink()
 
 
 @pytest.mark.slow
