@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from citeforge.evaluator.measures.declared import OWN_WEIGHTS
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.record import Record
 from citeforge.schemas.scores import Corrected, Counts, MeasureScore, NotComputed, ScoreFile
@@ -84,6 +84,14 @@ def withhold_scores(file: ScoreFile) -> ScoreFile:
         measures=[_round_score(m) for m in file.measures if m.name not in reasons],
         # An order by what is undefined would tell it.
         not_computed=sorted([*file.not_computed, *absent], key=lambda one: one.name),
+    )
+
+
+def withhold_error(error: CiteforgeError) -> str:
+    """Describe an error of scoring with hidden gold without its message, which may quote values."""
+    return (
+        f"cannot be scored ({error.code}); the owner reads why in: "
+        "citeforge score --gold HALF --private"
     )
 
 

@@ -412,6 +412,17 @@ def test_one_label_per_submission_at_the_edge_of_rounding(board: Board) -> None:
     assert (third.claims, third.right) == (3, 3)
 
 
+def test_errors_of_scoring_say_their_code_alone(board: Board) -> None:
+    """They arise with the gold; without a judge, what is asked for cannot be computed."""
+    config = board.folder / "leaderboard.yaml"
+    content = yaml.safe_load(config.read_text())
+    content["boards"][0]["score"] = {"measures": ["ALCE.CitRec"]}
+    config.write_text(yaml.safe_dump(content))
+    path = write_runs(board.folder.parent / "a.jsonl", "a", [{board.queries[0]: "So [1]."}])
+    (line,) = add_submissions([path], board.folder).refused
+    assert line.startswith(f"{path}: cannot be scored (not-computed); the owner reads why in: ")
+
+
 def test_withdrawn_submissions_count(board: Board) -> None:
     """The history keeps what was scored, also where its file was taken back."""
     root = board.folder.parent

@@ -17,7 +17,7 @@ from citeforge.evaluator.rows import main_measure, systems_text
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.formats import named_hashes
 from citeforge.evaluator.submissions.reader import bare_name
-from citeforge.evaluator.withhold import withhold_scores
+from citeforge.evaluator.withhold import withhold_error, withhold_scores
 from citeforge.library.benchmarks import load, package_folder
 from citeforge.library.scores import plan_scores, score_files
 from citeforge.package.manifest import load_manifest
@@ -388,7 +388,8 @@ def _score_by_board(
                 f"the judge failed on {done.judge.n_failed:,} pairs; nothing was changed",
                 code="judge-failed",
             )
-        refused += [f"{path}: {escape_line(str(error))}" for path, error in wrong.items()]
+        describe = str if board.gold is None else withhold_error
+        refused += [f"{path}: {escape_line(describe(error))}" for path, error in wrong.items()]
         for scores in done.scores:
             mine[scores.file.submission].files.append(withhold_scores(scores.file))
 
