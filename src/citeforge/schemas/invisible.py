@@ -19,6 +19,8 @@ INVISIBLE = "".join(
 )  # fmt: skip
 """All of them but the joiners; none is a part of a word, and none has a meaning in a pattern."""
 JOINERS = "\u200c\u200d"
+WORD_JOINER = "\u2060"
+"""Put behind a bracket of an answer that would be read as a citation mark and is none."""
 _DELETED = {joiners: dict.fromkeys(map(ord, INVISIBLE + joiners)) for joiners in ("", JOINERS)}
 _FILLERS = frozenset(
     chr(n)

@@ -10,7 +10,8 @@ from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.submissions.split import Statement, strict_statements
 from citeforge.plugins.responses.marks import Shift, place_marks
 from citeforge.plugins.responses.records import Cited
-from citeforge.schemas.citations.grammar import JOINER, Grammar
+from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.invisible import WORD_JOINER
 
 GRAMMAR, SEGMENTER = Grammar(), SentenceSegmenter()
 N_DOCS = 4
@@ -32,7 +33,7 @@ def without_marks(output: str, start: int = 0, end: int | None = None) -> str:
         if marker.numbers and start <= marker.start and (end is None or marker.end <= end):
             pieces.append(output[at : marker.start])
             at = marker.end
-    return "".join([*pieces, output[at:end]]).replace(JOINER, "")
+    return "".join([*pieces, output[at:end]]).replace(WORD_JOINER, "")
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def without_marks(output: str, start: int = 0, end: int | None = None) -> str:
         # Two at one place share it.
         ("Io (a link).", [Cited(3, 11, 1, True), Cited(3, 11, 0, True)], "Io [2][1]."),
         # The answer's own brackets cite nothing.
-        ("As [1] says, Io.", [Cited(0, 16, 1)], f"As [{JOINER}1] says, Io[2]."),
+        ("As [1] says, Io.", [Cited(0, 16, 1)], f"As [{WORD_JOINER}1] says, Io[2]."),
         ("木星很大。土星也是。", [Cited(0, 5, 0)], "木星很大[1]。土星也是。"),
         # A heading is no statement: the mark stands there, and belongs to what follows.
         ("# Moons\nIo is one.", [Cited(0, 7, 0)], "# Moons[1]\nIo is one."),
@@ -96,7 +97,7 @@ def cited_texts(draw: st.DrawFn) -> tuple[str, list[Cited]]:
 @pytest.mark.parametrize("text", ["It is so.²", "It is so.^2^", "It is so [2]."])
 def test_marks_of_the_answer_itself_are_no_citations(text: str) -> None:
     (statement,) = statements(placed(text))
-    assert statement.text.replace(JOINER, "") == text
+    assert statement.text.replace(WORD_JOINER, "") == text
     assert not statement.numbers
 
 
@@ -117,11 +118,11 @@ def test_the_answer_is_found_again(made: tuple[str, list[Cited]]) -> None:
     )
     # Where the answer itself has a list of references, its entries stay as they are.
     if not GRAMMAR.parse(output, N_DOCS).lists and not GRAMMAR.parse(text, N_DOCS).lists:
-        assert without_marks(output) == text.replace(JOINER, "")
+        assert without_marks(output) == text.replace(WORD_JOINER, "")
     for c, (start, end) in zip(cited, spans, strict=True):
         assert 0 <= start <= end <= len(output)
         if c.start < c.end:
-            said = text[c.start : c.end].replace(JOINER, "")
+            said = text[c.start : c.end].replace(WORD_JOINER, "")
             assert without_marks(output, start, end) == said or "[" in text
 
 
@@ -145,7 +146,9 @@ def test_statements_cite_what_their_spans_say(made: tuple[str, list[Cited]]) -> 
     if not hit:
         return
     after = statements(placed(text, *cited))
-    said, meant_to_say = ([s.text.replace(JOINER, "") for s in some] for some in (after, before))
+    said, meant_to_say = (
+        [s.text.replace(WORD_JOINER, "") for s in some] for some in (after, before)
+    )
     assert said == meant_to_say
     assert [set(s.numbers) for s in after] == meant
 

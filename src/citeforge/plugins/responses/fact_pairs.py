@@ -9,14 +9,15 @@ from citeforge.engines.text.segment import Segmenter
 from citeforge.evaluator.submissions.split import Statement, is_label, strict_statements
 from citeforge.evaluator.submissions.url_marks import AND, Markup, read_markup
 from citeforge.plugins.responses.marks import Edit, Shift
-from citeforge.schemas.citations.grammar import JOINER, Grammar
+from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.citations.urls import normalise_url
+from citeforge.schemas.invisible import WORD_JOINER
 from citeforge.schemas.submission import CitedFact
 from citeforge.schemas.text import normalise_em
 
 _FRAGMENT = "#:~:text="
 _ENDS = (".", "!", "?", "…")
-_MARK = re.compile(r"\[\d+\]|" + re.escape(JOINER))
+_MARK = re.compile(r"\[\d+\]|" + re.escape(WORD_JOINER))
 
 
 def without_fragment(url: str) -> str:
@@ -91,7 +92,7 @@ def _write_with_marks(report: str, markup: Markup, key: Callable[[str], str]) ->
         # `Gold.[Reuters](url)` is two sentences.
         space = " " if mention.kept and report[max(0, start - 1) : start] in _ENDS else ""
         # A bracket behind a mark would make a link of both.
-        joiner = JOINER if report[end : end + 1] == "(" else ""
+        joiner = WORD_JOINER if report[end : end + 1] == "(" else ""
         edits.append(Edit(start, end, "".join([space, mention.kept, *marks, joiner])))
         if mention.kept:
             links.append((edits[-1], len(space), len(space) + len(mention.kept)))

@@ -16,7 +16,8 @@ from citeforge.engines.text.segment import Segmenter, lines_of
 from citeforge.evaluator.submissions.split import Statement, Statements, strict_statements
 from citeforge.plugins.responses.records import Cited
 from citeforge.schemas.citations.doubt import find_variables, is_subscript
-from citeforge.schemas.citations.grammar import JOINER, Grammar, Marker, overlaps
+from citeforge.schemas.citations.grammar import Grammar, Marker, overlaps
+from citeforge.schemas.invisible import WORD_JOINER
 
 _STOPS = ".!?。！？"
 _BRACKETS = "[【［(（"
@@ -117,7 +118,7 @@ def _apply(text: str, edits: Sequence[Edit]) -> Shift:
     shift = Shift(text, edits)
     variables = find_variables(shift.text)
     joiners = [
-        Edit(edit.start, edit.start, JOINER)
+        Edit(edit.start, edit.start, WORD_JOINER)
         for edit, (start, end) in shift.places.items()
         if any(
             is_subscript(shift.text, *mark.span(), variables)
@@ -133,8 +134,8 @@ def _as_marks(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
     ``[1](so)`` would be a link, ``[1]-[4]`` a range, and ``[1]}`` and ``^[1]`` marks with a sign.
     """
     marks = "".join(f"[{n}]" for n in dict.fromkeys(numbers))
-    before = JOINER if text[max(0, start - 1) : start] == "^" else ""
-    return before + marks + (JOINER if _JOINS.match(text, end) else "")
+    before = WORD_JOINER if text[max(0, start - 1) : start] == "^" else ""
+    return before + marks + (WORD_JOINER if _JOINS.match(text, end) else "")
 
 
 def _mark_edits(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[int, Edit]:
@@ -181,7 +182,7 @@ def _escape_edits(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit
         brackets = [at + 1 for at in range(marker.start, marker.end) if text[at] in _BRACKETS]
         # `.²` is no mark behind a joiner, and `^2^` none around one.
         cut += brackets or [marker.start + (not text[marker.start].isdigit())]
-    return [Edit(at, at, JOINER) for at in cut]
+    return [Edit(at, at, WORD_JOINER) for at in cut]
 
 
 def _insert_marks(
@@ -204,7 +205,7 @@ def _insert_marks(
         wrong = [
             at
             for at, (old, new) in enumerate(zip(before, after, strict=False))
-            if old.text.replace(JOINER, "") != new.text.replace(JOINER, "")
+            if old.text.replace(WORD_JOINER, "") != new.text.replace(WORD_JOINER, "")
             or not agrees({*old.numbers, *missing.get(at, ())}, {*new.numbers})
         ]
         if len(after) != len(before):

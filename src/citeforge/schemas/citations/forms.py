@@ -8,11 +8,11 @@ import re
 from functools import cache
 
 from citeforge.schemas.citations.label_words import AND, is_label, may_stand_in_mark
-from citeforge.schemas.invisible import INVISIBLE
+from citeforge.schemas.invisible import INVISIBLE, WORD_JOINER
 
 _NUMBER = r"\d{1,30}"
 # White space is possessive, and stands once between two parts: else these would be quadratic.
-_SPACE = rf"[\s{INVISIBLE}]*+"
+_SPACE = rf"[\s{INVISIBLE.replace(WORD_JOINER, '')}]*+"
 _DASH = r"[-\u2010-\u2015\u2212\uff0d\uff5e\u301c~]"
 _TO = rf"(?:\s*+{_DASH}\s*+|\s++(?:to|through|bis|à|hasta)\s++|\s*+至\s*+)"
 _WORD = (

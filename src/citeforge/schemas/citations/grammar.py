@@ -423,8 +423,6 @@ def without_markers(output: str, markers: tuple[Marker, ...]) -> str:
 
 
 _PLAIN = re.compile(r"\[(\d+)\]")
-JOINER = "\u2060"
-"""Word joiner: put behind a bracket of an answer that would be read as a mark and is none."""
 _BEYOND = 10**30
 _ANY_SIZE = 1 << 30
 
