@@ -50,6 +50,14 @@ def test_a_link_stays_and_the_file_that_it_leads_to_is_replaced(tmp_path: Path) 
     ]  # fmt: skip
 
 
+def test_a_pipe_that_is_open_is_refused_by_the_name_that_was_given() -> None:
+    reading, writing = os.pipe()
+    with os.fdopen(reading), os.fdopen(writing, "w"):
+        path = Path(f"/dev/fd/{writing}")  # a link that leads to no path, like /dev/stdout
+        with refused("not-a-file", path=path):
+            write_text(path, "x")
+
+
 def test_a_link_to_itself_a_folder_a_pipe_or_a_device_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "piped").symlink_to("pipe")

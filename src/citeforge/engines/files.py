@@ -72,10 +72,10 @@ def require_file(path: Path) -> Path:
     Raises:
         InputError: it is a folder, a pipe or a device, which no file can replace.
     """
-    target = follow_link(path)
-    if not target.exists() or target.is_file():
-        return target
-    is_folder = target.is_dir()
+    # The system opens a link such as /dev/stdout that leads to no path.
+    if not path.exists() or path.is_file():
+        return follow_link(path)
+    is_folder = path.is_dir()
     raise InputError(
         f"is a {'folder' if is_folder else 'pipe or device'}",
         path=path,
