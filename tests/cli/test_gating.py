@@ -86,6 +86,12 @@ def test_wrong_options_stay_wrong_usage(inline: Inline, words: Sequence[str]) ->
     assert inline("gate", *words).returncode == 2
 
 
+def test_a_link_to_a_new_file_is_named_as_given(inline: Inline, tmp_path: Path) -> None:
+    (tmp_path / "link.json").symlink_to("new.json")
+    ran = inline.fails(5, "same-file", "gate", "new.json", "--baseline", "link.json")
+    assert "--baseline link.json: is the new file new.json" in ran.stderr
+
+
 def test_how_to_begin_is_said(inline: Inline) -> None:
     ran = inline.fails(5, "missing-file", "gate", "new.json", "--baseline", "gone.json")
     assert "gone.json: cannot be read" in ran.stderr

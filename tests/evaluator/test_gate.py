@@ -117,6 +117,34 @@ def test_no_number_of_queries_makes_up_for_failures_of_the_judge() -> None:
     assert "no number of queries makes up for them" in row.sentence and row.n_needed is None
 
 
+def test_failures_in_the_new_file_are_no_reason_for_more_queries() -> None:
+    """The value counts them as against: 45 of 45 to 65; up to 20 of the fall are theirs."""
+    old = system("old", 0.6, 0.01)
+    new = counted(failing(system("new", 0.45, 0.01)), n_judge_failed=61)
+    named = "0 and 61 failures of the judge (baseline and new) could raise it by 20.00"
+    for bound in (100, 0):
+        row = row_of(gate(new, old, counts={"judge_failed": bound}), "critical")
+        assert (row.verdict, row.n_needed) == ("not enough evidence", None)
+        assert f"{named}; no number of queries makes up for them: judge these" in row.sentence
+    tiers: dict[str, Any] = {"critical": ["CiteR"], "supporting": ["CiteP"]}
+    pair = [system(n, CiteP=values(m, 0.01), CiteR=[1.0] * N) for n, m in (("a", 0.45), ("b", 0.6))]
+    row = row_of(gate(counted(failing(pair[0]), n_judge_failed=61), pair[1], **tiers), "supporting")
+    # 15 lower, and p = 2 / 10,001: only the failures keep it from being worse.
+    assert row.verdict == "pass" and f"(p = 0.0002 after Holm); {named}." in row.sentence
+
+
+def test_failures_of_a_measure_where_lower_is_better() -> None:
+    """The value is at the end that is best: the failures could raise it, which is worse."""
+    new, old = (system(n, **{"ALCE.Overcited": values(0.45, 0.01)}) for n in ("new", "old"))
+    new = counted(failing(new), n_judge_failed=9)
+    row = row_of(
+        gate(new, old, counts={"judge_failed": 9}, critical=["ALCE.Overcited"]), "critical"
+    )
+    assert "0 and 9 failures of the judge (baseline and new) could raise it by 20.00 more" in (
+        row.sentence
+    )
+
+
 def test_runs_that_differ_need_more_runs() -> None:
     new, old = answers("new", 2000, 20, 20), answers("old", 2000)
     variance = Variance.model_validate({

@@ -1,6 +1,8 @@
 """``citeforge gate``: a decision, as an exit code."""
 
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from shutil import get_terminal_size
 from typing import Any
 
@@ -101,21 +103,31 @@ def gate(
     from citeforge.evaluator.gate_outputs import could_not_run, report_to_actions, to_text
     from citeforge.library.gates import gate as decide
 
-    try:
-        with extras_named():
-            result = decide(**options)
-    except Exception as error:
-        report_to_actions(could_not_run(error))
-        if not isinstance(error, CiteforgeError):
-            traceback.print_exc()
-            raise SystemExit(int(ExitCode.NOT_RUN)) from error
-        error.exit_code = ExitCode.NOT_RUN
-        raise
+    with _errors_as_not_run():
+        try:
+            with extras_named():
+                result = decide(**options)
+        except Exception as error:
+            report_to_actions(could_not_run(error))
+            raise
     report_to_actions(result)
     click.echo(to_text(result, get_terminal_size().columns))
     if result.verdict in _ENDS:
         exit_code, code = _ENDS[result.verdict]
         raise GateError(f"the gate says: {result.verdict}", exit_code, code=code)
+
+
+@contextmanager
+def _errors_as_not_run() -> Iterator[None]:
+    """End the command with 5 on any error, whatever its own exit code."""
+    try:
+        yield
+    except Exception as error:
+        if not isinstance(error, CiteforgeError):
+            traceback.print_exc()
+            raise SystemExit(int(ExitCode.NOT_RUN)) from error
+        error.exit_code = ExitCode.NOT_RUN
+        raise
 
 
 def _plan(
@@ -126,5 +138,6 @@ def _plan(
         raise click.UsageError(f"--plan has no {'--out' if out else '--by'}")
     from citeforge.library.gate_plans import gate_plan
 
-    result = gate_plan(new, baseline, policy=policy, **planning)
+    with _errors_as_not_run(), extras_named():
+        result = gate_plan(new, baseline, policy=policy, **planning)
     click.echo(result.text(get_terminal_size().columns))

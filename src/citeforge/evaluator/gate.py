@@ -19,6 +19,7 @@ from citeforge.evaluator.gate_reasons import (
     describe_change,
     describe_doubt,
     describe_fall,
+    judge_doubts,
 )
 from citeforge.evaluator.gate_rows import (
     FAIL,
@@ -242,7 +243,7 @@ def _make_test(
     else:
         value, ends, half, p = d.difference, found.interval, found.half, d.p_permutation
         before, after = old.value, new.value
-        doubts = _judge_doubts(old, new, sign)
+        doubts = judge_doubts(old, new, sign)
     if math.isnan(ends[0]):
         return undecided(f"{name} has no interval.")
     row = Row(
@@ -251,7 +252,7 @@ def _make_test(
     )  # fmt: skip
     return MeasureTest(
         tier, new, min(sign * end for end in ends) - doubts[0], sign * value + half + doubts[1], p,
-        c is not None, row, found, sign, doubts[0],
+        c is not None, row, found, sign, doubts,
         (baseline.counts.n_judge_failed, pair.new.counts.n_judge_failed),
     )  # fmt: skip
 
@@ -294,18 +295,6 @@ def _count_defined(old: MeasureScore, new: MeasureScore) -> tuple[int, int]:
     return len(both), sum(both)
 
 
-def _judge_doubts(old: MeasureScore, new: MeasureScore, sign: int) -> tuple[float, float]:
-    """Compute how far a difference may fall, and rise, once failed judgements are decided."""
-    sides = []
-    for entry in (old, new):
-        value = entry.value or 0.0
-        down = value - (value if entry.lower_bound is None else entry.lower_bound)
-        up = (value if entry.upper_bound is None else entry.upper_bound) - value
-        sides.append((down, up) if sign > 0 else (up, down))
-    (old_worse, old_better), (new_worse, new_better) = sides
-    return new_worse + old_better, new_better + old_worse
-
-
 def _decide_test(test: MeasureTest, p: float) -> Row:
     """Make the row of a test, with its verdict and a sentence that gives the reason.
 
@@ -318,14 +307,16 @@ def _decide_test(test: MeasureTest, p: float) -> Row:
         text = f"{row.what}: {describe_change(test)}."
         return replace(row, verdict=PASS, sentence=text, allowed=None)
     row = replace(row, p=None if math.isnan(p) else p)
+    excludes_zero = (row.low or 0.0) * (row.high or 0.0) > 0
+    change = describe_change(test, p if test.tier == "supporting" and excludes_zero else math.nan)
     if test.low >= -test.allowed - _TINY:
         word = "better" if test.low > 0 else f"not worse by more than {test.allowed:.2f}"
-        text = f"{row.what} is {word}: {describe_change(test)}."
+        text = f"{row.what} is {word}: {change}."
         return replace(row, verdict=PASS, sentence=text)
     if test.likely_high < 0 and p < ALPHA:
         return replace(row, verdict=FAIL, sentence=describe_fall(test, p))
     if test.tier == "supporting":
-        text = f"{row.what} is not shown to be worse: {describe_change(test)}."
+        text = f"{row.what} is not shown to be worse: {change}."
         return replace(row, verdict=PASS, sentence=text)
     text, needed = describe_doubt(test)
     return replace(row, verdict=OPEN, sentence=text, n_needed=needed)

@@ -8,7 +8,7 @@ import numpy as np
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.evaluator.compare import measure_change
 from citeforge.evaluator.gate_policy import PolicySource
-from citeforge.evaluator.gate_reasons import POWER
+from citeforge.evaluator.gate_reasons import POWER, judge_doubts
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.rows import main_measure
 from citeforge.evaluator.statistics.estimates import Floats, column
@@ -127,6 +127,8 @@ def plan_gate(
             code="not-computed",
         )  # fmt: skip
     notes.insert(0, "an answer that changes gets the value of another query's, drawn at random")
+    notes += [note for file in new for note in _open_notes(file, file.system)]
+    notes += [note for file in baseline for note in _open_notes(file, f"baseline {file.system}")]
     return GatePlan(power, rows, notes)
 
 
@@ -145,19 +147,35 @@ def _plan_file(
             points = policy.allowed_drop(own, entry.value) if margin is None else margin
             n = entry.n
             largest = measure_change(entry, entry, None).largest
-            pairs = [(f"{s:.0%}", *_redrawn_changes(entry, s)) for s in changed]
+            pairs = [(f"{s:.0%}", *_redrawn_changes(entry, s), points, 0.0) for s in changed]
             old = next((m for f in baseline for m in f.measures if m.name == entry.name), None)
             if old is not None and len(old.per_query) == len(entry.per_query):
                 found = measure_change(old, entry, None)
                 sign = -1 if direction(entry.name) is False else 1
                 text = f"as here: {found.n_changed:,} of {found.n:,}"
-                pairs.append((text, sign * found.values, np.ones(len(found.values))))
-            for text, changes, shares in pairs:
+                room = points - max(judge_doubts(old, entry, sign))
+                shares = np.ones(len(found.values))
+                pairs.append((text, sign * found.values, shares, room, found.by_runs))
+            for text, changes, shares, room, by_runs in pairs:
                 yield PlannedQueries(
                     entry.name, text, points,
-                    queries_to_pass(changes, shares, largest, points, power), n,
-                    pass_power(changes, shares, largest, points, n),
+                    queries_to_pass(changes, shares, largest, room, power, by_runs), n,
+                    pass_power(changes, shares, largest, room, n, by_runs),
                 )  # fmt: skip
+
+
+def _open_notes(file: ScoreFile, name: str) -> Iterator[str]:
+    """Say what of a score file no number of queries makes up for: failed verdicts, and runs."""
+    if failed := file.counts.n_judge_failed:
+        yield (
+            f"{name}: the judge failed on {failed:,} pairs, and no number of queries makes up for "
+            "them: judge these pairs again; only a row `as here` includes them"
+        )
+    if any(m.variance is not None for m in file.measures):
+        yield (
+            f"{name}: runs and verdicts that differ widen the interval; only a row `as here` "
+            "includes them: if it has no number, score more runs"
+        )
 
 
 def _redrawn_changes(entry: MeasureScore, share: float) -> tuple[Floats, Floats]:

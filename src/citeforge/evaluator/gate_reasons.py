@@ -30,7 +30,7 @@ class MeasureTest:
         row: the row of the decision, still without verdict and sentence.
         found: changes of the queries.
         sign: −1 where lower is better.
-        doubt: how far verdicts that failed could lower the difference.
+        doubts: how far verdicts that failed could lower the difference, and raise it.
         failures: pairs on which the judge failed, of the baseline and of the new system.
     """
 
@@ -43,7 +43,7 @@ class MeasureTest:
     row: Row
     found: PairedChange
     sign: int
-    doubt: float
+    doubts: tuple[float, float]
     failures: tuple[int, int]
 
     @property
@@ -52,19 +52,52 @@ class MeasureTest:
         return self.row.allowed or 0.0
 
 
-def describe_change(test: MeasureTest) -> str:
-    """Write both values, the difference with its interval, and how many queries differ."""
+def judge_doubts(old: MeasureScore, new: MeasureScore, sign: int) -> tuple[float, float]:
+    """Compute how far a difference may fall, and rise, once failed judgements are decided."""
+    sides = []
+    for entry in (old, new):
+        value = entry.value or 0.0
+        down = value - (value if entry.lower_bound is None else entry.lower_bound)
+        up = (value if entry.upper_bound is None else entry.upper_bound) - value
+        sides.append((down, up) if sign > 0 else (up, down))
+    (old_worse, old_better), (new_worse, new_better) = sides
+    return new_worse + old_better, new_better + old_worse
+
+
+def describe_change(test: MeasureTest, p: float = math.nan) -> str:
+    """Write both values, the difference, how many queries differ, and the judge's failures.
+
+    Args:
+        test: a measure's change.
+        p: adjusted p-value to write; NaN for none.
+    """
     row = test.row
+    number = "p < 0.0001" if p < 1e-4 else f"p = {p:.4f}"
+    after = "" if math.isnan(p) else f" ({number} after Holm)"
     return (
         f"{row.baseline:.2f} → {row.new:.2f}, difference {row.difference:+z.2f} "
         f"[{row.low:+z.2f}, {row.high:+z.2f}] over {row.n:,} queries, of which "
-        f"{test.found.n_changed:,} differ"
+        f"{test.found.n_changed:,} differ{after}{_describe_failures(test)}"
+    )
+
+
+def _describe_failures(test: MeasureTest) -> str:
+    """Write how far the judge's failures could move a difference; empty without any."""
+    words = ("lower", "raise") if test.sign > 0 else ("raise", "lower")
+    moves = [
+        f"{word} it by {most:.2f}{more}"
+        for word, most, more in zip(words, test.doubts, (" more", ""), strict=True) if most > 0
+    ]  # fmt: skip
+    old, new = test.failures
+    return (
+        f"; {old:,} and {new:,} failures of the judge (baseline and new) could {' or '.join(moves)}"
+        if moves
+        else ""
     )
 
 
 def describe_fall(test: MeasureTest, p: float) -> str:
     """Write that a measure is worse, and why that fails."""
-    after = "p < 0.0001" if p < 1e-4 else f"p = {p:.4f}"
     lost = max(0.0, -test.low)
     fall = -test.sign * (test.row.difference or 0.0)
     reason = (
@@ -73,7 +106,7 @@ def describe_fall(test: MeasureTest, p: float) -> str:
         else f"a fall is shown, and one of up to {lost:.2f} is not excluded; "
     )
     return (
-        f"{test.row.what} is worse: {describe_change(test)} ({after} after Holm); "
+        f"{test.row.what} is worse: {describe_change(test, p)}; "
         f"{reason}{test.allowed:.2f} less is allowed."
     )
 
@@ -91,13 +124,7 @@ def describe_doubt(test: MeasureTest) -> tuple[str, int | None]:
     if not found.n_changed and not test.is_corrected:
         parts[0] = (
             f"{row.what}: 0 of {row.n:,} answers differ: a loss of up to {lost:.1f} points cannot "
-            f"be excluded; {test.allowed:.2f} less is allowed"
-        )
-    if test.doubt > 0:
-        old, new = test.failures
-        parts.append(
-            f"{old:,} and {new:,} failures of the judge (baseline and new) could lower it by "
-            f"{test.doubt:.2f} more"
+            f"be excluded; {test.allowed:.2f} less is allowed{_describe_failures(test)}"
         )
     if found.by_runs > 0 and not test.is_corrected:
         ends = [abs(end - found.value) for end in found.by_queries]
@@ -108,7 +135,9 @@ def describe_doubt(test: MeasureTest) -> tuple[str, int | None]:
         )
     needed = queries_needed(test)
     if needed is not None and needed > row.n:
-        parts.append(f"if nothing changed, about {needed:,} queries would show it")
+        parts.append(
+            f"if nothing changed, about {needed:,} queries would show it with {POWER:.0%} power"
+        )
         return "; ".join(parts) + ".", needed
     parts += what_helps(test)
     return "; ".join(parts) + ".", None
@@ -118,11 +147,11 @@ def what_helps(test: MeasureTest) -> list[str]:
     """List what would show that nothing changed where no number of queries does."""
     if test.allowed == 0:
         return ["no number of queries shows that nothing at all was lost: allow a margin"]
-    if test.doubt >= test.allowed:
+    if max(test.doubts) >= test.allowed:
         return ["no number of queries makes up for them: judge these pairs again"]
     if test.is_corrected:
         return ["more labelled answers make the interval narrower"]
-    if math.hypot(test.found.by_runs, test.doubt) >= test.allowed:
+    if test.found.by_runs + max(test.doubts) >= test.allowed:
         return ["no number of queries makes up for that: score more runs"]
     return []
 
@@ -137,6 +166,6 @@ def queries_needed(test: MeasureTest) -> int | None:
         return None
     values = test.sign * test.found.values
     return queries_to_pass(
-        values, np.ones(len(values)), test.found.largest, test.allowed - test.doubt, POWER,
+        values, np.ones(len(values)), test.found.largest, test.allowed - max(test.doubts), POWER,
         test.found.by_runs,
     )  # fmt: skip

@@ -110,7 +110,9 @@ def _read_sides(
 
 def _require_different(new: Sequence[Scored], baseline: Sequence[Scored]) -> None:
     """Raise an error if the path of a new score file is also the path of a baseline."""
-    names = {os.path.realpath(one) for one in baseline if not isinstance(one, Scores)}
+    names = {os.path.realpath(one): one for one in baseline if not isinstance(one, Scores)}
     for one in new:
-        if not isinstance(one, Scores) and os.path.realpath(one) in names:
-            raise UsageError(f"--baseline {one}: is one of the new score files", code="same-file")
+        old = None if isinstance(one, Scores) else names.get(os.path.realpath(one))
+        if old is not None:
+            same = "one of the new score files" if str(old) == str(one) else f"the new file {one}"
+            raise UsageError(f"--baseline {old}: is {same}", code="same-file")
