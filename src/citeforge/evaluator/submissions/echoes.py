@@ -16,7 +16,7 @@ from citeforge.evaluator.submissions.reader import FULL
 from citeforge.schemas.invisible import INVISIBLE, without_invisible
 from citeforge.schemas.submission import SubmissionLine
 
-_LEAST = 16
+_SHORTEST = 16
 """Letters of a prompt that a line brings; a shorter one may be how an answer begins."""
 _HEAD = 40
 _TOKEN = (
@@ -76,11 +76,13 @@ class EchoFinder:
         output = answer.output
         squeezed = _squeeze(output) if answer.prompt else ""
         own = _squeeze(answer.prompt or "")
-        at = squeezed.find(own) if len(own) >= _LEAST else -1
+        at = squeezed.find(own) if len(own) >= _SHORTEST else -1
         if at >= 0 and _BEFORE.search(output[: _place(output, at)]) is not None:
             return self._end(output, at + len(own))
         question = " ".join(self._questions.get(answer.query_id, "").split())
-        if len(question) < _LEAST or (question not in output and question not in _spaced(output)):
+        if len(question) < _SHORTEST or (
+            question not in output and question not in _spaced(output)
+        ):
             return 0
         prompt = self._find_prompt(answer)
         if prompt is None:

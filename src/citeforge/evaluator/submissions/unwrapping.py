@@ -24,7 +24,7 @@ _FENCED = re.compile(
 _TEXT_FIELDS = ("answer", "final_answer", "response", "output", "text", "content", "result")
 """Fields of an answer in JSON, in the order in which they are looked for."""
 _CITATION_FIELDS = ("citations", "sources", "references", "cited", "evidence")
-_MOST = 3
+_MOST_NAMED = 3
 """Unknown reasons that a warning names."""
 _ESCAPED_BREAK = re.compile(r"\\n(?![a-z])")
 r"""A line break that was written as ``\n``; not the begin of ``\nu`` in a formula."""
@@ -147,7 +147,8 @@ class Unwrapper:
             )
         if self.unknown_endings:
             names = ", ".join(
-                f"{printable(name)} ({n:,})" for name, n in self.unknown_endings.most_common(_MOST)
+                f"{printable(name)} ({n:,})"
+                for name, n in self.unknown_endings.most_common(_MOST_NAMED)
             )
             answers = count_text(self.unknown_endings.total(), "answer")
             yield Finding(
