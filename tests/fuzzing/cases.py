@@ -10,11 +10,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from citeforge.schemas.errors import ExitCode
 from fuzzing.mutations import damage
 from fuzzing.targets import TARGETS, Target
 
 Ask = Callable[[list[str], Path], dict[str, Any]]
-_KNOWN_EXITS = (0, 1, 2, 3, 4)
+_KNOWN_EXITS = frozenset(ExitCode)
 _OF_OUTCOME = ("no question is left", "is not a folder; a BEIR folder")
 """Messages about what came of sound files."""
 

@@ -152,7 +152,9 @@ def test_support_of_whole_runs_by_a_judge(
     rows = [drawn_report(rng, t, [*known, "zebra", "yak"]) for t in benchmark.query_ids]
     theirs = printed(RAGDOLL, f"support, seed {seed}", assess_support, rows, segments)
     path = write_jsonl(tmp_path / "run.jsonl", rows)
-    ours = scored(path, benchmark, SUPPORT, judge=JudgeSession(RuleJudge(verdict)))
+    judge = JudgeSession(RuleJudge(verdict))
+    # RAGDoll reads what the track would refuse.
+    ours = scored(path, benchmark, SUPPORT, judge, file_format="trec-rag25:any")
     # The assignments are labels, too, as people's.
     assigned: list[dict[str, object]] = [
         {"topic_id": topic, "run_id": "r1",
@@ -160,7 +162,9 @@ def test_support_of_whole_runs_by_a_judge(
         for topic, sentences in zip(benchmark.query_ids, theirs["labels"], strict=True)
     ]  # fmt: skip
     labels = write_jsonl(tmp_path / "labels.jsonl", assigned)
-    by_labels = scored(path, benchmark, SUPPORT, assessments=(labels,))
+    by_labels = scored(
+        path, benchmark, SUPPORT, assessments=(labels,), file_format="trec-rag25:any"
+    )
     for measure in (*ours.measures, *by_labels.measures):
         expected = theirs[SUPPORT[measure.name]]
         assert measure.per_query == pytest.approx(expected, abs=1e-12)

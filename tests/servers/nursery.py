@@ -129,9 +129,9 @@ def _judge(model: Path, store: Path, asked: list[Pair], left: int) -> None:
     from servers.tiny_nli import cpu_judge
 
     class Mortal(VerdictStore):
-        def put_verdicts(self, verdicts: Any) -> None:
+        def put_verdicts(self, verdicts: Any, server: str = "") -> None:
             nonlocal left
-            super().put_verdicts(verdicts)
+            super().put_verdicts(verdicts, server)
             left -= 1
             if left == 0:
                 os.kill(os.getpid(), signal.SIGKILL)
