@@ -120,11 +120,11 @@ def run_peer(state: Any) -> tuple[dict[str, float], int]:
     """The same statements and citations; every question is asked when it comes up."""
     import torch
 
-    from citeforge.evaluator.measures.alce_citations import strict_claims
     from citeforge.evaluator.measures.judging import premise_text
+    from citeforge.evaluator.statements.strict import read_strict
 
     model, tokenizer, inputs = state
-    rows = [(item, strict_claims(item, inputs)) for _, item in inputs.items()]
+    rows = [(item, read_strict(item, inputs)) for _, item in inputs.items()]
     asked = 0
 
     def holds(premise: str, hypothesis: str) -> bool:

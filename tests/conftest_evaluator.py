@@ -12,13 +12,12 @@ from citeforge.engines.llm.records import Failure, Request
 from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.declared import CannotError
 from citeforge.evaluator.measures.kalma_graphs import GraphMeasure, KalmaInputs
 from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.package.items import Gold, GoldRows, Passage
 from citeforge.schemas.citations.grammar import Grammar
 from stand_ins import RuleJudge, RuleLlm

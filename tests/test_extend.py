@@ -13,7 +13,7 @@ from conftest import ROOT
 PAGE = (ROOT / "docs" / "extend.md").read_text()
 FILES = dict(re.findall(r"```(?:toml|python)\n# (\S+)\n(.*?)```", PAGE, re.DOTALL))
 MODULES = [name for name in FILES if name.endswith(".py")]
-PACKAGES = 9
+PACKAGES = 10
 PIP = """
 pip() { python -m pip --disable-pip-version-check "$@"; }
 pip install -q --no-index --no-build-isolation --no-deps ./cf-*

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.submissions.split import strict_statements
+from citeforge.evaluator.statements.split import split_statements
 from citeforge.schemas.citations.grammar import Grammar
 
 SEGMENTER = SentenceSegmenter()
@@ -37,20 +37,20 @@ def test_there_are_many() -> None:
 
 @pytest.mark.parametrize(("output", "expected"), CASES, ids=[c[0][:50] for c in CASES])
 def test_is_read_as_a_careful_person_does(output: str, expected: Reading) -> None:
-    result = strict_statements(output, Grammar(), SEGMENTER, 5)
+    result = split_statements(output, Grammar(), SEGMENTER, 5)
     assert [(s.text, s.numbers) for s in result.statements] == expected
 
 
 def test_reference_lists_are_in_nothing_else() -> None:
     output = "Paris is big [1].\n\nReferences:\n[1] Paris, Wikipedia.\n[2] Rome, Wikipedia."
-    result = strict_statements(output, Grammar(), SEGMENTER, 5)
+    result = split_statements(output, Grammar(), SEGMENTER, 5)
     assert [s.text for s in result.statements] == ["Paris is big."]
     assert result.stray == ()
     assert Grammar().cited(output, 5) == ({0}, 0, 0)
 
 
 def test_marks_without_any_statement_are_stray() -> None:
-    result = strict_statements("[1]\n## Paris [2]", Grammar(), SEGMENTER, 5)
+    result = split_statements("[1]\n## Paris [2]", Grammar(), SEGMENTER, 5)
     assert result.statements == ()
     assert [m.numbers for m in result.stray] == [(1,), (2,)]
 
@@ -62,7 +62,7 @@ PIECES = [*'[]12, .ABab\n!?"【】()#*|:-', "\n\n", "References:\n", ". ", "[1] 
 @example("[1][2]")
 def test_nothing_is_lost_twice_or_invented(output: str) -> None:
     parsed = Grammar().parse(output, 5)
-    result = strict_statements(output, Grammar(), SEGMENTER, 5)
+    result = split_statements(output, Grammar(), SEGMENTER, 5)
     at = 0
     for statement in result.statements:
         assert any(c.isalpha() for c in statement.text)

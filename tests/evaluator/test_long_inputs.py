@@ -20,9 +20,9 @@ from hypothesis import strategies as st
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.engines.text.thoughts import split_thoughts
-from citeforge.evaluator.measures.alce_lists import split_list
 from citeforge.evaluator.measures.rage_citations import reference_scorer, strict_scorer
-from citeforge.evaluator.submissions.split import strict_statements
+from citeforge.evaluator.statements.list_items import split_list
+from citeforge.evaluator.statements.split import split_statements
 from citeforge.evaluator.submissions.url_marks import read_markup
 from citeforge.plugins.responses.marks import place_marks
 from citeforge.plugins.responses.records import Cited
@@ -58,7 +58,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "rage_reference": lambda t: reference_scorer(GRAMMAR)(t, 5, frozenset({1}), {1: ["x"]}),
     "triples": lambda t: TripleGrammar([Triple("Q1", "A", "", "r", "v")], ["rel"]).parse(t),
     "sentences": SEGMENTER.split,
-    "statements": lambda t: strict_statements(t, GRAMMAR, SEGMENTER, 5),
+    "statements": lambda t: split_statements(t, GRAMMAR, SEGMENTER, 5),
     "refusals": lambda t: is_refusal(t, "rules:" + ",".join(LANGUAGES)),
     "split_list": split_list,
     "markup": read_markup,

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from citeforge.engines.models.extractive_qa import ExtractiveQa
-from citeforge.evaluator.measures.alce_citations import alce_text
+from citeforge.evaluator.statements.alce import alce_text
 from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.package.items import Gold, Passage
 from conftest_evaluator import gold

@@ -8,8 +8,8 @@ from typing import Any
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Keep, Pair, Verdict
 from citeforge.evaluator.label_files import FULL, NOT, PARTIAL, Label, LabelRegister
-from citeforge.evaluator.measures.alce_citations import strict_claims
-from citeforge.evaluator.measures.judging import Claim, premise
+from citeforge.evaluator.measures.judging import premise
+from citeforge.evaluator.statements.strict import CitedStatement, read_strict
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.schemas.text import normalise_answer
 
@@ -53,13 +53,13 @@ class _Levels:
     citation: set[str] = field(default_factory=set)
     is_single: bool = False
 
-    def add(self, level: str, claim: Claim, citation: int | None) -> None:
-        """Add the support level that a label gives to a claim, or to one of its citations."""
+    def add(self, level: str, statement: CitedStatement, citation: int | None) -> None:
+        """Add the support level that a label gives to a statement, or to one of its citations."""
         if citation is not None:
             self.citation.add(level)
-        if citation is None or len(claim.cited) > 1:
+        if citation is None or len(statement.cited) > 1:
             self.statement.add(level)
-        self.is_single |= citation is not None or len(claim.cited) == 1
+        self.is_single |= citation is not None or len(statement.cited) == 1
 
 
 class LabelJudge:
@@ -116,7 +116,7 @@ def match_labels(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
     rows = {q: row for row, q in enumerate(inputs.benchmark.query_ids)}
     texts = {item.query: row for row, item in items.items()}
     levels_of: defaultdict[Pair, _Levels] = defaultdict(_Levels)
-    claims_of: dict[int, list[Claim]] = {}
+    statements_of: dict[int, list[CitedStatement]] = {}
     for label in labels:
         row = rows.get(label.query, texts.get(label.query))
         if row is None or row not in items:
@@ -126,50 +126,50 @@ def match_labels(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
                 code="unknown-query",
             )
         people.rows.add(row)
-        if row not in claims_of:
-            claims_of[row] = strict_claims(items[row], inputs)
-        claim = _find_claim(label, claims_of[row])
+        if row not in statements_of:
+            statements_of[row] = read_strict(items[row], inputs)
+        statement = _find_statement(label, statements_of[row])
         words = None if label.text is None else _normalise(label.text)
         citation, nth = label.citation, label.nth
-        if claim is not None:
-            citation, nth = _find_citation(label, claim), None
+        if statement is not None:
+            citation, nth = _find_citation(label, statement), None
         if register.is_repeat((row, label.statement, words, citation, nth), label):
             people.n_duplicates += 1
-        elif claim is None:
+        elif statement is None:
             people.n_unplaced += 1
         elif label.level is None:
             people.n_undecided += 1
         else:
-            for pair in _make_pairs(items[row], claim, citation):
-                levels_of[pair].add(label.level, claim, citation)
+            for pair in _make_pairs(items[row], statement, citation):
+                levels_of[pair].add(label.level, statement, citation)
     for pair, levels in levels_of.items():
         _set_verdict(people, pair, levels)
     return people
 
 
-def _make_pairs(item: AnswerItem, claim: Claim, citation: int | None) -> list[Pair]:
-    """Pair a claim with its cited passages twice: with titles (ALCE), without (Attributed-IR)."""
-    cited = claim.cited if citation is None else (citation,)
+def _make_pairs(item: AnswerItem, statement: CitedStatement, citation: int | None) -> list[Pair]:
+    """Pair a statement with what it cites, with titles (ALCE) and without (Attributed-IR)."""
+    cited = statement.cited if citation is None else (citation,)
     premises = (premise(item.passages, cited, True, with_title) for with_title in (True, False))
-    return [Pair(text, claim.text) for text in premises]
+    return [Pair(text, statement.text) for text in premises]
 
 
-def _find_claim(label: Label, claims: Sequence[Claim]) -> Claim | None:
+def _find_statement(label: Label, statements: Sequence[CitedStatement]) -> CitedStatement | None:
     """Find the statement of an answer that a label is about; None if no statement fits."""
-    if label.n_statements is not None and label.n_statements != len(claims):
+    if label.n_statements is not None and label.n_statements != len(statements):
         return None
     if label.text is not None:
         words = _normalise(label.text)
-        return next((c for c in claims if _normalise(c.text) == words), None)
+        return next((c for c in statements if _normalise(c.text) == words), None)
     place = label.statement
-    if place is None or not 0 <= place < len(claims):
+    if place is None or not 0 <= place < len(statements):
         raise label.error(
             f"labels statement {place}; the answer of {label.system} to {label.query!r} has "
-            f"{len(claims)}",
+            f"{len(statements)}",
             "labels of these answers, segmented as they were for the annotators",
             code="out-of-range",
         )
-    return claims[place]
+    return statements[place]
 
 
 def _normalise(text: str) -> str:
@@ -177,17 +177,17 @@ def _normalise(text: str) -> str:
     return normalise_answer(re.sub(r"\[\d+(?:,\s*\d+)*\]", " ", text))
 
 
-def _find_citation(label: Label, claim: Claim) -> int | None:
+def _find_citation(label: Label, statement: CitedStatement) -> int | None:
     """Return the position of the passage that a label judges; None if it judges all cited ones."""
     if label.nth is not None:
-        if label.nth >= len(claim.cited):
+        if label.nth >= len(statement.cited):
             raise label.error(
-                f"labels citation {label.nth + 1} of a statement that has {len(claim.cited)} "
+                f"labels citation {label.nth + 1} of a statement that has {len(statement.cited)} "
                 f"({label.system}, {label.query!r})",
                 code="out-of-range",
             )
-        return claim.cited[label.nth]
-    if label.citation is not None and label.citation not in claim.cited:
+        return statement.cited[label.nth]
+    if label.citation is not None and label.citation not in statement.cited:
         raise label.error(
             f"labels a citation of passage {label.citation} (from 0), which statement "
             f"{label.statement} of {label.system} to {label.query!r} does not cite",

@@ -3,8 +3,8 @@
 from functools import lru_cache
 
 from citeforge.engines.text.segmenters import make_segmenter
-from citeforge.evaluator.submissions.split import Statements
-from citeforge.evaluator.submissions.split import strict_statements as _split
+from citeforge.evaluator.statements.split import Statements
+from citeforge.evaluator.statements.split import split_statements as _split
 from citeforge.schemas.citations.grammar import Grammar, Parsed
 
 _kept_segmenter = lru_cache(maxsize=4)(make_segmenter)

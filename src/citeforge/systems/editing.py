@@ -9,12 +9,12 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.alce_citations import strict_claims
 from citeforge.evaluator.measures.judging import CitationJudging
+from citeforge.evaluator.statements.split import Statement, split_statements
+from citeforge.evaluator.statements.strict import read_strict
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.inputs import AnswerItem as Answered
 from citeforge.evaluator.submissions.inputs import Inputs
-from citeforge.evaluator.submissions.split import Statement, strict_statements
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Grammar
@@ -83,7 +83,7 @@ def _citation_recalls(
             row = benchmark.row_of[task.item.query_id]
             answered = Answered(row, task.item.query, reply.text, counted_passages(task, reply))
             places.append(place)
-            answers.append((answered, strict_claims(answered, inputs)))
+            answers.append((answered, read_strict(answered, inputs)))
     judge.begin()
     for place, scores in zip(places, CitationJudging(judge, True).score(answers), strict=True):
         recalls[place] = 0.0 if scores.recall is None else scores.recall.low
@@ -167,7 +167,7 @@ def post_cite(
     bare: list[tuple[int, Statement]] = []
     for place, reply in enumerate(edited):
         if isinstance(reply, Reply) and (pool := pools[place]):
-            reading = strict_statements(reply.text, grammar, segmenter, len(pool))
+            reading = split_statements(reply.text, grammar, segmenter, len(pool))
             bare += [(place, s) for s in reading.statements if not s.numbers]
     nearest = _nearest_passages(bare, pools, embedder)
     for place, pairs in groupby(zip(bare, nearest, strict=True), key=lambda pair: pair[0][0]):

@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.evaluator.measures.alce_citations import reference_clean
 from citeforge.evaluator.measures.columns import extreme_mean
+from citeforge.evaluator.statements.alce import reference_clean
 from conftest_evaluator import Facts, Measure, gold
 
 NAMES = ["ALCE.CitRec", "ALCE.CitPrec"]

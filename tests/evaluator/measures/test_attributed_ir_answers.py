@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from citeforge.engines.text.segmenters import PunktSegmenter
-from citeforge.evaluator.measures.attributed_ir_citations import with_passages
+from citeforge.evaluator.statements.attributed_ir import with_passages
 from citeforge.package.items import Passage
 from conftest_evaluator import Facts, Measure, gold
 from peers.hard_answers import make_inputs

@@ -9,11 +9,14 @@ import pytest
 
 import citeforge as cf
 from citeforge.engines import plugins
+from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.declared import CannotError
+from citeforge.evaluator.measures.columns import Value, bounded_mean_of, judge_pair
+from citeforge.evaluator.measures.declared import PassageMeasure
 from citeforge.evaluator.measures.registry import families, find_measure, measures, select
-from citeforge.evaluator.submissions.inputs import SharedResults
-from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.statements.protocols import statements_of
+from citeforge.evaluator.submissions.inputs import AnswerKey, Inputs, SharedResults
+from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from conftest import refused, write_jsonl
 from conftest_evaluator import Facts, Measure
 
@@ -243,3 +246,33 @@ def test_citations_without_a_word_are_kept(package: Path) -> None:
     assert answer.statements == []
     assert (answer.cited, answer.wrong) == ([1, 0], 1)
     assert (answer.all_cited, answer.n_not_shown) == ({0, 1}, 1)
+
+
+@pytest.mark.parametrize("forgotten", ["judge", "segmenter", "statements"])
+def test_a_measure_gets_no_tool_that_it_does_not_declare(
+    measure: Measure, forgotten: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`S [1].` is supported by A; what is forgotten is named, and nothing is computed."""
+
+    def supported(inputs: Inputs) -> dict[AnswerKey, Value]:
+        judge = inputs.tools.get_judge()
+        return {
+            key: Value.mean([judge_pair(judge, Pair(item.passages[0].text, s.text)) for s in read])
+            for key, item, read in statements_of(inputs, "alce")
+        }
+
+    def declared(uses: tuple[str, ...]) -> PassageMeasure:
+        return PassageMeasure(
+            "Supported", "mine", "statements that hold", source="ours", uses=uses,
+            compute=bounded_mean_of(supported, lambda share: share),
+        )  # fmt: skip
+
+    every = ("judge", "segmenter", "statements")
+    for uses, expected in (
+        (every, [1.0]),
+        (tuple({*every} - {forgotten}), f"its declaration lacks {forgotten!r} in `uses`"),
+    ):
+        monkeypatch.setattr("conftest_evaluator.select", lambda names, u=uses: [declared(u)])
+        result = measure(["A holds [1]."], ["Supported"], judge=Facts())
+        found = result["Supported"]
+        assert found == expected if isinstance(expected, list) else found.startswith(expected)

@@ -6,9 +6,9 @@ Columns: strict; rage_toolkit (`[n]` only); ALCE (the first number of a bracket)
 
 import pytest
 
-from citeforge.evaluator.measures.alce_citations import _MARK as ALCE
-from citeforge.evaluator.measures.attributed_ir_citations import mark_numbers as attributed_ir
 from citeforge.evaluator.measures.rage_citations import _REFERENCE as RAGE
+from citeforge.evaluator.statements.alce import _MARK as ALCE
+from citeforge.evaluator.statements.attributed_ir import mark_numbers as attributed_ir
 from citeforge.schemas.citations.grammar import Grammar
 
 N: list[int] = []

@@ -4,7 +4,7 @@ import pytest
 
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.details import cited_words, quotations
-from citeforge.evaluator.submissions.split import strict_statements
+from citeforge.evaluator.statements.split import split_statements
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.scores import CitedWords
 from citeforge.schemas.submission import CitedSpan
@@ -14,7 +14,7 @@ TEXTS = ["Opened in\n1937, the bridge \u2026", "It is 2 km long."]
 
 
 def said(*spans: CitedSpan) -> list[CitedWords]:
-    result = strict_statements(OUTPUT, Grammar(base=1), SentenceSegmenter(), 2)
+    result = split_statements(OUTPUT, Grammar(base=1), SentenceSegmenter(), 2)
     assert [s.text for s in result.statements] == [
         "The old bridge opened in 1937.", "Its \U0001f309 is long.", "Nobody knows.",
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from citeforge.plugins.audit.wrong import (
     NOTHING,
     RIGHT,
     SHOWN,
-    CitedStatement,
+    JudgedStatement,
     _open_corpus,
     classify_citations,
 )
@@ -57,7 +57,7 @@ def classes(
         searched.append((statements, depth))
         return dict.fromkeys(statements, corpus)
 
-    statement = CitedStatement(
+    statement = JudgedStatement(
         (0, 0), text, "\n".join(cited), tuple(cited), (tuple(others),) * len(cited), wrong
     )
     (result,) = classify_citations([statement], JudgeSession(judge), search)

@@ -11,6 +11,7 @@ import citeforge as cf
 from citeforge.builders.verify import verify
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.text.refusals import is_refusal
+from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.package import Package
 from citeforge.plugins.bundles.build import build_bundle, find_problems
 from citeforge.plugins.bundles.design import DeflectionRecipe, FaithfulnessRecipe, PositionRecipe
@@ -128,7 +129,7 @@ def test_a_judge_is_asked_about_texts_in_the_order_of_the_answers() -> None:
 
     texts = [f"text {n}" for n in range(20)]
     answers = {n: SimpleNamespace(text=text) for n, text in enumerate([*texts, texts[0]])}
-    tools = SimpleNamespace(judge=Recorder())
+    tools = ScoringTools(Recorder())  # type: ignore[arg-type]
     judged = _judge_refusals(SimpleNamespace(tools=tools, by_cell={"cell": answers}))  # type: ignore[arg-type]
     assert asked == list(judged) == texts
 

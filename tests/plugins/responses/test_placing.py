@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.submissions.split import Statement, strict_statements
+from citeforge.evaluator.statements.split import Statement, split_statements
 from citeforge.plugins.responses.marks import Shift, place_marks
 from citeforge.plugins.responses.records import Cited
 from citeforge.schemas.citations.grammar import Grammar
@@ -23,7 +23,7 @@ def placed(text: str, *cited: Cited, numbers: list[int] | None = None) -> str:
 
 
 def statements(text: str) -> tuple[Statement, ...]:
-    return strict_statements(text, GRAMMAR, SEGMENTER, N_DOCS).statements
+    return split_statements(text, GRAMMAR, SEGMENTER, N_DOCS).statements
 
 
 def without_marks(output: str, start: int = 0, end: int | None = None) -> str:

@@ -399,10 +399,10 @@ def written(
 def said(benchmark: Benchmark, answer: SubmissionLine) -> list[tuple[str, list[str | None]]]:
     """Statements with the ids that they cite."""
     from citeforge.engines.text.sentences import SentenceSegmenter
-    from citeforge.evaluator.submissions.split import strict_statements
+    from citeforge.evaluator.statements.split import split_statements
 
     shown = [p.docid for p in answer.passages or []]
-    result = strict_statements(answer.output, benchmark.grammar, SentenceSegmenter(), len(shown))
+    result = split_statements(answer.output, benchmark.grammar, SentenceSegmenter(), len(shown))
     return [(s.text, [shown[n - 1] for n in s.numbers]) for s in result.statements]
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.submissions.split import strict_statements
+from citeforge.evaluator.statements.split import split_statements
 from citeforge.schemas.citations.grammar import MAX_RANGE, Grammar, without_markers
 
 SEGMENTER = SentenceSegmenter()
@@ -347,7 +347,7 @@ def test_marks_of_models_and_tools_are_read(mark: str) -> None:
     parsed = Grammar().parse(output, 8)
     assert [n for m in parsed.markers for n in m.numbers] == [5]
     assert parsed.unparsed == ()
-    assert [s.text for s in strict_statements(output, Grammar(), SEGMENTER, 8).statements] == [
+    assert [s.text for s in split_statements(output, Grammar(), SEGMENTER, 8).statements] == [
         "It opened in 1964."
     ]
 
@@ -371,7 +371,7 @@ def test_what_may_be_a_mark_is_counted(mark: str) -> None:
 def test_columns_and_repeated_numbers_are_counted() -> None:
     table = "| Bridge | Source |\n|---|---|\n| A | 5 |\n| B | 8 |"
     assert Grammar().cited(table, 8) == (set(), 0, 2)
-    several = strict_statements("It is long (5). It is old (8).", Grammar(), SEGMENTER, 8)
+    several = split_statements("It is long (5). It is old (8).", Grammar(), SEGMENTER, 8)
     assert [s.text for s in several.statements] == ["It is long.", "It is old."]
 
 

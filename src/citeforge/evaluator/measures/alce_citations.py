@@ -21,17 +21,13 @@ midpoint of an unseeded bootstrap.
 Overcited = 1/1.
 """
 
-import re
-from collections.abc import Iterable
 from functools import partial
 
 import numpy as np
 
-from citeforge.evaluator.measures.alce_lists import ListItem, list_items
 from citeforge.evaluator.measures.columns import Value, extreme_mean
 from citeforge.evaluator.measures.declared import CitationQuality, PassageMeasure
 from citeforge.evaluator.measures.judging import (
-    Claim,
     JudgedAnswers,
     citation_f1,
     citation_precision,
@@ -44,50 +40,12 @@ from citeforge.evaluator.statistics.estimates import (
     ratio_sample,
     sample_between,
 )
-from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.split import strict_statements
+from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.evaluator.submissions.tools import ScoringTools
-from citeforge.schemas.citations.grammar import read_number, without_markers
 from citeforge.schemas.recipes.command_options import MOST_CITATIONS
 
 ALCE = "Gao et al. 2023 (ALCE), section 3"
 APPENDIX = "Gao et al. 2023 (ALCE), appendix"
-_MARK = re.compile(r"\[\d+")
-_SPACED_MARK = re.compile(r" \[\d+")
-
-
-def alce_text(item: AnswerItem, inputs: Inputs) -> str:
-    """Get an answer's text without citation marks, for ALCE's measures by words (such as ROUGE)."""
-    if inputs.protocol == "reference":
-        return reference_clean(reference_output(item.output))
-    return without_markers(
-        item.output, inputs.grammar.parse(item.output, len(item.passages)).markers
-    )
-
-
-def strict_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
-    """Split an answer into statements with distinct citations, as ``strict`` reads them."""
-    if inputs.task == "qampari":
-        items = strict_items(item, inputs)  # each is judged together with its question
-        return [make_claim(f"{item.query} {one.text}", one.numbers, item, inputs) for one in items]
-    assert inputs.tools.segmenter is not None
-    reading = strict_statements(
-        item.output, inputs.grammar, inputs.tools.segmenter, len(item.passages)
-    )
-    return [make_claim(s.text, s.numbers, item, inputs) for s in reading.statements]
-
-
-def make_claim(text: str, numbers: Iterable[int], item: AnswerItem, inputs: Inputs) -> Claim:
-    """Make a claim of a statement and its citations; those out of range are counted as wrong."""
-    distinct = [n - inputs.grammar.base for n in dict.fromkeys(numbers)]
-    inside = tuple(p for p in distinct if 0 <= p < len(item.passages))
-    return Claim(text, inside, wrong=len(distinct) - len(inside))
-
-
-def strict_items(item: AnswerItem, inputs: Inputs) -> list[ListItem]:
-    """Split a list answer at its separators into items, each with its citations."""
-    text = answer_part(item.output, inputs)
-    return list_items(text, inputs.grammar.parse(text, len(item.passages)).markers)
 
 
 def list_option(tools: ScoringTools, protocol: str) -> str | None:
@@ -95,51 +53,9 @@ def list_option(tools: ScoringTools, protocol: str) -> str | None:
     return "cot" if tools.options.cot else None
 
 
-def answer_part(text: str, inputs: Inputs) -> str:
-    """Cut away the reasoning before the first colon, if ``cot`` is set; no colon leaves nothing."""
-    return text.partition(":")[2] if inputs.tools.options.cot else text
-
-
-def reference_output(output: str) -> str:
-    """Keep the first line of an output, as ALCE's evaluator does."""
-    return output.strip().split("\n")[0].replace("<|im_end|>", "")
-
-
-def reference_clean(text: str) -> str:
-    """Remove citations as ALCE's code does: ``[1, 2]`` leaves ``, 2``."""
-    return _MARK.sub("", _SPACED_MARK.sub("", text)).replace(" |", "").replace("]", "")
-
-
-def reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
-    """Split an answer into statements with citations as ALCE's evaluator does, faults included.
-
-    Range is checked on all markers first, then the list is cut to ``at_most_citations``; ``[0]``
-    is the last passage; repeats are kept. ``cot`` changes nothing here.
-    """
-    output = reference_output(item.output)
-    if inputs.task == "qampari":
-        parts = output.rstrip().rstrip(".").rstrip(",").split(",")
-        sentences = [f"{item.query} {part.strip()}" for part in parts]
-    else:
-        assert inputs.tools.segmenter is not None
-        sentences = [output[s:e] for s, e in inputs.tools.segmenter.split(output)]
-    claims = []
-    n = len(item.passages)
-    for sentence in sentences:
-        positions = [read_number(mark[1:]) - 1 for mark in _MARK.findall(sentence)]
-        text = reference_clean(sentence).strip()
-        if any(p >= n or p < -n for p in positions):
-            claims.append(Claim(text, (), wrong=len(positions), skipped=True))
-        else:
-            cited = positions[: inputs.tools.options.at_most_citations]
-            claims.append(Claim(text, tuple(p % n for p in cited)))
-    return claims
-
-
 def judged_citations(inputs: Inputs) -> JudgedAnswers:
     """Let the judge score every answer's citations (recall, precision) as ALCE defines them."""
-    read = strict_claims if inputs.protocol == "strict" else reference_claims
-    return judge_citations(inputs, read, with_title=True)
+    return judge_citations(inputs, "alce")
 
 
 def _several_cited(inputs: Inputs) -> Sample:
@@ -197,7 +113,8 @@ def _citation_options(tools: ScoringTools, protocol: str) -> str | None:
 
 
 _cited = partial(
-    PassageMeasure, family="alce", needs="a judge", source=ALCE, uses=("judge", "segmenter"),
+    PassageMeasure, family="alce", needs="a judge", source=ALCE,
+    uses=("judge", "segmenter", "statements"),
     options=_citation_options,
 )  # fmt: skip
 _quality = partial(

@@ -13,33 +13,24 @@ from citeforge.engines.judge.records import Pair
 from citeforge.evaluator.measures.alce_citations import (
     ALCE,
     APPENDIX,
-    alce_text,
-    answer_part,
     list_option,
-    strict_items,
 )
 from citeforge.evaluator.measures.columns import (
-    Key,
     Value,
     bounded_mean,
-    get_judge,
-    get_segmenter,
     judge_pair,
     mean_of,
     mean_of_defined,
     values_by_answer,
 )
-from citeforge.evaluator.measures.declared import (
-    SCRIPTS,
-    SHORT_ANSWERS,
-    CannotError,
-    PassageMeasure,
-    count,
-)
+from citeforge.evaluator.measures.declared import SCRIPTS, SHORT_ANSWERS, PassageMeasure, count
 from citeforge.evaluator.measures.rouge import RougeScorers, rouge_lsum
 from citeforge.evaluator.measures.script_words import count_text_words, length_option
+from citeforge.evaluator.statements.alce import alce_text
+from citeforge.evaluator.statements.strict import answer_part, strict_items
 from citeforge.evaluator.statistics.estimates import Sample
-from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
+from citeforge.evaluator.submissions.tools import CannotError
 from citeforge.schemas.errors import InputError, MissingExtraError
 from citeforge.schemas.matching.answers import AnswerText, is_answer
 from citeforge.schemas.text import normalise_answer
@@ -138,7 +129,7 @@ def compute_rouge(inputs: Inputs) -> Sample:
     With a stemmer, in lower case, one sentence per line.
     """
     scorers = RougeScorers(stemmer=True, by_script=inputs.protocol != "reference")
-    segmenter = get_segmenter(inputs.tools)
+    segmenter = inputs.tools.get_segmenter()
 
     def sentence_lines(text: str) -> str:
         """Put each sentence of a text on a line, in lower case."""
@@ -213,7 +204,7 @@ class QaScores:
     hit: bool
 
 
-def score_qa(inputs: Inputs) -> dict[Key, QaScores]:
+def score_qa(inputs: Inputs) -> dict[AnswerKey, QaScores]:
     """Score each output by how well a QA model answers ASQA's sub-questions from it."""
     from citeforge.engines.models.extractive_qa import ExtractiveQa
 
@@ -230,7 +221,7 @@ def score_qa(inputs: Inputs) -> dict[Key, QaScores]:
         raise CannotError(str(error), code=error.code) from error
     questions = [(gold.text or "", text) for text, golds in texts.values() for gold in golds]
     spans = iter(model.answers(questions))
-    rows: dict[Key, QaScores] = {}
+    rows: dict[AnswerKey, QaScores] = {}
     for key, (_, golds) in texts.items():
         exact, overlap = [], []
         for gold in golds:
@@ -249,7 +240,7 @@ def score_qa(inputs: Inputs) -> dict[Key, QaScores]:
 
 def compute_claim_recall(inputs: Inputs) -> Sample:
     """Compute the share of a query's gold claims that its answer entails."""
-    judge = get_judge(inputs.tools)
+    judge = inputs.tools.get_judge()
     pairs = {
         (run, item.row): [Pair(alce_text(item, inputs), g.text or "") for g in claims]
         for run, item in inputs.items()

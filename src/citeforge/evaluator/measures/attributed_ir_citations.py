@@ -16,144 +16,33 @@ passages, so only `[1]` and `[0]` count.
 1/3, @cited = 1/2, psg = 2/3. Cited ids {a, d}, gold {a, b, c}: Overlap.P = 1/2, Overlap.R = 1/3.
 """
 
-import re
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 
 from citeforge.engines.judge.records import Pair
-from citeforge.evaluator.measures.alce_citations import strict_claims
 from citeforge.evaluator.measures.columns import (
-    Key,
     Value,
     bounded_mean_of,
-    get_judge,
     judge_pair,
     mean_of,
     values_by_answer,
 )
-from citeforge.evaluator.measures.declared import (
-    CannotError,
-    CitationQuality,
-    PassageMeasure,
-)
+from citeforge.evaluator.measures.declared import CitationQuality, PassageMeasure
 from citeforge.evaluator.measures.judging import (
-    Claim,
     JudgedAnswers,
     citation_f1,
     citation_precision,
     citation_recall,
     judge_citations,
-    read_claims,
-    require_passages,
 )
-from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.schemas.citations.grammar import read_number, without_markers
+from citeforge.evaluator.statements.attributed_ir import air_output, mark_numbers, with_passages
+from citeforge.evaluator.statements.protocols import statements_of
+from citeforge.evaluator.statements.strict import CitedStatement
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
+from citeforge.evaluator.submissions.tools import CannotError
 
 AIR = "Djeddal et al. 2024 (Attributed-IR), section 2.5"
-MOST_CITATIONS = 7
-MOST_STATEMENTS = 20
-_BRACKET = r"\[\d+(?:,\s*\d+)*\]"
-_MARK = re.compile(rf"{_BRACKET}(?:,\s{_BRACKET})*")  # brackets joined by commas are one mark
-_NUMBER = re.compile(r"\d+")
-_PROMPT_START, _PROMPT_END = "<|system|>", "<|assistant|>\n"
-
-
-def mark_numbers(text: str) -> list[int]:
-    """List the numbers in all citation marks of a text, in order."""
-    return [read_number(n) for mark in _MARK.findall(text) for n in _NUMBER.findall(mark)]
-
-
-def split_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
-    """Split an answer into statements with citations, by the rules of the scoring protocol."""
-    read = strict_claims if inputs.protocol == "strict" else _reference_claims
-    return read(item, inputs)
-
-
-def _reference_statements(item: AnswerItem, inputs: Inputs) -> list[tuple[str, list[int]]]:
-    """Split an answer into (text, cited numbers) as Attributed-IR's evaluator does.
-
-    A mark that opens a sentence replaces the citations of the sentence before, unless that one was
-    nothing but marks; it is no citation of its own sentence. A sentence that is one mark, or marks
-    joined by commas, is no statement; other sentences of marks are statements without text.
-    """
-    assert inputs.tools.segmenter is not None
-    output = air_output(item.output)
-    statements: dict[int, tuple[str, list[int]]] = {}
-    for at, (start, end) in enumerate(inputs.tools.segmenter.split(output)):
-        sentence = output[start:end]
-        marks = _MARK.findall(sentence)
-        own = sentence
-        if marks and sentence.startswith(marks[0]):
-            own = sentence[len(marks[0]) :]
-            if at - 1 in statements:
-                statements[at - 1] = (statements[at - 1][0], mark_numbers(marks[0]))
-        if not marks or ", ".join(marks) != sentence:
-            text = _MARK.sub("", sentence).replace(" .", ".")
-            statements[at] = (text, mark_numbers(own))
-    return list(statements.values())
-
-
-def _reference_claims(item: AnswerItem, inputs: Inputs) -> list[Claim]:
-    """Make claims of an answer's first 20 statements, with up to 7 distinct citations each.
-
-    Citations are cut before the range check; ``[0]`` is the last passage. A statement with a
-    citation out of range is marked as skipped: NLI skips it, AutoAIS looks at its other citations.
-    """
-    n = len(item.passages)
-    claims = []
-    for text, numbers in _reference_statements(item, inputs)[:MOST_STATEMENTS]:
-        # The order of premises is that of a Python set, as in the evaluator.
-        cited = list(set(numbers))[:MOST_CITATIONS]
-        inside = tuple((number - 1) % n for number in cited if number <= n)
-        n_wrong = len(cited) - len(inside)
-        claims.append(Claim(text, inside, wrong=n_wrong, skipped=n_wrong > 0))
-    return claims
-
-
-def with_passages(inputs: Inputs) -> Inputs:
-    """Drop answers without passages if the protocol is ``reference``.
-
-    Raises:
-        CannotError: none has any.
-    """
-    require_passages(inputs)
-    if inputs.protocol == "strict":
-        return inputs
-    return replace(inputs, runs=[[i for i in items if i.passages] for items in inputs.runs])
-
-
-def without_reference_marks(text: str) -> str:
-    """Remove citations as Attributed-IR's code does: ``[1]`` and ``[1, 2]``, and nothing else."""
-    return re.sub(_BRACKET, "", text)
-
-
-def air_output(output: str) -> str:
-    """Remove a repeated system prompt from an output, as Attributed-IR's evaluators do."""
-    output = output.replace("<|endoftext|>", "")
-    text = ""
-    while (start := output.find(_PROMPT_START)) >= 0:
-        end = output.find(_PROMPT_END, start + len(_PROMPT_START))
-        if end < 0:
-            break
-        text += output[:start]
-        output = output[end + len(_PROMPT_END) :]
-    return text + output
-
-
-def air_text(item: AnswerItem, inputs: Inputs) -> str:
-    """Get an answer's text without citation marks, for Attributed-IR's measures of correctness.
-
-    Closed-book outputs (no passages) keep their brackets.
-    """
-    if inputs.protocol == "reference":
-        output = air_output(item.output)
-        return without_reference_marks(output) if item.passages else output
-    if not item.passages:
-        return item.output
-    return without_markers(
-        item.output, inputs.grammar.parse(item.output, len(item.passages)).markers
-    )
 
 
 @dataclass(frozen=True)
@@ -169,28 +58,33 @@ class BestCitations:
     over_cited: Value
 
 
-def judge_passages(inputs: Inputs, of_shown: bool) -> dict[Key, BestCitations]:
+def judge_passages(inputs: Inputs, of_shown: bool) -> dict[AnswerKey, BestCitations]:
     """Compute each answer's share of statements that a cited, or any shown, passage entails.
 
     All shown passages take many more questions to the judge.
     """
-    rows = read_claims(inputs.once(with_passages), split_claims)
-    judge = get_judge(inputs.tools)
+    judge = inputs.tools.get_judge()
+    rows = statements_of(inputs, "attributed_ir")
 
-    def pairs(item: AnswerItem, claim: Claim) -> Iterable[Pair]:
-        """Pair a claim with each passage that it cites, or that was shown, for the judge."""
-        looked_at = range(len(item.passages)) if of_shown else claim.cited
-        return (Pair(item.passages[at].text, claim.text) for at in looked_at)
+    def pairs(item: AnswerItem, statement: CitedStatement) -> Iterable[Pair]:
+        """Pair a statement with each passage that it cites, or that was shown, for the judge."""
+        looked_at = range(len(item.passages)) if of_shown else statement.cited
+        return (Pair(item.passages[at].text, statement.text) for at in looked_at)
 
-    judge.ask(pair for _, item, claims in rows for claim in claims for pair in pairs(item, claim))
-    values: dict[Key, BestCitations] = {}
-    for key, item, claims in rows:
-        best = [Value.best(judge_pair(judge, pair) for pair in pairs(item, c)) for c in claims]
+    judge.ask(
+        pair
+        for _, item, statements in rows
+        for statement in statements
+        for pair in pairs(item, statement)
+    )
+    values: dict[AnswerKey, BestCitations] = {}
+    for key, item, statements in rows:
+        best = [Value.best(judge_pair(judge, pair) for pair in pairs(item, c)) for c in statements]
         # Where a citation out of range skips a statement, wrong ones alone leave it uncited.
         cited = [
             value
-            for value, claim in zip(best, claims, strict=True)
-            if claim.cited or (claim.wrong and not claim.skipped)
+            for value, statement in zip(best, statements, strict=True)
+            if statement.cited or (statement.wrong and not statement.skipped)
         ]
         values[key] = BestCitations(Value.mean(best), Value.mean(cited))
     return values
@@ -201,11 +95,15 @@ _OF_CITED, _OF_SHOWN = (partial(judge_passages, of_shown=of_shown) for of_shown 
 
 def judged_citations(inputs: Inputs) -> JudgedAnswers:
     """Let the judge score every answer's citations (recall, precision) as Attributed-IR does."""
-    return judge_citations(inputs.once(with_passages), split_claims, with_title=False)
+    return judge_citations(inputs, "attributed_ir")
 
 
 _judged = partial(
-    PassageMeasure, family="attributed_ir", needs="a judge", source=AIR, uses=("judge", "segmenter")
+    PassageMeasure,
+    family="attributed_ir",
+    needs="a judge",
+    source=AIR,
+    uses=("judge", "segmenter", "statements"),
 )
 _quality = partial(
     CitationQuality,
@@ -261,9 +159,9 @@ def _reference_ids(item: AnswerItem) -> set[str]:
     return {item.passages[n - 1].id for n in numbers} if item.passages else set()
 
 
-def compute_overlaps(inputs: Inputs) -> dict[Key, Overlap]:
+def compute_overlaps(inputs: Inputs) -> dict[AnswerKey, Overlap]:
     """Compute precision and recall of every answer's cited passages against the gold answer's."""
-    inputs = inputs.once(with_passages)
+    inputs = inputs.once(with_passages, is_judged=False)
     if not any(g.citations for gold in inputs.benchmark.gold_rows for g in gold.answers):
         raise CannotError("needs gold answers with citations", code="no-gold")
     return values_by_answer(compute_overlap)(inputs)

@@ -11,11 +11,9 @@ import numpy as np
 
 from citeforge.evaluator.measures.attributed_ir_citations import (
     AIR,
-    air_text,
-    without_reference_marks,
 )
-from citeforge.evaluator.measures.columns import Key, Rows, mean_of
-from citeforge.evaluator.measures.declared import SCRIPTS, CannotError, Measure, PassageMeasure
+from citeforge.evaluator.measures.columns import Rows, mean_of
+from citeforge.evaluator.measures.declared import SCRIPTS, Measure, PassageMeasure
 from citeforge.evaluator.measures.rouge import RougeScorers, rouge_lsum
 from citeforge.evaluator.measures.script_words import (
     LATIN,
@@ -23,9 +21,10 @@ from citeforge.evaluator.measures.script_words import (
     list_choices,
     load_tokenizer,
 )
+from citeforge.evaluator.statements.attributed_ir import air_text, without_reference_marks
 from citeforge.evaluator.statistics.estimates import Floats, Sample
-from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
+from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import InputError, MissingExtraError
 
@@ -109,7 +108,7 @@ def _corpus_bleu(sums: Floats) -> Floats:
     return values
 
 
-def compute_rouge(inputs: Inputs, single: bool) -> dict[Key, PartScores]:
+def compute_rouge(inputs: Inputs, single: bool) -> dict[AnswerKey, PartScores]:
     """Compute each answer's ROUGE-Lsum P, R and F against its best, or a single, gold answer."""
     scorers = RougeScorers(stemmer=False, by_script=inputs.protocol != "reference")
     return {
@@ -125,7 +124,7 @@ def tokenizers_of(inputs: Inputs) -> tuple[str, ...]:
     return list_choices(choose_tokenizer(texts) for _, _, texts in gold_answers(inputs, False))
 
 
-def compute_bertscore(inputs: Inputs, single: bool) -> dict[Key, PartScores]:
+def compute_bertscore(inputs: Inputs, single: bool) -> dict[AnswerKey, PartScores]:
     """Compute each answer's BERTScore P, R and F against its best (by F), or a single, gold answer.
 
     See docs/definitions.md#attributed_ir.
@@ -161,7 +160,7 @@ class _Words:
 
 def _declare_parts(
     base: str,
-    scores: Callable[..., dict[Key, PartScores]],
+    scores: Callable[..., dict[AnswerKey, PartScores]],
     best: _Words,
     one: _Words,
     choices: Callable[[Inputs], tuple[str, ...]] = lambda inputs: (),

@@ -27,7 +27,7 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import SHORT_ANSWERS, CannotError, Measure
+from citeforge.evaluator.measures.declared import SHORT_ANSWERS, Measure
 from citeforge.evaluator.measures.reading import Results
 from citeforge.evaluator.statistics.estimates import (
     Floats,
@@ -38,6 +38,7 @@ from citeforge.evaluator.statistics.estimates import (
     ratio_sample,
 )
 from citeforge.evaluator.statistics.significance import paired_t
+from citeforge.evaluator.submissions.tools import CannotError
 from citeforge.schemas.authorship import PLACEBO, Cell, Design
 from citeforge.schemas.scores import NotComputed
 

@@ -8,15 +8,11 @@ import numpy as np
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.text.segment import Segmenter
-from citeforge.evaluator.measures.declared import CannotError
 from citeforge.evaluator.statistics.estimates import Sample, mean_sample, sample_between
-from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import NO_JUDGE, ScoringTools
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
+from citeforge.evaluator.submissions.tools import CannotError
 
-Key = tuple[int, int]
-"""(run, row of the query)."""
-Rows = dict[Key, float]
+Rows = dict[AnswerKey, float]
 T = TypeVar("T")
 Compute = Callable[[Inputs], Sample]
 """Computes a measure of answers that cite passages."""
@@ -58,28 +54,6 @@ class Value:
 NOTHING = Value(0.0, 0.0)
 
 
-def get_judge(tools: ScoringTools) -> JudgeSession:
-    """Get the judge; raise CannotError without one.
-
-    Raises:
-        CannotError: there is none.
-    """
-    if tools.judge is None:
-        raise CannotError(NO_JUDGE, code="missing-judge")
-    return tools.judge
-
-
-def get_segmenter(tools: ScoringTools) -> Segmenter:
-    """Get the sentence segmenter; raise CannotError without one.
-
-    Raises:
-        CannotError: there is no segmenter.
-    """
-    if tools.segmenter is None:
-        raise CannotError(tools.why_no_segmenter or "needs a segmenter", code="missing-model")
-    return tools.segmenter
-
-
 def judge_pair(judge: JudgeSession, pair: Pair) -> Value:
     """Ask a judge about one pair: 1 if entailed, else 0; bounds 0 and 1 where it failed."""
     decision = judge.ask([pair])[pair]
@@ -103,7 +77,7 @@ def mean_of_defined(inputs: Inputs, rows: Rows) -> Sample:
     return mean_sample(inputs.column(rows))
 
 
-def bounded_mean(inputs: Inputs, values: Mapping[Key, Value]) -> Sample:
+def bounded_mean(inputs: Inputs, values: Mapping[AnswerKey, Value]) -> Sample:
     """Average values that have bounds over the queries that have one; give the mean's bounds."""
     low = inputs.column({k: v.low for k, v in values.items()})
     high = inputs.column({k: v.high for k, v in values.items()})
@@ -112,7 +86,7 @@ def bounded_mean(inputs: Inputs, values: Mapping[Key, Value]) -> Sample:
 
 def values_by_answer(
     value: Callable[[AnswerItem, Inputs], T | None], needs: str = ""
-) -> Callable[[Inputs], dict[Key, T]]:
+) -> Callable[[Inputs], dict[AnswerKey, T]]:
     """Return a function that computes ``value`` for every answer for which it is defined.
 
     Args:
@@ -120,7 +94,7 @@ def values_by_answer(
         needs: what the error says is missing when no answer has a value; empty where all have.
     """
 
-    def compute(inputs: Inputs) -> dict[Key, T]:
+    def compute(inputs: Inputs) -> dict[AnswerKey, T]:
         """Map (run, query row) to the value of each answer that has one."""
         values = {
             (run, item.row): one
@@ -135,7 +109,7 @@ def values_by_answer(
 
 
 def mean_of(
-    values: Callable[[Inputs], Mapping[Key, T]],
+    values: Callable[[Inputs], Mapping[AnswerKey, T]],
     number: Callable[[T], float],
     choices: Callable[[Inputs], tuple[str, ...]] = lambda inputs: (),
 ) -> Compute:
@@ -156,7 +130,7 @@ def mean_of(
 
 
 def bounded_mean_of(
-    values: Callable[[Inputs], Mapping[Key, T]], value: Callable[[T], Value]
+    values: Callable[[Inputs], Mapping[AnswerKey, T]], value: Callable[[T], Value]
 ) -> Compute:
     """Return a measure's function as :func:`mean_of` does, for values between bounds.
 

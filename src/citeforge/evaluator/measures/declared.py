@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.intervals import Range
 from citeforge.evaluator.submissions.inputs import Inputs
-from citeforge.schemas.errors import CiteforgeError, UsageError
+from citeforge.schemas.errors import UsageError
 
 if TYPE_CHECKING:
     from citeforge.evaluator.submissions.tools import ScoringTools
@@ -26,10 +26,6 @@ OWN_WEIGHTS = (
     "could make up the whole value"
 )
 """Reason why ratios of sums over queries are not published."""
-
-
-class CannotError(CiteforgeError):
-    """A measure cannot be computed: the message says what is missing."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,8 @@ class Measure:
         scale: factor for display.
         needs: what a benchmark or submission must have, as text; empty for nothing.
         source: paper and section.
-        uses: parts of the signature that it adds: ``judge``, ``segmenter``.
+        uses: what it is handed besides answers, and its signature names: ``judge``, ``segmenter``,
+            ``llm``; ``statements``, which need the segmenter.
         reads: answers to what: ``passages``, all ``cells`` of an authorship benchmark, ``triples``
             of a graph, or what else a kind declares among its ``readings``.
         parameters: parts of its name after the base: cutoff, part, references.

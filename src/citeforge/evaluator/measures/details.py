@@ -1,16 +1,17 @@
 """Answers split into statements with citations and verdicts, as score files keep them."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.measures.alce_citations import make_claim, reference_claims
-from citeforge.evaluator.measures.attributed_ir_citations import split_claims
-from citeforge.evaluator.measures.judging import Claim, premise
+from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.measures.judging import premise
+from citeforge.evaluator.statements.protocols import Evaluator, statements_of
+from citeforge.evaluator.statements.split import Statement, split_statements
+from citeforge.evaluator.statements.strict import CitedStatement, make_statement
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.split import Statement, strict_statements
 from citeforge.schemas.scores import AnswerDetail, CitedWords, PassageDetail, StatementDetail
 from citeforge.schemas.submission import CitedSpan
 
@@ -90,37 +91,55 @@ def _offsets_in_output(output: str, statement: Statement) -> list[int]:
     return places if len(places) == len(text) else []
 
 
-_Statements = tuple[list[Claim], Claim, list[CitedWords]]
+_Statements = tuple[list[CitedStatement], CitedStatement, list[CitedWords]]
 """Statements of an answer, citations outside them, and the words its system cites for."""
 
 
-def answer_details(inputs: Inputs) -> list[AnswerDetail]:
+def answer_details(inputs: Inputs, measures: Iterable[Measure]) -> list[AnswerDetail]:
     """List the first run's answers, split into statements with citations and verdicts.
 
-    ``reference``: the statements that ALCE's measures looked at, else those of Attributed-IR's;
-    where neither was computed, the answer is split as in ``strict``.
+    Args:
+        inputs: the answers.
+        measures: those that were computed. ``reference`` lists the statements that ALCE's looked
+            at, else those of Attributed-IR's; without either, answers are split as in ``strict``.
     """
-    segmenter = inputs.tools.segmenter or SentenceSegmenter()
-    is_air = _scored_claims(inputs, split_claims) and not _scored_claims(inputs, reference_claims)
+    families = {m.family for m in measures if "statements" in m.uses}
+    evaluators: tuple[Evaluator, ...] = ("alce", "attributed_ir")
+    evaluator = next((e for e in evaluators if e in families), None)
+    is_air = evaluator == "attributed_ir"
     items = sorted(inputs.runs[0], key=lambda item: item.row)
-    rows = [(item, *_split_answer(item, inputs, segmenter)) for item in items]
+    if inputs.protocol == "reference" and evaluator is not None:
+        read = {key: statements for key, _, statements in statements_of(inputs, evaluator)}
+        nothing = CitedStatement("", ())
+        rows: list[tuple[AnswerItem, list[CitedStatement], CitedStatement, list[CitedWords]]]
+        rows = [(item, read.get((0, item.row), []), nothing, []) for item in items]
+    else:
+        segmenter = inputs.tools.segmenter or SentenceSegmenter()
+        rows = [(item, *_split_answer(item, inputs, segmenter)) for item in items]
 
-    def pair(item: AnswerItem, claim: Claim) -> Pair:
-        """Pair a claim with all passages that it cites, as the judge is asked."""
+    def pair(item: AnswerItem, statement: CitedStatement) -> Pair:
+        """Pair a statement with all passages that it cites, as the judge is asked."""
         is_strict = inputs.protocol == "strict"
-        return Pair(premise(item.passages, claim.cited, is_strict, not is_air), claim.text)
+        return Pair(premise(item.passages, statement.cited, is_strict, not is_air), statement.text)
 
     judge = inputs.tools.judge
-    asked = [(item, c) for item, claims, _, _ in rows for c in claims if c.cited and not c.skipped]
-    decisions = {} if judge is None else judge.ask(pair(item, claim) for item, claim in asked)
+    asked = [
+        (item, c)
+        for item, statements, _, _ in rows
+        for c in statements
+        if c.cited and not c.skipped
+    ]
+    decisions = (
+        {} if judge is None else judge.ask(pair(item, statement) for item, statement in asked)
+    )
 
-    def supported(item: AnswerItem, claim: Claim) -> bool | None:
-        """Whether a claim's citations support it by the judge's verdict; None without one."""
+    def supported(item: AnswerItem, statement: CitedStatement) -> bool | None:
+        """Whether a statement's citations support it by the judge's verdict; None without one."""
         if judge is None:
             return None
-        if not claim.cited or claim.skipped:
+        if not statement.cited or statement.skipped:
             return False
-        decision = decisions[pair(item, claim)]
+        decision = decisions[pair(item, statement)]
         return None if isinstance(decision, JudgeFailure) else decision.entailed
 
     return [
@@ -129,12 +148,12 @@ def answer_details(inputs: Inputs) -> list[AnswerDetail]:
             query=item.query,
             statements=[
                 StatementDetail(
-                    text=claim.text,
-                    cited=list(claim.cited),
-                    wrong=claim.wrong,
-                    supported=supported(item, claim),
+                    text=statement.text,
+                    cited=list(statement.cited),
+                    wrong=statement.wrong,
+                    supported=supported(item, statement),
                 )
-                for claim in claims
+                for statement in statements
             ],
             passages=[
                 PassageDetail(id=p.id, title=p.title, text=p.text, label=p.label)
@@ -146,34 +165,19 @@ def answer_details(inputs: Inputs) -> list[AnswerDetail]:
             wrong=stray.wrong,
             said=words,
         )
-        for item, claims, stray, words in rows
+        for item, statements, stray, words in rows
     ]
 
 
 def _split_answer(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _Statements:
     """Split an answer into statements with citations, stray citations, and cited words."""
-    scored = _scored_claims(inputs, reference_claims) or _scored_claims(inputs, split_claims)
-    if inputs.protocol == "reference" and scored:
-        return scored.get(item.row, []), Claim("", ()), []
-    split = strict_statements(item.output, inputs.grammar, segmenter, len(item.passages))
+    split = split_statements(item.output, inputs.grammar, segmenter, len(item.passages))
     texts = [p.text for p in item.passages]
     return (
-        [make_claim(s.text, s.numbers, item, inputs) for s in split.statements],
-        make_claim("", [n for marker in split.stray for n in marker.numbers], item, inputs),
+        [make_statement(s.text, s.numbers, item, inputs) for s in split.statements],
+        make_statement("", [n for marker in split.stray for n in marker.numbers], item, inputs),
         cited_words(item.output, split.statements, item.spans, texts),
     )
-
-
-def _scored_claims(
-    inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]]
-) -> dict[int, list[Claim]]:
-    """Get the claims of the first run's answers, by row, as the scoring measure read them."""
-    name = read.__qualname__
-    return {
-        row: claims
-        for (reader, run, row), claims in inputs.statements.items()
-        if reader == name and run == 0
-    }
 
 
 _MOST_GOLD_ANSWERS = 10

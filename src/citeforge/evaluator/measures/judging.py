@@ -5,75 +5,13 @@ from dataclasses import dataclass, field, replace
 
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.columns import (
-    NOTHING,
-    Compute,
-    Key,
-    Value,
-    bounded_mean,
-    get_judge,
-    get_segmenter,
-    judge_pair,
-)
-from citeforge.evaluator.measures.declared import CannotError
+from citeforge.evaluator.measures.columns import NOTHING, Compute, Value, bounded_mean, judge_pair
+from citeforge.evaluator.statements.protocols import Evaluator, statements_of
+from citeforge.evaluator.statements.strict import CitedStatement
 from citeforge.evaluator.statistics.estimates import Sample, harmonic_sample
-from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
 from citeforge.package.items import Passage
 from citeforge.schemas.text import premise_of
-
-NO_PASSAGES = "no passages were shown"
-"""Why measures of citations are not computed for closed-book systems."""
-
-
-@dataclass(frozen=True)
-class Claim:
-    """A statement to be judged, with its citations.
-
-    Attributes:
-        text: the hypothesis.
-        cited: 0-based positions of the passages cited, all shown; ``reference`` keeps repeats.
-        wrong: number of further citations that are wrong whatever the judge says.
-        skipped: ``reference``: a citation was out of range, so the statement has recall 0 and its
-            citations enter no precision.
-    """
-
-    text: str
-    cited: tuple[int, ...]
-    wrong: int = 0
-    skipped: bool = False
-
-
-def require_passages(inputs: Inputs) -> None:
-    """Raise an error if no answer was shown any passage, so that citations cannot be judged.
-
-    Raises:
-        CannotError: no answer has a passage.
-    """
-    if not any(item.passages for _, item in inputs.items()):
-        raise CannotError(NO_PASSAGES, code="missing-field")
-
-
-def read_claims(
-    inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]]
-) -> list[tuple[Key, AnswerItem, list[Claim]]]:
-    """Split every answer into statements: list ((run, query row), answer, statements).
-
-    Raises:
-        CannotError: there is no judge, nothing that splits sentences, or (``strict``) no passage.
-    """
-    get_judge(inputs.tools)
-    if inputs.protocol == "strict":
-        require_passages(inputs)
-    if inputs.task != "qampari":
-        get_segmenter(inputs.tools)
-    rows = []
-    for run, item in inputs.items():
-        # In `strict` all families read the same statements; they are cut once.
-        key = ("strict" if inputs.protocol == "strict" else read.__qualname__, run, item.row)
-        if key not in inputs.statements:
-            inputs.statements[key] = read(item, inputs)
-        rows.append(((run, item.row), item, inputs.statements[key]))
-    return rows
 
 
 @dataclass
@@ -137,137 +75,139 @@ class CitationJudging:
         self._as_alce = not strict and with_title
         self._as_air = not strict and not with_title
 
-    def score(self, answers: list[tuple[AnswerItem, list[Claim]]]) -> list[CitationScores]:
+    def score(self, answers: list[tuple[AnswerItem, list[CitedStatement]]]) -> list[CitationScores]:
         """Judge the citations of all answers; return the citation scores of each, in order."""
         self.judge.ask(
-            self._pair(item, claim.cited, claim)
-            for item, claims in answers
-            for claim in claims
-            if claim.cited and not claim.skipped
+            self._pair(item, statement.cited, statement)
+            for item, statements in answers
+            for statement in statements
+            if statement.cited and not statement.skipped
         )
         several = [
-            (item, claim)
-            for item, claims in answers
-            for claim in claims
-            if len(claim.cited) > 1 and not claim.skipped and self._is_supported(item, claim).high
+            (item, statement)
+            for item, statements in answers
+            for statement in statements
+            if len(statement.cited) > 1
+            and not statement.skipped
+            and self._is_supported(item, statement).high
         ]
-        self.judge.ask(self._pair(i, (c,), claim) for i, claim in several for c in claim.cited)
         self.judge.ask(
-            self._pair(item, self._without(claim, place), claim)
-            for item, claim in several
-            for place, c in enumerate(claim.cited)
-            if not self._ask(item, (c,), claim).low
+            self._pair(i, (c,), statement) for i, statement in several for c in statement.cited
         )
-        return [self._score_answer(item, claims) for item, claims in answers]
+        self.judge.ask(
+            self._pair(item, self._without(statement, place), statement)
+            for item, statement in several
+            for place, c in enumerate(statement.cited)
+            if not self._ask(item, (c,), statement).low
+        )
+        return [self._score_answer(item, statements) for item, statements in answers]
 
-    def _pair(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Pair:
-        """Pair a claim with the given passages as its premise."""
-        return Pair(premise(item.passages, cited, self.strict, self.with_title), claim.text)
+    def _pair(self, item: AnswerItem, cited: Iterable[int], statement: CitedStatement) -> Pair:
+        """Pair a statement with the given passages as its premise."""
+        return Pair(premise(item.passages, cited, self.strict, self.with_title), statement.text)
 
-    def _ask(self, item: AnswerItem, cited: Iterable[int], claim: Claim) -> Value:
-        """Ask the judge whether the given passages together support a claim."""
-        return judge_pair(self.judge, self._pair(item, cited, claim))
+    def _ask(self, item: AnswerItem, cited: Iterable[int], statement: CitedStatement) -> Value:
+        """Ask the judge whether the given passages together support a statement."""
+        return judge_pair(self.judge, self._pair(item, cited, statement))
 
-    def _is_supported(self, item: AnswerItem, claim: Claim) -> Value:
-        """Whether all citations of a claim together support it."""
-        if not claim.cited or claim.skipped:
+    def _is_supported(self, item: AnswerItem, statement: CitedStatement) -> Value:
+        """Whether all citations of a statement together support it."""
+        if not statement.cited or statement.skipped:
             return NOTHING
-        return self._ask(item, claim.cited, claim)
+        return self._ask(item, statement.cited, statement)
 
-    def _without(self, claim: Claim, place: int) -> tuple[int, ...]:
-        """List the cited passages of a claim without the one at index ``place``."""
+    def _without(self, statement: CitedStatement, place: int) -> tuple[int, ...]:
+        """List the cited passages of a statement without the one at index ``place``."""
         if self._as_alce:
             # Of a repeated citation the first occurrence goes, as a list's `remove` does.
-            place = claim.cited.index(claim.cited[place])
-        return claim.cited[:place] + claim.cited[place + 1 :]
+            place = statement.cited.index(statement.cited[place])
+        return statement.cited[:place] + statement.cited[place + 1 :]
 
-    def _score_answer(self, item: AnswerItem, claims: list[Claim]) -> CitationScores:
+    def _score_answer(self, item: AnswerItem, statements: list[CitedStatement]) -> CitationScores:
         """Compute citation recall and precision of one answer from the judge's verdicts."""
-        if not claims:
+        if not statements:
             nothing = None if self._as_alce else NOTHING
             return CitationScores(nothing, nothing)
-        supported = [self._is_supported(item, claim) for claim in claims]
+        supported = [self._is_supported(item, statement) for statement in statements]
         scores = CitationScores(Value.mean(supported), None)
         right = NOTHING
         if self._as_air:
             # Its "undecided" is -1, which a passage without text leaves standing.
-            right = Value.exact(0.0 - sum(self._is_blank(item, c) for c in claims))
-            scores.recall = Value.mean(supported) + right / len(claims)
+            right = Value.exact(0.0 - sum(self._is_blank(item, c) for c in statements))
+            scores.recall = Value.mean(supported) + right / len(statements)
         n_citations = 0
-        for claim, holds in zip(claims, supported, strict=True):
-            if claim.skipped:
-                scores.n_multiple += self._as_alce and claim.wrong > 1
+        for statement, holds in zip(statements, supported, strict=True):
+            if statement.skipped:
+                scores.n_multiple += self._as_alce and statement.wrong > 1
                 continue
-            n_citations += len(claim.cited) + claim.wrong
-            if len(claim.cited) == 1:
+            n_citations += len(statement.cited) + statement.wrong
+            if len(statement.cited) == 1:
                 right += holds
-            elif len(claim.cited) > 1:
-                needed = self._count_needed(item, claim) if holds.high else NOTHING
+            elif len(statement.cited) > 1:
+                needed = self._count_needed(item, statement) if holds.high else NOTHING
                 right += Value(holds.low * needed.low, needed.high)
                 scores.n_multiple += 1
-                scores.several.append((holds, self._count_needless(claim, needed)))
+                scores.several.append((holds, self._count_needless(statement, needed)))
         scores.precision = right / n_citations if n_citations else NOTHING
         return scores
 
     @staticmethod
-    def _is_blank(item: AnswerItem, claim: Claim) -> bool:
-        """Whether the only citation of a claim is a passage without text."""
-        if claim.skipped or len(claim.cited) != 1:
+    def _is_blank(item: AnswerItem, statement: CitedStatement) -> bool:
+        """Whether the only citation of a statement is a passage without text."""
+        if statement.skipped or len(statement.cited) != 1:
             return False
-        return not item.passages[claim.cited[0]].text
+        return not item.passages[statement.cited[0]].text
 
-    def _count_needless(self, claim: Claim, needed: Value) -> Value:
-        """Count a claim's needless citations: all, as ALCE's code does, or else one at most."""
-        n = len(claim.cited)
+    def _count_needless(self, statement: CitedStatement, needed: Value) -> Value:
+        """Count a statement's needless citations: all, as ALCE's code does, or else one at most."""
+        n = len(statement.cited)
         low, high = n - needed.high, n - needed.low
         return Value(low, high) if self._as_alce else Value(min(low, 1.0), min(high, 1.0))
 
-    def _count_needed(self, item: AnswerItem, claim: Claim) -> Value:
-        """Count the needed (in ALCE's words: not irrelevant) citations of a supported claim.
+    def _count_needed(self, item: AnswerItem, statement: CitedStatement) -> Value:
+        """Count the needed (in ALCE's words: not irrelevant) citations of a supported statement.
 
         People are asked of every citation whether it supports the statement at least in part
         (ALCE's human evaluation, section 6); a judge is asked whether the others do without it.
         """
         if self._levels is not None:
-            levels = [self._levels.get(self._pair(item, (c,), claim)) for c in claim.cited]
+            levels = [self._levels.get(self._pair(item, (c,), statement)) for c in statement.cited]
             sure = sum(level in ("full", "partial") for level in levels)
             return Value(float(sure), float(sure + levels.count(None)))
         total = NOTHING
-        for place, c in enumerate(claim.cited):
-            alone = self._ask(item, (c,), claim)
+        for place, c in enumerate(statement.cited):
+            alone = self._ask(item, (c,), statement)
             if alone.low:
                 total += Value.exact(1.0)
                 continue
-            rest = self._without(claim, place)
+            rest = self._without(statement, place)
             if self._as_air and len(rest) == 1 and not item.passages[rest[0]].text:
                 continue  # nothing is asked, and nothing counted
-            others = self._ask(item, rest, claim)
+            others = self._ask(item, rest, statement)
             total += Value(1 - others.high, max(alone.high, 1 - others.low))
         return total
 
 
-JudgedAnswers = list[tuple[Key, int, CitationScores]]
+JudgedAnswers = list[tuple[AnswerKey, int, CitationScores]]
 """((run, query row), number of statements, scores) of every answer."""
 
 
-def judge_citations(
-    inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[Claim]], with_title: bool
-) -> JudgedAnswers:
+def judge_citations(inputs: Inputs, evaluator: Evaluator) -> JudgedAnswers:
     """Split every answer into statements, and let the judge score their citations.
 
     Args:
         inputs: the answers.
-        read: gives the statements of an answer.
-        with_title: premises with titles are ALCE's, those without Attributed-IR's.
+        evaluator: whose premises the judge gets, with titles (ALCE) or without (Attributed-IR), and
+            whose evaluator ``reference`` follows.
 
     Raises:
-        CannotError: as :func:`read_claims`.
+        CannotError: there is no judge; or as :func:`statements_of`.
     """
-    rows, levels = read_claims(inputs, read), inputs.tools.levels
-    judge, is_strict = get_judge(inputs.tools), inputs.protocol == "strict"
-    judging = CitationJudging(judge, is_strict, with_title, levels)
-    scores = judging.score([(item, claims) for _, item, claims in rows])
-    return [(k, len(c), s) for (k, _, c), s in zip(rows, scores, strict=True)]
+    judge, is_strict = inputs.tools.get_judge(), inputs.protocol == "strict"
+    rows, levels = statements_of(inputs, evaluator), inputs.tools.levels
+    judging = CitationJudging(judge, is_strict, evaluator == "alce", levels)
+    scores = judging.score([(item, statements) for _, item, statements in rows])
+    return [(key, len(s), score) for (key, _, s), score in zip(rows, scores, strict=True)]
 
 
 def citation_recall(judged: Callable[[Inputs], JudgedAnswers]) -> Compute:

@@ -50,7 +50,7 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import VALUES, CannotError, CitationQuality
+from citeforge.evaluator.measures.declared import VALUES, CitationQuality
 from citeforge.evaluator.measures.kalma_graphs import (
     ComputeGraphs,
     GraphMeasure,
@@ -66,6 +66,7 @@ from citeforge.evaluator.statistics.estimates import (
     mean_sample,
     ratio,
 )
+from citeforge.evaluator.submissions.tools import CannotError
 from citeforge.schemas.kg import Key
 
 

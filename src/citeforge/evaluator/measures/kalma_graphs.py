@@ -15,13 +15,13 @@ from citeforge.evaluator.measures.kalma_reference import (
     without_brackets,
 )
 from citeforge.evaluator.measures.reading import AnswerCounts, ScoredSubmission, answers_to, compute
+from citeforge.evaluator.statements.split import split_statements
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.inputs import SharedResults
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, FULL, OWN
-from citeforge.evaluator.submissions.split import strict_statements
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.items import by_query
@@ -192,7 +192,7 @@ def _strict_claims(inputs: KalmaInputs, reading: ParsedAnswer) -> list[TripleCla
     """Split an answer into its sentences, each with the triples that it cites (``strict``)."""
     assert inputs.tools.segmenter is not None
     grammar = TripleGrammar(reading.shown.triples, inputs.relations)
-    split = strict_statements(reading.output, grammar, inputs.tools.segmenter, 0)
+    split = split_statements(reading.output, grammar, inputs.tools.segmenter, 0)
     return [
         TripleClaim(
             statement.text,

@@ -18,16 +18,8 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm, Request, signature_name
 from citeforge.engines.text.quoting import Quotes
 from citeforge.engines.text.short_replies import read_mark, read_words
-from citeforge.evaluator.measures.columns import (
-    Value,
-    get_judge,
-    get_segmenter,
-    judge_pair,
-)
-from citeforge.evaluator.measures.declared import (
-    CannotError,
-    CitationQuality,
-)
+from citeforge.evaluator.measures.columns import Value, judge_pair
+from citeforge.evaluator.measures.declared import CitationQuality
 from citeforge.evaluator.measures.kalma_citations import (
     PAPER,
     is_later,
@@ -43,7 +35,7 @@ from citeforge.evaluator.measures.kalma_graphs import (
 )
 from citeforge.evaluator.measures.kalma_reference import is_unreadable, without_brackets
 from citeforge.evaluator.statistics.estimates import Sample, mean_sample, sample_between
-from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.schemas.kg import Key, Triple
 from citeforge.schemas.text import normalise_em
 
@@ -390,9 +382,9 @@ def _get_judge(inputs: KalmaInputs) -> JudgeSession:
     Raises:
         CannotError: there is none, or nothing that splits answers.
     """
-    judge = get_judge(inputs.tools)
+    judge = inputs.tools.get_judge()
     if not inputs.can_split:
-        get_segmenter(inputs.tools)
+        inputs.tools.get_segmenter()
     return judge
 
 

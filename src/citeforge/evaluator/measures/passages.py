@@ -4,7 +4,6 @@ from collections.abc import Iterator, Sequence
 
 from citeforge.evaluator.measures.declared import Measure, PassageMeasure
 from citeforge.evaluator.measures.details import answer_details
-from citeforge.evaluator.measures.judging import NO_PASSAGES
 from citeforge.evaluator.measures.rage_citations import RageMeasure, RageScores
 from citeforge.evaluator.measures.reading import (
     AnswerCounts,
@@ -18,7 +17,7 @@ from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.inputs import Inputs, ItemCollector
+from citeforge.evaluator.submissions.inputs import NO_PASSAGES, Inputs, ItemCollector
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.submissions.submission import Submission
@@ -67,9 +66,11 @@ def read_passages(
 
     n_runs = len(scores.runs) if scores is not None else 0 if items is None else len(items.runs)
     relevance = _relevance(benchmark, table, scores is not None)
+    results = _compute_results(scores, inputs, measures, benchmark.has_hidden_gold)
+    computed = [measure for measure, _ in results[0]]
     return ScoredSubmission(
         context,
-        _compute_results(scores, inputs, measures, benchmark.has_hidden_gold),
+        results,
         tally.counts(benchmark, n_runs, len(benchmark.query_ids) * n_runs, **relevance),
         tools,
         lambda measure: grammar.signature if is_strict else f"1,{measure.family}",
@@ -80,7 +81,7 @@ def read_passages(
             *reach.warnings(),
             *(_closed_book_hint(tally, context) if table is not None else ()),
         ],
-        [] if inputs is None or not tools.keeps_answers else answer_details(inputs),
+        [] if inputs is None or not tools.keeps_answers else answer_details(inputs, computed),
         inputs=inputs,
     )
 

@@ -26,13 +26,7 @@ from operator import attrgetter
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import (
-    SCRIPTS,
-    SHORT_ANSWERS,
-    CannotError,
-    CitationQuality,
-    MeasureOf,
-)
+from citeforge.evaluator.measures.declared import SCRIPTS, SHORT_ANSWERS, CitationQuality, MeasureOf
 from citeforge.evaluator.measures.reading import NumberColumns
 from citeforge.evaluator.measures.script_words import count_text_words, length_option
 from citeforge.evaluator.statistics.estimates import (
@@ -44,6 +38,7 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
+from citeforge.evaluator.submissions.tools import CannotError
 from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, read_number, without_markers
 from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.submission import SubmissionLine

@@ -6,6 +6,7 @@ need, computes them, and counts answers and faults. A kind has one for each of i
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -13,20 +14,14 @@ import numpy as np
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import ProgressLines
-from citeforge.evaluator.measures.declared import (
-    OWN_WEIGHTS,
-    Answers,
-    CannotError,
-    Measure,
-    MeasureOf,
-)
+from citeforge.evaluator.measures.declared import OWN_WEIGHTS, Answers, Measure, MeasureOf
 from citeforge.evaluator.statistics.estimates import Floats, Sample, join_repeats
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.inputs import Inputs
+from citeforge.evaluator.submissions.inputs import Inputs, SharedResults
 from citeforge.evaluator.submissions.line_index import LineIndex
 from citeforge.evaluator.submissions.submission import Submission
-from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.schemas.authorship import Design
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed
@@ -252,12 +247,18 @@ def _compute_repeats(
         CannotError: something is missing.
     """
     repeats = []
+    limits = (
+        answers.limited_to(measure.uses) if isinstance(answers, SharedResults) else nullcontext()
+    )
     try:
-        for repeat in range(1 if judge is None or "judge" not in measure.uses else judge.repeats):
-            if judge is not None:
-                judge.repeat = repeat
-            result = measure.compute(answers)
-            repeats.append([result] if isinstance(result, Sample) else result)
+        with limits:
+            for repeat in range(
+                1 if judge is None or "judge" not in measure.uses else judge.repeats
+            ):
+                if judge is not None:
+                    judge.repeat = repeat
+                result = measure.compute(answers)
+                repeats.append([result] if isinstance(result, Sample) else result)
     finally:
         if judge is not None:
             judge.repeat = 0

@@ -19,9 +19,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from citeforge.evaluator.measures.columns import Rows, mean_of_defined
-from citeforge.evaluator.measures.declared import CannotError, CutoffForm, PassageMeasure
+from citeforge.evaluator.measures.declared import CutoffForm, PassageMeasure
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.tools import CannotError
 
 BASES = ("P", "R", "nDCG")
 LISTED = (1, 2, 3, 5, 10)

@@ -3,13 +3,13 @@
 from collections.abc import Sequence
 from typing import Any
 
-from citeforge.evaluator.measures.declared import CannotError
 from citeforge.evaluator.measures.script_words import (
     LATIN,
     choose_tokenizer,
     list_choices,
     load_tokenizer,
 )
+from citeforge.evaluator.submissions.tools import CannotError
 
 
 class _ScriptTokenizer:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import cache
 from typing import TYPE_CHECKING
 
-from citeforge.evaluator.measures.declared import CannotError
+from citeforge.evaluator.submissions.tools import CannotError
 from citeforge.schemas.matching.tokens import separate_signs
 
 if TYPE_CHECKING:

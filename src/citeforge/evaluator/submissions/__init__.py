@@ -1,4 +1,4 @@
-"""Submissions in any format: their answers, matched with queries and split into statements.
+"""Submissions in any format: their answers, matched with queries.
 
-May import schemas, engines, package and `statistics`. Begin at `submission`, then `split`.
+May import schemas, engines, package and `statistics`. Begin at `submission`, then `inputs`.
 """

@@ -1,9 +1,10 @@
 """Inputs of answer-by-answer measures: each answer with its passages and its gold."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Self, TypeVar, cast
+from typing import Self, TypeVar, cast
 
 import numpy as np
 
@@ -11,7 +12,7 @@ from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
-from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.package.items import GoldRows, Passage
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import CiteforgeError
@@ -24,6 +25,10 @@ from citeforge.schemas.submission import (
 )
 
 T = TypeVar("T")
+AnswerKey = tuple[int, int]
+"""(run, row of the query)."""
+NO_PASSAGES = "no passages were shown"
+"""Why measures of citations are not computed for closed-book systems."""
 
 
 class SharedResults:
@@ -45,9 +50,24 @@ class SharedResults:
         """Stored results, or errors, of shared functions, by (function, repeat of the judge)."""
         return {}
 
-    def once(self, function: Callable[[Self], T]) -> T:
-        """Call a function of these answers; later calls return or raise what the first one did."""
-        judge = self.tools.judge
+    @contextmanager
+    def limited_to(self, uses: Iterable[str]) -> Iterator[None]:
+        """Hand over only the tools that a measure declares while it is computed."""
+        every = self.tools
+        self.tools = every.limited_to(uses)
+        try:
+            yield
+        finally:
+            self.tools = every
+
+    def once(self, function: Callable[[Self], T], is_judged: bool = True) -> T:
+        """Call a function of these answers; later calls return or raise what the first one did.
+
+        Args:
+            function: computes what is shared.
+            is_judged: whether it asks the judge, so that each repeat has a result of its own.
+        """
+        judge = self.tools.judge if is_judged else None
         key = function, 0 if judge is None else judge.repeat
         if key not in self._results:
             try:
@@ -97,7 +117,6 @@ class Inputs(SharedResults):
         grammar: citation grammar.
         task: ``asqa``, ``qampari``, ``eli5``, or an empty string.
         tools: judge, segmenter and models.
-        statements: what the families have read so far, so that no answer is segmented twice.
         names: what files of assessments may call the system: its name, its file's.
     """
 
@@ -106,7 +125,6 @@ class Inputs(SharedResults):
     grammar: Grammar
     task: str
     tools: ScoringTools = field(default_factory=ScoringTools)
-    statements: dict[Any, Any] = field(default_factory=dict)
     names: tuple[str, ...] = ("the system",)
 
     @property
@@ -120,6 +138,15 @@ class Inputs(SharedResults):
         for (run, row), value in values.items():
             array[run, row] = value
         return array
+
+    def require_passages(self) -> None:
+        """Raise an error if no answer was shown any passage, so that citations mean nothing.
+
+        Raises:
+            CannotError: no answer has a passage.
+        """
+        if not any(item.passages for _, item in self.items()):
+            raise CannotError(NO_PASSAGES, code="missing-field")
 
     def items(self) -> Iterator[tuple[int, AnswerItem]]:
         """Yield (run, answer) for every answer."""

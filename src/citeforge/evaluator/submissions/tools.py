@@ -1,6 +1,6 @@
 """Judge, segmenter, LLM and options of a scoring run."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from citeforge.engines.judge.records import Pair
@@ -8,9 +8,16 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.text.segment import Segmenter
 from citeforge.schemas.choices import JUDGES, listed
+from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.recipes.command_options import ScoreOptions
 
+WITHHELD = frozenset({"judge", "segmenter", "llm", "statements"})
+"""What a measure gets only where its ``uses`` names it."""
 NO_JUDGE = f"needs a judge: --judge {listed(JUDGES)}"
+
+
+class CannotError(CiteforgeError):
+    """A measure cannot be computed: the message says what is missing."""
 
 
 @dataclass(frozen=True)
@@ -22,6 +29,7 @@ class ScoringTools:
         segmenter: splits sentences.
         why_no_segmenter: reason, when there is none.
         llm: gives marks (G-Eval), and decides whether a sentence answers at all.
+        withheld: names among :data:`WITHHELD` that a measure uses and does not declare.
         levels: where people decide: what they say of single citations (``full``, ``partial``,
             ``not``), by pair; None where a judge does.
         options: what scores depend on besides: protocol, context set, models, assessments.
@@ -33,6 +41,50 @@ class ScoringTools:
     llm: Llm | None = None
     levels: Mapping[Pair, str] | None = None
     options: ScoreOptions = field(default_factory=ScoreOptions)
+    withheld: frozenset[str] = frozenset()
+
+    def get_judge(self) -> JudgeSession:
+        """Get the judge.
+
+        Raises:
+            CannotError: there is none.
+        """
+        self.require_declared("judge")
+        if self.judge is None:
+            raise CannotError(NO_JUDGE, code="missing-judge")
+        return self.judge
+
+    def get_segmenter(self) -> Segmenter:
+        """Get the sentence segmenter.
+
+        Raises:
+            CannotError: there is none.
+        """
+        self.require_declared("segmenter")
+        if self.segmenter is None:
+            raise CannotError(self.why_no_segmenter or "needs a segmenter", code="missing-model")
+        return self.segmenter
+
+    def limited_to(self, uses: Iterable[str]) -> "ScoringTools":
+        """Copy the tools without judge, segmenter or LLM where a measure does not declare them.
+
+        So a measure that forgets to declare one fails in its own tests.
+        """
+        withheld = WITHHELD.difference(uses)
+        return replace(
+            self,
+            judge=None if "judge" in withheld else self.judge,
+            segmenter=None if "segmenter" in withheld else self.segmenter,
+            llm=None if "llm" in withheld else self.llm,
+            withheld=withheld,
+        )
+
+    def require_declared(self, name: str) -> None:
+        """Raise an error if the measure that is computed does not declare what it uses."""
+        if name in self.withheld:
+            raise CannotError(
+                f"its declaration lacks {name!r} in `uses` (docs/extend.md)", code="broken-plugin"
+            )
 
     @property
     def is_strict(self) -> bool:

@@ -24,14 +24,15 @@ import numpy as np
 from citeforge.engines.files import digest, storage_errors
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.alce_citations import strict_claims
-from citeforge.evaluator.measures.columns import Compute, Key
-from citeforge.evaluator.measures.declared import CannotError, PassageMeasure
-from citeforge.evaluator.measures.judging import Claim, premise, premise_text, read_claims
+from citeforge.evaluator.measures.columns import Compute
+from citeforge.evaluator.measures.declared import PassageMeasure
+from citeforge.evaluator.measures.judging import premise, premise_text
+from citeforge.evaluator.statements.protocols import statements_of
+from citeforge.evaluator.statements.strict import CitedStatement
 from citeforge.evaluator.statistics.estimates import Sample, ratio_sample, sample_between
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
+from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import CiteforgeError
 
@@ -48,7 +49,7 @@ Search = Callable[[Sequence[str], int], Mapping[str, Sequence[str]]]
 
 
 @dataclass(frozen=True)
-class CitedStatement:
+class JudgedStatement:
     """A statement with the texts of its citations, and of other passages that might support it.
 
     Attributes:
@@ -60,7 +61,7 @@ class CitedStatement:
         wrong: its citations of passages that do not exist, or were not shown.
     """
 
-    key: Key
+    key: AnswerKey
     text: str
     together: str
     cited: tuple[str, ...]
@@ -68,19 +69,21 @@ class CitedStatement:
     wrong: int
 
 
-def cited_statement(key: Key, item: AnswerItem, claim: Claim) -> CitedStatement:
-    """Collect the texts of a claim's citations, and of the other passages shown with its answer."""
+def judged_statement(
+    key: AnswerKey, item: AnswerItem, statement: CitedStatement
+) -> JudgedStatement:
+    """Collect the texts of a statement's citations, and of the other passages shown with it."""
     texts = [premise_text(p, strict=True) for p in item.passages]
-    return CitedStatement(
-        key, claim.text, premise(item.passages, claim.cited, strict=True),
-        tuple(texts[c] for c in claim.cited),
-        tuple(tuple(t for i, t in enumerate(texts) if i != c) for c in claim.cited),
-        claim.wrong,
+    return JudgedStatement(
+        key, statement.text, premise(item.passages, statement.cited, strict=True),
+        tuple(texts[c] for c in statement.cited),
+        tuple(tuple(t for i, t in enumerate(texts) if i != c) for c in statement.cited),
+        statement.wrong,
     )  # fmt: skip
 
 
 def classify_citations(
-    statements: Sequence[CitedStatement], judge: JudgeSession, search: Search
+    statements: Sequence[JudgedStatement], judge: JudgeSession, search: Search
 ) -> list[list[frozenset[int]]]:
     """Classify every citation of statements: right, or wrong in one of five ways.
 
@@ -99,7 +102,7 @@ def classify_citations(
     possible: list[list[set[int]]] = [[set() for _ in s.cited] for s in statements]
     unsettled = dict.fromkeys((i, n) for i, s in enumerate(statements) for n in range(len(s.cited)))
 
-    def add_class(number: int, holds: Callable[[CitedStatement, int], bool | None]) -> None:
+    def add_class(number: int, holds: Callable[[JudgedStatement, int], bool | None]) -> None:
         """Add an error class to each undecided citation that it may have; ``holds`` says whether.
 
         Args:
@@ -113,7 +116,9 @@ def classify_citations(
             if answer:
                 del unsettled[i, n]
 
-    def add_entailed(number: int, premises: Callable[[CitedStatement, int], Sequence[str]]) -> None:
+    def add_entailed(
+        number: int, premises: Callable[[JudgedStatement, int], Sequence[str]]
+    ) -> None:
         """Add class ``number`` to open citations with a premise that entails the statement."""
         judge.ask(Pair(t, statements[i].text) for i, n in unsettled
                   for t in premises(statements[i], n))  # fmt: skip
@@ -149,13 +154,13 @@ def _contradicts(judge: JudgeSession, premise: str, statement: str) -> bool | No
     return decision.support is not None and decision.support < 0
 
 
-def _unseen_passages(s: CitedStatement, near: Mapping[str, Sequence[str]]) -> list[str]:
+def _unseen_passages(s: JudgedStatement, near: Mapping[str, Sequence[str]]) -> list[str]:
     """List the corpus passages nearest to a statement that were not shown with its answer."""
     seen_texts = {*s.cited, *(text for texts in s.others for text in texts)}
     return [text for text in near.get(s.text, ()) if text not in seen_texts][:CANDIDATES]
 
 
-Classified = list[tuple[Key, frozenset[int]]]
+Classified = list[tuple[AnswerKey, frozenset[int]]]
 """(run and query, classes that it may have) of every citation."""
 
 
@@ -170,11 +175,11 @@ def classified_citations(inputs: Inputs) -> Classified:
             "defined by citeforge, not by a paper: score with --protocol strict",
             code="conflicting-options",
         )
-    rows = read_claims(inputs, strict_claims)
-    assert inputs.tools.judge is not None
-    statements = [cited_statement(k, i, c) for k, i, claims in rows for c in claims]
+    judge = inputs.tools.get_judge()
+    rows = statements_of(inputs, "alce")
+    statements = [judged_statement(k, i, s) for k, i, read in rows for s in read]
     search = partial(_find_nearest_texts, inputs.benchmark, inputs.tools.options.embedder)
-    classes = classify_citations(statements, inputs.tools.judge, search)
+    classes = classify_citations(statements, judge, search)
     return [
         (statement.key, possible)
         for statement, citations in zip(statements, classes, strict=True)
@@ -271,7 +276,7 @@ def _options(tools: ScoringTools, protocol: str) -> str:
 
 _wrong = partial(
     PassageMeasure, family="wrong", needs="a judge, and an embedder (--embedder)", source="ours",
-    uses=("judge", "segmenter"), options=_options, higher_is_better=False,
+    uses=("judge", "segmenter", "statements"), options=_options, higher_is_better=False,
     unlabelled="it reads passages that are not cited, and labels cover cited ones only",
 )  # fmt: skip
 MEASURES = (

@@ -38,8 +38,7 @@ import numpy as np
 
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.text.refusals import is_refusal
-from citeforge.evaluator.measures.columns import Key, get_judge
-from citeforge.evaluator.measures.declared import SHORT_ANSWERS, CannotError, MeasureOf
+from citeforge.evaluator.measures.declared import SHORT_ANSWERS, MeasureOf
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,
@@ -50,8 +49,8 @@ from citeforge.evaluator.statistics.estimates import (
 from citeforge.evaluator.statistics.intervals import Z_95
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
-from citeforge.evaluator.submissions.inputs import SharedResults
-from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.submissions.inputs import AnswerKey, SharedResults
+from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.plugins.bundles import design
 from citeforge.schemas.matching.answers import AnswerText, contains_answer
 from citeforge.schemas.refusals import HYPOTHESIS, JUDGE
@@ -95,7 +94,7 @@ class CellAnswers(SharedResults):
     bundle: design.Bundle
     tools: ScoringTools
     tables: dict[str, ContextTable]
-    by_cell: dict[str, dict[Key, CellAnswer]] = field(default_factory=dict)
+    by_cell: dict[str, dict[AnswerKey, CellAnswer]] = field(default_factory=dict)
 
     @property
     def runs(self) -> list[int]:
@@ -193,7 +192,7 @@ def _refusal_detector(cells: CellAnswers) -> Callable[[str, int, int, bool], flo
 
 def _judge_refusals(cells: CellAnswers) -> dict[str, bool]:
     """Ask the judge which answers are refusals: text of each answer to the verdict."""
-    judge = get_judge(cells.tools)
+    judge = cells.tools.get_judge()
     texts = dict.fromkeys(a.text for cell in cells.by_cell.values() for a in cell.values())
     decisions = judge.ask(Pair(text, HYPOTHESIS) for text in texts)
     verdicts = {p.premise: d.entailed for p, d in decisions.items() if isinstance(d, Verdict)}

@@ -17,13 +17,13 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.text.refusals import is_refusal
-from citeforge.evaluator.measures.declared import CannotError, Measure, PassageMeasure
+from citeforge.evaluator.measures.declared import Measure, PassageMeasure
 from citeforge.evaluator.measures.passages import read_passages
 from citeforge.evaluator.measures.reading import ScoredSubmission
 from citeforge.evaluator.statistics.estimates import Floats, Sample, mean_sample, ratio_sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.submission import Submission
-from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.package.package import Package
 from citeforge.plugins.documents.recipe import ABSENT, REFUSALS
 from citeforge.plugins.documents.tables import question_column

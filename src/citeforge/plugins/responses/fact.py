@@ -23,23 +23,12 @@ from functools import partial
 import numpy as np
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
-from citeforge.evaluator.measures.columns import (
-    Key,
-    Value,
-    bounded_mean,
-    bounded_mean_of,
-    get_segmenter,
-    mean_of,
-)
-from citeforge.evaluator.measures.declared import (
-    CannotError,
-    CitationQuality,
-    PassageMeasure,
-)
-from citeforge.evaluator.measures.judging import premise_text, require_passages
+from citeforge.evaluator.measures.columns import Value, bounded_mean, bounded_mean_of, mean_of
+from citeforge.evaluator.measures.declared import CitationQuality, PassageMeasure
+from citeforge.evaluator.measures.judging import premise_text
 from citeforge.evaluator.statistics.estimates import Sample, ratio_sample
-from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import NO_JUDGE
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
+from citeforge.evaluator.submissions.tools import NO_JUDGE, CannotError
 from citeforge.evaluator.submissions.url_marks import has_text
 from citeforge.plugins.responses.fact_pairs import KEYS, statement_pairs
 from citeforge.schemas.citations.urls import normalise_url
@@ -66,7 +55,7 @@ class ReportCounts:
     n_unread: int
 
 
-def report_counts(inputs: Inputs) -> dict[Key, ReportCounts]:
+def report_counts(inputs: Inputs) -> dict[AnswerKey, ReportCounts]:
     """Count the supported and unread statement–URL pairs of each report, asking the judge once.
 
     Raises:
@@ -86,7 +75,7 @@ def report_counts(inputs: Inputs) -> dict[Key, ReportCounts]:
             code="missing-field",
         )
     if strict and not brought:
-        require_passages(inputs)
+        inputs.require_passages()
     decisions = {} if judge is None else judge.ask(pairs)
     outcomes = {key: Counter(_find_outcome(q, decisions) for q in some) for key, some in rows}
     # In reference reports without citations leave.
@@ -101,7 +90,7 @@ def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | st
     }
     facts = item.facts
     if facts is None:
-        segmenter = get_segmenter(inputs.tools)
+        segmenter = inputs.tools.get_segmenter()
         urls = [p.url for p in item.passages]
         facts = statement_pairs(item.output, segmenter, KEYS[inputs.protocol], urls)
     questions: list[Pair | str] = []

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from citeforge.engines.text.segment import Segmenter
-from citeforge.evaluator.submissions.split import Statement, is_label, strict_statements
+from citeforge.evaluator.statements.split import Statement, is_label, split_statements
 from citeforge.evaluator.submissions.url_marks import AND, Markup, read_markup
 from citeforge.plugins.responses.marks import Edit, Shift
 from citeforge.schemas.citations.grammar import Grammar
@@ -44,7 +44,7 @@ def statement_pairs(
         urls: URLs of the passages of the line, for a report without a list of references.
     """
     written = _write_with_marks(report, read_markup(report, urls), key)
-    read = strict_statements(written.text, Grammar(), segmenter, len(written.keys))
+    read = split_statements(written.text, Grammar(), segmenter, len(written.keys))
     pairs: dict[tuple[str, str], CitedFact] = {}
     for statement, cited in zip(
         read.statements, _cited_texts(written, read.statements), strict=True

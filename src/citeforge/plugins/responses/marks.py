@@ -13,7 +13,7 @@ from itertools import islice
 from operator import eq, le
 
 from citeforge.engines.text.segment import Segmenter, lines_of
-from citeforge.evaluator.submissions.split import Statement, Statements, strict_statements
+from citeforge.evaluator.statements.split import Statement, Statements, split_statements
 from citeforge.plugins.responses.records import Cited
 from citeforge.schemas.citations.doubt import find_variables, is_subscript
 from citeforge.schemas.citations.grammar import Grammar, Marker, overlaps
@@ -101,7 +101,7 @@ def place_marks(
         second = _insert_marks(
             first.text,
             spans_of_words,
-            lambda new: strict_statements(new, grammar, segmenter, n_docs),
+            lambda new: split_statements(new, grammar, segmenter, n_docs),
         )
     spans = []
     for at, c in enumerate(cited):

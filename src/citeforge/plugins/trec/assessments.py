@@ -25,9 +25,8 @@ from citeforge.engines.files import digest, digest_folder, read_json, sha256_fil
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.measures.columns import Value
-from citeforge.evaluator.measures.declared import CannotError
 from citeforge.evaluator.submissions.inputs import Inputs
-from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.schemas.errors import InputError
 
 K = TypeVar("K")
@@ -358,11 +357,12 @@ def load_assessments(inputs: Inputs) -> Assessments:
     Raises:
         InputError: a file is wrong.
     """
-    assessments = inputs.statements.get(_KEY)
-    if assessments is None:
-        assessments = inputs.statements[_KEY] = read_assessments(inputs.tools.options.assessments)
-    assert isinstance(assessments, Assessments)
-    return assessments
+    return inputs.once(_read_assessments, is_judged=False)
+
+
+def _read_assessments(inputs: Inputs) -> Assessments:
+    """Read the files of ``--assessments``."""
+    return read_assessments(inputs.tools.options.assessments)
 
 
 def require_one_run(inputs: Inputs, labels: Sized) -> None:

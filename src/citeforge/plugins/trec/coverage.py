@@ -41,11 +41,11 @@ from functools import partial
 from typing import Any
 
 from citeforge.engines.judge.records import Pair, Verdict
-from citeforge.evaluator.measures.columns import NOTHING, Compute, Key, Value, bounded_mean
-from citeforge.evaluator.measures.declared import CannotError, PassageMeasure
+from citeforge.evaluator.measures.columns import NOTHING, Compute, Value, bounded_mean
+from citeforge.evaluator.measures.declared import PassageMeasure
 from citeforge.evaluator.statistics.estimates import Sample
-from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import NO_JUDGE
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
+from citeforge.evaluator.submissions.tools import NO_JUDGE, CannotError
 from citeforge.plugins.trec.assessments import (
     VITAL,
     Point,
@@ -119,7 +119,7 @@ class ValuedAnswers:
         is_blind: whether values are of a judge that tells no contradictions.
     """
 
-    rows: list[tuple[Key, AnswerItem, ValuedPoints]]
+    rows: list[tuple[AnswerKey, AnswerItem, ValuedPoints]]
     is_blind: bool
 
 
@@ -181,7 +181,7 @@ def _average_of(family: _Family, formula: Formula, of_contradictions: bool = Fal
                 "needs a judge that tells contradictions: --judge-profile llm-dragun",
                 code="missing-judge",
             )
-        values: dict[Key, Value] = {}
+        values: dict[AnswerKey, Value] = {}
         for key, item, points in answers.rows:
             value = formula(points)
             if value is not None:
@@ -192,7 +192,9 @@ def _average_of(family: _Family, formula: Formula, of_contradictions: bool = Fal
     return compute
 
 
-def _answers_with_points(family: _Family, inputs: Inputs) -> list[tuple[Key, AnswerItem, Points]]:
+def _answers_with_points(
+    family: _Family, inputs: Inputs
+) -> list[tuple[AnswerKey, AnswerItem, Points]]:
     """List the answers to queries with nuggets or criteria, with these and their labels if any.
 
     Raises:
@@ -222,8 +224,8 @@ def _answers_with_points(family: _Family, inputs: Inputs) -> list[tuple[Key, Ans
 
 
 def _add_values(
-    family: _Family, inputs: Inputs, rows: Sequence[tuple[Key, AnswerItem, Points]]
-) -> Iterator[tuple[Key, AnswerItem, ValuedPoints]]:
+    family: _Family, inputs: Inputs, rows: Sequence[tuple[AnswerKey, AnswerItem, Points]]
+) -> Iterator[tuple[AnswerKey, AnswerItem, ValuedPoints]]:
     """Yield each answer with its nuggets or criteria, valued by labels or else by the judge."""
     judge = inputs.tools.judge
     texts = {key: _answer_text(inputs, item) for key, item, _ in rows}
@@ -235,7 +237,7 @@ def _add_values(
     )  # fmt: skip
     anything = Value(family.lowest, 1.0)
 
-    def value(key: Key, item: AnswerItem, point: Point) -> Value | None:
+    def value(key: AnswerKey, item: AnswerItem, point: Point) -> Value | None:
         """Get how far an answer meets a point: a range if unknown, None if it does not count."""
         if item.is_missing:
             return anything

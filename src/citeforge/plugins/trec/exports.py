@@ -10,10 +10,10 @@ from typing import Any, Literal
 
 from citeforge.engines.files import write_text
 from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.statements.split import split_statements
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.line_index import LineIndex
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
-from citeforge.evaluator.submissions.split import strict_statements
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.trec.tracks import TRACKS, Style, Track
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
@@ -105,7 +105,7 @@ class _ReportWriter:
         if answer.sentences is not None:
             return answer.sentences
         grammar = self.grammar
-        reading = strict_statements(answer.output, grammar, self._segmenter, n_shown)
+        reading = split_statements(answer.output, grammar, self._segmenter, n_shown)
         self.dropped[_STRAY] += sum(len(marker.numbers) for marker in reading.stray)
         return [
             CitedSentence(s.text, [n - grammar.base for n in dict.fromkeys(s.numbers)])

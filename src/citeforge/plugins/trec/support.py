@@ -22,24 +22,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
-from citeforge.evaluator.measures.alce_citations import strict_claims
-from citeforge.evaluator.measures.columns import (
-    NOTHING,
-    Compute,
-    Key,
-    Value,
-    bounded_mean_of,
-    get_segmenter,
-)
-from citeforge.evaluator.measures.declared import (
-    CannotError,
-    CitationQuality,
-    PassageMeasure,
-)
-from citeforge.evaluator.measures.judging import premise_text, read_claims
-from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.split import strict_statements
-from citeforge.evaluator.submissions.tools import NO_JUDGE
+from citeforge.evaluator.measures.columns import NOTHING, Compute, Value, bounded_mean_of
+from citeforge.evaluator.measures.declared import CitationQuality, PassageMeasure
+from citeforge.evaluator.measures.judging import premise_text
+from citeforge.evaluator.statements.protocols import statements_of
+from citeforge.evaluator.statements.split import split_statements
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
+from citeforge.evaluator.submissions.tools import NO_JUDGE, CannotError
 from citeforge.plugins.trec.assessments import (
     SentenceLabels,
     find_labels,
@@ -100,7 +89,7 @@ def _ratio(weights: Sequence[Value], n: int) -> Value:
     return sum(weights, NOTHING) / n if n else NOTHING
 
 
-def _citation_shares(inputs: Inputs, only_full: bool) -> dict[Key, Shares]:
+def _citation_shares(inputs: Inputs, only_full: bool) -> dict[AnswerKey, Shares]:
     """Compute every answer's precision and recall, by first citations or, if strict, by all.
 
     Args:
@@ -122,7 +111,7 @@ def _citation_shares(inputs: Inputs, only_full: bool) -> dict[Key, Shares]:
 _SOFT, _HARD = (partial(_citation_shares, only_full=only_full) for only_full in (False, True))
 
 
-def _mean_shares(inputs: Inputs) -> dict[Key, Shares]:
+def _mean_shares(inputs: Inputs) -> dict[AnswerKey, Shares]:
     """Compute precision and recall of every answer by the mean weight of a sentence's citations.
 
     Raises:
@@ -137,17 +126,17 @@ def _mean_shares(inputs: Inputs) -> dict[Key, Shares]:
     return {key: support_shares(sentences, _mean_weight) for key, sentences in weights.items()}
 
 
-def _precision_of(shares: Callable[[Inputs], dict[Key, Shares]]) -> Compute:
+def _precision_of(shares: Callable[[Inputs], dict[AnswerKey, Shares]]) -> Compute:
     """Make a measure's function, which averages the precision of answers over queries."""
     return bounded_mean_of(shares, lambda one: one.precision)
 
 
-def _recall_of(shares: Callable[[Inputs], dict[Key, Shares]]) -> Compute:
+def _recall_of(shares: Callable[[Inputs], dict[AnswerKey, Shares]]) -> Compute:
     """Make a measure's function, which averages the recall of answers over queries."""
     return bounded_mean_of(shares, lambda one: one.recall)
 
 
-def _citation_weights(inputs: Inputs) -> dict[Key, Sequence[Weights]]:
+def _citation_weights(inputs: Inputs) -> dict[AnswerKey, Sequence[Weights]]:
     """Get how far each citation of each answer supports its sentence, by assessors or judge."""
     judge = inputs.tools.judge
     rows = [
@@ -172,7 +161,7 @@ def _citation_weights(inputs: Inputs) -> dict[Key, Sequence[Weights]]:
 
 def _read_answers(
     inputs: Inputs,
-) -> Iterator[tuple[Key, AnswerItem, Sequence[CitedSentence], SentenceLabels | None]]:
+) -> Iterator[tuple[AnswerKey, AnswerItem, Sequence[CitedSentence], SentenceLabels | None]]:
     """Yield (key, answer, its sentences with citations, assessors' labels or None).
 
     Raises:
@@ -180,8 +169,9 @@ def _read_answers(
         InputError: labels do not fit the answer.
     """
     if inputs.protocol == "strict":
-        for key, item, claims in read_claims(inputs, strict_claims):
-            cited = [CitedSentence(c.text, [*c.cited, *[None] * c.wrong]) for c in claims]
+        inputs.tools.get_judge()
+        for key, item, statements in statements_of(inputs, "alce"):
+            cited = [CitedSentence(s.text, [*s.cited, *[None] * s.wrong]) for s in statements]
             yield key, item, cited, None
         return
     every = load_assessments(inputs).support
@@ -207,8 +197,8 @@ def _split_sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence
     """Get an answer's cited sentences as the system split them, else its cited statements."""
     if item.sentences is not None:
         return item.sentences
-    n, base, segmenter = len(item.passages), inputs.grammar.base, get_segmenter(inputs.tools)
-    reading = strict_statements(item.output, inputs.grammar, segmenter, n)
+    n, base, segmenter = len(item.passages), inputs.grammar.base, inputs.tools.get_segmenter()
+    reading = split_statements(item.output, inputs.grammar, segmenter, n)
     return [CitedSentence(s.text, [c - base for c in s.numbers]) for s in reading.statements]
 
 
@@ -248,7 +238,7 @@ _trec = partial(
     family="trec",
     needs="a judge, best with three levels (--judge-profile llm-three-level), or --assessments",
     source="reference: Thakur et al. 2025 (TREC RAG 2024, support), 3.2–3.4; strict: ours",
-    uses=("judge", "segmenter"),
+    uses=("judge", "segmenter", "statements"),
     options=labels_signature,
 )
 _RECALL = "the same over all sentences"

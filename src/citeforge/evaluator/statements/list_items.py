@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from citeforge.evaluator.submissions.layout import Layout
+from citeforge.evaluator.statements.layout import Layout
 from citeforge.schemas.citations.grammar import Marker
 from citeforge.schemas.citations.label_words import AND
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.evaluator.submissions.split import strict_statements
+from citeforge.evaluator.statements.split import split_statements
 from citeforge.schemas.citations.grammar import Grammar
 
 SEGMENTER = SentenceSegmenter()
@@ -101,13 +101,13 @@ CASES: list[tuple[str, list[tuple[str, list[int]]]]] = [
 
 @pytest.mark.parametrize(("output", "expected"), CASES, ids=[c[0][:40] for c in CASES])
 def test_attachment(output: str, expected: list[tuple[str, list[int]]]) -> None:
-    result = strict_statements(output, Grammar(), SEGMENTER, 5)
+    result = split_statements(output, Grammar(), SEGMENTER, 5)
     assert [(s.text, s.numbers) for s in result.statements] == expected
 
 
 @pytest.mark.parametrize("output", ["", "   ", "[1]", "[1] [2]\n[3]"])
 def test_outputs_without_statements(output: str) -> None:
-    result = strict_statements(output, Grammar(), SEGMENTER, 5)
+    result = split_statements(output, Grammar(), SEGMENTER, 5)
     assert result.statements == ()
     assert len(result.stray) == output.count("[")
 
@@ -115,7 +115,7 @@ def test_outputs_without_statements(output: str) -> None:
 @given(st.text(st.sampled_from('[]12, .ABab\n!?"【】') | st.characters(codec="utf-8"), max_size=60))
 def test_no_character_or_marker_is_in_two_statements(output: str) -> None:
     grammar = Grammar()
-    result = strict_statements(output, grammar, SEGMENTER, 5)
+    result = split_statements(output, grammar, SEGMENTER, 5)
     markers = grammar.parse(output, 5).markers
     owner = [0] * len(output)
     for start, end in [*((m.start, m.end) for m in markers),

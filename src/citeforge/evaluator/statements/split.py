@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from citeforge.engines.text.segment import Segmenter, Span, lines_of
-from citeforge.evaluator.submissions.layout import Layout, skip_bullet
+from citeforge.evaluator.statements.layout import Layout, skip_bullet
 from citeforge.schemas.citations.forms import BLOCK_TAG, without_last_space
 from citeforge.schemas.citations.grammar import Marker, Parsed
 from citeforge.schemas.citations.reference_list import HEADING, LABELLED
@@ -341,7 +341,7 @@ class _Reader:
         return before + 1 if forward or _PREDICATE.match(following) else before
 
 
-def strict_statements(
+def split_statements(
     output: str, grammar: MarkerReader, segmenter: Segmenter, n_docs: int
 ) -> Statements:
     """Split an output into statements with their citations (docs/definitions.md#statements).

@@ -2,7 +2,7 @@
 
 import pytest
 
-from citeforge.evaluator.measures.alce_lists import list_items
+from citeforge.evaluator.statements.list_items import list_items
 from citeforge.schemas.citations.grammar import Grammar
 
 P, R, O = ("Paris", [1]), ("Rome", [2]), ("Oslo", [3])  # noqa: E741

@@ -1,0 +1,57 @@
+"""Statements as ALCE's own evaluator reads them, for ``reference`` (Gao et al. 2023)."""
+
+import re
+
+from citeforge.evaluator.statements.strict import CitedStatement
+from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.schemas.citations.grammar import read_number, without_markers
+
+_MARK = re.compile(r"\[\d+")
+_SPACED_MARK = re.compile(r" \[\d+")
+
+
+def reference_output(output: str) -> str:
+    """Keep the first line of an output, as ALCE's evaluator does."""
+    return output.strip().split("\n")[0].replace("<|im_end|>", "")
+
+
+def reference_clean(text: str) -> str:
+    """Remove citations as ALCE's code does: ``[1, 2]`` leaves ``, 2``."""
+    return _MARK.sub("", _SPACED_MARK.sub("", text)).replace(" |", "").replace("]", "")
+
+
+def read_alce(item: AnswerItem, inputs: Inputs) -> list[CitedStatement]:
+    """Split an answer into statements with citations as ALCE's evaluator does, faults included.
+
+    Range is checked on all markers first, then the list is cut to ``at_most_citations``; ``[0]``
+    is the last passage; repeats are kept. ``cot`` changes nothing here.
+
+    Raises:
+        CannotError: nothing splits sentences.
+    """
+    output = reference_output(item.output)
+    if inputs.task == "qampari":
+        parts = output.rstrip().rstrip(".").rstrip(",").split(",")
+        sentences = [f"{item.query} {part.strip()}" for part in parts]
+    else:
+        sentences = [output[s:e] for s, e in inputs.tools.get_segmenter().split(output)]
+    statements = []
+    n = len(item.passages)
+    for sentence in sentences:
+        positions = [read_number(mark[1:]) - 1 for mark in _MARK.findall(sentence)]
+        text = reference_clean(sentence).strip()
+        if any(p >= n or p < -n for p in positions):
+            statements.append(CitedStatement(text, (), wrong=len(positions), skipped=True))
+        else:
+            cited = positions[: inputs.tools.options.at_most_citations]
+            statements.append(CitedStatement(text, tuple(p % n for p in cited)))
+    return statements
+
+
+def alce_text(item: AnswerItem, inputs: Inputs) -> str:
+    """Get an answer's text without citation marks, for ALCE's measures by words (such as ROUGE)."""
+    if inputs.protocol == "reference":
+        return reference_clean(reference_output(item.output))
+    return without_markers(
+        item.output, inputs.grammar.parse(item.output, len(item.passages)).markers
+    )

@@ -1,0 +1,56 @@
+"""Statements of all answers of a submission, as a scoring protocol reads them."""
+
+from collections.abc import Callable
+from typing import Literal
+
+from citeforge.evaluator.statements.alce import read_alce
+from citeforge.evaluator.statements.attributed_ir import read_attributed_ir, with_passages
+from citeforge.evaluator.statements.strict import CitedStatement, read_strict
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
+
+Evaluator = Literal["alce", "attributed_ir"]
+"""Whose evaluator the protocol ``reference`` follows; in ``strict`` all measures read the same."""
+AnswerStatements = list[tuple[AnswerKey, AnswerItem, list[CitedStatement]]]
+"""Every answer with its key and its statements."""
+
+
+def statements_of(inputs: Inputs, evaluator: Evaluator) -> AnswerStatements:
+    """List every answer with its statements, which are read once for all measures.
+
+    Args:
+        inputs: the answers.
+        evaluator: whose rules ``reference`` follows. Attributed-IR's leaves out answers that were
+            shown no passage.
+
+    Raises:
+        CannotError: nothing splits sentences; no answer was shown a passage (ALCE's evaluator
+            asks for none); or the measure that is computed does not declare ``statements``.
+    """
+    inputs.tools.require_declared("statements")
+    if inputs.protocol == "strict":
+        return inputs.once(_read_all_strict, is_judged=False)
+    read = _read_all_as_alce if evaluator == "alce" else _read_all_as_attributed_ir
+    return inputs.once(read, is_judged=False)
+
+
+def _read_all_strict(inputs: Inputs) -> AnswerStatements:
+    """Read the statements of all answers as ``strict`` does."""
+    inputs.require_passages()
+    return _read_all(inputs, read_strict)
+
+
+def _read_all_as_alce(inputs: Inputs) -> AnswerStatements:
+    """Read the statements of all answers as ALCE's evaluator does."""
+    return _read_all(inputs, read_alce)
+
+
+def _read_all_as_attributed_ir(inputs: Inputs) -> AnswerStatements:
+    """Read the statements of answers with passages as Attributed-IR's evaluators do."""
+    return _read_all(inputs.once(with_passages, is_judged=False), read_attributed_ir)
+
+
+def _read_all(
+    inputs: Inputs, read: Callable[[AnswerItem, Inputs], list[CitedStatement]]
+) -> AnswerStatements:
+    """Read the statements of all answers."""
+    return [((run, item.row), item, read(item, inputs)) for run, item in inputs.items()]
