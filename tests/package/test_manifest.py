@@ -170,6 +170,46 @@ def test_a_table_that_is_a_link(copy: Path, target: str) -> None:
     refusal(copy, "missing-file" if target == "loop" else "link-outside", path=copy / MIX)
 
 
+BESIDE = ("README.md", "stats.json", "audit.json", "card.md", "reference_scores.json",
+          "croissant.json", "eval.yaml", "public.json")  # fmt: skip
+CORPUS = "corpus/corpus-00000-of-00001.parquet"
+
+
+@pytest.mark.parametrize("name", [MIX, CORPUS, "manifest.json", *BESIDE])
+def test_every_reader_refuses_a_link_that_verify_refuses(
+    copy: Path, inline: Inline, name: str
+) -> None:
+    """Also a file that the manifest does not list, which a card or a report would show."""
+    away = copy.parent / "away"
+    if (copy / name).exists():
+        (copy / name).rename(away)
+    else:
+        away.write_text("{}")
+    (copy / name).symlink_to(away)
+    answers = copy.parent / "answers.jsonl"
+    answers.write_text('{"query_id": "q1", "output": "A [1]."}\n')
+    lines: list[tuple[object, ...]] = [
+        ("show", copy), ("show", copy, "--query", "q1"), ("audit", copy), ("export", "card", copy),
+        ("export", "prompts", copy, "--out", copy.parent / "prompts.jsonl"),
+        ("export", "trec", copy, "--out", copy.parent / "trec"),
+        ("check", answers, "--benchmark", copy), ("score", answers, "--benchmark", copy),
+        ("run", "random", "--benchmark", copy, "--out", copy.parent / "random.jsonl"),
+        ("publish", copy, "--repo-id", "me/x", "--dry-run"),
+        ("build", "--from", copy, "--out", copy.parent / "again", "--trust"),
+    ]  # fmt: skip
+    for line in lines:
+        assert name in inline.fails(1, "link-outside", *line).stderr
+    assert refusal(copy, "link-outside", path=copy / name)
+
+
+@pytest.mark.parametrize("name", [CORPUS, "audit.json"])
+def test_no_reader_waits_for_a_pipe(copy: Path, inline: Inline, name: str) -> None:
+    (copy / name).unlink(missing_ok=True)
+    os.mkfifo(copy / name)
+    inline.fails(1, "missing-file", "show", copy)
+    refusal(copy, "missing-file", path=copy / name)
+
+
 def test_a_folder_that_is_a_link(copy: Path) -> None:
     (copy / "contexts").rename(copy.parent / "contexts")
     (copy / "contexts").symlink_to(copy.parent / "contexts")

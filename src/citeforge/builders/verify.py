@@ -29,7 +29,7 @@ def verify(folder: Path) -> list[Problem]:
     Raises:
         InputError: there is no readable manifest to check against.
     """
-    manifest = load_manifest(folder)
+    manifest = load_manifest(folder, has_links=True)
     problems = list(damaged_files(folder, manifest))
     listed = set(manifest.files)
     for path in sorted(folder.rglob("*.parquet")):

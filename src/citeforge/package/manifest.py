@@ -24,6 +24,7 @@ AUDIT, SCORES, BY_HAND = "audit.json", "reference_scores.json", "card.md"
 PUBLIC = "public.json"
 """Hashes of the public halves of a package with hidden gold; no part of the package."""
 FRESH_COPY = "a fresh copy of the package"
+_A_FILE = "a copy of the file"
 _VERSION = ("schema_version", SCHEMA_VERSION)
 BESIDE = (AUDIT, SCORES, BY_HAND, "croissant.json", "eval.yaml")
 """Files that may join a package after its build; the manifest then knows them."""
@@ -83,11 +84,16 @@ def read_stats(folder: Path) -> dict[str, Any]:
         raise damaged(message, path, "wrong-type", allowed=FRESH_COPY) from error
 
 
-def load_manifest(folder: Path) -> Manifest:
+def load_manifest(folder: Path, has_links: bool = False) -> Manifest:
     """Read the manifest of a package; raise an error if a single byte of it was changed.
 
+    Args:
+        folder: package.
+        has_links: accept links that lead out of the package, which ``verify`` lists itself.
+
     Raises:
-        InputError: missing, damaged, changed, or written by a newer version.
+        InputError: missing, damaged, changed, or written by a newer version; or a file of the
+            package is a link that leads out of it.
     """
     finish_amendments(folder)
     path = folder / MANIFEST
@@ -114,11 +120,29 @@ def load_manifest(folder: Path) -> Manifest:
             allowed="download the package again",
             code="hash-mismatch",
         )
+    for problem in () if has_links else unsafe_files(folder, manifest):
+        raise damaged(problem.message, folder / problem.file, problem.code, allowed=_A_FILE)
     return manifest
+
+
+def unsafe_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
+    """Find files that a reader of the package could open, and that are links or no regular files.
+
+    Every reader refuses a package with such a file, and ``verify`` lists them.
+    """
+    for name in dict.fromkeys((*manifest.files, STATS, CARD, *BESIDE, PUBLIC)):
+        if not os.path.lexists(folder / name):
+            continue
+        try:
+            resolve_package_file(folder, name)
+        except InputError as error:
+            yield Problem(name, error.message, error.code)
 
 
 def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
     """Find files that are missing, are links, or whose sha256 is not the manifest's."""
+    unsafe = {problem.file: problem for problem in unsafe_files(folder, manifest)}
+    yield from (problem for name, problem in unsafe.items() if name not in manifest.files)
     for name, expected in manifest.files.items():
         try:
             actual = sha256_file(resolve_package_file(folder, name))
@@ -146,7 +170,7 @@ def resolve_package_file(folder: Path, name: str) -> Path:
         raise InputError(
             "is a link, or in a folder that is one",
             path=path,
-            allowed="a copy of the file",
+            allowed=_A_FILE,
             code="link-outside",
         )
     if not real.is_file():
