@@ -60,6 +60,12 @@ class Server:
             say(bytes([drop]))
 
 
+def redirect(place: str, status: str = "302 Moved") -> Behaviour:
+    """Send everybody elsewhere."""
+    line = f"HTTP/1.1 {status}\r\nLocation: {place}\r\nContent-Length: 0\r\n\r\n"
+    return lambda _, say: say(line.encode())
+
+
 @contextmanager
 def serving(behaviour: Behaviour) -> Iterator[Server]:
     server = Server(behaviour)

@@ -4,6 +4,7 @@ The first part of the path chooses the mode. `echo` puts what the last message a
 caller's key in the form that it names, where it names. Usage: hostile_server.py; prints the port.
 """
 
+import base64
 import contextlib
 import json
 import time
@@ -15,6 +16,7 @@ FORMS = {
     "url": lambda key: f"https://example.org/v1?api-key={key}&x=1",
     "late": lambda key: "x" * 290 + key,
     "lines": lambda key: f"a\n{key}\nb",
+    "basic": lambda key: f"Basic {base64.b64encode(f'me:{key}'.encode()).decode()}",
 }
 
 

@@ -4,8 +4,10 @@ import asyncio
 import email.utils
 import io
 import os
+import re
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.message import Message
 from functools import cache
@@ -17,11 +19,13 @@ from urllib.request import Request, getproxies_environment, proxy_bypass
 from urllib.response import addinfourl
 
 from citeforge.engines.event_loop import run_async
+from citeforge.engines.keys import mask_keys
 from citeforge.schemas.errors import InputError, without_credentials
 from citeforge.schemas.text import printable
 
 MAX_BYTES = 1 << 28
 """Most bytes of a reply; a batch of sub-graphs has some 100 KB."""
+NO_REDIRECT = "an address that answers itself; give the other one if you trust it"
 _REFUSAL_BYTES = 2000
 """Bytes of an error reply that are read for its first line."""
 _LONGEST_WAIT = 366 * 86400.0
@@ -34,9 +38,18 @@ class ReplySizeError(OSError):
     """A reply has more bytes than allowed."""
 
 
+def public_url(url: str) -> str:
+    """Remove user, password, query and fragment from a URL."""
+    scheme, there, rest = url.partition("://")
+    address = re.split(r"[?#]", rest, maxsplit=1)[0]
+    if "@" in rest and "@" not in address:
+        return "the endpoint"  # a password with such a mark, or a query with an address
+    return f"{scheme}{there}{address.rpartition('@')[2]}"
+
+
 def first_line(text: bytes) -> str:
     """Get the first line of a server's text, escaped, after a colon; empty if it has no text."""
-    lines = text.decode("utf-8", "replace").splitlines()
+    lines = mask_keys(text.decode("utf-8", "replace")).splitlines()
     return next((f": {printable(line)}" for line in lines if line.strip()), "")
 
 
@@ -130,7 +143,7 @@ def send_request(request: Request, seconds: float) -> addinfourl:
     except TimeoutError as error:
         raise TimeoutError("timed out") from error
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
-        raise ConnectionError(printable(str(error)) or type(error).__name__) from error
+        raise ConnectionError(printable(mask_keys(str(error))) or type(error).__name__) from error
 
 
 async def _send(request: Request, seconds: float) -> addinfourl:
@@ -161,11 +174,21 @@ async def _refuse_redirect(response: Any) -> None:
     """Raise an InputError if a reply redirects, before the HTTP library raises its own error."""
     if response.has_redirect_location:
         raise InputError(
-            f"redirects to another place, {printable(response.headers['location'])}",
-            path=response.request.url,
-            allowed="an address that answers itself; give the other one if you trust it",
+            f"redirects to {redirect_target(response)}, where nothing was sent",
+            path=public_url(str(response.request.url)),
+            allowed=NO_REDIRECT,
             code="endpoint-refused",
         )
+
+
+def redirect_target(response: Any) -> str:
+    """Write the address that a reply redirects to, with its host, without user and query."""
+    import httpx2
+
+    place = response.headers["location"]
+    with suppress(httpx2.InvalidURL, ValueError):  # else it is shown as the server wrote it
+        place = str(response.request.url.join(place))
+    return printable(mask_keys(public_url(place)))
 
 
 async def _read_body(response: Any) -> bytes:

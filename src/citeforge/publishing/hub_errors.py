@@ -1,11 +1,11 @@
 """Errors of the Hugging Face Hub, in one line that says what to do next."""
 
-import os
 import re
 import textwrap
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+from citeforge.engines.keys import mask_keys
 from citeforge.engines.model_files import http_errors
 from citeforge.schemas.errors import InputError
 
@@ -62,9 +62,8 @@ def hub_errors(repo_id: str) -> Iterator[None]:
 
 
 def hub_error_words(error: BaseException) -> str:
-    """Shorten an error's text to whole sentences of at most 600 characters, without the token."""
-    text, secret = " ".join(str(error).split()), os.environ.get("HF_TOKEN")
-    text = text.replace(secret, "[token]") if secret else text
+    """Shorten an error's text to whole sentences of at most 600 characters, without keys."""
+    text = mask_keys(" ".join(str(error).split()))
     if len(text) > _MOST_SAID:
         ends = [end.start() for end in _SENTENCE_END.finditer(text)]
         text = text[: max((end for end in ends if end <= _MOST_SAID), default=None)]

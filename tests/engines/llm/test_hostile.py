@@ -1,12 +1,15 @@
 """Servers that say the key back, drip, or never end."""
 
+import base64
 import json
 from pathlib import Path
 
 import pytest
 
+from citeforge.engines.http import public_url
+from citeforge.engines.keys import mask_known_keys
 from citeforge.engines.llm import transport
-from citeforge.engines.llm.options import one_line, public_url, without_key
+from citeforge.engines.llm.options import one_line
 from citeforge.engines.llm.records import Failure, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm
@@ -17,6 +20,7 @@ from servers.hostile_server import FORMS
 from servers.running import started
 
 KEY = "sk-proj-Zq7_vT4-bN9wKx2mRc8Yd5e"
+PACKED = base64.b64encode(f"me:{KEY}".encode())
 PLACES = ("answer", "refusal", "reason", "model", "error", "text", "headers")
 
 
@@ -50,7 +54,9 @@ def test_the_key_is_in_no_file_and_no_stream(inline: Inline, tmp_path: Path) -> 
     assert nowhere.returncode != 0
     for path in tmp_path.rglob("*"):
         if path.is_file():
-            assert KEY.encode() not in path.read_bytes(), path
+            content = path.read_bytes()
+            assert KEY.encode() not in content, path
+            assert PACKED not in content, path
 
 
 def test_a_key_in_headers_of_a_refused_call(
@@ -67,15 +73,15 @@ def test_a_key_in_headers_of_a_refused_call(
 
 def test_redaction(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
-    assert without_key(f"before {KEY} after") == "before [key] after"
+    assert mask_known_keys(f"before {KEY} after") == "before [key] after"
     assert one_line("x" * 290 + KEY) == "x" * 290 + "[key]"
     assert one_line(f"a\n{KEY}\nb") == "a [key] b"
     # Nothing of an ordinary text goes, not even what all keys begin with.
     for text in ("sk-proj-", "A proj- of Zq7/vT4, [1][2].", "日本語 [3]。", ""):
-        assert without_key(text) == text
+        assert mask_known_keys(text) == text
     # Keys that local servers are given are words.
     monkeypatch.setenv("OPENAI_API_KEY", "EMPTY")
-    assert without_key("The box is EMPTY.") == "The box is EMPTY."
+    assert mask_known_keys("The box is EMPTY.") == "The box is EMPTY."
     assert public_url(f"https://me:{KEY}@host:8/v1?key={KEY}#x") == "https://host:8/v1"
 
 

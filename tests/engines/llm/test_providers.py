@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.llm.options import KEY_VARIABLE
+from citeforge.engines.keys import KEY_VARIABLE
 from citeforge.engines.llm.records import Failure, LlmReply, Request, signature_name
 from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm

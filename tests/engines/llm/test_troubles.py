@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from citeforge.engines.keys import KEY_VARIABLE
 from citeforge.engines.llm import transport
-from citeforge.engines.llm.options import KEY_VARIABLE
 from citeforge.engines.llm.reading import mend_text
 from citeforge.engines.llm.records import Failure, LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore

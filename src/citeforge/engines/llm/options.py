@@ -1,32 +1,25 @@
 """Addresses and keys of endpoints. Keys come from the environment only, and are not shown."""
 
 import os
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
-from citeforge.engines.http import uses_proxies
+from citeforge.engines.http import public_url, uses_proxies
+from citeforge.engines.keys import KEY_VARIABLE, api_key, mask_keys, mask_known_keys
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions
 
-KEY_VARIABLE = "OPENAI_API_KEY"
 URL_VARIABLE = "OPENAI_BASE_URL"
 OPENAI_URL = "https://api.openai.com/v1"
-MARK = "[key]"
 _USUAL_PORTS = {"http": 80, "https": 443}
 RESOURCES = ("/chat/completions", "/completions", "/embeddings", "/responses", "/models")
 """Paths below an endpoint's address; the SDK adds them to it."""
-_LEAST_KEY_LENGTH = 12
-"""Keys that are shorter ("none", "EMPTY", "ollama") are words that local servers are given."""
 _LONGEST_MESSAGE = 300
+_LONGEST_READ = 20_000
+"""Characters of a message in which keys are looked for; no later one is shown."""
 BATCH_PRICE = 0.5
 """Share of the price that a request of a batch costs, as OpenAI declares it."""
-
-
-def api_key() -> str:
-    """Read the API key from the environment; empty if it is not set."""
-    return os.environ.get(KEY_VARIABLE, "").strip()
 
 
 def base_url(options: RunOptions) -> str | None:
@@ -108,7 +101,7 @@ def _is_http(url: str) -> bool:
 
 def shown_address(options: RunOptions) -> str:
     """Return the endpoint's address without user, password, query and key."""
-    return without_key(public_url(base_url(options) or OPENAI_URL).rstrip("/"))
+    return mask_known_keys(public_url(base_url(options) or OPENAI_URL).rstrip("/"))
 
 
 def server_address(options: RunOptions) -> str:
@@ -119,21 +112,6 @@ def server_address(options: RunOptions) -> str:
     return parts._replace(netloc=parts.netloc.lower().removesuffix(usual)).geturl()
 
 
-def public_url(url: str) -> str:
-    """Remove user, password, query and fragment from a URL."""
-    scheme, there, rest = url.partition("://")
-    address = re.split(r"[?#]", rest, maxsplit=1)[0]
-    if "@" in rest and "@" not in address:
-        return "the endpoint"  # a password with such a mark, or a query with an address
-    return f"{scheme}{there}{address.rpartition('@')[2]}"
-
-
-def without_key(text: str) -> str:
-    """Replace the key by ``[key]``. Keys consist of letters, digits, ``-`` and ``_``."""
-    key = api_key()
-    return text if len(key) < _LEAST_KEY_LENGTH else text.replace(key, MARK)
-
-
 def one_line(message: str) -> str:
-    """Put a message on one line of at most 300 characters, without the API key."""
-    return " ".join(without_key(message).split())[:_LONGEST_MESSAGE]
+    """Put a message on one line of at most 300 characters, without keys."""
+    return " ".join(mask_keys(message[:_LONGEST_READ]).split())[:_LONGEST_MESSAGE]

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from citeforge.engines.llm.options import KEY_VARIABLE
+from citeforge.engines.keys import KEY_VARIABLE
 from citeforge.engines.llm.records import (
     REFUSED,
     Failure,

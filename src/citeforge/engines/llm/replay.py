@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from citeforge.engines.files import atomic_file, canonical_json, digest
 from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.keys import mask_known_keys
 from citeforge.engines.llm.adapting import patched
-from citeforge.engines.llm.options import one_line, without_key
+from citeforge.engines.llm.options import one_line
 from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result, request_key
 from citeforge.engines.sqlite import Store, store_errors
 from citeforge.schemas.errors import InputError
@@ -428,11 +429,11 @@ def decode_answer(text: str) -> LlmReply:
 
 
 def redact(result: Result) -> Result:
-    """Remove the API key from a result, before it is kept or shown."""
+    """Mask keys in a result, before it is kept or shown; see :mod:`citeforge.engines.keys`."""
     if isinstance(result, Failure):
         return replace(result, message=one_line(result.message), code="", param="")
     text = encode_answer(result)
-    if (shown := without_key(text)) == text:
+    if (shown := mask_known_keys(text)) == text:
         return result
     # The tokens of a reply that contains the key would contain its pieces.
     return replace(decode_answer(shown), logprobs=None)

@@ -15,7 +15,13 @@ import httpx2
 import msgspec
 from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAsyncHttpxClient
 
-from citeforge.engines.http import retry_after, uses_proxies
+from citeforge.engines.http import (
+    NO_REDIRECT,
+    public_url,
+    redirect_target,
+    retry_after,
+    uses_proxies,
+)
 from citeforge.engines.llm.adapting import is_lasting
 from citeforge.engines.llm.budget import CHARACTERS_PER_TOKEN
 from citeforge.engines.llm.options import (
@@ -68,7 +74,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
     def __init__(self, options: RunOptions, gate: RateGate, has_answered: bool = False) -> None:
         """Make an HTTP client whose requests wait until the rate limiter lets them through."""
         has_proxies = uses_proxies(base_url(options) or OPENAI_URL)
-        super().__init__(verify=_tls_context(), trust_env=has_proxies)
+        super().__init__(verify=_tls_context(), trust_env=has_proxies, follow_redirects=False)
         self._options, self._gate = options, gate
         self._seconds = TIMEOUTS_OF_A_REPLY * options.timeout
         self._was_reached, self._has_answered = False, has_answered
@@ -78,13 +84,21 @@ class EndpointClient(DefaultAsyncHttpxClient):
         """Send a request once, when the rate allows; read its whole reply unless it is streamed."""
         size = int(request.headers.get("content-length", 0))
         await self._gate.wait(size // CHARACTERS_PER_TOKEN)
+        how["follow_redirects"] = False  # a redirect would take prompts to another server
         if how.get("stream"):  # files of batches: whoever reads them bounds them
-            return await super().send(request, **how)
+            reply = await super().send(request, **how)
+            if not reply.has_redirect_location:
+                return reply
+            await reply.aclose()
+            return _failed_reply(request, _redirect_message(reply))
         n_tries = 1 + int(request.headers.get("x-stainless-retry-count", 0))
         try:
             async with asyncio.timeout(self._seconds):
                 reply = await super().send(request, **{**how, "stream": True})
                 self._was_reached = True
+                if reply.has_redirect_location:
+                    await reply.aclose()
+                    return _failed_reply(request, _redirect_message(reply))
                 return self._correct_reply(request, reply, await _read_body(reply))
         except TimeoutError:  # it spoke all the while: another try would drip as long
             message = f"the reply was not finished within {self._seconds:g} s"
@@ -102,9 +116,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
             )
         except httpx2.DecodingError as error:
             message = f"the reply cannot be read: {error}"
-        content = msgspec.json.encode({"error": {"message": message}})
-        headers = {"x-should-retry": "false"}
-        return httpx2.Response(NO_REPLY, headers=headers, content=content, request=request)
+        return _failed_reply(request, message)
 
     def _correct_reply(
         self, request: httpx2.Request, reply: httpx2.Response, body: bytes
@@ -141,6 +153,19 @@ class EndpointClient(DefaultAsyncHttpxClient):
         if self._broken_since is None:
             self._broken_since = now
         return not self._has_answered and now - self._broken_since >= _PATIENCE
+
+
+def _failed_reply(request: httpx2.Request, message: str) -> httpx2.Response:
+    """Make the reply that stands for one that never came, so that the SDK does not try again."""
+    content = msgspec.json.encode({"error": {"message": message}})
+    headers = {"x-should-retry": "false"}
+    return httpx2.Response(NO_REPLY, headers=headers, content=content, request=request)
+
+
+def _redirect_message(reply: httpx2.Response) -> str:
+    """Describe a redirect, which is not followed, with the addresses of both servers."""
+    asked = public_url(str(reply.request.url))
+    return f"{asked} redirects to {redirect_target(reply)}, where nothing was sent; {NO_REDIRECT}"
 
 
 async def _read_body(reply: httpx2.Response) -> bytes:
