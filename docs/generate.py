@@ -18,6 +18,7 @@ import msgspec
 from api import api_page
 from commands import cli_page
 
+from citeforge.cli.catalogue import fill_names
 from citeforge.engines.llm.replay import ExportedRow
 from citeforge.engines.plugins import load_entries
 from citeforge.evaluator.measures.declared import Measure
@@ -178,14 +179,14 @@ def schema(name: str, version: int, value: dict[str, Any]) -> str:
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "$id": f"urn:citeforge:{name}:{version}",
     }
-    return json.dumps(head | value, indent=2, ensure_ascii=False) + "\n"
+    return fill_names(json.dumps(head | value, indent=2, ensure_ascii=False)) + "\n"
 
 
 def pages() -> dict[str, str]:
     """File name to text of every generated page."""
     return {
         "DATASETS.md": datasets_page(),
-        "docs/api.md": api_page(NOTE),
+        "docs/api.md": fill_names(api_page(NOTE)),
         "docs/cli.md": cli_page(NOTE),
         "docs/definitions.md": definitions_page(),
         "docs/measures.md": measures_page(),

@@ -13,7 +13,6 @@ CALLS = {
     "export prompts": "citeforge.export_prompts",
     "run": "citeforge.run",
     "bench": "citeforge.bench",
-    "list systems": "citeforge.systems.registry.systems",
     "check": "citeforge.check",
     "score": "citeforge.score_files",
     "compare": "citeforge.compare",
@@ -25,7 +24,6 @@ CALLS = {
     "labels plan": "citeforge.plugins.labels.planning.plan_labelling",
     "labels import": "citeforge.plugins.labels.returned.import_sheets",
     "labels meta-eval": "citeforge.plugins.labels.meta_eval.judge_quality",
-    "list measures": "citeforge.evaluator.measures.registry.select",
     "audit": "citeforge.audit",
     "export card": "citeforge.card",
     "publish DIR": "citeforge.publish",
@@ -46,7 +44,7 @@ CALLS = {
     "llm forget": "citeforge.engines.llm.replay.ReplayStore.forget_batch",
     "build demo": "citeforge.library.demo.start_demo",
     "doctor": "citeforge.engines.running.doctor.examine",
-    "list sources": "citeforge.ir_convert.registry.open_source",
+    "list": "citeforge.cli.catalogue.rows_of",
 }
 """Command to the function or class that does its work; `build`, `export` and `run` have one for
 all of their sub-commands."""

@@ -8,17 +8,17 @@ import click
 import pytest
 
 from citeforge.cli.main import cli
+from citeforge.engines.catalogue import Catalogue
 from citeforge.engines.judge.registry import JUDGES
 from citeforge.engines.llm.writers import LLMS
 from citeforge.engines.models.embed import EMBEDDERS
 from citeforge.engines.models.perplexity import PERPLEXITY
-from citeforge.engines.registry import Registry
 from citeforge.engines.retrieval.registry import RETRIEVERS
 from citeforge.engines.text.segmenters import SEGMENTERS
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.kg.engines import GRAPHS
-from citeforge.schemas import choices
-from citeforge.schemas.choices import Choice, listed
+from citeforge.schemas import catalogue as choices
+from citeforge.schemas.catalogue import Choice, listed
 from citeforge.schemas.recipes.base import Part
 from citeforge.systems.registry import SYSTEMS, systems
 from conftest import refused
@@ -64,11 +64,7 @@ def test_options_name_what_is_declared(flag: str, declared: tuple[Choice, ...], 
         assert listed(declared) in text, path
 
 
-def test_formats_and_embedders_are_named_in_full() -> None:
-    formats = [(p, t) for p, t in everywhere("--format") if p in ("check", "score")]
-    assert len(formats) == 2
-    assert all(listed(choices.FORMATS) in text for _, text in formats)
-    assert "kalma" in listed(choices.FORMATS)
+def test_embedders_are_named_in_full() -> None:
     (text,) = (t for p, t in everywhere("--embedder") if p == "build rage")
     assert listed(choices.EMBEDDERS) in text
 
@@ -78,11 +74,11 @@ def test_run_names_the_systems() -> None:
     assert command is not None
     text = command.get_help(click.Context(command, terminal_width=400, max_content_width=400))
     for system in systems().values():
-        assert re.search(rf"^ +{re.escape(system.name)} +{re.escape(system.what)}$", text, re.M)
+        assert re.search(rf"^ +{re.escape(system.name)} +{re.escape(system.help)}$", text, re.M)
 
 
 def test_all_that_is_declared_can_be_made() -> None:
-    registries: tuple[Registry[Any, Any], ...] = (
+    registries: tuple[Catalogue[Any, Any], ...] = (
         JUDGES, EMBEDDERS, LLMS, SOURCES, SYSTEMS,
     )  # fmt: skip
     for registry in registries:

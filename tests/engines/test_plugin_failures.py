@@ -13,7 +13,7 @@ from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from conftest import Inline, refused, write_jsonl
 
 BAD = """
-from citeforge.schemas.choices import Choice
+from citeforge.schemas.catalogue import Choice
 
 def fail(*given, **named):
     return {}["nothing here"]
@@ -154,7 +154,7 @@ def test_what_a_plugin_returns_is_looked_at(
     plugin.write_text(
         "from citeforge.evaluator.measures.columns import per_answer\n"
         "from citeforge.evaluator.measures.declared import PassageMeasure\n"
-        "from citeforge.schemas.choices import Choice\n"
+        "from citeforge.schemas.catalogue import Choice\n"
         f'PLUGINS = {{"{group}": [{declared}]}}\n'
     )
     answers = write_jsonl(tmp_path / "a.jsonl", [{"query_id": "q21", "output": "Io [1]."}])

@@ -17,15 +17,15 @@ from citeforge.engines.models.embedder import Distributed, Watchable
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.publishing.export import EXPORTS
-from citeforge.schemas import choices
-from citeforge.schemas.choices import Choice
+from citeforge.schemas import catalogue as choices
+from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.recipes.base import Judging
 from citeforge.systems.registry import SYSTEMS, as_system, systems
 from conftest import Inline, refused
 
 JUDGE = """
 from citeforge.engines.judge.records import Verdict
-from citeforge.schemas.choices import Choice
+from citeforge.schemas.catalogue import Choice
 
 class Verbatim:
     signature, comparable = "verbatim@1", False
@@ -215,7 +215,7 @@ def test_a_system_without_a_factory_is_left_out_and_refused_by_name(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (site / "p.py").write_text(
-        "from citeforge.schemas.choices import Choice\n"
+        "from citeforge.schemas.catalogue import Choice\n"
         "PLUGINS = {'systems': [Choice('nofac', '', 'nothing')],\n"
         "           'judges': [Choice('nojudge', '', 'nothing')]}\n"
     )
@@ -252,13 +252,13 @@ def test_a_plugin_that_takes_a_built_in_name_is_told(
     site: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (site / "p.py").write_text(
-        "from citeforge.schemas.choices import Choice\n"
+        "from citeforge.schemas.catalogue import Choice\n"
         "PLUGINS = {'systems': [Choice('random', '', 'mine', lambda *a: iter(()))]}\n"
     )
     (site / "broken.py").write_text("1 / 0\n")
     plugins.add_file(site / "p.py")
     plugins.add_file(site / "broken.py")
-    assert SYSTEMS.get("random").what != "mine"
+    assert SYSTEMS.get("random").help != "mine"
     told = capsys.readouterr().err
     assert "there is a system 'random' already; citeforge's is used" in told
     for unknown in (lambda: SYSTEMS.get("nobody"), lambda: EXPORTS.get("nobody")):

@@ -14,7 +14,7 @@ import click
 from citeforge.schemas.errors import UnknownValueError
 
 if TYPE_CHECKING:
-    from citeforge.engines.registry import Registry
+    from citeforge.engines.catalogue import Catalogue
 
 PATH = click.Path(path_type=Path)
 path_option = partial(click.option, type=PATH)
@@ -38,12 +38,17 @@ class Command:
     load: Callable[[], click.Command]
     group: str = "Advanced"
 
+    @property
+    def form(self) -> str:
+        """What users type: the name."""
+        return self.name
 
-def plugin_commands() -> "Registry[Command]":
+
+def plugin_commands() -> "Catalogue[Command]":
     """Make the registry of the commands that plugins declare; their code is not imported."""
-    from citeforge.engines.registry import Registry
+    from citeforge.engines.catalogue import Catalogue
 
-    return Registry("commands", "command", Command)
+    return Catalogue("commands", "command", Command)
 
 
 def command_of_plugin(name: str) -> click.Command | None:

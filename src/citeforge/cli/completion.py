@@ -7,7 +7,9 @@ from pathlib import Path
 import click
 from click.shell_completion import CompletionItem, get_completion_class
 
-from citeforge.schemas import choices
+from citeforge.cli.catalogue import rows_of
+from citeforge.schemas import catalogue as choices
+from citeforge.schemas.catalogue import Sort
 from citeforge.schemas.errors import UsageError
 
 SHELLS = ("bash", "zsh", "fish")
@@ -68,6 +70,26 @@ class Named(click.types.StringParamType):
         ]
 
 
+def named_type(sort: Sort, default: object, joined: bool) -> Named:
+    """Make the type of an option whose values are rows of a sort.
+
+    Args:
+        sort: sort of the catalogue.
+        default: default value, which need not be the name of a row, such as ``auto``.
+        joined: whether several may stand with commas between.
+    """
+
+    def names() -> list[str]:
+        """List the values that a shell offers; a name that needs an argument ends in ``:``."""
+        words = [default] if isinstance(default, str) else []
+        for row in rows_of(sort).values():
+            needs_argument = row.form.startswith(f"{row.name}:")
+            words += [f"{row.name}:" if needs_argument else row.name] if row.name else []
+        return list(dict.fromkeys(words))
+
+    return Named(names, joined)
+
+
 def _choice_lister(declared: Iterable[choices.Choice]) -> Callable[[], list[str]]:
     """Make a function that lists the names of choices; a name with an argument ends in ``:``."""
     return lambda: [f"{c.name}:" if c.argument else c.name for c in declared if c.name]
@@ -97,7 +119,6 @@ NAMED = {
     "llm": Named(_choice_lister(choices.ANSWERING)),
     "engine": Named(_list_runners),
     "kg": Named(_choice_lister(choices.GRAPHS)),
-    "file_format": Named(lambda: ["auto", *(c.name for c in choices.FORMATS)]),
     "measures": Named(_list_measures, joined=True),
 }
 """Fields of records to what a shell offers for them."""

@@ -95,7 +95,7 @@ class Exports(NamedCommands):
     def sections(self) -> dict[str, dict[str, str]]:
         """Map the formats to their descriptions, without importing plugins."""
         others = {
-            name: f"An export of the plugin {origin}." if origin else EXPORTS.get(name).about
+            name: f"An export of the plugin {origin}." if origin else EXPORTS.get(name).help
             for name, origin in EXPORTS.names().items()
             if name not in _OWN
         }
@@ -129,4 +129,4 @@ def _command(export: Export) -> click.Command:
         for what in lost:
             click.echo(f"not carried: {what}")
 
-    return click.command(export.name, help=export.about)(run)
+    return click.command(export.name, help=export.help)(run)

@@ -1,36 +1,26 @@
-"""Commands that show or verify a package, list names, and diagnose the installation."""
+"""Commands that show or verify a package, and diagnose the installation."""
 
 from __future__ import annotations
 
-import shutil
-from itertools import groupby, islice
+from itertools import islice
 from pathlib import Path
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from citeforge.cli.command import NamedCommands, path_argument, path_option
+from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.terminal import echo_wrapped
 
 if TYPE_CHECKING:
     from citeforge.package.items import Item
     from citeforge.package.package import Package
     from citeforge.schemas.manifest import Manifest
-    from citeforge.schemas.recipes.systems import System
 
 
 _MOST_DESCRIBED = 5
 """Largest number of context sets that a summary describes; of more it lists the names."""
 _MOST_LISTED = 10
 """Number of questions, or rejected twins, that are listed without ``--full``."""
-
-
-def _echo(text: str, indent: int = 0) -> None:
-    """Print a text wrapped to the width of the terminal; later lines are indented further."""
-    first, width = " " * indent, shutil.get_terminal_size().columns
-    lines = wrap(text, width, initial_indent=first, subsequent_indent=first + "  ",
-                 break_long_words=False, break_on_hyphens=False)  # fmt: skip
-    click.echo("\n".join(lines))
 
 
 def summarise(folder: Path, manifest: Manifest) -> None:
@@ -56,9 +46,9 @@ def summarise(folder: Path, manifest: Manifest) -> None:
         click.echo(f"  {what:<{width}}  {text:>{digits}}")
     for what, value in stats.items():
         if isinstance(value, dict):
-            _echo(f"{what}: {format_statistic(value)}", 2)
+            echo_wrapped(f"{what}: {format_statistic(value)}", 2)
         elif isinstance(value, str):
-            _echo(f"{what}: {value}", 2)
+            echo_wrapped(f"{what}: {value}", 2)
     if manifest.config.get("drop_suspects"):
         dropped = [n for what, n in manifest.counts.items() if what.startswith("suspect negatives")]
         click.echo(f"{sum(dropped):,} suspect negatives were dropped (--drop-suspects)")
@@ -67,13 +57,13 @@ def summarise(folder: Path, manifest: Manifest) -> None:
         click.echo(f"{n} queries have fewer negatives than asked (see manifest.json)")
     contexts = manifest.contexts
     if len(contexts) > _MOST_DESCRIBED:
-        _echo(f"{len(contexts)} context sets: {', '.join(contexts)}")
+        echo_wrapped(f"{len(contexts)} context sets: {', '.join(contexts)}")
         contexts = {}
     for name, info in contexts.items():
         labels = sorted({label for found in info.short.values() for label in found})
         few = ", ".join(labels).replace("_", " ")
         short = f"; {len(info.short)} queries have fewer than asked: {few}" if info.short else ""
-        _echo(f"context {name}: {info.description}{short}")
+        echo_wrapped(f"context {name}: {info.description}{short}")
     for text in manifest.warnings:
         click.echo(f"warning: {text}", err=True)
 
@@ -118,7 +108,7 @@ def _list_rejected(package: Package, full: bool) -> None:
     if rows:
         click.echo(f"{count_text(len(rows), 'passage')} without an accepted twin:")
     for row in rows if full else rows[:_MOST_LISTED]:
-        _echo(f"{row['_id']}: {_describe_rejection(row)}", 2)
+        echo_wrapped(f"{row['_id']}: {_describe_rejection(row)}", 2)
     _echo_omitted(len(rows), full)
 
 
@@ -134,11 +124,11 @@ def _list_questions(package: Package, full: bool) -> None:
     others = [(name, form["text"]) for name, form in list(package.forms.items())[1:]]
     click.echo(f"{len(package):,} questions:")
     for row, item in enumerate(islice(package.items(), None if full else _MOST_LISTED)):
-        _echo(f"{item.query_id}: {item.query}", 2)
+        echo_wrapped(f"{item.query_id}: {item.query}", 2)
         for form, texts in others:
-            _echo(f"{form}: {texts[row]}", 6)
+            echo_wrapped(f"{form}: {texts[row]}", 6)
         for fact in item.knowledge:
-            _echo(f"gold: {fact.name}, {fact.relation}: {fact.value}", 6)
+            echo_wrapped(f"gold: {fact.name}, {fact.relation}: {fact.value}", 6)
     _echo_omitted(len(package), full)
 
 
@@ -156,12 +146,12 @@ def _show_query(package: Package, query: str, contexts: list[str], full: bool) -
 
     def echo(text: str) -> None:
         """Print a text, cut to 300 characters without ``--full``."""
-        _echo(text if full or len(text) <= 300 else f"{text[:299]}…", 6)
+        echo_wrapped(text if full or len(text) <= 300 else f"{text[:299]}…", 6)
 
     for name in contexts:
         labels = package.kind.labelling(package, name)
         for item in package.items(name, query):
-            _echo(f"query {item.query_id}: {item.query}")
+            echo_wrapped(f"query {item.query_id}: {item.query}")
             click.echo(f"context {name}:")
             rows = [twins[p.id] for p in item.passages if p.id in twins]
             texts = package.texts(row["twin_id"] for row in rows) if rows else {}
@@ -187,7 +177,7 @@ def _echo_graphs(item: Item) -> None:
         click.echo(f"  {graph.qid} {graph.name}")
         for triple in graph.triples:
             mark = f" ({label})" if (label := item.gold_label(triple)) else ""
-            _echo(f"{triple.relation}: {triple.value}{mark}", 6)
+            echo_wrapped(f"{triple.relation}: {triple.value}{mark}", 6)
 
 
 def _show_trace(package: Package, query: str) -> None:
@@ -227,66 +217,6 @@ def verify(folder: Path) -> None:
     manifest = load_manifest(folder)
     click.echo(f"{folder}: {len(manifest.files)} files verified")
     click.echo(f"benchmark hash {manifest.benchmark_hash}")
-
-
-PAPERS = {
-    "rage": "RAGE",
-    "alce": "ALCE",
-    "attributed_ir": "Attributed-IR",
-    "kalma": "KaLMA",
-    "attrieval": "AttriEval",
-}
-"""Name of the method of each paper, by the paper's short name."""
-
-
-def source_words(system: System) -> str:
-    """Name the paper and section that describe a system; empty if none does."""
-    paper = PAPERS.get(system.paper, system.paper)
-    return f"{paper}, {system.section}" if paper and system.section else paper
-
-
-@click.group("list", cls=NamedCommands)
-def lists() -> None:
-    """List the known sources, systems and measures."""
-
-
-@lists.command("sources")
-def sources() -> None:
-    """List the sources that can be read."""
-    from citeforge.ir_convert.registry import SOURCES
-
-    for source in SOURCES.all().values():
-        click.echo(f"{source.name}:ARGUMENT  {source.title}")
-        click.echo(f"  argument  {source.argument}")
-        click.echo(f"  splits    {source.splits}")
-        click.echo(f"  becomes   {source.becomes}")
-        click.echo(f"  licence   {source.licence}")
-
-
-@lists.command("measures")
-def measures() -> None:
-    """List the measures, one line each, with what they need."""
-    from citeforge.evaluator.measures.registry import measures as listed
-
-    for family, several in groupby(listed().values(), lambda m: m.family):
-        click.echo(family)
-        for measure in several:
-            needs = f" (needs {measure.needs})" if measure.needs else ""
-            click.echo(f"  {measure.name:<20} {measure.definition}{needs}")
-
-
-@lists.command("systems")
-def systems() -> None:
-    """List the systems, with what they do, the paper that describes them, and what they need."""
-    from citeforge.systems.registry import systems as known
-
-    several = sorted(known().values(), key=lambda s: s.family.lower())
-    for family, group in groupby(several, lambda s: s.family):
-        click.echo(family or "other")
-        for system in group:
-            notes = [source_words(system), "needs an LLM" if system.llm else ""]
-            note = "; ".join(n for n in notes if n)
-            click.echo(f"  {system.name:<20} {system.what}" + (f" ({note})" if note else ""))
 
 
 @click.command()

@@ -52,7 +52,7 @@ COMMANDS = {
     },
     "Look up": {
         "show": ("lookup.show", "Summarise a package, or show one query in context."),
-        "list": ("lookup.lists", "List the known sources, systems and measures."),
+        "list": ("listing.lists", "List what can be named: sources, formats, judges, measures, …"),
         "doctor": ("lookup.doctor", "Check installation, endpoint, Hub and store; say what to do."),
     },
     "Advanced": {

@@ -8,8 +8,9 @@ from typing import Any, TypeVar
 import click
 from pydantic import BaseModel, ValidationError
 
+from citeforge.cli.catalogue import fill_names
 from citeforge.cli.command import path_option
-from citeforge.cli.completion import NAMED
+from citeforge.cli.completion import NAMED, named_type
 from citeforge.schemas.errors import UsageError, field_message, suggestion
 from citeforge.schemas.recipes.base import (
     ENDPOINT,
@@ -38,7 +39,7 @@ class _Option(click.Option):
     @property
     def help(self) -> str | None:
         """Help text of the record field behind this option."""
-        return self.flag.help
+        return fill_names(self.flag.help)
 
     @help.setter
     def help(self, value: str | None) -> None:
@@ -148,6 +149,8 @@ def _click_type(flag: Flag) -> Any:
     if flag.type is Path:
         return click.Path(path_type=Path)
     if flag.type not in _RANGES:
+        if sort := flag.option.names:
+            return named_type(sort, flag.field.get_default(), flag.option.joined)
         return NAMED.get(flag.place[-1], str)
     bounds = flag.bounds
     if not bounds:

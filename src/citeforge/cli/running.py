@@ -18,7 +18,7 @@ from citeforge.cli.options import (
     run_options,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.choices import ANSWERING, JUDGES, listed
+from citeforge.schemas.catalogue import ANSWERING, JUDGES, listed
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Judging, RunOptions
 from citeforge.schemas.recipes.command_options import AmountOptions
@@ -32,7 +32,7 @@ class Systems(NamedCommands):
         """Map the name of every system to its description, built-in ones first."""
         from citeforge.systems.registry import systems
 
-        return {"Systems": {name: system.what for name, system in systems().items()}}
+        return {"Systems": {name: system.help for name, system in systems().items()}}
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Make the command that runs the named system."""
@@ -93,10 +93,8 @@ def _contexts_help(system: System) -> str:
 
 def _help_text(system: System) -> str:
     """Write the help of a system's command: its description and paper."""
-    from citeforge.cli.lookup import source_words
-
-    source = source_words(system)
-    return f"{system.what[:1].upper()}{system.what[1:]}" + (f" ({source})." if source else ".")
+    where = f" ({system.where})." if system.where else "."
+    return f"{system.help[:1].upper()}{system.help[1:]}{where}"
 
 
 def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:

@@ -20,7 +20,6 @@ from citeforge.cli.options import (
 )
 from citeforge.cli.short_help import ManyOptions
 from citeforge.cli.terminal import print_rehearsal, write_data
-from citeforge.schemas.choices import FINDING, FORMATS, listed
 from citeforge.schemas.recipes.command_options import (
     CompareOptions,
     JudgeOptions,
@@ -36,13 +35,7 @@ from citeforge.schemas.recipes.command_options import (
     "--context",
     help="Context set that lines without `context` answer; `none` for closed-book systems.",
 )
-@click.option(
-    "--format",
-    "file_format",
-    default="auto",
-    show_default=True,
-    help=f"auto, {listed(FORMATS)}. {FINDING}",
-)
+@add_options(field_options(ScoreOptions, ("file_format",)))
 @click.option("--verbose", is_flag=True, help="Print every finding, not one line per kind.")
 def check(submission: Path, verbose: bool, **options: Any) -> None:
     """Check a submission; never changes it.

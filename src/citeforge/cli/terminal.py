@@ -86,6 +86,19 @@ def make_output_safe() -> None:
             setattr(sys, name, safe)
 
 
+def echo_wrapped(text: str, indent: int = 0) -> None:
+    """Print a text wrapped to the width of the terminal; later lines are indented further."""
+    from shutil import get_terminal_size
+    from textwrap import wrap
+
+    first = " " * indent
+    lines = wrap(
+        text, get_terminal_size().columns, initial_indent=first, subsequent_indent=f"{first}  ",
+        break_long_words=False, break_on_hyphens=False,
+    )  # fmt: skip
+    click.echo("\n".join(lines))
+
+
 def write_data(text: str) -> None:
     """Write data to standard output, always as UTF-8."""
     sys.stdout.flush()

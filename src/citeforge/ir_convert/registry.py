@@ -6,8 +6,8 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+from citeforge.engines.catalogue import MakerCatalogue
 from citeforge.engines.plugins import with_broken_files
-from citeforge.engines.registry import MakerRegistry
 from citeforge.ir_convert.alce import open_alce
 from citeforge.ir_convert.attrieval import open_attrieval
 from citeforge.ir_convert.beir import open_beir
@@ -91,7 +91,7 @@ def _unknown_source_error(spec: str) -> UsageError:
     )
 
 
-SOURCES: MakerRegistry[Declaration, Source] = MakerRegistry(
+SOURCES: MakerCatalogue[Declaration, Source] = MakerCatalogue(
     "sources",
     "source",
     Declaration,

@@ -10,14 +10,14 @@ from typing import Any, Protocol
 
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, parse
 
+from citeforge.engines.catalogue import parse_choice, unknown_choice_error
 from citeforge.engines.files import sha256_file
 from citeforge.engines.jsonlines import open_bytes, raw_lines, read_errors
-from citeforge.engines.registry import parse_choice, unknown_choice_error
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, ReplayEngine, ReplyStore
 from citeforge.kg.plain import PlainModel
 from citeforge.kg.translation import Translated, Translation
 from citeforge.kg.values import WIKIBASE, Row, Term, literal
-from citeforge.schemas.choices import GRAPHS as CHOICES
+from citeforge.schemas.catalogue import GRAPHS as CHOICES
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import printable

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 
 import pyarrow as pa
 
+from citeforge.engines.catalogue import Catalogue
 from citeforge.engines.llm.ledger import open_ledger
 from citeforge.engines.plugins import broken_plugin
-from citeforge.engines.registry import Registry
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
@@ -89,6 +89,16 @@ class Kind(ABC):
                 "recipe=… with that name, or None"
             )
 
+    @property
+    def form(self) -> str:
+        """What users type: the name."""
+        return self.name
+
+    @property
+    def help(self) -> str:
+        """Description in one line."""
+        return self.about
+
     @abstractmethod
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         """Build a package, or continue an interrupted build; starts with ``open_build``.
@@ -136,7 +146,7 @@ class Kind(ABC):
         return None if reason is None else f"not for {self.name} benchmarks: {reason}"
 
 
-KINDS = Registry("kinds", "benchmark kind", Kind)  # type: ignore[type-abstract]
+KINDS = Catalogue("kinds", "benchmark kind", Kind)  # type: ignore[type-abstract]
 """Kinds of benchmark by name; all are entry points, of citeforge or of plugins."""
 Base = TypeVar("Base", bound=Kind)
 

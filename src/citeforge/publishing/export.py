@@ -9,8 +9,8 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal
 
+from citeforge.engines.catalogue import Catalogue
 from citeforge.engines.folders import atomic_directory
-from citeforge.engines.registry import Registry
 from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Part, make_record
@@ -33,7 +33,7 @@ class Export:
 
     Attributes:
         name: name for ``citeforge export``.
-        about: description in one line.
+        help: description in one line.
         write: makes its files: (benchmark or score file, empty folder, options), and returns what
             the layout cannot carry. Raises InputError.
         options: record of its options; the command line makes its flags of the fields.
@@ -42,13 +42,18 @@ class Export:
     """
 
     name: str
-    about: str
+    help: str
     write: Callable[[Path, Path, Any], DroppedFields]
     options: type[Part] = Part
     of: Source = "passages"
 
+    @property
+    def form(self) -> str:
+        """What users type: the name."""
+        return self.name
 
-EXPORTS = Registry("exports", "format", Export)
+
+EXPORTS = Catalogue("exports", "format", Export)
 """Exports by name; all are entry points, of citeforge or of plugins."""
 
 

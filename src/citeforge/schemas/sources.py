@@ -37,6 +37,16 @@ class Declaration(FrozenRecord):
     has_claims: bool = False
     citation: str
 
+    @property
+    def form(self) -> str:
+        """What users type: the name, and what to read."""
+        return f"{self.name}:ARGUMENT"
+
+    @property
+    def help(self) -> str:
+        """Description in one line."""
+        return self.title
+
 
 class MaybeOfPlugin(Record):
     """Record that names the plugin that made it, if one did.

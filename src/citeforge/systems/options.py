@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from citeforge.schemas.choices import EMBEDDERS, listed
+from citeforge.schemas.catalogue import EMBEDDERS, listed
 from citeforge.schemas.recipes.base import Judging, Option, Part, Temperature
 
 

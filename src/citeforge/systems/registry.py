@@ -2,10 +2,10 @@
 
 from functools import partial
 
+from citeforge.engines.catalogue import Catalogue
 from citeforge.engines.plugins import warn
-from citeforge.engines.registry import Registry
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.schemas.choices import Choice
+from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.systems import System
 from citeforge.systems.asking import from_graphs, from_passages
@@ -34,50 +34,50 @@ _kalma = partial(System, argument="", family="KaLMA", shows="triples")
 def _declare_control(name: str, what: str, marks: Marks) -> System:
     """Declare a control system that states gold facts, some marked as absent as ``marks`` says."""
     return _kalma(
-        name, what=what, factory=partial(state_gold, name=name, marks=marks), is_control=True
+        name, help=what, factory=partial(state_gold, name=name, marks=marks), is_control=True
     )
 
 
 DECLARED = (
     _bound(
         "random",
-        what="1 to 3 distinct passages, drawn uniformly (lower bound)",
+        help="1 to 3 distinct passages, drawn uniformly (lower bound)",
         factory=cite_random,
     ),
     _bound(
         "echo-relevant",
-        what="every relevant passage (upper bound of RAGE's measures)",
+        help="every relevant passage (upper bound of RAGE's measures)",
         factory=cite_relevant,
     ),
     _gold(
         "gold",
-        what="HAGRID's own answers, the one that measures select",
+        help="HAGRID's own answers, the one that measures select",
         factory=partial(copy_gold, all_answers=False),
     ),
     _gold(
         "all-gold",
-        what="all of HAGRID's own answers, one per run",
+        help="all of HAGRID's own answers, one per run",
         factory=partial(copy_gold, all_answers=True),
     ),
     _top(
         "top-1",
-        what="the first passage, cited",
+        help="the first passage, cited",
         factory=partial(copy_first_passage, n_sentences=None),
     ),
     _top(
         "top-1-two-sentences",
-        what="its first two sentences, cited",
+        help="its first two sentences, cited",
         factory=partial(copy_first_passage, n_sentences=2),
     ),
     _reader(
         "label-blind",
-        what="authorship: cites relevant passages with probability .7, others with .15, whatever "
+        help="authorship: cites relevant passages with probability .7, others with .15, whatever "
         "labels",
         factory=partial(cite_by_label, is_biased=False),
     ),
     _reader(
         "label-follower",
-        what="authorship: the same without labels; .9 and .35 under the first label, .4 and .05 "
+        help="authorship: the same without labels; .9 and .35 under the first label, .4 and .05 "
         "under the second (biased on purpose)",
         factory=partial(cite_by_label, is_biased=True),
     ),
@@ -93,7 +93,7 @@ DECLARED = (
     ),
     _rage(
         "rage",
-        what="the passages and the question in one prompt, short cited sentences asked for",
+        help="the passages and the question in one prompt, short cited sentences asked for",
         factory=partial(from_passages, "rage"),
         options=EditedOptions,
         llm=True,
@@ -102,7 +102,7 @@ DECLARED = (
     ),
     _authorship(
         "authorship",
-        what="every cell of the experiment, with its author labels",
+        help="every cell of the experiment, with its author labels",
         factory=partial(from_passages, "authorship"),
         options=LlmOptions,
         paper="attrieval",
@@ -113,7 +113,7 @@ DECLARED = (
     ),
     _kalma(
         "kalma",
-        what="sub-graphs and one demonstration with [NA] in one prompt",
+        help="sub-graphs and one demonstration with [NA] in one prompt",
         factory=from_graphs,
         options=LlmOptions,
         paper="kalma",
@@ -125,7 +125,7 @@ DECLARED = (
 )
 
 
-SYSTEMS = Registry("systems", "system", Choice, DECLARED)
+SYSTEMS = Catalogue("systems", "system", Choice, DECLARED)
 
 
 def as_system(declared: Choice) -> System:
@@ -142,7 +142,7 @@ def as_system(declared: Choice) -> System:
         )
     if isinstance(declared, System):
         return declared
-    return System(declared.name, "", declared.what, declared.factory, family="plugin")
+    return System(declared.name, "", declared.help, declared.factory, family="plugin")
 
 
 def get_system(name: str) -> System:

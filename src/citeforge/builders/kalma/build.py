@@ -40,7 +40,7 @@ from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.kg.domain import load_domain
 from citeforge.kg.equivalence import Equivalence, read_equivalence
 from citeforge.kg.graph import KnowledgeGraph, open_graph
-from citeforge.schemas.choices import LLMS
+from citeforge.schemas.catalogue import LLMS
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.kg import EMPTY, Triple
 from citeforge.schemas.manifest import GrammarInfo, Manifest

@@ -14,7 +14,7 @@ from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import make_llm
 from citeforge.engines.text.short_replies import json_objects
 from citeforge.kg.domain import Domain
-from citeforge.schemas.choices import CHECKERS
+from citeforge.schemas.catalogue import CHECKERS
 from citeforge.schemas.kg import Triple, relation_key
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.kalma import RULE

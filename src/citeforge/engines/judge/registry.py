@@ -6,15 +6,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from citeforge.engines.catalogue import MakerCatalogue, unknown_choice_error
 from citeforge.engines.judge.hf import HfJudge
 from citeforge.engines.judge.no_model import LexicalJudge, TableJudge
 from citeforge.engines.judge.profiles import named_profile
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.llm.options import base_url
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.registry import MakerRegistry, unknown_choice_error
-from citeforge.schemas.choices import JUDGES as CHOICES
-from citeforge.schemas.choices import Choice
+from citeforge.schemas.catalogue import JUDGES as CHOICES
+from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Judging, RunOptions
 
@@ -95,7 +95,7 @@ def vllm_judge(model: str, settings: JudgeSettings) -> Judge:
     return llm_judge(model, replace(settings, run=run))
 
 
-JUDGES: MakerRegistry[Choice, Judge] = MakerRegistry(
+JUDGES: MakerCatalogue[Choice, Judge] = MakerCatalogue(
     "judges",
     "judge",
     Choice,

@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
+from citeforge.engines.catalogue import MakerCatalogue, unknown_choice_error
 from citeforge.engines.files import digest
 from citeforge.engines.llm import smollm
 from citeforge.engines.llm.budget import RunPlan
@@ -17,10 +18,9 @@ from citeforge.engines.llm.options import require_access
 from citeforge.engines.llm.reading import Completion, read_completion
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take
-from citeforge.engines.registry import MakerRegistry, unknown_choice_error
 from citeforge.engines.textfiles import count_text
-from citeforge.schemas.choices import ANSWERING, Choice
-from citeforge.schemas.choices import LLMS as CHOICES
+from citeforge.schemas.catalogue import ANSWERING, Choice
+from citeforge.schemas.catalogue import LLMS as CHOICES
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
 
@@ -269,7 +269,7 @@ def _replay_llm(argument: str, settings: LlmSettings) -> Llm:
     return ReplayLlm(Path(path), model or None, settings.options)
 
 
-LLMS: MakerRegistry[Choice, Llm] = MakerRegistry(
+LLMS: MakerCatalogue[Choice, Llm] = MakerCatalogue(
     "llms",
     "LLM",
     Choice,

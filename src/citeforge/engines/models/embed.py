@@ -10,6 +10,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from citeforge.engines.catalogue import MakerCatalogue, unknown_choice_error
 from citeforge.engines.files import read_json, sha256_file
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.model_files import Located, find_model
@@ -20,9 +21,8 @@ from citeforge.engines.models.prefixes import Prefixes, find_prefixes
 from citeforge.engines.models.served import ServedEmbedder
 from citeforge.engines.models.transformer import Load, TransformerEmbedder, load_minilm
 from citeforge.engines.parallel import batched
-from citeforge.engines.registry import MakerRegistry, unknown_choice_error
-from citeforge.schemas.choices import EMBEDDERS as CHOICES
-from citeforge.schemas.choices import Choice
+from citeforge.schemas.catalogue import EMBEDDERS as CHOICES
+from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Compute, RunOptions
 
@@ -199,7 +199,7 @@ def _locate_minilm() -> Located:
     return Located(folder, {"model": "all-MiniLM-L6-v2", "weights_sha256": OFFLINE_SHA256})
 
 
-EMBEDDERS: MakerRegistry[Choice, Embedder] = MakerRegistry(
+EMBEDDERS: MakerCatalogue[Choice, Embedder] = MakerCatalogue(
     "embedders",
     "embedder",
     Choice,

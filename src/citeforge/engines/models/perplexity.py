@@ -12,12 +12,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
+from citeforge.engines.catalogue import parse_choice
 from citeforge.engines.files import digest
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.causal import make_causal_model, make_embedded_model
 from citeforge.engines.models.served import ServedPerplexity
-from citeforge.engines.registry import parse_choice
-from citeforge.schemas.choices import PERPLEXITY as CHOICES
+from citeforge.schemas.catalogue import PERPLEXITY as CHOICES
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions
 

@@ -4,16 +4,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from citeforge.engines.catalogue import parse_choice
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.models.vectors import SHARD_ROWS
-from citeforge.engines.registry import parse_choice
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.certain import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.retrieval.exact import FirstStage, retrieve_candidates
 from citeforge.engines.retrieval.records import Retriever
 from citeforge.engines.retrieval.trec_run import TrecRun
-from citeforge.schemas.choices import RETRIEVERS as CHOICES
+from citeforge.schemas.catalogue import RETRIEVERS as CHOICES
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Compute
 

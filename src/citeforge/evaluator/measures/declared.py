@@ -104,6 +104,16 @@ class Measure:
     citation_quality: CitationQuality | None = None
     changes: tuple[str, ...] = ()
 
+    @property
+    def form(self) -> str:
+        """What users type: the name."""
+        return self.name
+
+    @property
+    def help(self) -> str:
+        """Description in one line."""
+        return self.definition
+
     def version(self, protocol: str) -> str | None:
         """Get the version of its definition, for signatures; None for the first one."""
         return str(1 + len(self.changes)) if self.changes and protocol == "strict" else None

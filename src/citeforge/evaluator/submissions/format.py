@@ -12,6 +12,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.origin import Claims, claims_in_lines
 from citeforge.evaluator.submissions.reader import read_header
+from citeforge.schemas.catalogue import Row
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
 
@@ -59,11 +60,10 @@ class Fault(Finding):
 
 
 @dataclass(frozen=True)
-class Format:
-    """A format of prediction files.
+class Format(Row):
+    """A format of prediction files; a row of the catalogue.
 
     Attributes:
-        name: how ``--format`` names it.
         read: answers of a file with their lines: (path, benchmark, options behind the colon of
             ``--format NAME:…``, handler of unreadable lines). Raises InputError.
         looks: whether a file looks like one, by its path and its first bytes.
@@ -81,7 +81,6 @@ class Format:
         base: number by which its answers cite the first passage; None for the benchmark's own.
     """
 
-    name: str
     read: Callable[[Path, Benchmark, str, OnError], Lines]
     looks: Callable[[Path, bytes], bool] = lambda path, start: False
     rank: int = 50

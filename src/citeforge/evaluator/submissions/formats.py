@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from citeforge.engines.catalogue import Catalogue
 from citeforge.engines.jsonlines import read_start
 from citeforge.engines.pipes import is_pipe
-from citeforge.engines.registry import Registry
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.submissions.attrieval import list_folders, read_cells
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -26,7 +26,7 @@ from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.evaluator.submissions.reader import HEADER, read_answers
 from citeforge.ir_convert.alce import passage_id, read_items
 from citeforge.ir_convert.attrieval import read_saved
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import OwnPassage, SubmissionLine
 
 START = 1 << 16
@@ -103,14 +103,20 @@ def format_of_file(path: Path, name: str) -> Format:
 
     Args:
         path: of the file.
-        name: of the format; options behind a colon are ignored.
+        name: of the format, with its options behind a colon.
 
     Raises:
         UnknownValueError: there is no format of that name.
+        UsageError: the format takes no options.
         InputError: the plugin that defines it is broken.
     """
-    is_ours = name == "attributed-ir" and not _is_csv(path, read_start(path, START))
-    return FORMATS.get(OURS if is_ours else name.partition(":")[0])
+    word, _, options = name.partition(":")
+    form = FORMATS.get(word)
+    if options and not form.argument:
+        raise UsageError(f"--format {name}: expected {word} alone", code="bad-option")
+    if word == "attributed-ir" and not _is_csv(path, read_start(path, START)):
+        return FORMATS.get(OURS)
+    return form
 
 
 def named_hashes(path: Path) -> set[str]:
@@ -254,13 +260,15 @@ def _claims_in_saved(path: Path) -> Claims:
             yield number, [] if row.benchmark_hash is None else [row.benchmark_hash]
 
 
-def _format(
-    name: str, read: Callable[[Path, Benchmark], Lines], claims: Callable[[Path], Claims],
-    advice: str = BY_COLUMN, base: int | None = None,
+def _declare_format(
+    name: str, about: str, read: Callable[[Path, Benchmark], Lines],
+    claims: Callable[[Path], Claims], advice: str = BY_COLUMN, base: int | None = None,
 ) -> Format:  # fmt: skip
     """Declare a format that takes no options and stops at the first unreadable line."""
     return Format(
         name,
+        "",
+        about,
         lambda path, benchmark, way, on_error: read(path, benchmark),
         claims=claims,
         advice=advice,
@@ -268,17 +276,32 @@ def _format(
     )
 
 
-FORMATS = Registry(
+FORMATS = Catalogue(
     "formats",
     "format",
     Format,
     (
-        _format("alce", read_alce, claims_in_document, f'add "{HASH}": "{{hash}}" beside "data"'),
-        _format("attributed-ir", read_attributed_ir, claims_in_csv),
-        _format("attrieval", read_attrieval, _claims_in_saved, base=0),
-        _format("kalma", read_kalma_csv, claims_in_csv),
-        _format("rage-toolkit", read_rage_toolkit, claims_in_csv),
-        Format(OURS, lambda path, benchmark, way, on_error: read_answers(path, on_error)),
+        Format(
+            OURS,
+            "",
+            "citeforge's JSON Lines: query_id and output",
+            lambda path, benchmark, way, on_error: read_answers(path, on_error),
+        ),
+        _declare_format(
+            "alce", "results of ALCE's scripts", read_alce, claims_in_document,
+            f'add "{HASH}": "{{hash}}" beside "data"',
+        ),
+        _declare_format(
+            "attributed-ir", "Attributed-IR's CSV or JSON Lines", read_attributed_ir, claims_in_csv
+        ),
+        _declare_format(
+            "attrieval", "data sets saved by AttriEval", read_attrieval, _claims_in_saved, base=0
+        ),
+        _declare_format("kalma", "KaLMA's CSV, in the order of queries", read_kalma_csv,
+                        claims_in_csv),
+        _declare_format(
+            "rage-toolkit", "rage_toolkit's response_info CSV", read_rage_toolkit, claims_in_csv
+        ),
     ),
-)
+)  # fmt: skip
 """Formats of the papers, and citeforge's own; all others come with plugins."""

@@ -7,7 +7,7 @@ from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.text.segment import Segmenter
-from citeforge.schemas.choices import JUDGES, listed
+from citeforge.schemas.catalogue import JUDGES, listed
 from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.recipes.command_options import ScoreOptions
 

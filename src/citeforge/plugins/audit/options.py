@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.choices import CHECKERS, JUDGES, listed
+from citeforge.schemas.catalogue import CHECKERS, JUDGES, listed
 from citeforge.schemas.recipes.base import Judging, Option
 from citeforge.schemas.recipes.kalma import RULE
 from citeforge.schemas.recipes.rage import CONTAINED

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.choices import ANSWERING, EMBEDDERS, listed
+from citeforge.schemas.catalogue import ANSWERING, EMBEDDERS, listed
 from citeforge.schemas.recipes.base import (
     EMBEDDING,
     ENDPOINT,

@@ -11,7 +11,7 @@ from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.running.setup import judge_session
-from citeforge.schemas.choices import JUDGES, listed
+from citeforge.schemas.catalogue import JUDGES, listed
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.judge_profile import level_name
 from citeforge.schemas.recipes.base import Judging, RunOptions

@@ -9,7 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.evaluator.withhold import find_own_denominator
 from citeforge.plugins.leaderboard.about import Presentation
-from citeforge.schemas.choices import ANSWERING, JUDGES, resolve_spec
+from citeforge.schemas.catalogue import ANSWERING, JUDGES, resolve_spec
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.command_options import ScoreOptions

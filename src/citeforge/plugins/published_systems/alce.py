@@ -20,13 +20,13 @@ _alce = partial(
 )  # fmt: skip
 VANILLA = _alce(
     "vanilla",
-    what="the first k passages, an instruction and worked examples",
+    help="the first k passages, an instruction and worked examples",
     factory=vanilla,
     options=AlceOptions,
 )
 ORACLE = _alce(
     "oracle",
-    what="the same with the passages that hold the most answers (context set `oracle`)",
+    help="the same with the passages that hold the most answers (context set `oracle`)",
     factory=vanilla,
     options=AlceOptions,
     section="4.2",
@@ -34,33 +34,33 @@ ORACLE = _alce(
 )
 SUMM = _alce(
     "summ",
-    what="summaries in place of passages, without those that do not help",
+    help="summaries in place of passages, without those that do not help",
     factory=partial(short_versions, "summary"),
     options=CondensedOptions,
 )
 SNIPPET = _alce(
     "snippet",
-    what="extracts in place of passages, without those that do not help",
+    help="extracts in place of passages, without those that do not help",
     factory=partial(short_versions, "snippet"),
     options=CondensedOptions,
 )
 INTERACT = _alce(
     "interact",
-    what="short versions first; the model checks full texts while it writes",
+    help="short versions first; the model checks full texts while it writes",
     factory=interact,
     options=InteractOptions,
     template="interact",
 )
 INLINE_SEARCH = _alce(
     "inline-search",
-    what="nothing shown at first; the model searches while it writes",
+    help="nothing shown at first; the model searches while it writes",
     factory=inline_search,
     options=SearchOptions,
     template="inline_search",
 )
 CLOSED_BOOK = _alce(
     "closed-book",
-    what="the question alone; `--post-cite` finds citations afterwards",
+    help="the question alone; `--post-cite` finds citations afterwards",
     factory=closed_book,
     options=ShotOptions,
     template="closed_book",

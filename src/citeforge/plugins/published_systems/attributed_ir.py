@@ -17,32 +17,32 @@ _closed = partial(_air, template="air-closed")
 _cited = partial(_air, template="air-cited")
 G = _closed(
     "g",
-    what="an answer from what the model knows, without citations",
+    help="an answer from what the model knows, without citations",
     factory=scenarios.generate,
     options=LlmOptions,
 )
 RTG_GOLD = _cited(
     "rtg-gold",
-    what="retrieve then generate, with the relevant passages for retrieval",
+    help="retrieve then generate, with the relevant passages for retrieval",
     factory=scenarios.gold,
     options=o.GoldPassagesOptions,
     section="2.4",
 )
 RTG_VANILLA = _cited(
     "rtg-vanilla",
-    what="retrieve then generate: BM25, a reranker, an answer from the first passages",
+    help="retrieve then generate: BM25, a reranker, an answer from the first passages",
     factory=scenarios.retrieve_first,
     options=o.VanillaOptions,
 )
 RTG_QUERY_GEN = _cited(
     "rtg-query-gen",
-    what="the same with sub-queries by the LLM, whose rankings are fused",
+    help="the same with sub-queries by the LLM, whose rankings are fused",
     factory=query_gen,
     options=o.QueryGenOptions,
 )
 GTR = _closed(
     "gtr",
-    what="generate then retrieve: the answer of g, passages for each of its statements",
+    help="generate then retrieve: the answer of g, passages for each of its statements",
     factory=scenarios.gtr,
     options=o.GtrOptions,
 )

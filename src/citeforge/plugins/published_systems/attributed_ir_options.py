@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from citeforge.plugins.published_systems.fusion import FUSIONS
-from citeforge.schemas.choices import EMBEDDERS, listed
+from citeforge.schemas.catalogue import EMBEDDERS, listed
 from citeforge.schemas.recipes.base import Option
 from citeforge.systems.options import LlmOptions
 

@@ -158,10 +158,18 @@ def _list_pages(row: _Report) -> list[OwnPassage]:
     return pages
 
 
-REPORTS = Format("deep-research", partial(_read, None), _looks_like_reports, rank=25)
-FACTS = Format("deep-research-facts", partial(_read, _read_facts), verdicts={"FACT.": "facts:file"})
+REPORTS = Format(
+    "deep-research", "", "reports that cite URLs, as DeepResearch Bench has them",
+    partial(_read, None), _looks_like_reports, rank=25,
+)  # fmt: skip
+FACTS = Format(
+    "deep-research-facts", "", "such reports, with the facts that an LLM found in them",
+    partial(_read, _read_facts), verdicts={"FACT.": "facts:file"},
+)  # fmt: skip
 VERDICTS = Format(
     "deep-research-verdicts",
+    "",
+    "such reports, with a verdict on each fact",
     partial(_read, partial(_read_facts, with_verdicts=True)),
     verdicts={"FACT.": "verdicts:file"},
 )

@@ -27,7 +27,7 @@ from citeforge.plugins.responses.detect import (
 )
 from citeforge.plugins.responses.layout import Layout, declarations, layouts
 from citeforge.plugins.responses.marks import marks_beside
-from citeforge.plugins.responses.placer import CitationPlacer, LineFields
+from citeforge.plugins.responses.placer import WAY, CitationPlacer, LineFields, list_ways
 from citeforge.plugins.responses.reader import read_responses
 from citeforge.plugins.responses.records import Response, errors_at
 from citeforge.plugins.responses.sources import find_documents, read_source
@@ -296,6 +296,7 @@ def _require_answer(row: Node) -> None:
 
 def _declare_format(
     form: str,
+    about: str,
     rows: Callable[[Path, OnError], Rows] = lambda path, on_error: read_rows(
         path, _ROW, HEADER, on_error
     ),
@@ -305,12 +306,16 @@ def _declare_format(
 
     Args:
         form: name of the format.
+        about: tools whose responses it reads.
         rows: reads the lines.
         claims: reads the hashes of benchmarks that they name.
     """
     open_file = partial(_File, form, rows)
+    ways = list_ways(any(layout.is_numbered for layout in layouts() if layout.form == form))
     return Format(
         form,
+        WAY,
+        f"{about}; WAY of {', '.join((*ways, 'marks', 'runs'))}",
         lambda path, benchmark, options, on_error: open_file(path, benchmark, options).lines(
             on_error
         ),
@@ -321,16 +326,21 @@ def _declare_format(
     )
 
 
-ANTHROPIC = _declare_format("anthropic")
-OPENAI = _declare_format("openai")
-GEMINI = _declare_format("gemini")
-BEDROCK = _declare_format("bedrock")
-COHERE = _declare_format("cohere")
-OLLAMA = _declare_format("ollama")
-LANGCHAIN = _declare_format("langchain")
-LLAMAINDEX = _declare_format("llamaindex")
-HAYSTACK = _declare_format("haystack")
-RAGAS = _declare_format("ragas")
-DEEPEVAL = _declare_format("deepeval")
-ANSWERS = _declare_format("answers")
-TRACE_FILES = _declare_format("traces", read_traces, claims_in_traces)
+ANTHROPIC = _declare_format("anthropic", "Anthropic's Messages")
+OPENAI = _declare_format("openai", "OpenAI's protocol: OpenAI, Azure, Mistral, Perplexity, vLLM, …")
+GEMINI = _declare_format("gemini", "Gemini and Vertex AI Search")
+BEDROCK = _declare_format("bedrock", "Bedrock: Converse, RetrieveAndGenerate")
+COHERE = _declare_format("cohere", "Cohere's Chat")
+OLLAMA = _declare_format("ollama", "Ollama: chat, generate")
+LANGCHAIN = _declare_format("langchain", "LangChain's messages and chains, Flowise")
+LLAMAINDEX = _declare_format("llamaindex", "LlamaIndex's responses")
+HAYSTACK = _declare_format("haystack", "Haystack's answers")
+RAGAS = _declare_format("ragas", "samples of ragas and RAGChecker")
+DEEPEVAL = _declare_format("deepeval", "DeepEval's test cases")
+ANSWERS = _declare_format("answers", "answers of many other tools (docs/vendors.md)")
+TRACE_FILES = _declare_format(
+    "traces",
+    "traces: OpenTelemetry, Phoenix, Langfuse, MLflow, Weave",
+    read_traces,
+    claims_in_traces,
+)

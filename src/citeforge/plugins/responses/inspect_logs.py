@@ -18,7 +18,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Format, Lines, OnError, Origin
 from citeforge.evaluator.submissions.origin import Claims, find_hashes
 from citeforge.plugins.responses.layout import layouts
-from citeforge.plugins.responses.placer import CitationPlacer, LineFields
+from citeforge.plugins.responses.placer import WAY, CitationPlacer, LineFields, list_ways
 from citeforge.plugins.responses.reader import read_responses
 from citeforge.plugins.responses.records import Response, errors_at
 from citeforge.plugins.responses.values import Node
@@ -232,6 +232,8 @@ def _read_log(path: Path, unread: set[str] | None) -> EvalLog:
 
 INSPECT = Format(
     "inspect",
+    WAY,
+    f"logs of inspect_ai (.eval); WAY of {', '.join(list_ways(is_numbered=True))}",
     _read_answers,
     looks=lambda path, start: path.suffix == ".eval",
     rank=10,

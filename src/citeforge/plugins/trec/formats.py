@@ -223,6 +223,8 @@ def _declare_format(track: Track) -> Format:
     """Declare the submission format ``trec-TRACK`` of a track."""
     return Format(
         track.format,
+        f"[{ANY}]",
+        f"runs of {track.title}; {ANY} takes runs that break its rules",
         partial(read_trec_run, track),
         looks=partial(_looks_like_track, track),
         rank=20,

@@ -4,7 +4,7 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.choices import ANSWERING, EMBEDDERS, RETRIEVERS, listed
+from citeforge.schemas.catalogue import ANSWERING, EMBEDDERS, RETRIEVERS, listed
 from citeforge.schemas.recipes.base import (
     EMBEDDING,
     ENDPOINT,

@@ -27,7 +27,7 @@ from pydantic import (
     model_validator,
 )
 
-from citeforge.schemas.choices import JUDGES, listed
+from citeforge.schemas.catalogue import JUDGES, Sort, listed
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError, field_message
 from citeforge.schemas.licences import Licence
 from citeforge.schemas.manifest import Manifest
@@ -81,12 +81,15 @@ class Option:
         metavar: placeholder of the value in help texts; None for the type's name.
         joined: the parts of a tuple stand in one word, with commas; otherwise the option repeats.
         input: names something that is read: a source, a package, a file, a model.
+        names: sort of the catalogue whose rows are its values; ``{judges}`` in a docstring is
+            replaced by the forms of all judges, and so for every sort.
     """
 
     flag: str | None = None
     metavar: str | None = None
     joined: bool = False
     input: bool = False
+    names: Sort | None = None
 
 
 def _split_commas(value: Any) -> Any:

@@ -5,11 +5,9 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.choices import (
+from citeforge.schemas.catalogue import (
     ANSWERING,
     EMBEDDERS,
-    FINDING,
-    FORMATS,
     JUDGES,
     SEGMENTERS,
     listed,
@@ -43,10 +41,8 @@ class ScoreOptions(JudgeOptions):
     """Our corrected definitions, or what the paper's own code prints."""
     measures: Annotated[Words, Option(joined=True)] = ()
     """Measures or families, separated by commas (default: rage, or what fits the benchmark)."""
-    file_format: Annotated[str, Option("--format")] = Field(
-        "auto", description=f"auto, {listed(FORMATS)}. {FINDING}"
-    )
-    """Format of the submissions."""
+    file_format: Annotated[str, Option("--format", names="formats")] = "auto"
+    """Format of the submissions: auto, {formats}; `citeforge list formats` explains each."""
     by: Annotated[Words, Option(joined=True, metavar="FIELD[,FIELD]")] = ()
     """Also score slices: the queries that share the value of a field of their metadata, of
     n_relevant (relevant passages shown), or of n_shown (passages shown)."""

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from citeforge.schemas.choices import CHECKERS, GRAPHS, LLMS, PERPLEXITY, listed
+from citeforge.schemas.catalogue import CHECKERS, GRAPHS, LLMS, PERPLEXITY, listed
 from citeforge.schemas.licences import Licence
 from citeforge.schemas.recipes.base import (
     ENDPOINT,

@@ -6,7 +6,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from citeforge.schemas.choices import EMBEDDERS, listed
+from citeforge.schemas.catalogue import EMBEDDERS, listed
 from citeforge.schemas.licences import Licence
 from citeforge.schemas.recipes.base import (
     EMBEDDING,

@@ -6,10 +6,19 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from citeforge.schemas.choices import Choice
+from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.invisible import is_invisible
 from citeforge.schemas.lookalikes import latin_letters
 from citeforge.schemas.recipes.base import Part
+
+_PAPERS = {
+    "rage": "RAGE",
+    "alce": "ALCE",
+    "attributed_ir": "Attributed-IR",
+    "kalma": "KaLMA",
+    "attrieval": "AttriEval",
+}
+"""Name of the method of each paper, by the paper's short name."""
 
 
 @dataclass(frozen=True)
@@ -47,6 +56,12 @@ class System(Choice):
     template: str = ""
     templates: Path | None = None
     is_control: bool = False
+
+    @property
+    def where(self) -> str:
+        """Paper and section that describe the system; empty if none does."""
+        paper = _PAPERS.get(self.paper, self.paper)
+        return f"{paper}, {self.section}" if paper and self.section else paper
 
 
 LONGEST = 200

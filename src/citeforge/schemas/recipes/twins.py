@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
-from citeforge.schemas.choices import ANSWERING, listed
+from citeforge.schemas.catalogue import ANSWERING, listed
 from citeforge.schemas.recipes.base import (
     ENDPOINT,
     LOCAL_JUDGE,

@@ -1,45 +1,72 @@
-"""Names for the command line: judges, embedders, retrievers, LLMs, other engines, and formats.
-
-Help texts, error messages and lookups all come from these declarations.
-"""
+"""Rows of the catalogue: everything that a user can name, with a line of help each."""
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
+
+Sort = Literal["sources", "kinds", "formats", "exports", "systems", "measures"]
+"""Sorts of things that users name: plugin groups, and words behind ``citeforge list``."""
+
+
+class Named(Protocol):
+    """Attributes by which help, completion, lists and errors show what users can name."""
+
+    @property
+    def name(self) -> str:
+        """Part before the colon; empty for names of any other form."""
+
+    @property
+    def form(self) -> str:
+        """What users type: ``name``, ``name:ARGUMENT``, or ``name[:ARGUMENT]``."""
+
+    @property
+    def help(self) -> str:
+        """Description in one line."""
 
 
 @dataclass(frozen=True)
-class Choice:
-    """One thing that can be named as ``name:argument``, or as ``name`` where it takes none.
+class Row:
+    """One thing that users can name.
 
     Attributes:
         name: part before the colon; empty for names of any other form.
-        argument: part after the colon; empty where nothing follows.
-        what: description.
-        factory: function that makes it; None in this file, whose choices the engines make.
+        argument: part after the colon: empty for none, in brackets if it may be left out.
+        help: description in one line.
         needs: module of :data:`citeforge.schemas.errors.EXTRAS` without which it cannot be made.
     """
 
     name: str
     argument: str
-    what: str
-    factory: Callable[..., Any] | None = None
-    needs: str = ""
+    help: str
+    needs: str = field(default="", kw_only=True)
 
     @property
     def form(self) -> str:
-        """Form in which a user types the choice: ``name`` or ``name:ARGUMENT``."""
+        """What users type: ``name``, ``name:ARGUMENT``, or ``name[:ARGUMENT]``."""
+        if self.argument.startswith("["):
+            return f"{self.name}[:{self.argument[1:]}"
         return ":".join(filter(None, (self.name, self.argument)))
 
 
-def listed(choices: Iterable[Choice]) -> str:
-    """Write the forms of choices as a list in one text: ``rules, hf:MODEL or table:FILE``."""
-    *most, last = (choice.form for choice in choices)
+@dataclass(frozen=True)
+class Choice(Row):
+    """Row of something that is made when it is named, such as a judge.
+
+    Attributes:
+        factory: function that makes it, from the argument if it takes one, and from settings.
+    """
+
+    factory: Callable[..., Any] | None = None
+
+
+def listed(rows: Iterable[Named]) -> str:
+    """Write the forms of rows as a list in one text: ``rules, hf:MODEL or table:FILE``."""
+    *most, last = (row.form for row in rows)
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def resolve_spec(spec: str, choices: Iterable[Choice], folder: Path) -> str:
+def resolve_spec(spec: str, choices: Iterable[Row], folder: Path) -> str:
     """Resolve the path in a choice such as ``table:FILE`` against a folder.
 
     Args:
@@ -108,17 +135,3 @@ GRAPHS = (
     ),
     Choice("replay", "FILE", "stored replies of an endpoint"),
 )
-FORMATS = tuple(
-    Choice(name, "", "a format of prediction files")
-    for name in (
-        "alce attributed-ir attrieval inspect kalma rage-toolkit trec-rag24 trec-rag25 trec-rag26 "
-        "trec-ragtime25 trec-ragtime26 trec-dragun25 trec-neuclir24 anthropic openai gemini "
-        "langchain deep-research deep-research-facts deep-research-verdicts citeforge"
-    ).split()
-)
-"""Formats of prediction files, by their names alone: docs/scoring.md says what each is."""
-FINDING = (
-    "anthropic, openai, gemini and langchain take :own, :id, :title, :index or :url[=FIELD] behind "
-    "them: how sources are found among the passages shown."
-)
-"""Options that may follow the name of a vendor's format."""

@@ -1,4 +1,4 @@
-"""Registries of named declarations by citeforge and plugins, one registry for each sort."""
+"""The catalogue of what users can name: rows of citeforge and of plugins, one list per sort."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from citeforge.engines import plugins
-from citeforge.schemas.choices import Choice, listed
+from citeforge.schemas.catalogue import Choice, Named, listed
 from citeforge.schemas.errors import (
     CiteforgeError,
     InputError,
@@ -17,20 +17,11 @@ from citeforge.schemas.errors import (
     without_credentials,
 )
 
-
-class Named(Protocol):
-    """Attribute that a registry needs of a declaration: its name."""
-
-    @property
-    def name(self) -> str:
-        """Name by which users choose the declared object."""
-
-
 D = TypeVar("D", bound=Named)
 T = TypeVar("T")
 
 
-class Registry(Generic[D]):
+class Catalogue(Generic[D]):
     """Declarations of one sort (such as formats), by name: built-in ones and those of plugins.
 
     Built-in ones go before those of plugins. A plugin is imported when its name is looked up.
@@ -44,7 +35,7 @@ class Registry(Generic[D]):
         ours: Iterable[D] = (),
         unknown: Callable[[str], UsageError] | None = None,
     ) -> None:
-        """Set up the registry of a plugin group, with its built-in declarations.
+        """Set up the catalogue of a plugin group, with its built-in rows.
 
         Args:
             group: one of :data:`citeforge.engines.plugins.GROUPS`.
@@ -147,8 +138,8 @@ class Makeable(Named, Protocol):
 M = TypeVar("M", bound=Makeable)
 
 
-class MakerRegistry(Registry[M], Generic[M, T]):
-    """Registry of objects that are made from ``name:argument`` or ``name``, such as judges."""
+class MakerCatalogue(Catalogue[M], Generic[M, T]):
+    """Catalogue of objects that are made from ``name:argument`` or ``name``, such as judges."""
 
     def __init__(
         self,
@@ -160,7 +151,7 @@ class MakerRegistry(Registry[M], Generic[M, T]):
         requires: str,
         unknown: Callable[[str], UsageError],
     ) -> None:
-        """Set up the registry and its factories; other arguments are those of :class:`Registry`.
+        """Set up the registry and its factories; other arguments are those of :class:`Catalogue`.
 
         Args:
             ours: built-in declarations; one without a name takes every name that no other has.

@@ -1,0 +1,50 @@
+"""The commands ``citeforge list SORT``: all that users can name, with a line of help each."""
+
+import json
+from functools import partial
+from itertools import groupby
+from typing import Any
+
+import click
+
+from citeforge.cli.catalogue import CATALOGUES, Entry, list_entries
+from citeforge.cli.command import NamedCommands
+from citeforge.cli.terminal import echo_wrapped
+from citeforge.schemas.catalogue import Sort
+
+_FORM_WIDTH = 20
+"""Width of the column of names."""
+
+
+@click.group("list", cls=NamedCommands)
+def lists() -> None:
+    """List what can be named: sources, formats, judges, measures, …"""
+
+
+def _list_sort(sort: Sort, as_json: bool) -> None:
+    """Print the rows of a sort, grouped by family where rows have one."""
+    entries = list_entries(sort)
+    if as_json:
+        click.echo(json.dumps([entry.to_json() for entry in entries], indent=2, ensure_ascii=False))
+        return
+    for family, several in groupby(entries, lambda entry: entry.family):
+        if family:
+            click.echo(family)
+        for entry in several:
+            _echo_entry(entry, 2 if family else 0)
+
+
+def _echo_entry(entry: Entry, indent: int) -> None:
+    """Print one row, with its notes in brackets, and further facts on lines of their own."""
+    notes = f" ({'; '.join(entry.notes)})" if entry.notes else ""
+    echo_wrapped(f"{entry.form:<{_FORM_WIDTH}} {entry.help}{notes}", indent)
+    for name, fact in entry.facts.items():
+        echo_wrapped(f"{name:<9} {fact}", indent + 2)
+
+
+for _sort in CATALOGUES:
+    _option = click.Option(["--json", "as_json"], is_flag=True, help="Print a JSON list.")
+    _callback: Any = partial(_list_sort, _sort)
+    lists.add_command(
+        click.Command(_sort, callback=_callback, params=[_option], help=f"List the {_sort}.")
+    )
