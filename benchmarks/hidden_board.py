@@ -4,7 +4,7 @@ import itertools
 import json
 import random
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -54,14 +54,19 @@ class Learnt:
     chance: float
 
 
-def make_board(root: Path, n_queries: int, passages: int = 100_000) -> Board:
-    """A board of a benchmark of drawn labels, as its maintainer sets it up."""
+def make_board(
+    root: Path, n_queries: int, passages: int = 100_000, swapped: Collection[int] = ()
+) -> Board:
+    """A board of a benchmark of drawn labels, as its maintainer sets it up.
+
+    Rows of ``swapped`` have the labels of their passages in reverse order; nothing public tells.
+    """
     from benchmarks.score import make_package
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.plugins.leaderboard.start import start_leaderboard
     from citeforge.publishing.hidden import split_package
 
-    make_package(root, n_queries, hidden=True, passages=passages)
+    make_package(root, n_queries, hidden=True, passages=passages, swapped=swapped)
     split_package(root / "package", root / "public", root / "gold")
     start_leaderboard(root / "board", [str(root / "public")], [str(root / "gold")])
     whole = Benchmark(root / "package")

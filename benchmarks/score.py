@@ -3,6 +3,7 @@
 import io
 import json
 import random
+from collections.abc import Collection
 from contextlib import redirect_stdout
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,6 +19,7 @@ def make_package(
     passages: int = 100_000,
     length: int = 0,
     types: int = 0,
+    swapped: Collection[int] = (),
 ) -> Path:
     """A package with nine passages a context, and a submission that cites them.
 
@@ -28,6 +30,7 @@ def make_package(
         passages: how many.
         length: words drawn for the text of each passage; 0 for its id as text.
         types: values of the field ``type`` of the queries; 0 for no metadata.
+        swapped: rows of queries whose labels are in reverse order, with all else as it is.
     """
     import msgspec
     import pyarrow as pa
@@ -52,17 +55,21 @@ def make_package(
     writer.add("queries", "queries", pa.table([names, names, extra], schema=QUERIES))
     picks = [rng.sample(pool, 9) for _ in names]
     kinds = [LABELS[i // 3] for i in range(9)]
-    for at, label in enumerate(LABELS):
+    labels = [kinds[::-1] if row in swapped else kinds for row in range(queries)]
+    for label in LABELS:
         flat = [
-            (q, p) for q, ids in zip(names, picks, strict=True) for p in ids[3 * at : 3 * at + 3]
+            (query, passage)
+            for query, ids, own in zip(names, picks, labels, strict=True)
+            for passage, kind in zip(ids, own, strict=True)
+            if kind == label
         ]
         nulls = [None] * len(flat)
         columns = [[q for q, _ in flat], [p for _, p in flat], nulls, nulls, nulls]
         writer.add("mapping", label, pa.table(columns, schema=MAPPING))
     docs = []
-    for ids in picks:
+    for ids, own in zip(picks, labels, strict=True):
         order = rng.sample(range(9), 9)
-        docs.append([{"corpus-id": ids[i], "label": kinds[i]} for i in order])
+        docs.append([{"corpus-id": ids[i], "label": own[i]} for i in order])
     writer.add("contexts", "mix", pa.table([names, docs], schema=CONTEXTS))
     manifest = Manifest(
         kind="rage",
