@@ -70,8 +70,11 @@ _FULL_STOP = re.compile(rf"(?<=\w)\.[{_CLOSERS}]*(?=\s+[{_OPENERS}]*[A-Z])")
 _ACRONYM = re.compile(r"(?:[a-z]\.)+[a-z]")
 _WINDOW = 80
 _BRACKETS = 200
-# Pieces that nupunkt gets at once; longer lines are cut at spaces.
-_MAX_LENGTH = 100_000
+# nupunkt looks at all of a run without spaces again for each of its stops, and at all of `. . .`.
+_PIECE = 500
+"""Characters of a line that nupunkt gets at once, and up to as many again to a place to cut at."""
+_BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[ ](?=[^\W\d_]{2,}[ ,])")
+"""Where a line may be cut: no sentence ends there, and no item of a list begins."""
 
 
 class SentenceSegmenter:
@@ -118,7 +121,8 @@ class SentenceSegmenter:
         cuts: set[int] = set()
         for start, end in _cut_long_line(line):
             piece = line[start:end]
-            cuts.update(start + int(e) for _, e in self._tokenizer.span_tokenize(piece))
+            ends = (start + int(e) for _, e in self._tokenizer.span_tokenize(piece))
+            cuts.update(e for e in ends if e < end - 1 or end == len(line))
         moved = set()
         for cut in cuts:
             reference = _REFERENCE.match(line, cut)
@@ -155,11 +159,11 @@ def _may_be_last(name: str) -> bool:
 
 
 def _cut_long_line(line: str) -> Iterator[Span]:
-    """Yield (start, end) of pieces of a long line, cut at spaces, short enough for nupunkt."""
+    """Yield (start, end) of pieces of a long line, cut between words, short enough for nupunkt."""
     start = 0
-    while len(line) - start > _MAX_LENGTH:
-        end = line.rfind(" ", start + _MAX_LENGTH // 2, start + _MAX_LENGTH) + 1
-        end = end or start + _MAX_LENGTH
+    while len(line) - start > 2 * _PIECE:
+        place = _BETWEEN_WORDS.search(line, start + _PIECE, start + 2 * _PIECE)
+        end = start + 2 * _PIECE if place is None else place.end()
         yield start, end
         start = end
     yield start, len(line)

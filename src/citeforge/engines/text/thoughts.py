@@ -8,7 +8,7 @@ left alone: an answer may name a tag.
 
 import html
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -38,12 +38,15 @@ class SplitReply:
 
     def move_span(self, start: int, end: int) -> Span | None:
         """Convert a span of the reply to one of the answer; None if no piece has a part of it."""
-        inside = [
-            (max(start, first) - first + at, min(end, last) - first + at)
-            for first, last, at in self.pieces
-            if (start < last and end > first) or first <= start == end <= last
-        ]
-        return (inside[0][0], inside[-1][1]) if inside else None
+        low = bisect_left(self.pieces, start, key=lambda piece: piece[1])
+        high = bisect_right(self.pieces, end, key=lambda piece: piece[0])
+        if start < end:  # a piece that only touches the span has no part of it
+            low += low < high and self.pieces[low][1] == start
+            high -= low < high and self.pieces[high - 1][0] == end
+        if low >= high:
+            return None
+        (first, _, at), (last_first, last, last_at) = self.pieces[low], self.pieces[high - 1]
+        return max(start, first) - first + at, min(end, last) - last_first + last_at
 
 
 _NAMES = (
@@ -79,12 +82,10 @@ _WRAPPED = re.compile(
     re.DOTALL | re.IGNORECASE,
 )
 """An answer in tags of its own."""
-_CODE = re.compile(
-    r"^(`{3,}+|~{3,}+)[^\n]*+\n.*?^\1|(?<!`)(`++)[^\n]{1,2000}?(?<!`)\2(?!`)",
-    re.DOTALL | re.MULTILINE,
-)
+_FENCE = re.compile(r"^(?:`{3,}+|~{3,}+)", re.MULTILINE)
+_INLINE_CODE = re.compile(r"(?<!`)(`++)[^\n]{1,2000}?(?<!`)\1(?!`)")
 _CHANNEL = re.compile(
-    r"(?:<\|start\|>assistant)?<\|channel\|>\s*(\w+)[^<]*(?:<\|constrain\|>[^<]*)?<\|message\|>(.*?)"
+    r"(?:<\|start\|>assistant)?<\|channel\|>\s*+(\w++)[^<]*+(?:<\|constrain\|>[^<]*+)?<\|message\|>(.*?)"
     r"(?:<\|(?:end|return|call)\|>|(?=<\|start\|>|<\|channel\|>)|\Z)",
     re.DOTALL,
 )
@@ -92,13 +93,15 @@ _CHANNEL = re.compile(
 _BARE_CHANNELS = re.compile(r"\Aanalysis(.*?)(?:assistantfinal(.*))?\Z", re.DOTALL)
 """Such messages after a server dropped the special tokens."""
 _TWO_PARTS = re.compile(
-    r"\s*(?:<(?P<tag>\w{2,30})>(?P<before>(?:(?!</(?P=tag)>).)*)</(?P=tag)>\s*"
-    r"<(?P<end>answer|final|final_answer|response)>(?P<answer>.*?)(?:</(?P=end)>)?"
-    r"|Here is my thought process:(?P<process>.*?)Here is my response:(?P<response>.*))\s*\Z",
+    r"\s*+(?:<(?P<tag>\w{2,30})>(?P<before>(?:(?!</(?P=tag)>).)*+)</(?P=tag)>\s*+"
+    r"<(?P<end>answer|final|final_answer|response)>"
+    r"(?P<answer>(?:(?!(?:</(?P=end)>\s*+)?\Z).)*+)(?:</(?P=end)>\s*+)?"
+    r"|Here is my thought process:(?P<process>.*?)Here is my response:(?P<response>.*))\Z",
     re.DOTALL | re.IGNORECASE,
 )
 """A part in tags of any name, and the answer in tags; the two headings of Granite."""
-_SUMMARY = re.compile(r"\s*<summary>.*?</summary>", re.DOTALL | re.IGNORECASE)
+_SUMMARY = re.compile(r"(?<!\s)\s*+<summary>.*?</summary>", re.DOTALL | re.IGNORECASE)
+_LAST_SUMMARY = re.compile(r".*</summary>", re.DOTALL | re.IGNORECASE)
 _QUOTED_LINE = re.compile(r"^[ \t]*> ?", re.MULTILINE)
 _LONGEST_SPACE = 100
 _NAMED = {"...", "…", *(f" {word} " for word in (*AND, "/", "…", "..."))}
@@ -160,7 +163,7 @@ class _Tags:
         self.is_cut = False
         self._text = text
         found = list(_TAG.finditer(text))
-        code = [m.span() for m in _CODE.finditer(text)] if found else []
+        code = _find_code(text) if found else []
         self._tags = [
             m for m in found if not _is_within(m.start(), code) and not _is_quoted(text, m.span())
         ]
@@ -233,8 +236,34 @@ class _Tags:
         self.removed.append((start, end))
         text = self._text[first:last]
         if tag["block"] is not None:
-            text = _QUOTED_LINE.sub("", html.unescape(_SUMMARY.sub("", text)))
+            text = _QUOTED_LINE.sub("", html.unescape(_without_summaries(text)))
         self.thoughts += _split(text)
+
+
+def _find_code(text: str) -> list[Span]:
+    """Find the code in a text, (start, end) in order: between fences, and between backticks."""
+    fences = [(match.start(), match[0]) for match in _FENCE.finditer(text)]
+    are_closed: list[bool] = []
+    longest = {"`": 0, "~": 0}
+    for _, fence in reversed(fences):
+        are_closed.append(len(fence) <= longest[fence[0]])
+        longest[fence[0]] = max(longest[fence[0]], len(fence))
+    code: list[Span] = []
+    at, waiting = 0, ""
+    for (start, fence), is_closed in zip(fences, reversed(are_closed), strict=True):
+        if waiting and fence.startswith(waiting):
+            code.append((at, start + len(waiting)))
+            at, waiting = code[-1][1], ""
+        elif is_closed and not waiting:
+            code += (match.span() for match in _INLINE_CODE.finditer(text, at, start))
+            at, waiting = start, fence
+    return [*code, *(match.span() for match in _INLINE_CODE.finditer(text, at))]
+
+
+def _without_summaries(text: str) -> str:
+    """Remove the summaries of a block, each with the white space before it."""
+    last = _LAST_SUMMARY.match(text)  # behind it an opening tag has no closing one
+    return text if last is None else _SUMMARY.sub("", last[0]) + text[last.end() :]
 
 
 def _take_answer(
@@ -288,5 +317,5 @@ def _is_quoted(text: str, span: Span) -> bool:
 
 def _may_open(text: str, place: int) -> bool:
     """Whether a position is at the start of a line, or behind the end of a sentence."""
-    before = text[max(text.rfind("\n", 0, place) + 1, place - _LONGEST_SPACE) : place].rstrip()
+    before = text[max(0, place - _LONGEST_SPACE) : place].rpartition("\n")[2].rstrip()
     return not before or before[-1] in _MAY_OPEN

@@ -16,7 +16,7 @@ _BULLET = re.compile(
     rf"(?:\[[ xX✓✔]\][ \t]+)?)?{_SKIPPED}"
 )
 """The marker of a list's item or task, with white space around it."""
-_TABLE_RULE = re.compile(r"\s*[|:+-][\s|:+-]*-[\s|:+-]*")
+_TABLE_RULE = re.compile(r"\s*+[|:+-](?=[\s|:+]*+-)[\s|:+-]*+")
 _NUMBERED = re.compile(r"\s*(?:\*\*)?(\d{1,3})[.)](?:\*\*)?\s+(?=\S)")
 _ANSWER = re.compile(
     r"[\s*_#]*(?:(?:final|short|direct|full)\s+)?(?:answer|antwort|réponse|respuesta|risposta|resposta|"
@@ -78,16 +78,16 @@ class Layout:
 
     def _find_tables(self) -> None:
         """Find the header lines and the rows of tables."""
-        headers, rows = set(), set()
+        headers, rows, end = set(), set(), 0
         for number, line in enumerate(self._lines[1:], 1):
             above = self._lines[number - 1]
             if "|" not in above or "|" not in line or not _TABLE_RULE.fullmatch(line):
                 continue
-            below = number + 1
-            while below < len(self._lines) and "|" in self._lines[below]:
-                rows.add(below)
-                below += 1
-            if below > number + 1:
+            if number >= end:  # a table of its own
+                below = range(number + 1, len(self._lines))
+                end = next((n for n in below if "|" not in self._lines[n]), len(self._lines))
+                rows.update(range(number + 1, end))
+            if end > number + 1:
                 headers.add(number - 1)
         self.headers, self.rows = frozenset(headers), frozenset(rows)
 

@@ -6,7 +6,7 @@ mark that opens a line whose text follows belongs to what follows (docs/definiti
 """
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -44,6 +44,8 @@ _PREDICATE = re.compile(
 _THAI = re.compile(r"[\u0e00-\u0eff]")
 _THAI_FOLLOWS = re.compile(r"\s+[\u0e00-\u0eff]")
 _SEPARATORS = " \t\n\r.,;:!?)]}。，、；：।۔؟։።။"
+_WINDOW = 60
+"""Characters that tell whether a mark is the subject of a sentence."""
 _SPACED_STOP = re.compile(r"[ \t]++(?=[.,;!?。।۔؟։።။](?:\s|\Z))")
 
 
@@ -122,22 +124,40 @@ class _Cut:
         return self.origins[start - 1] + 1 if start else 0
 
 
-def _with_emphasis(output: str, start: int, end: int) -> Span:
-    """Widen the span of a mark to the asterisks that enclose nothing else: ``**[5]**``."""
-    stars = _STARS.match(output, end)
-    if stars is None or not output.endswith(stars[0], 0, start):
-        return start, end
-    opens = start - len(stars[0])
-    if output.count(stars[0], output.rfind("\n", 0, start) + 1, opens) % 2:  # they close others
-        return start, end
-    return opens, stars.end()
+class _Emphasis:
+    """Asterisks around the marks of an output."""
+
+    def __init__(self, output: str) -> None:
+        """Prepare to look for asterisks in an output."""
+        self._output = output
+        self._places: dict[str, list[int]] = {}
+
+    def widen(self, start: int, end: int) -> Span:
+        """Widen the span of a mark to the asterisks that enclose nothing else: ``**[5]**``."""
+        stars = _STARS.match(self._output, end)
+        if stars is None or not self._output.endswith(stars[0], 0, start):
+            return start, end
+        opens = start - len(stars[0])
+        line = bisect_right(self._find_all("\n"), opens)
+        first = self._find_all("\n")[line - 1] + 1 if line else 0
+        places = self._find_all(stars[0])
+        n = bisect_right(places, opens - len(stars[0])) - bisect_left(places, first)
+        return (start, end) if n > 0 and n % 2 else (opens, stars.end())  # odd: they close others
+
+    def _find_all(self, sign: str) -> list[int]:
+        """List the offsets of a sign, found once; those of the same asterisks do not overlap."""
+        if sign not in self._places:
+            found = re.finditer(re.escape(sign), self._output)
+            self._places[sign] = [match.start() for match in found]
+        return self._places[sign]
 
 
 def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
     """Remove the citation marks from an output, and record where each of them was."""
     cut, at = _Cut(), 0
     pieces: list[str] = []
-    ends = [_with_emphasis(output, m.start, m.end) for m in markers]
+    emphasis = _Emphasis(output)
+    ends = [emphasis.widen(m.start, m.end) for m in markers]
     behind = [output[e : e + 1] for _, e in ends]
     for i in range(len(ends) - 2, -1, -1):
         if ends[i][1] == ends[i + 1][0]:
@@ -286,12 +306,20 @@ class _Reader:
         for marker, place in marks:
             owner = self._find_owner(marker, place, sentences, starts, opens_line or self.opens)
             sentences[owner].markers.append(marker)
-        for i in range(len(sentences) - 1, 0, -1):
-            if is_label(self.cut.text[sentences[i].start : sentences[i].end]):
-                sentences[i - 1].markers.extend(sentences.pop(i).markers)
+        sentences = self._join_labels(sentences)
         if _LEAD_IN.search(line.rstrip()) and not sentences[-1].markers:
             sentences.pop()
         self.sentences.extend(sentences)
+
+    def _join_labels(self, sentences: list[_Sentence]) -> list[_Sentence]:
+        """Give the marks of sentences that are labels alone to the sentences before them."""
+        joined = sentences[:1]
+        for sentence in sentences[1:]:
+            if is_label(self.cut.text[sentence.start : sentence.end]):
+                joined[-1].markers.extend(sentence.markers)
+            else:
+                joined.append(sentence)
+        return joined
 
     def _table_row(self, number: int, line: str) -> Span | None:
         """Get the span of a table row, which is one statement; None for other lines."""
@@ -337,8 +365,9 @@ class _Reader:
         spaced = self.output[marker.end : marker.end + 1].isspace()
         if glued and self.output[marker.start - 1] not in "]】］":
             return before + 1 if forward and not spaced else before
-        following = self.cut.text[sentences[before + 1].start :][:60]
-        return before + 1 if forward or _PREDICATE.match(following) else before
+        start = sentences[before + 1].start
+        is_subject = _PREDICATE.match(self.cut.text, start, start + _WINDOW) is not None
+        return before + 1 if forward or is_subject else before
 
 
 def split_statements(

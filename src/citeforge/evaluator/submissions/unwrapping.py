@@ -16,11 +16,10 @@ from citeforge.schemas.finish_reasons import TRUNCATED, Ending, read_ending
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.text import printable
 
-_FENCED = re.compile(
-    r"\s*(```+|~~~+)(?:markdown|md|text|txt|json|html)?[ \t]*\n(?P<inside>.*?)\n?\1\s*\Z",
-    re.DOTALL | re.IGNORECASE,
+_OPENED = re.compile(
+    r"\s*+(```++|~~~++)(?:markdown|md|text|txt|json|html)?[ \t]*+\n", re.IGNORECASE
 )
-"""An answer that is one fence from its first line to its last."""
+"""A fence in the first line of an answer."""
 _TEXT_FIELDS = ("answer", "final_answer", "response", "output", "text", "content", "result")
 """Fields of an answer in JSON, in the order in which they are looked for."""
 _CITATION_FIELDS = ("citations", "sources", "references", "cited", "evidence")
@@ -28,6 +27,12 @@ _MOST_NAMED = 3
 """Unknown reasons that a warning names."""
 _ESCAPED_BREAK = re.compile(r"\\n(?![a-z])")
 r"""A line break that was written as ``\n``; not the begin of ``\nu`` in a formula."""
+
+
+def _find_last(text: str, part: str) -> int:
+    """Find the last offset of a part in a text; -1 without one. Linear, which ``rfind`` is not."""
+    at = text[::-1].find(part[::-1])
+    return at if at < 0 else len(text) - at - len(part)
 
 
 @dataclass
@@ -78,7 +83,7 @@ class Unwrapper:
         changes: dict[str, object] = {"output": said}
         if parts.is_cut:
             changes["finish_reason"] = TRUNCATED
-        first = parts.answer.rfind(said)
+        first = _find_last(parts.answer, said) if answer.spans or answer.logprobs else -1
 
         def move(start: int, end: int) -> tuple[int, int] | None:
             """Convert a span of the output to one of the answer; None if the answer has none."""
@@ -97,18 +102,21 @@ class Unwrapper:
         if answer.logprobs:
             marks = enumerate(citation_marks(output))
             kept = [number for number, mark in marks if move(mark.start, mark.end) is not None]
+            new_index = {number: index for index, number in enumerate(kept)}
             changes["logprobs"] = [
-                msgspec.structs.replace(token, index=kept.index(token.index))
+                msgspec.structs.replace(token, index=new_index[token.index])
                 for token in answer.logprobs
-                if token.index in kept
+                if token.index in new_index
             ]
         return msgspec.structs.replace(answer, **changes)
 
     def _unwrapped(self, text: str) -> str:
         """Take a text out of its fence or JSON object, with line breaks in place of ``\\n``."""
-        if text[-4:].rstrip()[-3:] in ("```", "~~~") and (fence := _FENCED.match(text)):
-            inside = fence["inside"]
-            text = text if fence[1] in inside else inside
+        if text[-4:].rstrip()[-3:] in ("```", "~~~") and (opening := _OPENED.match(text)):
+            fence, inside = opening[1], text[opening.end() :].rstrip()
+            if inside.endswith(fence):
+                inside = inside.removesuffix(fence).removesuffix("\n")
+                text = text if fence in inside else inside
         if text[:1] in "{ \n" and text.rstrip()[-1:] == "}":
             text = self._from_object(text)
         if "\\n" in text and "\n" not in text:

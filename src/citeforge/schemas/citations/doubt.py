@@ -135,11 +135,15 @@ def is_raised_mark(output: str, start: int, end: int) -> bool:
     return len(word.group()) > 2 and not output[end : end + 1].isalpha()
 
 
-def is_circled_mark(output: str, start: int, end: int) -> bool:
-    """Whether a circled number is a citation mark rather than the number of an item in a list."""
-    while "①" <= output[end : end + 1] <= "⑳":
-        end += 1
-    following = output[end : end + 1]
+def is_circled_mark(output: str, start: int, run_end: int) -> bool:
+    """Whether a circled number is a citation mark rather than the number of an item in a list.
+
+    Args:
+        output: what the system wrote.
+        start: offset of the number.
+        run_end: offset behind it and the circled numbers that follow it at once.
+    """
+    following = output[run_end : run_end + 1]
     if not following or following in _BEHIND:
         return start > 0
     before = output[start - 1 : start]

@@ -203,6 +203,7 @@ DEFINITION = re.compile(
     rf"(?P<label>{_WORDS}{{0,3}})(?P<bracket>\[?)(?P<number>\d{{1,3}})(?!\d)"
 )
 """An entry of a reference list that may be a passage: ``[^1]: Passage 5``."""
+CIRCLED_RUN = re.compile("[①-⑳]+")
 RAISED = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹˒‚⸴،·⁻", "0123456789,,,,,-", "⁽⁾")
 """Superscripts as plain text."""
 

@@ -20,6 +20,7 @@ from citeforge.schemas.citations.doubt import (
     is_subscript,
 )
 from citeforge.schemas.citations.forms import (
+    CIRCLED_RUN,
     DEFINITION,
     FREE_BRACKET,
     INNER,
@@ -209,6 +210,8 @@ class _Scan:
     hidden: list[tuple[int, int]] = field(default_factory=list)
     markers: list[Marker] = field(default_factory=list)
     unparsed: list[tuple[int, int]] = field(default_factory=list)
+    circled_end: int = 0
+    """Offset behind the run of circled numbers that was read last."""
 
     def read(self) -> None:
         """Sort the brackets of the output into citation marks, unread marks and others (code)."""
@@ -328,7 +331,9 @@ class _Scan:
         """Add a superscript, caret or circled number as a mark if the text around it allows one."""
         output, base = self.output, self.grammar.base
         if form == "circled":
-            if not is_circled_mark(output, start, end):
+            if end > self.circled_end and (run := CIRCLED_RUN.match(output, start)) is not None:
+                self.circled_end = run.end()
+            if not is_circled_mark(output, start, self.circled_end):
                 return
             numbers: tuple[int, ...] = (ord(body) - ord("①") + 1,)
         else:

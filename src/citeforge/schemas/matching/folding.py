@@ -78,7 +78,8 @@ def fold(text: str) -> str:
 def _write_power(match: re.Match[str]) -> str:
     """Write raised digits behind a letter or digit as ``^2``; elsewhere they are a mark."""
     digits = match[0].translate(_RAISED_DIGITS)
-    is_power = match.string[: match.start()][-1:].isalnum() and digits.strip("-")
+    before = match.string[max(0, match.start() - 1) : match.start()]
+    is_power = before.isalnum() and digits.strip("-")
     return f"^{digits}" if is_power else " "
 
 

@@ -50,10 +50,20 @@ def merge_values(main: Words, gaps: list[str]) -> None:
     numbers = _positions(main)
     for find in (_find_signs, _find_dates, _find_money, _find_ranges):
         if spans := list(find(main, gaps, numbers)):
-            for start, end, token in reversed(spans):
-                main[start:end] = [token]
-                gaps[start:end] = gaps[start : start + 1]
+            _replace_spans(main, gaps, spans)
             numbers = _positions(main)
+
+
+def _replace_spans(main: Words, gaps: list[str], spans: list[_Span]) -> None:
+    """Put one token in place of each span of tokens; spans are in order and do not overlap."""
+    words: Words = []
+    before: list[str] = []
+    at = 0
+    for start, end, token in spans:
+        words += [*main[at:start], token]
+        before += gaps[at : start + 1]
+        at = end
+    main[:], gaps[:] = words + main[at:], before + gaps[at:]
 
 
 def _positions(main: Words) -> list[int]:
@@ -182,7 +192,15 @@ def _add_touching(tokens: Tokens, main: Words, gaps: list[str]) -> None:
     """Add tokens that touch each other, and the compounds that they make."""
     out = tokens.main
     spelt: list[str] = []
+    glued: list[str] = []
     start = len(out)
+
+    def end_word() -> None:
+        """Write what is glued to the last word into it."""
+        if glued:
+            out[-1] = "".join([str(out[-1]), *glued])
+            spelt[-1] = "".join([spelt[-1], *glued])
+            glued.clear()
 
     def close() -> None:
         """Add the compound that ends here."""
@@ -191,18 +209,18 @@ def _add_touching(tokens: Tokens, main: Words, gaps: list[str]) -> None:
 
     for token, gap in zip(main, gaps, strict=True):
         text = _spelling(token)
+        before = out[-1] if spelt else None
+        is_unit = gap == "/" and start > 0 and isinstance(out[start - 1], Token)
+        if isinstance(before, str) and isinstance(token, str) and (
+            gap == "&" or is_unit or (gap == "'" and before == "o" and not glued)
+        ):  # fmt: skip
+            glued.append(text)
+            continue
+        end_word()
         if not spelt or not text or (gap == ". " and not len(spelt[-1]) == len(text) == 1):
             close()
             spelt, start = [text] if text else [], len(out)
             out.append(token)
-            continue
-        before = out[-1]
-        is_unit = gap == "/" and start > 0 and isinstance(out[start - 1], Token)
-        if isinstance(before, str) and isinstance(token, str) and (
-            gap == "&" or is_unit or (gap == "'" and before == "o")
-        ):  # fmt: skip
-            out[-1] = before + text
-            spelt[-1] += text
             continue
         has_letter = gap == "-" and any(
             len(t) == 1 and not t.isdecimal() for t in (text, spelt[-1])
@@ -213,6 +231,7 @@ def _add_touching(tokens: Tokens, main: Words, gaps: list[str]) -> None:
             tokens.no_end.add(len(out))
         spelt.append(text)
         out.append(token)
+    end_word()
     close()
 
 
