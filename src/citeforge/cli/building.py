@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from citeforge.cli.command import LONGEST_HELP, NamedCommands, path_argument, path_option
-from citeforge.cli.options import add_options, field_options, record_from
+from citeforge.cli.options import add_options, field_options, largest_line_option, record_from
 from citeforge.cli.short_help import ManyOptions
 from citeforge.package import kinds
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
@@ -54,6 +54,7 @@ def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
 )
 @trusting
 @add_options(field_options(RunOptions, _RUN))
+@largest_line_option
 def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: Any) -> None:
     """Make a package again from its manifest alone; exit code 1 when its tables differ.
 
@@ -132,6 +133,7 @@ FILE = "RECIPE.yaml"
 @path_argument("file", metavar="")
 @trusting
 @add_options(field_options(RunOptions))
+@largest_line_option
 def from_file(file: Path, trust: bool, **parameters: Any) -> None:
     """Build by a recipe file (YAML or JSON).
 
@@ -220,6 +222,7 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
     @add_options(field_options(RunOptions, ("out",), out))
     @add_options(field_options(recipe, _IDENTITY))
     @add_options(field_options(RunOptions, options - {"out"}))
+    @largest_line_option
     def build_from_options(**parameters: Any) -> None:
         """Build a benchmark of this kind with the parsed options."""
         _build(kind, record_from(recipe, parameters), record_from(RunOptions, parameters))

@@ -225,6 +225,25 @@ def _error_message(record: type[BaseModel], error: ValidationError) -> str:
 benchmark_option = path_option(
     "--benchmark", required=True, help="Package, or hub:ORG/NAME[@REVISION]."
 )
+
+
+def _set_largest_line(ctx: click.Context, parameter: click.Parameter, megabytes: int) -> None:
+    """Set the size of lines and answers that the command reads."""
+    from citeforge.engines.jsonlines import set_largest_line
+
+    set_largest_line(megabytes)
+
+
+largest_line_option = click.option(
+    "--largest-line",
+    type=click.IntRange(min=1),
+    default=4,
+    show_default=True,
+    envvar="CITEFORGE_LARGEST_LINE",
+    expose_value=False,
+    callback=_set_largest_line,
+    help="Most megabytes of a line of a file, and of an answer.",
+)
 verdicts_option = add_options(field_options(RunOptions, ("verdicts",)))
 _LOCAL_JUDGE = [n for n in Judging.model_fields if n != "judge"]
 model_options = add_options(
@@ -234,8 +253,10 @@ model_options = add_options(
 
 
 def endpoint_options(command: F) -> F:
-    """Add options for calling an endpoint or a cluster to a command."""
-    return add_options(field_options(RunOptions, (*ENDPOINT, *RUNNER)))(command)
+    """Add options for calling an endpoint or a cluster, and for sizes, to a command."""
+    return add_options(field_options(RunOptions, (*ENDPOINT, *RUNNER)))(
+        largest_line_option(command)
+    )
 
 
 def judging_options(command: F) -> F:

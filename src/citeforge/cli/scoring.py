@@ -13,6 +13,7 @@ from citeforge.cli.options import (
     benchmark_option,
     endpoint_options,
     field_options,
+    largest_line_option,
     model_options,
     record_from,
     run_options,
@@ -37,6 +38,7 @@ from citeforge.schemas.recipes.command_options import (
 )
 @add_options(field_options(ScoreOptions, ("file_format",)))
 @click.option("--verbose", is_flag=True, help="Print every finding, not one line per kind.")
+@largest_line_option
 def check(submission: Path, verbose: bool, **options: Any) -> None:
     """Check a submission; never changes it.
 

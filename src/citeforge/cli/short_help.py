@@ -26,7 +26,7 @@ SECTIONS = {
     ),
     "Which rows are read and kept": (
         "extra_corpus extra_prefix extra_licence corpus corpus_split chunk base allow_no_relevant "
-        "skip_empty skip_dangling skip_malformed extra_fields keep_failed secret_from"
+        "skip_empty skip_dangling skip_malformed extra_fields keep_failed secret_from largest_line"
     ),
     "How questions and rewrites are made": (
         "languages min_facts max_facts max_shared checker attempts alpha stand_in length_ratio "

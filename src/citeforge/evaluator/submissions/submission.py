@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from citeforge.engines.files import digest, digest_folder, sha256_file
+from citeforge.engines.jsonlines import largest_line, size_error
 from citeforge.engines.textfiles import count_text, validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.echoes import EchoFinder
@@ -31,6 +32,8 @@ from citeforge.schemas.scores import UNKNOWN_BUILD, About
 from citeforge.schemas.submission import SubmissionLine, make_header
 from citeforge.schemas.text import printable
 
+_MOST_BYTES = 4
+"""Of a character in UTF-8."""
 _MOST_KEPT = 20_000
 """Lines that are kept while it is found out what they are about; a longer file is read again."""
 
@@ -376,6 +379,7 @@ class Submission:
         options = self.form.partition(":")[2]
         for line, answer in self.format.read(self.path, self.benchmark, options, self._on_error):
             try:
+                self._require_size(line, answer)
                 self._place_by_header(line, answer)
             except InputError as error:
                 if self._on_error is None:
@@ -384,6 +388,16 @@ class Submission:
                 continue
             unwrapped = self.unwrapper.unwrap(answer)
             yield line, answer if self._is_raw else unwrapped
+
+    def _require_size(self, line: int, answer: SubmissionLine) -> None:
+        """Refuse an answer that is larger than a line may be, also where files have no lines.
+
+        Raises:
+            InputError: says its size.
+        """
+        text, most = answer.output, largest_line()
+        if len(text) * _MOST_BYTES > most and (size := len(text.encode())) > most:
+            raise size_error(self.path, line, f"the answer to {printable(answer.query_id)}", size)
 
     def _place_by_header(self, line: int, answer: SubmissionLine) -> None:
         """Set the context set of a line that names none, if the header names only one.

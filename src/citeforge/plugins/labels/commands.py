@@ -11,6 +11,7 @@ from citeforge.cli.options import (
     endpoint_options,
     field_options,
     judging_options,
+    largest_line_option,
     model_options,
     record_from,
     run_options,
@@ -294,6 +295,7 @@ def plan(answers: Path, **parameters: Any) -> None:
 @path_option(
     "--benchmark", help="Keep the labels beside this benchmark, in NAME.labels/TASK.jsonl."
 )
+@largest_line_option
 def import_(files: tuple[Path, ...], key: Path, out: Path | None, benchmark: Path | None) -> None:
     """Take labels back, one file per annotator, and report their agreement."""
     import math

@@ -7,7 +7,13 @@ from typing import Any
 import click
 
 from citeforge.cli.command import NamedCommands, path_argument, path_option
-from citeforge.cli.options import add_options, field_options, record_from, run_options
+from citeforge.cli.options import (
+    add_options,
+    field_options,
+    largest_line_option,
+    record_from,
+    run_options,
+)
 from citeforge.cli.short_help import ManyOptions
 from citeforge.cli.terminal import print_rehearsal
 from citeforge.schemas.errors import FailuresError, UsageError
@@ -79,6 +85,7 @@ def build(**parameters: Any) -> None:
 @click.option("--check", "only_check", is_flag=True, help="Only check; change nothing.")
 @click.option("--allow-judge-failures", is_flag=True, help="Accept scores of a judge that failed.")
 @add_options(field_options(RunOptions, (*LOCAL_JUDGE, *ENDPOINT, *RUNNER)))
+@largest_line_option
 def add(
     submissions: tuple[Path, ...],
     boards: Path,
