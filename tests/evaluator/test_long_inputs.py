@@ -1,7 +1,7 @@
-"""Readers of outputs are linear on every input: anything, repeated until it is long.
+"""Readers of answers are linear on every input: anything, repeated until it is long.
 
-A linear reader takes `TIMES` as much of its processor for a text that is `TIMES` as long, and a
-quadratic one the square of that: the ratio decides, on a machine of any speed.
+Loops of the package count their steps, which are the same on every machine. Regular expressions
+take no steps: for these the ratio of two times of one thread decides, on a machine of any speed.
 """
 
 import json
@@ -11,61 +11,33 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 from hypothesis import Phase, example, given, settings
 from hypothesis import strategies as st
 
-from citeforge.engines.text.refusals import is_refusal
-from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.engines.text.thoughts import split_thoughts
-from citeforge.evaluator.measures.rage_citations import reference_scorer, strict_scorer
-from citeforge.evaluator.statements.list_items import split_list
-from citeforge.evaluator.statements.split import split_statements
-from citeforge.evaluator.submissions.url_marks import read_markup
-from citeforge.plugins.responses.marks import place_marks
-from citeforge.plugins.responses.records import Cited
-from citeforge.schemas.citations.grammar import Grammar, without_markers
-from citeforge.schemas.citations.triples import TripleGrammar
-from citeforge.schemas.kg import Triple
-from citeforge.schemas.refusals import LANGUAGES
+from long_texts import (
+    READERS,
+    REFERENCE_READERS,
+    SOURCES,
+    STRINGS,
+    Case,
+    Reader,
+    count_steps,
+    long_text,
+)
 from patience import patience
 
 LENGTH, TIMES = 50_000, 8
-SHORT_LENGTH = 8_000
-"""Length at which a quadratic reader takes no more than a second."""
 MOST = 2 * TIMES
 """Growth of the time from which on a reader is not linear: a quadratic one has `TIMES` squared."""
 TRIES = 4
 TICK = 0.01
 """Seconds that the processor's clock may be wrong by."""
 
-GRAMMAR, SEGMENTER = Grammar(), SentenceSegmenter()
-
-
-def place_many(text: str) -> object:
-    starts = range(0, len(text) - 9, 40)
-    spans = [Cited(i, i + 9, i % 5) for i in starts]
-    return place_marks(text, spans, [1 + i % 5 for i in starts], GRAMMAR, SEGMENTER, 5)
-
-
-READERS: dict[str, Callable[[str], object]] = {
-    "parse": lambda t: GRAMMAR.parse(t, 5),
-    "cited": lambda t: GRAMMAR.cited(t, 5),
-    "without_markers": lambda t: without_markers(t, GRAMMAR.parse(t, 5).markers),
-    "rage": lambda t: strict_scorer(GRAMMAR)(t, 5, frozenset({1}), {1: ["x"]}),
-    "rage_reference": lambda t: reference_scorer(GRAMMAR)(t, 5, frozenset({1}), {1: ["x"]}),
-    "triples": lambda t: TripleGrammar([Triple("Q1", "A", "", "r", "v")], ["rel"]).parse(t),
-    "sentences": SEGMENTER.split,
-    "statements": lambda t: split_statements(t, GRAMMAR, SEGMENTER, 5),
-    "refusals": lambda t: is_refusal(t, "rules:" + ",".join(LANGUAGES)),
-    "split_list": split_list,
-    "markup": read_markup,
-    "place_marks": place_many,
-    "thoughts": split_thoughts,
-}
-QUADRATIC: dict[str, Callable[[str], object]] = {"quadratic": lambda t: re.findall(" +y", t)}
+QUADRATIC: dict[str, Reader] = {"quadratic": lambda t: re.findall(" +y", t)}
 
 _PROGRAM = """
 import gc, json, os, resource, sys, time
@@ -202,32 +174,90 @@ def growth() -> Iterator[Callable[..., float]]:
     process.wait()
 
 
-def growth_here(reader: Callable[[str], object], before: str, fragment: str, after: str) -> float:
-    """The same of a short text, in this process."""
+MOST_STEPS = 2.3
+"""Growth of the steps for twice the text; a linear reader has 2, and looks at a window once."""
+FEW_STEPS = 1_000
+"""Steps that do not depend on the length."""
+SHORT = 4_000
+SIZES = 25_000, 50_000, 100_000, 200_000
+MOST_TIME = 3.0
+"""Growth of the time for twice the text; a linear reader has 2, a quadratic one 4."""
+TIMED = {"refusals": 1_000, "place_marks": 4_000, "statements": 8_000, "outline": 8_000}
+"""Characters of the shorter text of readers that are slow; others get `LONG`."""
+LONG = 16_000
 
-    def seconds(length: int) -> float:
-        text = before + fragment * (length // len(fragment)) + after
-        begin = time.process_time()
-        reader(text)
-        return time.process_time() - begin
 
-    reader("A [1] b.")  # whatever is loaded once
-    short = long = math.inf
-    for _ in range(3 * TRIES):
-        short = min(short, seconds(SHORT_LENGTH // TIMES))
-        long = min(long, seconds(SHORT_LENGTH))
-        if long < MOST * short:
-            break
-    return long / short
+def grow_steps(reader: Reader, case: Case, *sizes: int) -> list[int]:
+    """Steps for texts of these sizes that are more than a linear reader takes; none if all fit."""
+    steps = [count_steps(reader, long_text(case, size)) for size in sizes]
+    are_linear = all(b <= MOST_STEPS * a + FEW_STEPS for a, b in pairwise(steps))
+    return [] if are_linear else steps
 
 
 @pytest.mark.parametrize("case", KNOWN, ids=[f"{k[0]}-{n}" for n, k in enumerate(KNOWN)])
-def test_known_cases_are_linear(case: tuple[str, str, str, str]) -> None:
-    assert growth_here(READERS[case[0]], *case[1:]) < MOST
+def test_steps_of_known_cases_double(case: tuple[str, str, str, str]) -> None:
+    assert not grow_steps(READERS[case[0]], case[1:], SHORT, 2 * SHORT)
 
 
-def test_a_quadratic_reader_of_a_short_text_is_found() -> None:
-    assert growth_here(QUADRATIC["quadratic"], "", " ", "x") > MOST
+def test_steps_of_a_quadratic_reader_are_found() -> None:
+    code = compile("for a in text:\n    for b in text: pass", f"{SOURCES}/nested.py", "exec")
+    assert grow_steps(lambda text: exec(code, {"text": text}), ("", "a", ""), 100, 200)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READERS)
+def test_steps_double(name: str) -> None:
+    wrong = {case: grow_steps(READERS[name], case, SHORT // 4, SHORT // 2) for case in STRINGS}
+    assert not {case: steps for case, steps in wrong.items() if steps}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(8))
+def test_steps_double_up_to_200_kB(part: int) -> None:
+    """Every string through one reader each; the readers take turns."""
+    names = [name for name in READERS if name != "place_marks"]
+    wrong = {}
+    for number, case in list(enumerate(STRINGS))[part::8]:
+        name = names[number % len(names)]
+        if steps := grow_steps(READERS[name], case, *SIZES):
+            wrong[name, case] = steps
+    assert not wrong
+
+
+def thread_seconds(reader: Reader, text: str, tries: int) -> float:
+    """Least time of this thread for a text: what disturbs a measurement makes it longer."""
+    times = []
+    for _ in range(tries):
+        begin = time.thread_time()
+        reader(text)
+        times.append(time.thread_time() - begin)
+    return min(times)
+
+
+def grow_time(reader: Reader, case: Case, length: int) -> float:
+    """How many times as long a reader takes for twice the text; 0 where it takes no time."""
+    short, long = long_text(case, length), long_text(case, 2 * length)
+    for tries in (1, 3, 3, 3):
+        first, second = thread_seconds(reader, short, tries), thread_seconds(reader, long, tries)
+        growth = second / first if second > TICK else 0.0
+        if growth <= MOST_TIME:
+            break
+    return growth
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", READERS | REFERENCE_READERS)
+def test_twice_the_text_takes_no_more_than_three_times_as_long(name: str) -> None:
+    reader = (READERS | REFERENCE_READERS)[name]
+    reader("A [1] b.")  # whatever is loaded once
+    known = [case[1:] for case in KNOWN if case[0] == name]
+    growth = {c: grow_time(reader, c, TIMED.get(name, LONG)) for c in [*known, *STRINGS]}
+    assert not {case: times for case, times in growth.items() if times > MOST_TIME}
+
+
+@pytest.mark.slow
+def test_time_of_a_quadratic_reader_is_found() -> None:
+    assert grow_time(QUADRATIC["quadratic"], ("", " ", "x"), 4_000) > MOST_TIME
 
 
 def known_cases(test: Callable[..., None]) -> Callable[..., None]:

@@ -11,6 +11,8 @@ from collections.abc import Collection, Iterator
 from typing import Any
 
 Value = bool | int | str
+_LONGEST_OBJECT = 20_000
+"""Characters of a JSON object; a short reply has no longer one."""
 _FIRST_WORD = re.compile(r"\w+")
 _LABELLED = re.compile(
     r"\b(?:answer|verdict|decision|conclusion|judge?ment|label|reply|result)\b"
@@ -80,11 +82,12 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
 
 def _decode_object(text: str, at: int) -> tuple[dict[str, Any], int] | None:
     """Decode the JSON object at a position: (object, its end); None if there is none."""
+    piece = text[at : at + _LONGEST_OBJECT]  # an error would count the lines of all before it
     try:
-        value, end = json.JSONDecoder().raw_decode(text, at)
+        value, end = json.JSONDecoder().raw_decode(piece)
     except (json.JSONDecodeError, RecursionError):
         return None
-    return (value, end) if isinstance(value, dict) else None
+    return (value, at + end) if isinstance(value, dict) else None
 
 
 def read_words(text: str, words: Collection[str]) -> str | None:

@@ -78,7 +78,7 @@ class Layout:
 
     def _find_tables(self) -> None:
         """Find the header lines and the rows of tables."""
-        headers, rows, end = set(), set(), 0
+        headers, rows, end = set[int](), set[int](), 0
         for number, line in enumerate(self._lines[1:], 1):
             above = self._lines[number - 1]
             if "|" not in above or "|" not in line or not _TABLE_RULE.fullmatch(line):

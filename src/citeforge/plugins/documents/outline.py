@@ -9,6 +9,8 @@ from itertools import pairwise
 import yaml
 from markdown_it import MarkdownIt
 
+from citeforge.schemas.text import splice
+
 _PARSER = MarkdownIt("commonmark")
 _PARSER.core.ruler.enableOnly(["normalize", "block"])  # inline markup is not needed
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -17,15 +19,18 @@ _FRONT = re.compile(
     re.DOTALL | re.MULTILINE,
 )
 _YAML_KEY = re.compile(r"\s*(?:#.*\n\s*)*[\w-]+[ \t]*:(?:\s|\Z)")
-_TITLE_LINE = re.compile(r"^title[ \t]*:[ \t]*(.+?)[ \t]*$", re.MULTILINE)
+_TITLE_LINE = re.compile(r"^title[ \t]*+:(.*)$", re.MULTILINE)
 _COMMENT = re.compile(r"(?<!`)<!--.*?-->", re.DOTALL)
-_COMMENTS = re.compile(r"(?:\s*<!--.*?-->)+\s*", re.DOTALL)
-_TEMPLATE_TAGS = re.compile(r"(?:\s*\{%.*?%\})+\s*", re.DOTALL)
+_COMMENTS = re.compile(r"(?:\s*+<!--(?:(?!-->).)*+-->)++\s*+", re.DOTALL)
+_TEMPLATE_TAGS = re.compile(r"(?:\s*+\{%(?:(?!%\}).)*+%\})++\s*+", re.DOTALL)
 _HIDDEN = {"html_block": _COMMENTS, "paragraph_open": _TEMPLATE_TAGS}
 """Kind of block to the pattern of those that are not text."""
 # People write comments as definitions of links without a target.
 _REFERENCE_COMMENT = re.compile(r" {0,3}\[[^\]]*\]:[ \t]+(?:#|<>)(?:[ \t]|\Z)")
-_INLINE = re.compile(r"[*`]+|\b_+|_+\b|!?\[([^\]]*)\]\([^)]*\)|\s*\{[#.:][^}]*\}\s*\Z")
+_INLINE = re.compile(
+    r"[*`]+|\b_+|_+\b|!?\[([^\[\]]*+)\]\([^()]*+(?:\([^()]*+\)[^()]*+)*+\)"
+    r"|(?<!\s)\s*+\{[#.:][^{}]*+\}\s*+\Z"
+)
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -70,7 +75,7 @@ def read_outline(text: str) -> tuple[str, str, tuple[Break, ...]]:
         elif hidden is not None and hidden.fullmatch(content):
             breaks.append(Break(start, end))
         elif token.type in ("paragraph_open", "html_block"):
-            for comment in _COMMENT.finditer(text, start, end):
+            for comment in _find_comments(text, start, end):
                 characters[slice(*comment.span())] = re.sub(r"[^\r\n]", " ", comment[0])
     for number, (start, end) in enumerate(pairwise(lines)):
         if number not in inside and _REFERENCE_COMMENT.match(text[start:end].rstrip()):
@@ -80,7 +85,13 @@ def read_outline(text: str) -> tuple[str, str, tuple[Break, ...]]:
 
 def plain_title(text: str) -> str:
     """Strip markup, comments, anchors and link targets from a heading."""
-    return " ".join(_INLINE.sub(lambda m: m[1] or "", _COMMENT.sub("", text)).split())
+    plain = splice(text, ((*m.span(), "") for m in _find_comments(text, 0, len(text))))
+    return " ".join(_INLINE.sub(lambda m: m[1] or "", plain).split())
+
+
+def _find_comments(text: str, start: int, end: int) -> Iterator[re.Match[str]]:
+    """Yield the comments in a part of a text; one that is never closed is none."""
+    return _COMMENT.finditer(text, start, text.rfind("-->", start, end) + len("-->"))
 
 
 def _front_matter(text: str) -> tuple[int, str]:
@@ -100,7 +111,7 @@ def _front_matter(text: str) -> tuple[int, str]:
         content = yaml.safe_load(match[2])
     except (yaml.YAMLError, ValueError, RecursionError):
         line = _TITLE_LINE.search(match[2])  # such as `title: Pumps: a manual`
-        return match.end(), line[1].strip("\"'") if line else ""
+        return match.end(), line[1].strip(" \t\r").strip("\"'") if line else ""
     title = content.get("title") if isinstance(content, dict) else None
     return match.end(), _title_text(title)
 

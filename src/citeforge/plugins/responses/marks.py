@@ -9,7 +9,6 @@ import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from itertools import islice
 from operator import eq, le
 
 from citeforge.engines.text.segment import Segmenter, lines_of
@@ -238,15 +237,17 @@ def _missing_numbers(
     missing: dict[int, list[int]] = {}
     loose: list[tuple[int, int]] = []
     for start, end, number in spans:
-        near = islice(places, max(0, bisect_right(starts, start) - 1), bisect_left(starts, end))
+        near = places[max(0, bisect_right(starts, start) - 1) : bisect_left(starts, end)]
         hits = [at for s, e, at in near if any(map(str.isalnum, text[max(s, start) : min(e, end)]))]
         place = start + len(text[start:end].rstrip())  # not behind the line break
         line = bisect_right(lines, (place, len(text) + 1)) - 1
         first, behind = lines[line]
         if not hits and letters[line] >= place:
             # What follows on this line; in front of it, a mark could make an entry of a list.
-            near = islice(places, max(0, bisect_right(starts, place) - 1), None)
-            following = next(((s, at) for s, e, at in near if e > place), (behind, 0))
+            later = range(max(0, bisect_right(starts, place) - 1), len(places))
+            following = next(
+                ((places[i][0], places[i][2]) for i in later if places[i][1] > place), (behind, 0)
+            )
             hits = [following[1]] if first <= following[0] < behind else []
         for at in hits:
             if number not in (*statements[at].numbers, *missing.get(at, ())):

@@ -17,23 +17,24 @@ _UNITS = {
 """Name of a unit to its encoding, its size in bytes there, and its name in hints."""
 
 
-def locate(
-    citations: Citations, text: str, at: Span, others: Sequence[Span], words: str | None, place: str
-) -> tuple[int, int]:
+def unit_of(citations: Citations, text: str, spans: Sequence[Span]) -> str:
+    """Tell what the offsets of citations count; guess it from all spans where that varies."""
+    return _guess_unit(text, spans) if citations.unit == "guessed" else citations.unit
+
+
+def locate(unit: str, text: str, at: Span, words: str | None, place: str) -> tuple[int, int]:
     """Convert a citation's offsets to a span of the answer: (first character, behind the last).
 
     Args:
-        citations: how offsets count.
+        unit: what offsets count, of :func:`unit_of`.
         text: the answer, or the part of it in which they count.
         at: offsets of this citation.
-        others: offsets of all citations in this text.
         words: the words cited for; None where the vendor does not state them.
         place: field, for the error.
 
     Raises:
         InputError: they lie outside the text, cut a character, or enclose other words.
     """
-    unit = _guess_unit(text, others) if citations.unit == "guessed" else citations.unit
     places = _offsets(text, unit)
     first, last = places.get(at[0] or 0), places.get(at[1])
     if first is None or last is None or last < first:

@@ -1,7 +1,7 @@
 """Conversion of responses to submission lines: sources are matched, citations become marks."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import count
@@ -291,11 +291,15 @@ def _list_own(fields: LineFields, response: Response) -> tuple[list[OwnPassage],
     Documents of the request are shown, cited or not; other sources stand behind them.
     """
     documents = fields.documents or ()
+    by_name: dict[str, int] = {}
+    for number, document in enumerate(documents):
+        for name in filter(None, (*document.ids, document.title)):
+            by_name.setdefault(name, number)
     pages = {normalise_url(p.url): p for p in fields.pages}
     passages = [_to_passage(d) for d in documents]
     positions: list[int | None] = []
     for source in response.sources:
-        at = _find_document(source, documents)
+        at = _find_document(source, len(documents), by_name)
         if at is None and not source.is_absent:
             at = len(passages)
             page = pages.get(normalise_url(source.url)) if source.url else None
@@ -311,9 +315,8 @@ def _to_passage(source: CitedSource) -> OwnPassage:
     return OwnPassage(source.text, next(iter(source.ids), None), source.title, source.url)
 
 
-def _find_document(source: CitedSource, documents: Sequence[CitedSource]) -> int | None:
+def _find_document(source: CitedSource, n: int, by_name: Mapping[str, int]) -> int | None:
     """Find the position of the request's document that a source names, by number, id or title."""
-    if source.index is not None and documents:
-        return source.index if 0 <= source.index < len(documents) else None
-    matches = (i for i, d in enumerate(documents) if {*d.ids, d.title or None} & {*source.ids})
-    return next(matches, None)
+    if source.index is not None and n:
+        return source.index if 0 <= source.index < n else None
+    return min((by_name[name] for name in source.ids if name in by_name), default=None)

@@ -4,11 +4,11 @@ import re
 from dataclasses import replace
 
 from citeforge.plugins.responses.layout import Citations, Layout, declarations
-from citeforge.plugins.responses.offsets import locate
+from citeforge.plugins.responses.offsets import locate, unit_of
 from citeforge.plugins.responses.parts import Part, read_parts
 from citeforge.plugins.responses.records import Cited, CitedSource, Response, link_span
 from citeforge.plugins.responses.sources import read_source
-from citeforge.plugins.responses.values import Node, parsed
+from citeforge.plugins.responses.values import Node, is_integer, parsed
 from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.finish_reasons import unless_whole
@@ -148,6 +148,7 @@ class _AnswerReader:
         response = self._response
         nodes = [n for n in root.each(citations.at) if _is_counted(citations, n)]
         spans = [(n.number(citations.start), n.number(citations.end)) for n in nodes]
+        units: dict[str, str] = {}
         for node, at in zip(nodes, spans, strict=True):
             quote, unit, quote_at = _read_quotation(citations, node)
             sources = self._find_sources(citations, node, quote)
@@ -166,7 +167,9 @@ class _AnswerReader:
             first, last = 0, 0 if is_mark else len(text)
             if citations.end and not is_whole:
                 words = node.text(citations.words)
-                first, last = locate(citations, text, at, spans, words, node.place)
+                if text not in units:
+                    units[text] = unit_of(citations, text, spans)
+                first, last = locate(units[text], text, at, words, node.place)
                 first, last, is_mark = link_span(text, first, last)
             scores = [n.value for n in node.each(citations.confidence)]
             if len(scores) != len(sources):
@@ -183,10 +186,10 @@ class _AnswerReader:
         for name in node.each(citations.names):
             number = name.value
             if isinstance(number, str):
-                known = [at for at, s in enumerate(response.sources) if number in s.ids]
-                if known or not number.isdecimal() or int(number) >= self._n_listed:
+                known = response.find_id(number)
+                if known is not None or not is_integer(number) or int(number) >= self._n_listed:
                     source = CitedSource((number,))
-                    positions.append(known[0] if known else response.add_source(source))
+                    positions.append(response.add_source(source) if known is None else known)
                     continue
                 number = int(number)
             if type(number) is not int:

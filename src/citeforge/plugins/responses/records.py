@@ -110,17 +110,38 @@ class Response:
     has_interim: bool = False
     has_list: bool = False
     base: int | None = None
+    _indexed: list[CitedSource] | None = field(default=None, repr=False, compare=False)
+    _n_indexed: int = field(default=0, repr=False, compare=False)
+    _by_key: dict[object, int] = field(default_factory=dict, repr=False, compare=False)
+    _by_id: dict[str, int] = field(default_factory=dict, repr=False, compare=False)
 
     def add_source(self, source: CitedSource) -> int:
         """Get a source's position in the response; add the source, or its text, if new."""
-        for at, other in enumerate(self.sources):
-            if other.key == source.key:
-                if source.text not in other.text:
-                    text = f"{other.text}\n{source.text}" if other.text else source.text
-                    self.sources[at] = replace(other, text=text)
-                return at
-        self.sources.append(source)
-        return len(self.sources) - 1
+        self._index_sources()
+        at = self._by_key.get(source.key)
+        if at is None:
+            self.sources.append(source)
+            return len(self.sources) - 1
+        other = self.sources[at]
+        if source.text not in other.text:
+            text = f"{other.text}\n{source.text}" if other.text else source.text
+            self.sources[at] = replace(other, text=text)
+        return at
+
+    def find_id(self, name: str) -> int | None:
+        """Find the position of the first source with an id; None if there is none."""
+        self._index_sources()
+        return self._by_id.get(name)
+
+    def _index_sources(self) -> None:
+        """Index the sources that were added since the last call."""
+        if self._indexed is not self.sources:
+            self._indexed, self._n_indexed, self._by_key, self._by_id = self.sources, 0, {}, {}
+        for at in range(self._n_indexed, len(self.sources)):
+            self._by_key.setdefault(self.sources[at].key, at)
+            for name in self.sources[at].ids:
+                self._by_id.setdefault(name, at)
+        self._n_indexed = len(self.sources)
 
 
 @contextmanager

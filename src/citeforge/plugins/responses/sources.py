@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from heapq import nlargest
 from typing import Any
 
 from citeforge.plugins.responses.layout import declarations
@@ -12,6 +13,8 @@ from citeforge.schemas.errors import InputError
 _ENDING = re.compile(r"(?<=.)\.[A-Za-z][A-Za-z0-9]{0,4}\Z")
 _MADE_UP = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}|[0-9a-f]{32,}", re.IGNORECASE)
 """Ids that vector stores make: no passage of a benchmark has one."""
+_LOOKED_UP = 8
+"""Texts of a list, the longest, of which none is in the answer where the list has documents."""
 _SAVED_AS_TEXT = re.compile(
     r"\(?(?:Document\()?page_content=|<?Document\(|NodeWithScore\(|Node ID:"
 )
@@ -64,7 +67,9 @@ def find_documents(node: Node, answer: str = "", in_lists: bool = False) -> Node
         {**o, **i} for d in documents if isinstance(d.value, dict) for o, i in [_unwrap(d.value)]
     )
     texts = [text.value for fields in inner for text in Node(fields).each(paths.text)[:1]]
-    are_other = all(isinstance(text, str) and text not in answer for text in texts)
+    are_texts = all(isinstance(text, str) for text in texts)
+    longest = nlargest(_LOOKED_UP, texts, key=len) if are_texts else []
+    are_other = are_texts and all(text not in answer for text in longest)
     if items and len(texts) == len(items) and are_other:
         return node
     deeper = [*node.each("%"), *(documents if in_lists else ())]

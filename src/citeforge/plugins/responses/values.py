@@ -17,6 +17,8 @@ import msgspec
 
 from citeforge.schemas.errors import InputError
 
+_MOST_DIGITS = 18
+
 
 @cache
 def _split_paths(paths: str) -> tuple[tuple[str, ...], ...]:
@@ -89,7 +91,7 @@ class Node:
         node = self.first(paths)
         if node is None or type(node.value) is int:
             return None if node is None else node.value
-        if not isinstance(node.value, str) or not node.value.isdecimal():
+        if not isinstance(node.value, str) or not is_integer(node.value):
             node.fail_type("an integer")
         return int(node.value)  # as Google writes long integers
 
@@ -158,9 +160,14 @@ def _with_lists(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     inner = {name: _with_lists(v) for name, v in value.items()}
-    if inner and all(name.isdigit() for name in inner):
+    if inner and all(map(is_integer, inner)):
         return [inner[name] for name in sorted(inner, key=int)]
     return inner
+
+
+def is_integer(text: str) -> bool:
+    """Whether a text is a number of at most 18 digits, such as a position; Python refuses 5,000."""
+    return text.isdecimal() and len(text) <= _MOST_DIGITS
 
 
 def parsed(value: Any) -> Any:
@@ -168,6 +175,6 @@ def parsed(value: Any) -> Any:
     if isinstance(value, str) and value.lstrip()[:1] in ("{", "[", '"'):
         try:
             return msgspec.json.decode(value)
-        except msgspec.DecodeError:
+        except (msgspec.DecodeError, RecursionError):
             return value  # a text that begins with a bracket, such as a mark
     return value

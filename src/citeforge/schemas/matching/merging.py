@@ -11,7 +11,9 @@ from citeforge.schemas.matching.numbers import (
     Token,
     make_token,
     money_token,
+    negated,
     ranges,
+    read_values,
     second_years,
     with_unit,
 )
@@ -78,7 +80,8 @@ def _find_signs(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterato
         if not isinstance(token, Token) or not token.raw.isdecimal() or main[at - 1] != "minus":
             continue
         if at and gaps[at] == " " and (at < 2 or isinstance(main[at - 2], str)):
-            yield at - 1, at + 1, make_token(frozenset({-int(token.raw)}), f"-{token.raw}", True)
+            values = negated(read_values(token.raw))
+            yield at - 1, at + 1, make_token(values, f"-{token.raw}", is_number=True)
 
 
 def _find_dates(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterator[_Span]:
@@ -134,7 +137,7 @@ def _next_of_range(main: Words, gaps: list[str], at: int) -> tuple[Token, int] |
         return (other, at + 2) if gaps[at] == gaps[at + 1] == " " else None
     if gaps[at] == " " and other.raw.startswith("-"):  # `1964 -1981`
         digits = other.raw.removeprefix("-")
-        return make_token(frozenset({int(digits)}), digits, is_number=True), at + 1
+        return make_token(read_values(digits), digits, is_number=True), at + 1
     return (other, at + 1) if _RANGE.fullmatch(gaps[at]) else None
 
 

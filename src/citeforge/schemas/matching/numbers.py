@@ -94,7 +94,7 @@ def read_number(match: re.Match[str]) -> Token:
         ten = Fraction(10) ** _SIZES[part["size"]]
         values = frozenset(v * ten if isinstance(v, int | Fraction) else (v, ten) for v in values)
     if "-" in (part["sign"], part["inner"]):
-        values = frozenset(("-", v) if isinstance(v, (str, tuple)) else -v for v in values)
+        values = negated(values)
     if part["decade"]:
         return make_token(frozenset({f"{run or match[0]}s"}))
     if part["ordinal"]:
@@ -153,6 +153,11 @@ def read_values(run: str) -> frozenset[Key]:
     return frozenset(values or {run})
 
 
+def negated(values: frozenset[Key]) -> frozenset[Key]:
+    """Negate each value; what is no value gets a sign."""
+    return frozenset(("-", v) if isinstance(v, (str, tuple)) else -v for v in values)
+
+
 def _are_groups(groups: list[str], separator: str) -> bool:
     """Whether groups of digits are thousands, or lakhs and crores between commas."""
     first, *others = groups
@@ -168,11 +173,14 @@ def _raise_values(values: frozenset[Key], run: str, part: dict[str, str | None])
     power, ten = part["power"], part["ten"] or part["e"]
     if power is not None and run != "10" and len(run) > _LONGEST_BASE:
         return values
-    exponent = int(power or ten or "1")
-    if power is None and ten is None:
+    written = power or ten
+    if written is None:
         return values
-    if abs(exponent) > _LARGEST_POWER or any(isinstance(v, str) for v in values):
-        return frozenset({(run, exponent)})
+    is_long = len(written) > len(f"-{_LARGEST_POWER}")
+    exponent = 0 if is_long else int(written)
+    has_text = any(isinstance(v, str) for v in values)
+    if is_long or has_text or abs(exponent) > _LARGEST_POWER:
+        return frozenset({(run, written if is_long else exponent)})
     numbers = [Fraction(v) for v in values if isinstance(v, int | Fraction)]
     if power is not None:
         return frozenset(n**exponent for n in numbers if n or exponent > 0)
