@@ -287,8 +287,9 @@ def _numbered_lines(
         InputError: a line is larger than :func:`largest_line`.
     """
     most = largest_line()
-    lines = iter(partial(file.readline, most + 3), b"")  # with its end, CR LF
-    first = next(lines, b"").removeprefix(codecs.BOM_UTF8)
+    longest = most + len("\r\n") + 1
+    first = file.readline(longest + len(codecs.BOM_UTF8)).removeprefix(codecs.BOM_UTF8)
+    lines = iter(partial(file.readline, longest), b"")
     for number, line in enumerate(chain((first,) if first else (), lines), 1):
         if len(line) > most and len(_without_end(line)) > most:
             size = _measure_rest(file, line)

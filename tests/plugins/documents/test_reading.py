@@ -320,3 +320,12 @@ def test_a_folder_without_any_text_says_why(tmp_path: Path) -> None:
 def test_no_folder_is_named(tmp_path: Path) -> None:
     with refused("not-a-folder", path=tmp_path / "nothing"):
         DocumentFolder(tmp_path / "nothing")
+
+
+def test_comments_and_tags_that_a_text_follows_are_read_at_once() -> None:
+    """Each of them could be read as a part of the one before it: 2^40 readings."""
+    for hidden in ("<!--a-->", "{%a%}"):
+        text, _, breaks = read_outline(hidden * 40 + "x")
+        assert (text[-1], breaks) == ("x", ())
+    assert read_outline("<!--a--> b <!--c-->")[2] == ()
+    assert len(read_outline("<!--a--> <!--c-->")[2]) == 1

@@ -205,3 +205,11 @@ def test_dates_have_one_value_in_all_layouts(one: date, two: date) -> None:
         assert AnswerText(text).contains(two.isoformat()) == (one == two)
     for text in (f"{one.day}/{one.month}/{year}", f"{one.month}/{one.day}/{year}"):
         assert is_answer(text, [one.isoformat()])
+
+
+@pytest.mark.parametrize("before", ["10^", "6 x 10^", "minus ", "1 -", "1-", "1e", "€", ""])
+def test_numbers_of_thousands_of_digits_are_read(before: str) -> None:
+    """Python converts no text of more than 4,300 digits to an integer."""
+    nines = "9" * 5_000
+    assert is_answer(before + nines, [before + nines])
+    assert not is_answer(before + nines, [before + nines[1:]])
