@@ -36,7 +36,7 @@ _UNITS = frozenset(
     "км см мм дм كم सेमी किमी मी वर्ग".split()
 )
 _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
-_IN_CODE = re.compile(r"([A-Za-z_]\w*)\[0\]|`[^`\n]*?\b([A-Za-z_]\w*)\[\d+\]", re.ASCII)
+_IN_CODE = re.compile(r"\b([A-Za-z_]\w*+)\[0\]|`[^`\n]*?\b([A-Za-z_]\w*+)\[\d+\]", re.ASCII)
 _PROGRAMMING = re.compile(
     r"[=`]|\[0\]|array|list\b|lists\b|index|element|vector|matrix|pointer|массив|数组|配列|배열|tableau|arreglo",
     re.IGNORECASE,
