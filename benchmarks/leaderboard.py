@@ -29,7 +29,8 @@ def main() -> None:
     from playwright.sync_api import sync_playwright
 
     from citeforge.builders.rage.build import build_rage
-    from citeforge.engines.models.embed import EmbedderSettings, make_embedder
+    from citeforge.engines.models.embed import EmbedderSettings
+    from citeforge.engines.names import make_embedder
     from citeforge.evaluator.measures.registry import measures
     from citeforge.plugins.leaderboard.build import build_site
     from citeforge.schemas.recipes.base import RunOptions

@@ -25,13 +25,11 @@ SEED, ROUNDS = 20_241_121, 2
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Files to damage, made in this process with an embedder that other tests do not get."""
-    from citeforge.builders.rage import sources
-    from citeforge.engines.models import embed
+    from citeforge.engines import names
     from fuzzing.world import make_world
 
     with pytest.MonkeyPatch.context() as patch:
-        for module in (sources, embed):
-            patch.setitem(vars(module), "make_embedder", embed.make_embedder)
+        patch.setitem(vars(names), "make_embedder", names.make_embedder)
         yield make_world(tmp_path_factory.mktemp("fuzzing") / "world")
 
 

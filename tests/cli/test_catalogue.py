@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Callable
-from typing import get_args
+from typing import Any, get_args
 
 import click
 import pytest
@@ -11,10 +11,19 @@ from click.shell_completion import ShellComplete
 
 from citeforge.cli.catalogue import CATALOGUES, list_entries
 from citeforge.cli.main import cli
+from citeforge.engines import names
 from citeforge.engines.plugins import list_entries as plugin_entries
+from citeforge.engines.running.setup import make_runner
+from citeforge.evaluator.measures import registry as measures
 from citeforge.evaluator.submissions.formats import format_of_file
+from citeforge.ir_convert.registry import SOURCES
+from citeforge.kg.engines import GRAPHS
+from citeforge.package.kinds import KINDS
+from citeforge.publishing.export import EXPORTS
 from citeforge.schemas.catalogue import Sort
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.systems.registry import get_system
 from conftest import EXAMPLES, ROOT, Inline, refused
 
 
@@ -22,11 +31,48 @@ def accepts_format(name: str) -> None:
     format_of_file(EXAMPLES / "facts" / "queries.jsonl", name)
 
 
-LOOK_UPS: dict[Sort, Callable[[str], object]] = {"formats": accepts_format}
+LOOK_UPS: dict[Sort, Callable[[str], object]] = {
+    "formats": accepts_format,
+    "judges": names.JUDGES.maker,
+    "embedders": names.EMBEDDERS.maker,
+    "llms": names.LLMS.maker,
+    "writers": names.WRITERS.maker,
+    "checkers": names.CHECKERS.maker,
+    "retrievers": names.RETRIEVERS.maker,
+    "perplexity": names.PERPLEXITY.maker,
+    "segmenters": names.make_segmenter,
+    "graphs": GRAPHS.maker,
+    "runners": lambda name: make_runner(RunOptions(engine=name)),
+    "systems": get_system,
+    "exports": EXPORTS.get,
+    "kinds": KINDS.get,
+    "measures": measures.parse,
+    "sources": SOURCES.maker,
+}
 """What the product itself asks when a user names something."""
 OPTIONS: list[tuple[Sort, str, str]] = [
     ("formats", "check", "--format"),
     ("formats", "score", "--format"),
+    ("judges", "score", "--judge"),
+    ("judges", "bench", "--judge"),
+    ("judges", "labels judge", "--judge"),
+    ("judges", "audit", "--strong-judge"),
+    ("judges", "build kalma", "--judge"),
+    ("embedders", "build rage", "--embedder"),
+    ("embedders", "build alce", "--embedder"),
+    ("llms", "score", "--llm"),
+    ("llms", "bench", "--llm"),
+    ("llms", "run rage", "--llm"),
+    ("llms", "build twins", "--llm"),
+    ("llms", "build documents", "--llm"),
+    ("writers", "build kalma", "--writer"),
+    ("checkers", "build kalma", "--checker"),
+    ("checkers", "audit", "--checker"),
+    ("retrievers", "build alce", "--retriever"),
+    ("perplexity", "build kalma", "--perplexity"),
+    ("segmenters", "score", "--segmenter"),
+    ("graphs", "kg profile", "--kg"),
+    ("runners", "build rage", "--engine"),
 ]
 """Options whose values are names of a sort."""
 
@@ -50,35 +96,46 @@ def test_every_sort_is_in_the_catalogue() -> None:
     assert set(CATALOGUES) == set(get_args(Sort))
 
 
+def typed(row: dict[str, Any]) -> str:
+    """What a user types for a row: a name, and an argument where it must have one."""
+    return f"{row['name']}:x" if row["form"].startswith(f"{row['name']}:") else str(row["name"])
+
+
 @pytest.mark.parametrize("sort", LOOK_UPS)
 def test_what_is_listed_is_accepted_and_nothing_else(sort: Sort, inline: Inline) -> None:
-    declared = {entry.name for entry in plugin_entries(sort)}
     rows = json.loads(inline.ok("list", sort, "--json").stdout)
     names = {row["name"] for row in rows}
-    assert declared <= names
+    assert sort == "measures" or {entry.name for entry in plugin_entries(sort)} <= names
+    text = " ".join(inline.ok("list", sort).stdout.split())
     for row in rows:
-        LOOK_UPS[sort](row["name"])
         assert row["help"], row
-    text = inline.ok("list", sort).stdout
-    assert all(row["form"] in text for row in rows)
-    with refused("unknown-name", value="nosuch") as caught:
-        LOOK_UPS[sort]("nosuch")
-    assert set(caught.value.known) == names  # type: ignore[attr-defined]
+        assert row["form"] in text
+        if row["name"]:
+            LOOK_UPS[sort](typed(row))
+    if "" in names:  # any other name is that of a model
+        return
+    with refused("unknown-name") as caught:
+        LOOK_UPS[sort]("nosuch:x" if sort == "sources" else "nosuch")
+    known = getattr(caught.value, "known", None)
+    if known is None:
+        assert all(row["form"] in str(caught.value) for row in rows)
+    else:
+        assert set(known) == names | (set(measures.families()) if sort == "measures" else set())
 
 
 @pytest.mark.parametrize(("sort", "command", "flag"), OPTIONS)
 def test_help_completion_and_docs_have_what_is_listed(sort: Sort, command: str, flag: str) -> None:
     entries = list_entries(sort)
     text = option_help(command, flag)
-    page = (ROOT / "docs" / "cli.md").read_text()
     for entry in entries:
         assert re.search(rf"(?<![\w-]){re.escape(entry.form)}(?![\w-])", text), entry.form
+    page = (ROOT / "docs" / "cli.md").read_text()
     assert " ".join(text.split()) in " ".join(re.sub(r"-\n\s+", "-", page).split())
-    names = {entry.name for entry in entries}
-    offered = {word.rstrip(":") for word in completed(command, flag)}
-    assert names <= offered
-    for word in offered - {"auto"}:
-        LOOK_UPS[sort](word)
+    names = {entry.name for entry in entries} - {""}
+    offered = completed(command, flag)
+    assert names <= {word.rstrip(":") for word in offered}
+    for word in set(offered) - {"auto"}:
+        LOOK_UPS[sort](f"{word}x" if word.endswith(":") else word)
 
 
 def test_what_help_says_of_formats_is_what_they_take() -> None:

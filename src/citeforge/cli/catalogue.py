@@ -66,6 +66,76 @@ def _formats() -> _Rows:
     return FORMATS
 
 
+def _judges() -> _Rows:
+    """Import the catalogue of judges."""
+    from citeforge.engines.names import JUDGES
+
+    return JUDGES
+
+
+def _embedders() -> _Rows:
+    """Import the catalogue of embedders."""
+    from citeforge.engines.names import EMBEDDERS
+
+    return EMBEDDERS
+
+
+def _llms() -> _Rows:
+    """Import the catalogue of LLMs."""
+    from citeforge.engines.names import LLMS
+
+    return LLMS
+
+
+def _writers() -> _Rows:
+    """Import the catalogue of writers: LLMs, and templates."""
+    from citeforge.engines.names import WRITERS
+
+    return WRITERS
+
+
+def _checkers() -> _Rows:
+    """Import the catalogue of checks of questions: LLMs, and a rule."""
+    from citeforge.engines.names import CHECKERS
+
+    return CHECKERS
+
+
+def _retrievers() -> _Rows:
+    """Import the catalogue of retrievers."""
+    from citeforge.engines.names import RETRIEVERS
+
+    return RETRIEVERS
+
+
+def _perplexity() -> _Rows:
+    """Import the catalogue of perplexity models."""
+    from citeforge.engines.names import PERPLEXITY
+
+    return PERPLEXITY
+
+
+def _segmenters() -> _Rows:
+    """Import the catalogue of segmenters."""
+    from citeforge.engines.names import SEGMENTERS
+
+    return SEGMENTERS
+
+
+def _graphs() -> _Rows:
+    """Import the catalogue of knowledge graphs."""
+    from citeforge.kg.engines import GRAPHS
+
+    return GRAPHS
+
+
+def _runners() -> _Rows:
+    """Import the catalogue of runners."""
+    from citeforge.engines.running.setup import RUNNERS
+
+    return RUNNERS
+
+
 def _systems() -> _Rows:
     """Import the catalogue of systems."""
     from citeforge.systems.registry import SYSTEMS
@@ -83,6 +153,16 @@ CATALOGUES: dict[Sort, Callable[[], _Rows]] = {
     "kinds": _kinds,
     "formats": _formats,
     "exports": _exports,
+    "judges": _judges,
+    "embedders": _embedders,
+    "llms": _llms,
+    "writers": _writers,
+    "checkers": _checkers,
+    "retrievers": _retrievers,
+    "perplexity": _perplexity,
+    "segmenters": _segmenters,
+    "graphs": _graphs,
+    "runners": _runners,
     "systems": _systems,
     "measures": _measures,
 }

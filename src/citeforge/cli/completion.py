@@ -8,7 +8,6 @@ import click
 from click.shell_completion import CompletionItem, get_completion_class
 
 from citeforge.cli.catalogue import rows_of
-from citeforge.schemas import catalogue as choices
 from citeforge.schemas.catalogue import Sort
 from citeforge.schemas.errors import UsageError
 
@@ -88,37 +87,3 @@ def named_type(sort: Sort, default: object, joined: bool) -> Named:
         return list(dict.fromkeys(words))
 
     return Named(names, joined)
-
-
-def _choice_lister(declared: Iterable[choices.Choice]) -> Callable[[], list[str]]:
-    """Make a function that lists the names of choices; a name with an argument ends in ``:``."""
-    return lambda: [f"{c.name}:" if c.argument else c.name for c in declared if c.name]
-
-
-def _list_measures() -> list[str]:
-    """List the names of all measures, then of all families of measures."""
-    from citeforge.evaluator.measures.registry import families, measures
-
-    return [*measures(), *families()]
-
-
-def _list_runners() -> list[str]:
-    """List the names of all runners, for the option ``--engine``."""
-    from citeforge.engines.running.setup import RUNNERS
-
-    return list(RUNNERS)
-
-
-NAMED = {
-    "judge": Named(_choice_lister(choices.JUDGES)),
-    "strong_judge": Named(_choice_lister(choices.JUDGES)),
-    "embedder": Named(_choice_lister(choices.EMBEDDERS)),
-    "retriever": Named(_choice_lister(choices.RETRIEVERS)),
-    "segmenter": Named(_choice_lister(choices.SEGMENTERS)),
-    "perplexity": Named(_choice_lister(choices.PERPLEXITY)),
-    "llm": Named(_choice_lister(choices.ANSWERING)),
-    "engine": Named(_list_runners),
-    "kg": Named(_choice_lister(choices.GRAPHS)),
-    "measures": Named(_list_measures, joined=True),
-}
-"""Fields of records to what a shell offers for them."""

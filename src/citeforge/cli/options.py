@@ -10,7 +10,8 @@ from pydantic import BaseModel, ValidationError
 
 from citeforge.cli.catalogue import fill_names
 from citeforge.cli.command import path_option
-from citeforge.cli.completion import NAMED, named_type
+from citeforge.cli.completion import named_type
+from citeforge.schemas.catalogue import Sort
 from citeforge.schemas.errors import UsageError, field_message, suggestion
 from citeforge.schemas.recipes.base import (
     ENDPOINT,
@@ -26,6 +27,34 @@ F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=BaseModel)
 _RUNNER = "engine_options"
 _RANGES: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
+
+
+class _NamesOption(click.Option):
+    """Option whose help lists names of the catalogue, which are looked up when it is shown."""
+
+    _text: str | None = None
+
+    @property
+    def help(self) -> str | None:
+        """Help text, with the names in it."""
+        return self._text and fill_names(self._text)
+
+    @help.setter
+    def help(self, value: str | None) -> None:
+        """Store the help text, with ``{judges}`` and its like in place of names."""
+        self._text = value
+
+
+def names_option(*names: str, sort: Sort, help: str) -> Callable[[F], F]:
+    """Make the decorator of an option whose values are rows of a sort.
+
+    Args:
+        names: of the option, as for :func:`click.option`.
+        sort: sort of the catalogue.
+        help: text with the sort in braces.
+    """
+    kind = named_type(sort, default=None, joined=False)
+    return click.option(*names, cls=_NamesOption, type=kind, help=help)
 
 
 class _Option(click.Option):
@@ -151,7 +180,7 @@ def _click_type(flag: Flag) -> Any:
     if flag.type not in _RANGES:
         if sort := flag.option.names:
             return named_type(sort, flag.field.get_default(), flag.option.joined)
-        return NAMED.get(flag.place[-1], str)
+        return str
     bounds = flag.bounds
     if not bounds:
         return flag.type

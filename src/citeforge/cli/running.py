@@ -14,14 +14,14 @@ from citeforge.cli.options import (
     endpoint_options,
     field_options,
     judging_options,
+    names_option,
     record_from,
     run_options,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.schemas.catalogue import ANSWERING, JUDGES, listed
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Judging, RunOptions
-from citeforge.schemas.recipes.command_options import AmountOptions
+from citeforge.schemas.recipes.command_options import AmountOptions, PromptingOptions
 from citeforge.schemas.recipes.systems import System
 
 
@@ -73,7 +73,7 @@ def _add_common_options(system: System) -> Callable[[Any], Any]:
         click.option("--system", "title", help="Name in the submission's header."),
     ]
     if system.llm:
-        options.insert(1, click.option("--llm", required=True, help=f"{listed(ANSWERING)}."))
+        options.insert(1, add_options(field_options(PromptingOptions, ("llm",))))
 
     def decorate(command: Any) -> Any:
         """Add the shared options to a command."""
@@ -174,12 +174,12 @@ def _split_names(text: str) -> list[str]:
 @click.command(cls=ManyOptions)
 @benchmark_option
 @click.option("--systems", required=True, help="Names, separated by commas.")
-@click.option("--llm", help=f"LLM that systems ask: {listed(ANSWERING)}.")
+@names_option("--llm", sort="llms", help="LLM that systems ask: {llms}.")
 @path_option("--out", help="Folder to write.")
 @click.option("--context", help="Context set (default: all that a system answers).")
 @add_options(field_options(AmountOptions))
 @click.option("--measures", help="Measures or families, with commas between.")
-@click.option("--judge", "judge_name", help=f"{listed(JUDGES)}.")
+@names_option("--judge", "judge_name", sort="judges", help="Judge: {judges}.")
 @judging_options
 @click.option("--verbose", is_flag=True, help="Print all counts and signatures.")
 def bench(**parameters: Any) -> None:

@@ -1,12 +1,12 @@
 """The catalogue of what users can name: rows of citeforge and of plugins, one list per sort."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
+from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from citeforge.engines import plugins
-from citeforge.schemas.catalogue import Choice, Named, listed
+from citeforge.schemas.catalogue import Named, listed
 from citeforge.schemas.errors import (
     CiteforgeError,
     InputError,
@@ -102,6 +102,10 @@ class Catalogue(Generic[D]):
             names.setdefault(entry.name, entry.origin)
         return names
 
+    def list_forms(self) -> str:
+        """Write what users can type, as one text: ``hf:MODEL, table:FILE or lexical``."""
+        return listed(self.all().values())
+
     def _warn_of_hidden(self, name: str) -> None:
         """Warn of plugins that declare a built-in name, since the built-in declaration is used."""
         for entry in plugins.list_entries(self.group):
@@ -124,7 +128,7 @@ class Catalogue(Generic[D]):
 
 
 class Makeable(Named, Protocol):
-    """Attributes of a declaration whose objects a registry makes."""
+    """Attributes of a row whose objects the catalogue makes."""
 
     @property
     def argument(self) -> str:
@@ -132,7 +136,7 @@ class Makeable(Named, Protocol):
 
     @property
     def factory(self) -> Callable[..., Any] | None:
-        """Function that makes the declared object; None if the registry supplies the function."""
+        """Function that makes the object; None is refused."""
 
 
 M = TypeVar("M", bound=Makeable)
@@ -147,33 +151,37 @@ class MakerCatalogue(Catalogue[M], Generic[M, T]):
         noun: str,
         record: type[M],
         ours: Sequence[M],
-        factories: Mapping[str, Callable[..., T]],
-        requires: str,
-        unknown: Callable[[str], UsageError],
+        option: str = "",
+        requires: str = "",
+        unknown: Callable[[str], UsageError] | None = None,
     ) -> None:
-        """Set up the registry and its factories; other arguments are those of :class:`Catalogue`.
+        """Set up the catalogue; other arguments are those of :class:`Catalogue`.
 
         Args:
-            ours: built-in declarations; one without a name takes every name that no other has.
-            factories: functions that make the built-in ones, by name; other declarations have
-                their own.
-            requires: attributes that each object must have, separated by spaces.
+            group: a plugin group; empty for a sort that no plugin gives.
+            ours: built-in rows; one without a name takes every name that no other has.
+            option: option that names the objects, for errors; empty for errors with the noun.
+            requires: attributes that an object of a plugin must have, separated by spaces.
         """
-        super().__init__(group, noun, record, ours, unknown)
-        for name in sorted(factories.keys() ^ {one.name for one in ours if one.factory is None}):
-            raise LookupError(f"{noun} {name!r} needs a declaration and a function that makes it")
-        for name, factory in factories.items():
-            self._ours[name] = replace(cast(Any, self._ours[name]), factory=factory)
-        self._requires = requires.split()
+        super().__init__(
+            group, noun, record, ours, unknown or (self.refuse_form if option else None)
+        )
+        self.option, self._requires = option, requires.split()
 
-    def maker(
-        self, spec: str, unknown: Callable[[str], UsageError] | None = None
-    ) -> Callable[..., T]:
+    def refuse_form(self, spec: str) -> UsageError:
+        """Make the error for a value of the option that no row has the form of."""
+        name, _, _ = spec.partition(":")
+        hint = suggestion(name, [known for known in self.names() if known and known != name])
+        text = without_credentials(spec)
+        return UsageError(
+            f"{self.option} {text!r}{hint}: expected {self.list_forms()}", code="unknown-name"
+        )
+
+    def maker(self, spec: str) -> Callable[..., T]:
         """Find the function that makes the object named ``name`` or ``name:argument``.
 
         Args:
             spec: the name, with its argument.
-            unknown: makes the error for another name; None for the registry's.
 
         Raises:
             UsageError: nothing has such a name.
@@ -193,7 +201,21 @@ class MakerCatalogue(Catalogue[M], Generic[M, T]):
             return self._check_products(declared, theirs[1], argument)
         if "" in self._ours and ours is None:
             return self._bind_argument(self._ours[""], spec)
-        raise plugins.with_broken_files((unknown or self._unknown)(spec))
+        raise self._unknown_name_error(spec)
+
+    def resolve_path(self, spec: str, folder: Path) -> str:
+        """Resolve the path in a value such as ``table:FILE`` against a folder.
+
+        Args:
+            spec: such as ``table:verdicts.jsonl``; a model is a path where it starts with a dot.
+            folder: folder of the file that contains the value.
+        """
+        name, _, argument = spec.partition(":")
+        row = self.find(name) if name and argument else None
+        is_path = argument.startswith(("./", "../"))
+        if row is None or not row.argument or not (row.argument == "FILE" or is_path):
+            return spec
+        return f"{name}:{folder / argument}"
 
     def _bind_argument(self, declared: M, argument: str) -> Callable[..., T]:
         """Check that a declaration's libraries are installed; bind the argument to its factory."""
@@ -231,34 +253,3 @@ class MakerCatalogue(Catalogue[M], Generic[M, T]):
             return cast(T, plugins.PluginProxy(product, origin)) if origin else product
 
         return make
-
-
-def parse_choice(option: str, spec: str, choices: Sequence[Choice]) -> tuple[str, str]:
-    """Split ``name:argument``; raise an error for unknown choices and for missing libraries.
-
-    Raises:
-        UsageError: no choice has this form.
-        MissingExtraError: a library that it needs is not installed.
-    """
-    name, _, argument = spec.partition(":")
-    choice = next((c for c in choices if c.name == name), None)
-    if choice is None or bool(choice.argument) != bool(argument):
-        raise unknown_choice_error(option, choices)(spec)
-    if choice.needs:
-        require(choice.needs)
-    return name, argument
-
-
-def unknown_choice_error(option: str, choices: Sequence[Choice]) -> Callable[[str], UsageError]:
-    """Make a function that creates the error for an unknown value of an option."""
-
-    def error(spec: str) -> UsageError:
-        """Make the error for an unknown value; suggest a similar choice."""
-        name, _, _ = spec.partition(":")
-        hint = suggestion(name, [c.name for c in choices if c.name and c.name != name])
-        text = without_credentials(spec)
-        return UsageError(
-            f"{option} {text!r}{hint}: expected {listed(choices)}", code="unknown-name"
-        )
-
-    return error

@@ -96,9 +96,8 @@ SOURCES: MakerCatalogue[Declaration, Source] = MakerCatalogue(
     "source",
     Declaration,
     list(DECLARATIONS.values()),
-    {},
-    "info passages queries relevant gold mined locate_judgement",
-    _unknown_source_error,
+    requires="info passages queries relevant gold mined locate_judgement",
+    unknown=_unknown_source_error,
 )
 
 

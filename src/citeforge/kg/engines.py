@@ -2,7 +2,7 @@
 
 import codecs
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -10,14 +10,14 @@ from typing import Any, Protocol
 
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, parse
 
-from citeforge.engines.catalogue import parse_choice, unknown_choice_error
+from citeforge.engines.catalogue import MakerCatalogue
 from citeforge.engines.files import sha256_file
 from citeforge.engines.jsonlines import open_bytes, raw_lines, read_errors
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, ReplayEngine, ReplyStore
 from citeforge.kg.plain import PlainModel
 from citeforge.kg.translation import Translated, Translation
 from citeforge.kg.values import WIKIBASE, Row, Term, literal
-from citeforge.schemas.catalogue import GRAPHS as CHOICES
+from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import printable
@@ -295,18 +295,29 @@ def open_endpoint(url: str, run: RunOptions) -> SparqlEngine:
     """Open the SPARQL endpoint at a URL, with the run's time limits and store of replies."""
     if not url.startswith(("http://", "https://")):
         address = "…" if "@" in url else url  # it may hold a password
-        raise unknown_choice_error("--kg", CHOICES)(f"sparql:{address}")
+        raise GRAPHS.refuse_form(f"sparql:{address}")
     store = None if run.kg_store is None else ReplyStore(run.kg_store)
     options = EndpointOptions(timeout=run.kg_timeout, seconds=run.kg_seconds)
     return EndpointEngine(url, options, store)
 
 
-GRAPHS: dict[str, Callable[[str, RunOptions], SparqlEngine]] = {
-    "file": lambda path, _: StoreEngine(Path(path)),
-    "sparql": open_endpoint,
-    "replay": lambda path, _: ReplayEngine(Path(path)),
-}
-"""SPARQL engines: name to the function that makes one from its argument and the run options."""
+GRAPHS: MakerCatalogue[Choice, SparqlEngine] = MakerCatalogue(
+    "",
+    "graph",
+    Choice,
+    (
+        Choice("file", "PATH (.nt, .ttl, .gz)", "an embedded store",
+               lambda path, run: StoreEngine(Path(path))),
+        Choice(
+            "sparql", "URL (such as sparql:https://query.wikidata.org/sparql)", "an endpoint",
+            open_endpoint, needs="SPARQLWrapper",
+        ),
+        Choice("replay", "FILE", "stored replies of an endpoint",
+               lambda path, run: ReplayEngine(Path(path))),
+    ),
+    "--kg",
+)  # fmt: skip
+"""Knowledge graphs by name; each is made from its argument and the run options."""
 
 
 def make_engine(spec: str, run: RunOptions) -> SparqlEngine:
@@ -316,5 +327,4 @@ def make_engine(spec: str, run: RunOptions) -> SparqlEngine:
         UsageError: another name, or an endpoint that is no URL.
         InputError: a store of replies that cannot be read.
     """
-    name, argument = parse_choice("--kg", spec, CHOICES)
-    return GRAPHS[name](argument, run)
+    return GRAPHS.maker(spec)(run)

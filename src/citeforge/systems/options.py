@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from citeforge.schemas.catalogue import EMBEDDERS, listed
 from citeforge.schemas.recipes.base import Judging, Option, Part, Temperature
 
 
@@ -46,7 +45,7 @@ class EditedOptions(LlmOptions):
     post_cite_over: Literal["candidates", "context"] = "candidates"
     """Passages that --post-cite chooses among: the candidates of the question (the paper: 100) if
     the benchmark names some, or only those shown."""
-    embedder: str = Field("offline", description=f"{listed(EMBEDDERS)}.")
-    """Embedder of --post-cite."""
+    embedder: Annotated[str, Option(names="embedders")] = "offline"
+    """Embedder of --post-cite: {embedders}."""
     judging: Judging = Judging()
     """Judge of --rerank."""

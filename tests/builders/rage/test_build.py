@@ -13,8 +13,9 @@ import citeforge as cf
 from citeforge.builders.licences import conflicts
 from citeforge.builders.rage.build import build_rage
 from citeforge.builders.verify import verify
-from citeforge.engines.models.embed import EmbedderSettings, make_embedder
+from citeforge.engines.models.embed import EmbedderSettings
 from citeforge.engines.models.embedder import Role
+from citeforge.engines.names import make_embedder
 from citeforge.engines.progress import ProgressLines
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.manifest import Manifest, benchmark_hash

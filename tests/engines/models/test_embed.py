@@ -11,9 +11,10 @@ import pyarrow as pa
 import pytest
 
 from citeforge.engines.models import embed
-from citeforge.engines.models.embed import OFFLINE_SHA256, EmbedderSettings, make_embedder
+from citeforge.engines.models.embed import OFFLINE_SHA256, EmbedderSettings
 from citeforge.engines.models.embedder import model_of
 from citeforge.engines.models.prefixes import Prefixes, find_prefixes
+from citeforge.engines.names import make_embedder
 from conftest import refused
 
 _TASK = (
@@ -253,7 +254,7 @@ def test_prefixes_change_the_fingerprint_and_the_vectors(offline: embed.Embedder
 @pytest.mark.parametrize("name", ["ofline", "offlin", "openia:text-embedding-3-small"])
 def test_a_misspelt_embedder_is_not_looked_for_on_the_hub(name: str) -> None:
     with refused("unknown-name") as caught:
-        embed.make_embedder(name)
+        make_embedder(name)
     assert "did you mean '" in str(caught.value)
 
 
@@ -262,7 +263,7 @@ def test_a_folder_may_be_called_nearly_like_an_embedder(
 ) -> None:
     (tmp_path / "ofline").mkdir()
     monkeypatch.chdir(tmp_path)
-    assert embed.make_embedder("ofline") is not None
+    assert make_embedder("ofline") is not None
 
 
 @pytest.mark.numeric

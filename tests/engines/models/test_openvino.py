@@ -12,8 +12,8 @@ from citeforge.engines.judge.records import CLOSE_CALL, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.model_files import find_model
 from citeforge.engines.models import openvino
-from citeforge.engines.models.embed import make_embedder
 from citeforge.engines.models.openvino import OpenVinoEmbedder
+from citeforge.engines.names import make_embedder
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
 from conftest import refused
 from servers import tiny_rerankers

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from citeforge.engines.llm import smollm
-from citeforge.engines.models.perplexity import make_perplexity, perplexity_name
+from citeforge.engines.models.perplexity import perplexity_name
+from citeforge.engines.names import make_perplexity
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import refused
 from servers.running import openai_server

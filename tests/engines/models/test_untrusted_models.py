@@ -8,9 +8,8 @@ import pytest
 from packaging.version import Version
 
 from citeforge import CiteforgeError
-from citeforge.engines.judge.registry import make_judge
-from citeforge.engines.models.embed import EmbedderSettings, make_embedder
-from citeforge.engines.models.perplexity import make_perplexity
+from citeforge.engines.models.embed import EmbedderSettings
+from citeforge.engines.names import make_embedder, make_judge, make_perplexity
 from citeforge.engines.retrieval.reranker import make_reranker
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import ROOT

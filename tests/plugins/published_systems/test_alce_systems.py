@@ -8,8 +8,8 @@ from re import escape as literal
 import pytest
 
 import citeforge as cf
-from citeforge.engines.judge.registry import make_judge
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.names import make_judge
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.plugins.published_systems import alce_options as o
 from citeforge.plugins.published_systems.demonstrations import (

@@ -43,7 +43,8 @@ from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.files import sha256_file
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
-from citeforge.engines.llm.writers import make_llm, require_askable
+from citeforge.engines.llm.writers import require_askable
+from citeforge.engines.names import make_llm
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.running.setup import build_judge, replay_store
 from citeforge.engines.tables import rows_of, shard_paths, table_of

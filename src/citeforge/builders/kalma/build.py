@@ -31,8 +31,9 @@ from citeforge.builders.kalma.selection import SelectedPairs, disambiguate, from
 from citeforge.engines.files import sha256_file
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
-from citeforge.engines.llm.writers import make_llm, require_askable
-from citeforge.engines.models.perplexity import make_perplexity, perplexity_name
+from citeforge.engines.llm.writers import require_askable
+from citeforge.engines.models.perplexity import perplexity_name
+from citeforge.engines.names import WRITERS, make_llm, make_perplexity
 from citeforge.engines.plugins import warn
 from citeforge.engines.running.setup import build_judge, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
@@ -40,7 +41,6 @@ from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.kg.domain import load_domain
 from citeforge.kg.equivalence import Equivalence, read_equivalence
 from citeforge.kg.graph import KnowledgeGraph, open_graph
-from citeforge.schemas.catalogue import LLMS
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.kg import EMPTY, Triple
 from citeforge.schemas.manifest import GrammarInfo, Manifest
@@ -77,9 +77,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     store = replay_store(run, *named) if llm is None else None
     judge = build_judge(recipe.judging, run, store)
     templates = embedded_templates(kg.domain)
-    writer = llm or make_llm(
-        recipe.writer, "--writer", LLMS, store=store, options=run, templates=templates
-    )
+    writer = llm or make_llm(recipe.writer, WRITERS, store=store, options=run, templates=templates)
     perplexity = partial(
         make_perplexity, recipe.perplexity, device=run.device, options=run, store=store
     )

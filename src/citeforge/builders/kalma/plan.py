@@ -19,9 +19,10 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import Bound, RunPlan, planned_total, total_plan
 from citeforge.engines.llm.ledger import open_ledger
 from citeforge.engines.llm.records import LlmReply, Request, Result
-from citeforge.engines.llm.writers import CHAT, TemplateWriter, llm_for_dry_run
-from citeforge.engines.models.perplexity import Perplexity, make_perplexity
+from citeforge.engines.llm.writers import CHAT, TemplateWriter
+from citeforge.engines.models.perplexity import Perplexity
 from citeforge.engines.models.served import ServedPerplexity
+from citeforge.engines.names import CHECKERS, WRITERS, llm_for_dry_run, make_perplexity
 from citeforge.engines.running.setup import build_judge, is_served, replay_path, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.equivalence import read_equivalence
@@ -109,7 +110,7 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
     """
     named = (recipe.writer, recipe.perplexity, recipe.checker)
     store = replay_path(run, *named)
-    llm = llm_for_dry_run(recipe.writer, run, store, option="--writer", templates={})
+    llm = llm_for_dry_run(recipe.writer, run, store, known=WRITERS, templates={})
     if recipe.source is not None:
         raise UsageError(
             "--dry-run: a build from --source asks no LLM", code="option-without-effect"
@@ -150,7 +151,7 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
         most = _largest(bounds).times(2 * JUDGE_TRIES * len(pairs) * n_extensions * attempts)
         parts[judge.llm.who(CHAT)] = replace(judge.bill(agreeing.pairs), most=most)
     if asks.llm is not None:
-        checker = llm_for_dry_run(recipe.checker, run, store, option="--checker")
+        checker = llm_for_dry_run(recipe.checker, run, store, known=CHECKERS)
         parts[checker.who(CHAT)] = checker.plan(asking.requests, tries=CHECK_TRIES * attempts)
     if ledger.planned:
         parts[f"perplexity {recipe.perplexity}"] = planned_total(ledger)

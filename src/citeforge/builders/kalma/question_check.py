@@ -11,10 +11,9 @@ from citeforge.builders.kalma.words import GENERIC, RelationWords, meaning_words
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.llm.records import Failure, Llm, Request, Result, json_format, signature_name
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.llm.writers import make_llm
+from citeforge.engines.names import CHECKERS, make_llm
 from citeforge.engines.text.short_replies import json_objects
 from citeforge.kg.domain import Domain
-from citeforge.schemas.catalogue import CHECKERS
 from citeforge.schemas.kg import Triple, relation_key
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.kalma import RULE
@@ -204,9 +203,7 @@ def make_question_check(
     """
     if checker == RULE:
         return QuestionCheck(domain)
-    return QuestionCheck(
-        domain, make_llm(checker, "--checker", CHECKERS, store=store, options=options)
-    )
+    return QuestionCheck(domain, make_llm(checker, CHECKERS, store=store, options=options))
 
 
 def share_text(hits: int, of: int) -> str:

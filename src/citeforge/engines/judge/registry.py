@@ -1,20 +1,12 @@
-"""The registry of judges, and their settings."""
+"""Settings of judges, and judges that are LLMs."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
-from pathlib import Path
-from typing import Any
 
-from citeforge.engines.catalogue import MakerCatalogue, unknown_choice_error
-from citeforge.engines.judge.hf import HfJudge
-from citeforge.engines.judge.no_model import LexicalJudge, TableJudge
 from citeforge.engines.judge.profiles import named_profile
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.llm.options import base_url
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.schemas.catalogue import JUDGES as CHOICES
-from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Judging, RunOptions
 
@@ -46,23 +38,13 @@ class JudgeSettings:
     place: Callable[[Callable[[], Judge], RunOptions], Judge] = in_this_process
 
 
-def make_judge(name: str, **settings: Any) -> Judge:
-    """Make a judge by its name, such as ``openai:MODEL``.
-
-    Args:
-        name: one of JUDGES, or a plugin's.
-        settings: fields of :class:`JudgeSettings`.
+def require_no_model(judging: Judging, name: str) -> None:
+    """Raise an error if options of models are set for a judge that is none.
 
     Raises:
-        UsageError: another name, or an option of models for a judge that is none.
-        InputError: a table or profile that cannot be read, or a broken plugin.
+        UsageError: one of them is set.
     """
-    made = JudgeSettings(**settings)
-    judge = JUDGES.find(name.partition(":")[0])
-    if judge is not None and judge.argument in ("", "FILE"):
-        unused = ("judge_profile", *_FOR_LOCAL_MODELS)
-        _require_unset(made.judging, unused, f"{name} is not a model")
-    return JUDGES.maker(name)(made)
+    _require_unset(judging, ("judge_profile", *_FOR_LOCAL_MODELS), f"{name} is not a model")
 
 
 def _require_unset(judging: Judging, names: Sequence[str], reason: str) -> None:
@@ -93,20 +75,3 @@ def vllm_judge(model: str, settings: JudgeSettings) -> Judge:
     if not base_url(run):
         run = run.model_copy(update={"base_url": VLLM_URL})
     return llm_judge(model, replace(settings, run=run))
-
-
-JUDGES: MakerCatalogue[Choice, Judge] = MakerCatalogue(
-    "judges",
-    "judge",
-    Choice,
-    CHOICES,
-    {
-        "hf": lambda model, s: s.place(partial(HfJudge, model, s.judging, s.run), s.run),
-        "openai": llm_judge,
-        "vllm": vllm_judge,
-        "table": lambda file, settings: TableJudge(Path(file)),
-        "lexical": lambda settings: LexicalJudge(),
-    },
-    "signature comparable identity count_tokens decide",
-    unknown_choice_error("--judge", CHOICES),
-)

@@ -8,20 +8,16 @@ from typing import Any
 from jinja2 import StrictUndefined, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
 
-from citeforge.engines.catalogue import MakerCatalogue, unknown_choice_error
 from citeforge.engines.files import digest
 from citeforge.engines.llm import smollm
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.endpoint import Endpoint, Route
-from citeforge.engines.llm.offline import OfflineLlm
 from citeforge.engines.llm.options import require_access
 from citeforge.engines.llm.reading import Completion, read_completion
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take
 from citeforge.engines.textfiles import count_text
-from citeforge.schemas.catalogue import ANSWERING, Choice
-from citeforge.schemas.catalogue import LLMS as CHOICES
-from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.recipes.base import RunOptions
 
 CHAT = Route(
@@ -202,28 +198,6 @@ class LlmSettings:
     role: str = ""
 
 
-def make_llm(
-    name: str, option: str = "--llm", choices: Sequence[Choice] = ANSWERING, **settings: Any
-) -> Llm:
-    """Make an LLM by its name, such as ``openai:MODEL``.
-
-    Args:
-        name: what the user named.
-        option: option that named it, for errors.
-        choices: what the option takes, as its help lists it.
-        settings: fields of :class:`LlmSettings`.
-
-    Raises:
-        UsageError: another name, or a template writer where no templates exist.
-        InputError: a replay store that cannot be read, or a broken plugin.
-    """
-    role = {"--llm": "LLM"}.get(option, option.removeprefix("--"))
-    unknown, made = unknown_choice_error(option, choices), LlmSettings(role=role, **settings)
-    if name == "template" and made.templates is None:
-        raise unknown(name)
-    return LLMS.maker(name, unknown)(made)
-
-
 def require_askable(*llms: Llm | None) -> None:
     """Raise an error for LLMs without a usable key or address, before a build does other work.
 
@@ -237,49 +211,3 @@ def require_askable(*llms: Llm | None) -> None:
             continue
         if not (llm.store and llm.store.has_replies(llm.model)):
             require_access(llm.options)
-
-
-def llm_for_dry_run(
-    name: str, options: RunOptions, store: Path | None, option: str = "--llm", **settings: Any
-) -> OpenAiLlm:
-    """Make the LLM whose calls a dry run plans; it knows a store's replies, if there is one.
-
-    Raises:
-        UsageError: there is no such LLM, or it is not asked over a network.
-    """
-    stored = ReplayStore(store, readonly=True) if store is not None and store.exists() else None
-    options = options.model_copy(update={"store": store})
-    llm = make_llm(name, option, store=stored, options=options, **settings)
-    if not isinstance(llm, OpenAiLlm):
-        raise UsageError(
-            f"--dry-run: {name} costs nothing; the option is for openai: models",
-            code="option-without-effect",
-        )
-    return llm
-
-
-def _template_writer(settings: LlmSettings) -> Llm:
-    """Make the stand-in ``template`` for an LLM, which fills in the command's Jinja templates."""
-    return TemplateWriter(settings.templates or {})
-
-
-def _replay_llm(argument: str, settings: LlmSettings) -> Llm:
-    """Make the LLM of ``replay:FILE#MODEL``, which answers from a store."""
-    path, _, model = argument.partition("#")
-    return ReplayLlm(Path(path), model or None, settings.options)
-
-
-LLMS: MakerCatalogue[Choice, Llm] = MakerCatalogue(
-    "llms",
-    "LLM",
-    Choice,
-    CHOICES,
-    {
-        "openai": lambda model, s: OpenAiLlm(model, s.store, s.options, s.role),
-        "offline": lambda settings: OfflineLlm(settings.store),
-        "replay": _replay_llm,
-        "template": _template_writer,
-    },
-    "identity complete",
-    unknown_choice_error("--llm", CHOICES),
-)

@@ -3,14 +3,12 @@
 import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from citeforge.engines.catalogue import MakerCatalogue, unknown_choice_error
 from citeforge.engines.files import read_json, sha256_file
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.model_files import Located, find_model
@@ -18,15 +16,11 @@ from citeforge.engines.models.compute import require_openvino
 from citeforge.engines.models.embedder import Embedder, Role, Vectors
 from citeforge.engines.models.openvino import OpenVinoEmbedder
 from citeforge.engines.models.prefixes import Prefixes, find_prefixes
-from citeforge.engines.models.served import ServedEmbedder
 from citeforge.engines.models.transformer import Load, TransformerEmbedder, load_minilm
 from citeforge.engines.parallel import batched
-from citeforge.schemas.catalogue import EMBEDDERS as CHOICES
-from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Compute, RunOptions
 
-OFFLINE = "offline"
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _TOKENISED_AT_ONCE = 256
 """Number of texts whose tokens are counted at once: a whole shard would take 200 MB."""
@@ -60,31 +54,21 @@ class EmbedderSettings:
     place: Launch = in_this_process
 
 
-def make_embedder(name: str, settings: EmbedderSettings | None = None) -> Embedder:
-    """Make an embedder by its name: a built-in one, a plugin's, a Hub id or a folder.
-
-    Args:
-        name: one of EMBEDDERS (any other name is a Hub id or a folder), or a plugin's.
-        settings: device, prefixes, endpoint and runner; None for the defaults.
-
-    Raises:
-        MissingExtraError: an embedder that runs here, without the libraries for it.
-        InputError: a broken plugin, or a cluster that does not answer.
-    """
-    return EMBEDDERS.maker(name)(settings or EmbedderSettings())
-
-
-def make_local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
+def make_local_embedder(name: str, settings: EmbedderSettings, instead: str) -> Embedder:
     """Make the embedder of a Hub id or a model folder.
 
-    Raises:
-        UsageError: nearly the name of another embedder; the Hub is not asked for it.
+    Args:
+        name: the id or folder.
+        settings: device, prefixes and runner.
+        instead: what can be named without a network, for errors.
     """
-    is_folder = Path(name).is_dir()
-    if not is_folder and (":" in name or get_close_matches(name, [OFFLINE], cutoff=0.8)):
-        raise unknown_choice_error("--embedder", CHOICES)(name)
-    locate = partial(find_model, name, settings.revision, f"--embedder {OFFLINE}")
+    locate = partial(find_model, name, settings.revision, instead)
     return LocalEmbedder(name, locate, partial(locate, weights=""), settings)
+
+
+def make_minilm(name: str, settings: EmbedderSettings) -> Embedder:
+    """Make all-MiniLM-L6-v2 of an installed package, under a name."""
+    return LocalEmbedder(name, _locate_minilm, _locate_minilm, settings, load_minilm)
 
 
 @dataclass(eq=False)
@@ -197,18 +181,3 @@ def _locate_minilm() -> Located:
             code="hash-mismatch",
         )
     return Located(folder, {"model": "all-MiniLM-L6-v2", "weights_sha256": OFFLINE_SHA256})
-
-
-EMBEDDERS: MakerCatalogue[Choice, Embedder] = MakerCatalogue(
-    "embedders",
-    "embedder",
-    Choice,
-    CHOICES,
-    {
-        OFFLINE: lambda s: LocalEmbedder(OFFLINE, _locate_minilm, _locate_minilm, s, load_minilm),
-        "openai": lambda model, s: ServedEmbedder(model, s.prefixes, s.store, s.options),
-        "": make_local_embedder,
-    },
-    "fingerprint encode",
-    unknown_choice_error("--embedder", CHOICES),
-)

@@ -5,19 +5,15 @@ The embedded model is interpolated trigrams with Witten-Bell smoothing, through 
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
-from citeforge.engines.catalogue import parse_choice
 from citeforge.engines.files import digest
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.models.causal import make_causal_model, make_embedded_model
-from citeforge.engines.models.served import ServedPerplexity
-from citeforge.schemas.catalogue import PERPLEXITY as CHOICES
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions
 
@@ -111,28 +107,7 @@ class PerplexitySettings:
     store: ReplayStore | None = None
 
 
-def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perplexity:
-    """Make the perplexity model of a name; settings are fields of :class:`PerplexitySettings`.
-
-    Raises:
-        UsageError: another name.
-        MissingExtraError: a library that it needs is not installed.
-        InputError: no text to train ``ngram`` on.
-    """
-    kind, argument = parse_choice("--perplexity", name, CHOICES)
-    return PERPLEXITY[kind](argument, PerplexitySettings(training, **settings))
-
-
 def perplexity_name(name: str) -> str:
     """Write a perplexity model's name for manifests, ``hf:`` models without folder or owner."""
     maker, _, model = name.partition(":")
     return f"hf:{Path(model).name}" if maker == "hf" else name
-
-
-PERPLEXITY: dict[str, Callable[[str, PerplexitySettings], Perplexity]] = {
-    "ngram": lambda _, s: NgramModel(s.training),
-    "offline": lambda _, s: make_embedded_model(s.device),
-    "hf": lambda model, s: make_causal_model(model, s.revision, s.device),
-    "openai": lambda model, s: ServedPerplexity(model, s.store, s.options),
-}
-"""Perplexity models: name to the function that makes one from its argument and settings."""

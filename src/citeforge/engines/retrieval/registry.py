@@ -1,19 +1,15 @@
-"""Retrievers made by name, and their settings."""
+"""Settings of retrievers, and dense retrieval."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from citeforge.engines.catalogue import parse_choice
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.models.vectors import SHARD_ROWS
-from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.certain import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
 from citeforge.engines.retrieval.exact import FirstStage, retrieve_candidates
 from citeforge.engines.retrieval.records import Retriever
-from citeforge.engines.retrieval.trec_run import TrecRun
-from citeforge.schemas.catalogue import RETRIEVERS as CHOICES
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Compute
 
@@ -44,26 +40,7 @@ class RetrieverSettings:
     first_stage: FirstStage = retrieve_candidates
 
 
-def _make_dense(_: str, s: RetrieverSettings) -> Retriever:
+def make_dense(s: RetrieverSettings) -> Retriever:
     """Make the retriever that ranks passages by the cosines of an embedder's vectors."""
     model = CorpusModel(s.embedder(), s.corpus, s.folder, s.compute, s.shard_rows, s.first_stage)
     return DenseCorpus(model)
-
-
-RETRIEVERS: dict[str, Callable[[str, RetrieverSettings], Retriever]] = {
-    "bm25": lambda _, settings: Bm25.from_corpus(settings.corpus),
-    "dense": _make_dense,
-    "run": lambda file, settings: TrecRun(Path(file), settings.corpus),
-}
-"""Retrievers: name to the function that makes one from its argument and settings."""
-
-
-def make_retriever(spec: str, settings: RetrieverSettings) -> Retriever:
-    """Make the retriever that ``--retriever`` names.
-
-    Raises:
-        UsageError: another name, or ``dense`` without an embedder.
-        MissingExtraError: a library that it needs is not installed.
-    """
-    name, argument = parse_choice("--retriever", spec, CHOICES)
-    return RETRIEVERS[name](argument, settings)

@@ -6,9 +6,11 @@ A runner spreads embedding, judging and searching over processes or machines.
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import cast
 
 from pydantic import ValidationError
 
+from citeforge.engines.catalogue import MakerCatalogue
 from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.llm.replay import ReplayStore
@@ -16,12 +18,21 @@ from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.models.prefixes import Prefixes
 from citeforge.engines.running.ray_runner import RayRunner
 from citeforge.engines.running.runner import Runner
-from citeforge.schemas.errors import UnknownValueError, UsageError
+from citeforge.schemas.catalogue import Choice
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Judging, RunOptions
 from citeforge.schemas.recipes.flags import Flag, list_flags
 
-RUNNERS: dict[str, type[Runner]] = {runner.name: runner for runner in (Runner, RayRunner)}
-"""Runners by the names that ``--engine`` takes."""
+RUNNERS: MakerCatalogue[Choice, Runner] = MakerCatalogue(
+    "",
+    "engine",
+    Choice,
+    (
+        Choice(Runner.name, "", "in this process", Runner),
+        Choice(RayRunner.name, "", "a Ray cluster", RayRunner, needs="ray"),
+    ),
+)
+"""Runners by the names that ``--engine`` takes; the code of each is a class."""
 
 
 def runner_flags(place: str) -> Iterator[Flag]:
@@ -30,7 +41,8 @@ def runner_flags(place: str) -> Iterator[Flag]:
     Args:
         place: field of the run options that has them.
     """
-    for runner in RUNNERS.values():
+    for row in RUNNERS.all().values():
+        runner = cast(type[Runner], row.factory)
         for flag in list_flags(runner.options, (place, runner.name)):
             yield replace(flag, name=_option_name(runner.name, flag.place[-1]))
 
@@ -41,9 +53,7 @@ def make_runner(run: RunOptions) -> Runner:
     Raises:
         UsageError: no such runner, or its options are wrong or those of another runner.
     """
-    if run.engine not in RUNNERS:
-        raise UnknownValueError("engine", run.engine, RUNNERS)
-    runner = RUNNERS[run.engine]
+    runner = cast(type[Runner], RUNNERS.get(run.engine).factory)
     for other in run.engine_options:
         if other != run.engine:
             raise UsageError(
@@ -120,12 +130,13 @@ def run_embedder(
     """Make an embedder by name, with the device, endpoint, store and runner of the run options.
 
     Args:
-        name: as in :func:`~citeforge.engines.models.embed.make_embedder`, which also raises.
+        name: as in :func:`~citeforge.engines.names.make_embedder`, which also raises.
         run: the options.
         revision: commit, tag or branch of a Hub model.
         prefixes: put before queries and passages; None for the model's own.
     """
-    from citeforge.engines.models.embed import EmbedderSettings, make_embedder
+    from citeforge.engines.models.embed import EmbedderSettings
+    from citeforge.engines.names import make_embedder
 
     settings = EmbedderSettings(
         revision=revision, device=run.device, prefixes=prefixes, options=run,
@@ -156,7 +167,7 @@ def judge_session(
     """
     if judging.judge is None:
         return None
-    from citeforge.engines.judge.registry import make_judge
+    from citeforge.engines.names import make_judge
 
     path = run.verdicts or verdicts
     if run.store is None and store is None and (run.batch or run.max_cost is not None):

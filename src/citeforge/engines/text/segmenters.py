@@ -5,14 +5,12 @@ NLTK carries the algorithm and not the English parameters. Those are taken from 
 """
 
 import importlib.util
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from citeforge.engines.files import digest
-from citeforge.engines.text.segment import Segmenter, Span
-from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.engines.text.segment import Span
+from citeforge.schemas.errors import InputError
 
 ENGLISH = "269319e5d73ea2264fa17aeaba3e461399dd5e288aaff2f10a98ae2f88f571a3"
 """sha256 of NLTK's English tables, as :func:`tables_hash` writes them."""
@@ -93,21 +91,3 @@ def _missing_error(what: str) -> InputError:
         "(signed reference~seg:nupunkt)",
         code="missing-extra",
     )
-
-
-SEGMENTERS: dict[str, Callable[[], Segmenter]] = {
-    "nupunkt": SentenceSegmenter,
-    "punkt": PunktSegmenter,
-}
-
-
-def make_segmenter(name: str) -> Segmenter:
-    """Make the segmenter that ``--segmenter`` names.
-
-    Raises:
-        UnknownValueError: another name.
-        InputError: the segmenter's library is not installed.
-    """
-    if name not in SEGMENTERS:
-        raise UnknownValueError("segmenter", name, SEGMENTERS)
-    return SEGMENTERS[name]()

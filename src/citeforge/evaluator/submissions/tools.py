@@ -6,14 +6,18 @@ from dataclasses import dataclass, field, replace
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
+from citeforge.engines.names import JUDGES
 from citeforge.engines.text.segment import Segmenter
-from citeforge.schemas.catalogue import JUDGES, listed
 from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.recipes.command_options import ScoreOptions
 
 WITHHELD = frozenset({"judge", "segmenter", "llm", "statements"})
 """What a measure gets only where its ``uses`` names it."""
-NO_JUDGE = f"needs a judge: --judge {listed(JUDGES)}"
+
+
+def no_judge() -> str:
+    """Write why a measure without its judge is not computed, with the judges that there are."""
+    return f"needs a judge: --judge {JUDGES.list_forms()}"
 
 
 class CannotError(CiteforgeError):
@@ -51,7 +55,7 @@ class ScoringTools:
         """
         self.require_declared("judge")
         if self.judge is None:
-            raise CannotError(NO_JUDGE, code="missing-judge")
+            raise CannotError(no_judge(), code="missing-judge")
         return self.judge
 
     def get_segmenter(self) -> Segmenter:

@@ -5,7 +5,6 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.catalogue import CHECKERS, JUDGES, listed
 from citeforge.schemas.recipes.base import Judging, Option
 from citeforge.schemas.recipes.kalma import RULE
 from citeforge.schemas.recipes.rage import CONTAINED
@@ -14,26 +13,20 @@ from citeforge.schemas.recipes.rage import CONTAINED
 class AuditOptions(Judging):
     """Options of ``audit``: optional checks, and the models that make them."""
 
-    judge: Annotated[str | None, Option(input=True)] = Field(
-        None, description=f"Judge of whether negatives entail gold answers: {listed(JUDGES)}."
-    )
-    """Judge of whether negatives entail gold answers."""
+    judge: Annotated[str | None, Option(input=True, names="judges")] = None
+    """Judge of whether negatives entail gold answers: {judges}."""
     against: tuple[Path, ...] = Field((), description="Another split, for leaks; repeatable.")
     """Other splits, for leaks."""
     cross_encoder: str | None = None
     """Model that scores negatives: a folder or a Hub id."""
     least_score: float = 0.5
     """Minimum score at which the cross-encoder finds a negative relevant."""
-    strong_judge: Annotated[str | None, Option(input=True)] = Field(
-        None,
-        description=f"Judge of negatives that rules or --judge suspect: {listed(JUDGES)}.",
-    )
-    """Judge of suspects; its decisions are kept row by row, for --decided of build rage."""
-    checker: Annotated[str, Option(input=True)] = Field(
-        RULE, description=f"Check of whether questions about a graph ask for their gold: "
-        f"{listed(CHECKERS)} (rule: words of the relations)."
-    )  # fmt: skip
-    """Check of whether questions about a graph ask for their gold."""
+    strong_judge: Annotated[str | None, Option(input=True, names="judges")] = None
+    """Judge of negatives that rules or --judge suspect: {judges}. Its decisions are kept row by
+    row, for --decided of build rage."""
+    checker: Annotated[str, Option(input=True, names="checkers")] = RULE
+    """Check of whether questions about a graph ask for their gold: {checkers} (rule: words of the
+    relations)."""
     contained: float = Field(CONTAINED, gt=0, le=1)
     """Minimum share of text in common with a relevant passage for a negative to be a suspect."""
     exploits: bool = False

@@ -252,8 +252,8 @@ def _open_corpus(
     """
     from huggingface_hub import cached_assets_path, constants
 
-    from citeforge.engines.models.embed import make_embedder
     from citeforge.engines.models.embedder import model_of
+    from citeforge.engines.names import make_embedder
     from citeforge.engines.retrieval.certain import CorpusModel
     from citeforge.engines.retrieval.dense import DenseCorpus
 

@@ -5,7 +5,6 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.catalogue import ANSWERING, EMBEDDERS, listed
 from citeforge.schemas.recipes.base import (
     EMBEDDING,
     ENDPOINT,
@@ -78,10 +77,8 @@ class DocumentsRecipe(Licensed):
 
     source: Annotated[str, Option(input=True)]
     """folder:PATH, or another source of passages (corpus:PATH), which are not cut."""
-    llm: Annotated[str, Option(input=True)] = Field(
-        description=f"LLM that writes questions and tries to answer them: {listed(ANSWERING)}."
-    )
-    """LLM that writes questions and tries to answer them."""
+    llm: Annotated[str, Option(input=True, names="llms")]
+    """LLM that writes questions and tries to answer them: {llms}."""
     n_queries: Annotated[int, Option("--queries")] = Field(200, ge=1)
     """Number of questions."""
     shares: QuestionShares = QuestionShares()
@@ -92,10 +89,8 @@ class DocumentsRecipe(Licensed):
     """Settings for writing and checking questions."""
     judging: Judging = Judging()
     """Judge that decides whether passages entail answers."""
-    embedder: Annotated[str, Option(input=True)] = Field(
-        "offline", description=f"{listed(EMBEDDERS)}."
-    )
-    """Embedder of questions and passages."""
+    embedder: Annotated[str, Option(input=True, names="embedders")] = "offline"
+    """Embedder of questions and passages: {embedders}."""
     embedder_revision: str | None = None
     """Commit, tag or branch of a Hub model."""
     passage_size: int = Field(PASSAGE_SIZE, ge=100)

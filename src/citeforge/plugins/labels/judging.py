@@ -10,8 +10,8 @@ from citeforge.engines.files import atomic_file, require_writable
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.names import JUDGES
 from citeforge.engines.running.setup import judge_session
-from citeforge.schemas.catalogue import JUDGES, listed
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.judge_profile import level_name
 from citeforge.schemas.recipes.base import Judging, RunOptions
@@ -106,5 +106,5 @@ def require_judge(judging: Judging, run: RunOptions) -> JudgeSession:
     """
     session = judge_session(judging, run)
     if session is None:
-        raise UsageError(f"give a judge: {listed(JUDGES)}", code="missing-judge")
+        raise UsageError(f"give a judge: {JUDGES.list_forms()}", code="missing-judge")
     return session

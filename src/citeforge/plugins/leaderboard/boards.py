@@ -6,10 +6,10 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
+from citeforge.engines.names import JUDGES, LLMS
 from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.evaluator.withhold import find_own_denominator
 from citeforge.plugins.leaderboard.about import Presentation
-from citeforge.schemas.catalogue import ANSWERING, JUDGES, resolve_spec
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.command_options import ScoreOptions
@@ -155,8 +155,8 @@ def _resolve_score_options(score: ScoreOptions, folder: Path) -> ScoreOptions:
         profile = str(folder / profile)
     return score.model_copy(
         update={
-            "judge": score.judge and resolve_spec(score.judge, JUDGES, folder),
-            "llm": score.llm and resolve_spec(score.llm, ANSWERING, folder),
+            "judge": score.judge and JUDGES.resolve_path(score.judge, folder),
+            "llm": score.llm and LLMS.resolve_path(score.llm, folder),
             "judge_profile": profile,
             "labels": tuple(folder / p for p in score.labels),
             "assessments": tuple(folder / p for p in score.assessments),

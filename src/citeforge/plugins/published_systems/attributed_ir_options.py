@@ -5,7 +5,6 @@ from typing import Annotated, Literal
 from pydantic import Field, field_validator
 
 from citeforge.plugins.published_systems.fusion import FUSIONS
-from citeforge.schemas.catalogue import EMBEDDERS, listed
 from citeforge.schemas.recipes.base import Option
 from citeforge.systems.options import LlmOptions
 
@@ -26,10 +25,8 @@ class RetrievalOptions(LlmOptions):
     """First stage: bm25 or dense."""
     reranker: Annotated[str | None, Option(metavar="MODEL")] = None
     """Second stage: a cross-encoder or monoT5, a folder or a Hub id (default: the embedder)."""
-    embedder: str = Field(
-        "offline", description=f"Second stage without --reranker: {listed(EMBEDDERS)}."
-    )
-    """Embedder of the second stage."""
+    embedder: Annotated[str, Option(names="embedders")] = "offline"
+    """Embedder of the second stage without --reranker: {embedders}."""
     device: str = "auto"
     """auto, cpu, cuda, …"""
     depth: int = Field(100, ge=1)

@@ -28,7 +28,7 @@ from citeforge.evaluator.measures.declared import CitationQuality, PassageMeasur
 from citeforge.evaluator.measures.judging import premise_text
 from citeforge.evaluator.statistics.estimates import Sample, ratio_sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
-from citeforge.evaluator.submissions.tools import NO_JUDGE, CannotError
+from citeforge.evaluator.submissions.tools import CannotError, no_judge
 from citeforge.evaluator.submissions.url_marks import has_text
 from citeforge.plugins.responses.fact_pairs import KEYS, statement_pairs
 from citeforge.schemas.citations.urls import normalise_url
@@ -67,7 +67,7 @@ def report_counts(inputs: Inputs) -> dict[AnswerKey, ReportCounts]:
     judge = inputs.tools.judge
     brought = all(item.facts is not None for _, item in inputs.items() if not item.is_missing)
     if judge is None and (pairs or not brought):
-        raise CannotError(NO_JUDGE, code="missing-judge")
+        raise CannotError(no_judge(), code="missing-judge")
     any_url = any(p.url for _, item in inputs.items() for p in item.passages)
     if not any_url and any(_UNREAD in questions for _, questions in rows):
         raise CannotError(

@@ -45,7 +45,7 @@ from citeforge.evaluator.measures.columns import NOTHING, Compute, Value, bounde
 from citeforge.evaluator.measures.declared import PassageMeasure
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
-from citeforge.evaluator.submissions.tools import NO_JUDGE, CannotError
+from citeforge.evaluator.submissions.tools import CannotError, no_judge
 from citeforge.plugins.trec.assessments import (
     VITAL,
     Point,
@@ -217,7 +217,7 @@ def _answers_with_points(
         runs = ", ".join(sorted({run for run, _ in lists.labels if run})[:5])
         others = f" (they are of {runs})" if runs else ""
         raise CannotError(
-            f"no labels of {inputs.names[0]}{others}; without them, {NO_JUDGE}",
+            f"no labels of {inputs.names[0]}{others}; without them, {no_judge()}",
             code="missing-judge",
         )
     return rows

@@ -28,7 +28,7 @@ from citeforge.evaluator.measures.judging import premise_text
 from citeforge.evaluator.statements.protocols import statements_of
 from citeforge.evaluator.statements.split import split_statements
 from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
-from citeforge.evaluator.submissions.tools import NO_JUDGE, CannotError
+from citeforge.evaluator.submissions.tools import CannotError, no_judge
 from citeforge.plugins.trec.assessments import (
     SentenceLabels,
     find_labels,
@@ -188,7 +188,8 @@ def _read_answers(
         yield (run, item.row), item, sentences, labels
     if not is_judged:
         raise CannotError(
-            f"{NO_JUDGE}; or human labels of this run (--assessments FILE, as TREC publishes them)",
+            f"{no_judge()}; or human labels of this run (--assessments FILE, as TREC publishes "
+            "them)",
             code="missing-judge",
         )
 

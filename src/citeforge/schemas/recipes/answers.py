@@ -4,7 +4,6 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.catalogue import ANSWERING, EMBEDDERS, RETRIEVERS, listed
 from citeforge.schemas.recipes.base import (
     EMBEDDING,
     ENDPOINT,
@@ -41,20 +40,14 @@ class HagridRecipe(Licensed, Hideable, Sourced):
 class Retrieving(Part):
     """Options of retrieving passages of a corpus (ALCE, section 4.1)."""
 
-    retrievers: Annotated[tuple[str, ...], Option("--retriever", metavar="NAME", input=True)] = (
-        Field(
-            ("bm25",),
-            min_length=1,
-            description=f"{listed(RETRIEVERS)}; repeatable, contexts are made of the first one's.",
-        )
-    )
-    """Retrievers of candidates."""
+    retrievers: Annotated[
+        tuple[str, ...], Option("--retriever", metavar="NAME", input=True, names="retrievers")
+    ] = Field(("bm25",), min_length=1)
+    """Retrievers of candidates: {retrievers}; repeatable, contexts are made of the first one's."""
     depth: int = Field(DEPTH, ge=1)
     """Candidates per question."""
-    embedder: Annotated[str, Option(input=True)] = Field(
-        "offline", description=f"For --retriever dense: {listed(EMBEDDERS)}."
-    )
-    """Embedder."""
+    embedder: Annotated[str, Option(input=True, names="embedders")] = "offline"
+    """Embedder for --retriever dense: {embedders}."""
     embedder_revision: str | None = None
     """Commit, tag or branch of a Hub model."""
 
@@ -62,10 +55,8 @@ class Retrieving(Part):
 class Writing(Part):
     """Options of texts that an LLM adds (ALCE, sections 3.2 and 4.2)."""
 
-    llm: Annotated[str | None, Option(input=True)] = Field(
-        None, description=f"Writes sub-claims, summaries and snippets: {listed(ANSWERING)}."
-    )
-    """LLM that writes."""
+    llm: Annotated[str | None, Option(input=True, names="llms")] = None
+    """LLM that writes sub-claims, summaries and snippets: {llms}."""
     sub_claims: int = Field(0, ge=0)
     """Claims of each long answer (the paper: 3); those that it entails by --judge become gold."""
     condense: Annotated[

@@ -27,7 +27,7 @@ from pydantic import (
     model_validator,
 )
 
-from citeforge.schemas.catalogue import JUDGES, Sort, listed
+from citeforge.schemas.catalogue import Sort
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError, field_message
 from citeforge.schemas.licences import Licence
 from citeforge.schemas.manifest import Manifest
@@ -247,10 +247,8 @@ class Hideable(Recipe):
 class Judging(Part):
     """Judge that checks texts, and its settings."""
 
-    judge: Annotated[str | None, Option(input=True)] = Field(
-        None, description=f"Judge of entailment: {listed(JUDGES)}."
-    )
-    """Judge of entailment."""
+    judge: Annotated[str | None, Option(input=True, names="judges")] = None
+    """Judge of entailment: {judges}."""
     revision: str | None = None
     """Commit, tag or branch of a Hub model."""
     judge_profile: Annotated[str | None, Option(input=True)] = None
@@ -376,8 +374,9 @@ class RunOptions(Part):
     A killed command finds its batch in the store."""
     secret_from: Path | None = None
     """With --hidden: take the secret of this package or gold half, not a new one."""
-    engine: str = "local"
-    """Runner of models and vector search: local (in this process) or ray (a Ray cluster)."""
+    engine: Annotated[str, Option(names="runners")] = "local"
+    """Runner of models and vector search: {runners} (local: in this process; ray: a Ray
+    cluster)."""
     engine_options: dict[str, dict[str, Any]] = {}
     """Name of that runner to its options by name."""
     kg_store: Path | None = None

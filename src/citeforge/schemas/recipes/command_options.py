@@ -5,13 +5,6 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.catalogue import (
-    ANSWERING,
-    EMBEDDERS,
-    JUDGES,
-    SEGMENTERS,
-    listed,
-)
 from citeforge.schemas.recipes.base import Judging, Option, Part, Temperature, Words
 
 Protocol = Literal["strict", "reference"]
@@ -27,8 +20,8 @@ MAUVE_MODEL = "gpt2-large"
 class JudgeOptions(Judging):
     """Options of the judge that decides."""
 
-    judge: Annotated[str | None, Option(input=True)] = Field(None, description=f"{listed(JUDGES)}.")
-    """Name of the judge."""
+    judge: Annotated[str | None, Option(input=True, names="judges")] = None
+    """Judge: {judges}."""
 
 
 class ScoreOptions(JudgeOptions):
@@ -39,7 +32,7 @@ class ScoreOptions(JudgeOptions):
     `none` for closed-book systems."""
     protocol: Protocol = "strict"
     """Our corrected definitions, or what the paper's own code prints."""
-    measures: Annotated[Words, Option(joined=True)] = ()
+    measures: Annotated[Words, Option(joined=True, names="measures")] = ()
     """Measures or families, separated by commas (default: rage, or what fits the benchmark)."""
     file_format: Annotated[str, Option("--format", names="formats")] = "auto"
     """Format of the submissions: auto, {formats}; `citeforge list formats` explains each."""
@@ -48,19 +41,12 @@ class ScoreOptions(JudgeOptions):
     n_relevant (relevant passages shown), or of n_shown (passages shown)."""
     judge_repeats: int = Field(1, ge=1)
     """Verdicts of an LLM judge on every pair; the score is their mean, and costs as many times."""
-    llm: str | None = Field(None, description=f"Gives marks (G-Eval): {listed(ANSWERING)}.")
-    """LLM that gives marks."""
-    embedder: str = Field(
-        "offline",
-        description=f"Finds passages of the corpus for the measures `wrong`: {listed(EMBEDDERS)}.",
-    )
-    """Embedder that searches the corpus for support."""
-    segmenter: str | None = Field(
-        None,
-        description=f"Sentence segmenter: {listed(SEGMENTERS)} (default: nupunkt for strict, punkt "
-        "for reference).",
-    )
-    """Segmenter that splits sentences."""
+    llm: Annotated[str | None, Option(names="llms")] = None
+    """LLM that gives marks (G-Eval): {llms}."""
+    embedder: Annotated[str, Option(names="embedders")] = "offline"
+    """Embedder that finds passages of the corpus for the measures `wrong`: {embedders}."""
+    segmenter: Annotated[str | None, Option(names="segmenters")] = None
+    """Sentence segmenter: {segmenters} (default: nupunkt for strict, punkt for reference)."""
     bertscore_model: str = Field(BERTSCORE_MODEL, description="MODEL[#LAYER].")
     """Model of BERTScore."""
     mauve_model: str = Field(MAUVE_MODEL, description="")
@@ -138,8 +124,8 @@ class AmountOptions(Part):
 class PromptingOptions(Part):
     """Options of an LLM that answers prompts."""
 
-    llm: str = Field(description=f"{listed(ANSWERING)}.")
-    """LLM that answers."""
+    llm: Annotated[str, Option(names="llms")]
+    """LLM that answers: {llms}."""
     system: str | None = None
     """Name of the system (default: the model)."""
     runs: int = Field(1, ge=1, description="")
@@ -155,7 +141,7 @@ class PromptingOptions(Part):
 class TableOptions(Part):
     """Options of a table for a paper."""
 
-    measures: Annotated[Words, Option(joined=True)] = ()
+    measures: Annotated[Words, Option(joined=True, names="measures")] = ()
     """Columns of a table: measures or families, separated by commas, in order (default: all)."""
     best: Literal["none", "bold"] = "none"
     """Mark the highest value of every measure that is shown from 0 to 100."""
@@ -228,7 +214,7 @@ class ReportOptions(TableOptions):
 class CompareOptions(Part):
     """Options of a comparison of scores."""
 
-    measures: Annotated[Words, Option(joined=True)] = ()
+    measures: Annotated[Words, Option(joined=True, names="measures")] = ()
     """Names, names without their cell (CAB.P), or families, separated by commas (default: all that
     the files share). Holm's family is all pairs on these measures."""
     against: str | None = None

@@ -5,7 +5,6 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from citeforge.schemas.catalogue import CHECKERS, GRAPHS, LLMS, PERPLEXITY, listed
 from citeforge.schemas.licences import Licence
 from citeforge.schemas.recipes.base import (
     ENDPOINT,
@@ -62,8 +61,8 @@ class KalmaRecipe(Licensed):
 
     licence: Licence = None
     """Licence of the graph's facts (Wikidata: CC0-1.0)."""
-    kg: Annotated[str | None, Option(input=True)] = Field(None, description=f"{listed(GRAPHS)}.")
-    """The graph."""
+    kg: Annotated[str | None, Option(input=True, names="graphs")] = None
+    """The graph: {graphs}."""
     domain: Annotated[str | dict[str, JsonValue], Option(metavar="TEXT", input=True)] = "people"
     """`people`, or a .yaml file."""
     languages: Annotated[Words, Option(joined=True)] = ("en",)
@@ -82,19 +81,15 @@ class KalmaRecipe(Licensed):
     """File with the minimum knowledge sets of --source."""
     gold_later: Annotated[Path | None, Option(input=True)] = None
     """File with the minimum knowledge sets of --source, without facts of round 1."""
-    writer: Annotated[str, Option(input=True)] = Field("template", description=f"{listed(LLMS)}.")
-    """Writer of paragraphs and questions."""
-    perplexity: Annotated[str, Option(input=True)] = Field(
-        "ngram", description=f"{listed(PERPLEXITY)}."
-    )
-    """Perplexity model."""
+    writer: Annotated[str, Option(input=True, names="writers")] = "template"
+    """Writer of paragraphs and questions: {writers}."""
+    perplexity: Annotated[str, Option(input=True, names="perplexity")] = "ngram"
+    """Perplexity model: {perplexity}."""
     judging: Judging = Judging()
     """Judge that checks that a sentence says its fact."""
-    checker: Annotated[str, Option(input=True)] = Field(
-        RULE, description=f"Check of whether a model's questions ask for their facts: "
-        f"{listed(CHECKERS)} (rule: words of the relations)."
-    )  # fmt: skip
-    """Check of whether a model's questions ask for their facts."""
+    checker: Annotated[str, Option(input=True, names="checkers")] = RULE
+    """Check of whether a model's questions ask for their facts: {checkers} (rule: words of the
+    relations)."""
     choices: Choices = Choices()
     """Settings of the evolution of questions."""
     retrieved: bool = False

@@ -6,7 +6,6 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from citeforge.schemas.catalogue import EMBEDDERS, listed
 from citeforge.schemas.licences import Licence
 from citeforge.schemas.recipes.base import (
     EMBEDDING,
@@ -152,10 +151,8 @@ class RageRecipe(Licensed, Hideable, Sourced):
     """Sample this many queries."""
     seed: int = 0
     """Seed of every draw."""
-    embedder: Annotated[str, Option(input=True)] = Field(
-        DEFAULT_EMBEDDER, description=f"{listed(EMBEDDERS)}."
-    )
-    """Embedder."""
+    embedder: Annotated[str, Option(input=True, names="embedders")] = DEFAULT_EMBEDDER
+    """Embedder: {embedders}."""
     embedder_revision: str | None = None
     """Commit, tag or branch of a Hub model."""
     query_prefix: str | None = None

