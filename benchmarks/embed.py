@@ -45,7 +45,7 @@ def timed(function: Any) -> tuple[Any, float]:
 def prepare_ours(folder: str, limit: int, compute: str) -> Any:
     from citeforge.engines.models.embed import EmbedderSettings
     from citeforge.engines.models.embedder import CALIBRATION
-    from citeforge.engines.names import make_embedder
+    from citeforge.engines.running.names import make_embedder
 
     embedder: Any = make_embedder("offline", EmbedderSettings(device="cpu")).at(compute)  # type: ignore[attr-defined]
     texts, queries = read_texts(folder, limit)
@@ -69,7 +69,7 @@ def prepare_peer(folder: str, limit: int) -> Any:
     from sentence_transformers import SentenceTransformer
 
     from citeforge.engines.models.embed import EmbedderSettings
-    from citeforge.engines.names import make_embedder
+    from citeforge.engines.running.names import make_embedder
 
     located = make_embedder("offline", EmbedderSettings(device="cpu")).locate()  # type: ignore[attr-defined]
     model = SentenceTransformer(str(located.folder), device="cpu", local_files_only=True)

@@ -30,7 +30,7 @@ def main() -> None:
 
     from citeforge.builders.rage.build import build_rage
     from citeforge.engines.models.embed import EmbedderSettings
-    from citeforge.engines.names import make_embedder
+    from citeforge.engines.running.names import make_embedder
     from citeforge.evaluator.measures.registry import measures
     from citeforge.plugins.leaderboard.build import build_site
     from citeforge.schemas.recipes.base import RunOptions

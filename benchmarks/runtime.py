@@ -50,7 +50,7 @@ def make_classifier(folder: Path, pairs: Texts, labels: list[int]) -> Path:
     from transformers import AutoTokenizer, BertForSequenceClassification
 
     from citeforge.engines.models.embed import EmbedderSettings
-    from citeforge.engines.names import make_embedder
+    from citeforge.engines.running.names import make_embedder
 
     located = make_embedder("offline", EmbedderSettings(device="cpu"))._located  # type: ignore[attr-defined]
     tokenizer = AutoTokenizer.from_pretrained(located.folder, model_max_length=TOKENS)

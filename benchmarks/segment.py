@@ -92,7 +92,7 @@ def rules_kept(split: Split, rules: Texts) -> list[int]:
 
 def segmenters() -> dict[str, Split]:
     """Ours, and each peer that is installed."""
-    from citeforge.engines.names import make_segmenter
+    from citeforge.engines.running.names import make_segmenter
 
     def of_name(name: str) -> Split:
         segmenter = make_segmenter(name)

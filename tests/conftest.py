@@ -26,7 +26,7 @@ from citeforge.builders.rage.build import build_rage
 from citeforge.cli.main import main
 from citeforge.engines.models.embed import EmbedderSettings
 from citeforge.engines.models.embedder import Embedder
-from citeforge.engines.names import make_embedder
+from citeforge.engines.running.names import make_embedder
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.kinds import kind_of_recipe
 from citeforge.schemas.errors import CiteforgeError, MissingExtraError

@@ -25,7 +25,7 @@ SEED, ROUNDS = 20_241_121, 2
 @pytest.fixture(scope="module")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     """Files to damage, made in this process with an embedder that other tests do not get."""
-    from citeforge.engines import names
+    from citeforge.engines.running import names
     from fuzzing.world import make_world
 
     with pytest.MonkeyPatch.context() as patch:

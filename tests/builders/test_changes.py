@@ -12,7 +12,7 @@ from citeforge.builders.build import Workspace
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.rage.build import build_rage
 from citeforge.engines.models.embed import EmbedderSettings
-from citeforge.engines.names import make_embedder
+from citeforge.engines.running.names import make_embedder
 from citeforge.schemas.recipes.base import IfExists, RunOptions
 from citeforge.schemas.recipes.twins import Attempts, Thresholds
 from conftest import EXAMPLES, content, refused, run_options

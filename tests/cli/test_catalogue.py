@@ -11,8 +11,8 @@ from click.shell_completion import ShellComplete
 
 from citeforge.cli.catalogue import CATALOGUES, list_entries
 from citeforge.cli.main import cli
-from citeforge.engines import names
 from citeforge.engines.plugins import list_entries as plugin_entries
+from citeforge.engines.running import names
 from citeforge.engines.running.setup import make_runner
 from citeforge.evaluator.measures import registry as measures
 from citeforge.evaluator.submissions.formats import format_of_file

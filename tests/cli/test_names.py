@@ -8,7 +8,7 @@ import pytest
 
 from citeforge.cli.main import cli
 from citeforge.engines.catalogue import Catalogue
-from citeforge.engines.names import (
+from citeforge.engines.running.names import (
     EMBEDDERS,
     JUDGES,
     LLMS,

@@ -9,7 +9,7 @@ import pytest
 from citeforge.engines import plugins
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
-from citeforge.engines.names import make_judge
+from citeforge.engines.running.names import make_judge
 from conftest import Inline, refused, write_jsonl
 
 BAD = """

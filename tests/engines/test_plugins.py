@@ -12,7 +12,7 @@ import pytest
 from citeforge.engines import plugins
 from citeforge.engines.judge.records import verdict_key
 from citeforge.engines.models.embedder import Distributed, Watchable
-from citeforge.engines.names import JUDGES, make_embedder, make_judge
+from citeforge.engines.running.names import JUDGES, make_embedder, make_judge
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.publishing.export import EXPORTS

@@ -10,7 +10,7 @@ import pytest
 
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.names import make_segmenter
+from citeforge.engines.running.names import make_segmenter
 from citeforge.evaluator.compare import compare_many
 from citeforge.evaluator.corrected_ranks import corrected_ranks
 from citeforge.evaluator.corrections import Correction, LabelCorrection, RateCorrection

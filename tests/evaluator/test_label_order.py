@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.names import make_segmenter
+from citeforge.engines.running.names import make_segmenter
 from citeforge.evaluator.corrections import LabelCorrection
 from citeforge.evaluator.human_labels import HumanLabels, match_labels
 from citeforge.evaluator.label_files import read_labels

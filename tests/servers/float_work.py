@@ -66,7 +66,7 @@ def texts(n: int, seed: int = 0, longest: int = 60) -> list[str]:
 def embedding(folder: Path, dtype: str) -> Iterator[bytes]:
     from citeforge.engines.models import compute
     from citeforge.engines.models.embed import EmbedderSettings
-    from citeforge.engines.names import make_embedder
+    from citeforge.engines.running.names import make_embedder
 
     compute.cpu_has_bfloat16 = lambda: True
     chosen = "bf16" if dtype == "bfloat16" else "fp32"
@@ -90,7 +90,7 @@ def judge(folder: Path, name: str) -> Iterator[bytes]:
 
 
 def perplexity(folder: Path) -> Iterator[bytes]:
-    from citeforge.engines.names import make_perplexity
+    from citeforge.engines.running.names import make_perplexity
 
     model = make_perplexity(f"hf:{folder / 'gpt2'}", [], device="cpu")
     yield repr(model.compute(texts(30))).encode()

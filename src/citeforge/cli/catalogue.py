@@ -68,56 +68,56 @@ def _formats() -> _Rows:
 
 def _judges() -> _Rows:
     """Import the catalogue of judges."""
-    from citeforge.engines.names import JUDGES
+    from citeforge.engines.running.names import JUDGES
 
     return JUDGES
 
 
 def _embedders() -> _Rows:
     """Import the catalogue of embedders."""
-    from citeforge.engines.names import EMBEDDERS
+    from citeforge.engines.running.names import EMBEDDERS
 
     return EMBEDDERS
 
 
 def _llms() -> _Rows:
     """Import the catalogue of LLMs."""
-    from citeforge.engines.names import LLMS
+    from citeforge.engines.running.names import LLMS
 
     return LLMS
 
 
 def _writers() -> _Rows:
     """Import the catalogue of writers: LLMs, and templates."""
-    from citeforge.engines.names import WRITERS
+    from citeforge.engines.running.names import WRITERS
 
     return WRITERS
 
 
 def _checkers() -> _Rows:
     """Import the catalogue of checks of questions: LLMs, and a rule."""
-    from citeforge.engines.names import CHECKERS
+    from citeforge.engines.running.names import CHECKERS
 
     return CHECKERS
 
 
 def _retrievers() -> _Rows:
     """Import the catalogue of retrievers."""
-    from citeforge.engines.names import RETRIEVERS
+    from citeforge.engines.running.names import RETRIEVERS
 
     return RETRIEVERS
 
 
 def _perplexity() -> _Rows:
     """Import the catalogue of perplexity models."""
-    from citeforge.engines.names import PERPLEXITY
+    from citeforge.engines.running.names import PERPLEXITY
 
     return PERPLEXITY
 
 
 def _segmenters() -> _Rows:
     """Import the catalogue of segmenters."""
-    from citeforge.engines.names import SEGMENTERS
+    from citeforge.engines.running.names import SEGMENTERS
 
     return SEGMENTERS
 

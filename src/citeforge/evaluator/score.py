@@ -115,7 +115,7 @@ def _add_models(tools: ScoringTools, run: RunOptions) -> ScoringTools:
     if judge is None:
         judge = judge_session(options, run, repeats=options.judge_repeats)
     if options.llm is not None:
-        from citeforge.engines.names import make_llm
+        from citeforge.engines.running.names import make_llm
 
         llm = make_llm(options.llm, store=replay_store(run), options=run)
     return replace(tools, judge=judge, llm=llm)
@@ -123,7 +123,7 @@ def _add_models(tools: ScoringTools, run: RunOptions) -> ScoringTools:
 
 def _with_segmenter(tools: ScoringTools) -> ScoringTools:
     """Copy tools with the segmenter of the options or protocol, or why it is not installed."""
-    from citeforge.engines.names import make_segmenter
+    from citeforge.engines.running.names import make_segmenter
 
     segmenter = tools.options.segmenter
     name = segmenter or ("nupunkt" if tools.options.protocol == "strict" else "punkt")

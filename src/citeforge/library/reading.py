@@ -2,7 +2,7 @@
 
 from functools import lru_cache
 
-from citeforge.engines.names import make_segmenter
+from citeforge.engines.running.names import make_segmenter
 from citeforge.evaluator.statements.split import Statements
 from citeforge.evaluator.statements.split import split_statements as _split
 from citeforge.schemas.citations.grammar import Grammar, Parsed

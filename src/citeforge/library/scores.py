@@ -393,7 +393,7 @@ def open_judge(judge: str | Judge | JudgeSession | None, repeats: int = 1) -> Ju
         return judge
     if not isinstance(judge, str):
         return JudgeSession(judge, repeats=repeats)
-    from citeforge.engines.names import make_judge
+    from citeforge.engines.running.names import make_judge
 
     return JudgeSession(make_judge(judge), repeats=repeats)
 

@@ -16,7 +16,7 @@ from citeforge.engines.llm.budget import RunPlan, merge_plans, total_plan
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import CHAT
-from citeforge.engines.names import llm_for_dry_run, make_llm
+from citeforge.engines.running.names import llm_for_dry_run, make_llm
 from citeforge.engines.running.setup import is_expensive
 from citeforge.evaluator.compare import compare_pairs
 from citeforge.evaluator.notes import limit_lines

@@ -10,7 +10,7 @@ from citeforge.engines.files import require_writable
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.records import Failure, Request
-from citeforge.engines.names import llm_for_dry_run, make_llm
+from citeforge.engines.running.names import llm_for_dry_run, make_llm
 from citeforge.engines.running.setup import replay_path, replay_store
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions

@@ -15,8 +15,8 @@ from citeforge.builders.rage.build import build_rage
 from citeforge.builders.verify import verify
 from citeforge.engines.models.embed import EmbedderSettings
 from citeforge.engines.models.embedder import Role
-from citeforge.engines.names import make_embedder
 from citeforge.engines.progress import ProgressLines
+from citeforge.engines.running.names import make_embedder
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.manifest import Manifest, benchmark_hash
 from citeforge.schemas.recipes.rage import Mining, Mixture

@@ -15,7 +15,7 @@ from citeforge.engines.judge.hf import HfJudge
 from citeforge.engines.judge.profiles import built_in_profiles, named_profile, profile_of_model
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.names import make_judge
+from citeforge.engines.running.names import make_judge
 from citeforge.schemas.judge_profile import Chunks
 from citeforge.schemas.recipes.base import Judging
 from conftest import refused

@@ -14,7 +14,7 @@ from citeforge.engines.judge.no_model import LexicalJudge, text_hash
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.names import make_judge
+from citeforge.engines.running.names import make_judge
 from citeforge.schemas.recipes.base import Judging, RunOptions
 from conftest import refused
 from patience import patience

@@ -9,7 +9,7 @@ from citeforge.engines.llm.budget import Bound
 from citeforge.engines.llm.records import Failure, LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore, SentRequest
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm, TemplateWriter, require_askable
-from citeforge.engines.names import make_llm
+from citeforge.engines.running.names import make_llm
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import refused
 from servers.running import Running, openai_server

@@ -16,7 +16,7 @@ from citeforge.engines.llm import offline, smollm
 from citeforge.engines.llm.offline import OfflineLlm
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.names import make_llm
+from citeforge.engines.running.names import make_llm
 from conftest import ROOT, refused
 
 pytestmark = pytest.mark.slow

@@ -10,7 +10,7 @@ from citeforge.engines.llm.records import Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.models.embed import EmbedderSettings
-from citeforge.engines.names import make_embedder, make_perplexity
+from citeforge.engines.running.names import make_embedder, make_perplexity
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import EXAMPLES, Inline, Ran, refused
 from servers.provider import Sent, embeddings, provider, refusal

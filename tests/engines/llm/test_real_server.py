@@ -15,7 +15,7 @@ from citeforge.engines.llm import smollm
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.models.embed import EmbedderSettings
-from citeforge.engines.names import make_embedder
+from citeforge.engines.running.names import make_embedder
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 from citeforge.schemas.recipes.twins import Attempts, TwinsRecipe

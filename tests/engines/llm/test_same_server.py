@@ -12,7 +12,7 @@ from citeforge.engines.llm.options import server_address
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm
-from citeforge.engines.names import make_judge
+from citeforge.engines.running.names import make_judge
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import Inline, refused
 from servers.provider import Provider, chat, provider

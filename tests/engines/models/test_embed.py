@@ -14,7 +14,7 @@ from citeforge.engines.models import embed
 from citeforge.engines.models.embed import OFFLINE_SHA256, EmbedderSettings
 from citeforge.engines.models.embedder import model_of
 from citeforge.engines.models.prefixes import Prefixes, find_prefixes
-from citeforge.engines.names import make_embedder
+from citeforge.engines.running.names import make_embedder
 from conftest import refused
 
 _TASK = (

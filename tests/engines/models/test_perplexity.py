@@ -9,7 +9,7 @@ import pytest
 
 from citeforge.engines.llm import smollm
 from citeforge.engines.models.perplexity import perplexity_name
-from citeforge.engines.names import make_perplexity
+from citeforge.engines.running.names import make_perplexity
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import refused
 from servers.running import openai_server

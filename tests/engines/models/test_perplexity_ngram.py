@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from citeforge.engines.names import make_perplexity
+from citeforge.engines.running.names import make_perplexity
 from conftest import refused
 
 SEEDS = ["The son of a painter was born in Rome.", "The son of a poet was born in London."]

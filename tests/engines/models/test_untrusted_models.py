@@ -9,8 +9,8 @@ from packaging.version import Version
 
 from citeforge import CiteforgeError
 from citeforge.engines.models.embed import EmbedderSettings
-from citeforge.engines.names import make_embedder, make_judge, make_perplexity
 from citeforge.engines.retrieval.reranker import make_reranker
+from citeforge.engines.running.names import make_embedder, make_judge, make_perplexity
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import ROOT
 

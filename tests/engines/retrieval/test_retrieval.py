@@ -7,9 +7,9 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
-from citeforge.engines.names import make_retriever
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.registry import RetrieverSettings
+from citeforge.engines.running.names import make_retriever
 from citeforge.engines.tables import shard_paths, write_table
 from citeforge.plugins.published_systems.interact import make_vector_search
 from citeforge.schemas.tables import CORPUS

@@ -23,8 +23,8 @@ from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.models.vectors import VectorShard, ensure_shards, unit_rows
-from citeforge.engines.names import make_judge
 from citeforge.engines.retrieval.exact import retrieve_candidates
+from citeforge.engines.running.names import make_judge
 from citeforge.engines.running.ray_cluster import RayOptions
 from citeforge.engines.running.ray_runner import RayRunner
 from citeforge.engines.running.ray_work import ClusterEmbedder, ClusterJudge, search_shards

@@ -7,7 +7,7 @@ from typing import Any
 import nltk
 import pytest
 
-from citeforge.engines.names import make_segmenter
+from citeforge.engines.running.names import make_segmenter
 from citeforge.engines.text import segmenters as punkt
 from citeforge.engines.text.segmenters import PunktSegmenter, tables_hash
 from conftest import refused

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.names import make_segmenter
+from citeforge.engines.running.names import make_segmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
 from conftest import refused
 

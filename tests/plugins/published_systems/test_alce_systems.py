@@ -9,8 +9,8 @@ import pytest
 
 import citeforge as cf
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.names import make_judge
 from citeforge.engines.retrieval.bm25 import Bm25
+from citeforge.engines.running.names import make_judge
 from citeforge.plugins.published_systems import alce_options as o
 from citeforge.plugins.published_systems.demonstrations import (
     BUILT_IN_EXAMPLES,

@@ -44,8 +44,8 @@ from citeforge.engines.files import sha256_file
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.writers import require_askable
-from citeforge.engines.names import make_llm
 from citeforge.engines.retrieval.records import Rankings
+from citeforge.engines.running.names import make_llm
 from citeforge.engines.running.setup import build_judge, replay_store
 from citeforge.engines.tables import rows_of, shard_paths, table_of
 from citeforge.ir_convert.alce import AlceSource

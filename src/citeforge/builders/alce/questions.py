@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.engines.names import make_retriever
 from citeforge.engines.retrieval.records import Rankings, ranked
 from citeforge.engines.retrieval.registry import RetrieverSettings
+from citeforge.engines.running.names import make_retriever
 from citeforge.engines.running.setup import make_runner, run_embedder
 from citeforge.engines.tables import batch_of, rows_of
 from citeforge.ir_convert.alce import AlceItem, AlceSource, load_alce, passage_id

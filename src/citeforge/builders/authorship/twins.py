@@ -32,7 +32,7 @@ from citeforge.engines.llm.budget import RunPlan, total_plan
 from citeforge.engines.llm.records import Llm, Request
 from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import CHAT
-from citeforge.engines.names import llm_for_dry_run, make_llm
+from citeforge.engines.running.names import llm_for_dry_run, make_llm
 from citeforge.engines.running.setup import build_judge, replay_path, replay_store
 from citeforge.engines.tables import rows_with
 from citeforge.schemas.errors import InputError, UsageError

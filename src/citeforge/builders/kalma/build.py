@@ -33,8 +33,8 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import require_askable
 from citeforge.engines.models.perplexity import perplexity_name
-from citeforge.engines.names import WRITERS, make_llm, make_perplexity
 from citeforge.engines.plugins import warn
+from citeforge.engines.running.names import WRITERS, make_llm, make_perplexity
 from citeforge.engines.running.setup import build_judge, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.ir_convert.kalma import read_entries, read_gold

@@ -22,7 +22,7 @@ from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import CHAT, TemplateWriter
 from citeforge.engines.models.perplexity import Perplexity
 from citeforge.engines.models.served import ServedPerplexity
-from citeforge.engines.names import CHECKERS, WRITERS, llm_for_dry_run, make_perplexity
+from citeforge.engines.running.names import CHECKERS, WRITERS, llm_for_dry_run, make_perplexity
 from citeforge.engines.running.setup import build_judge, is_served, replay_path, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.equivalence import read_equivalence

@@ -11,7 +11,7 @@ from citeforge.builders.kalma.words import GENERIC, RelationWords, meaning_words
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.llm.records import Failure, Llm, Request, Result, json_format, signature_name
 from citeforge.engines.llm.replay import ReplayStore
-from citeforge.engines.names import CHECKERS, make_llm
+from citeforge.engines.running.names import CHECKERS, make_llm
 from citeforge.engines.text.short_replies import json_objects
 from citeforge.kg.domain import Domain
 from citeforge.schemas.kg import Triple, relation_key

@@ -19,11 +19,11 @@ from citeforge.engines.draws import distinct_below, generator
 from citeforge.engines.models.compute import choose_compute
 from citeforge.engines.models.embedder import Refinable
 from citeforge.engines.models.precomputed import PrecomputedVectors, passage_shards, query_rows
-from citeforge.engines.names import make_retriever
 from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.certain import CertainSearch, CorpusModel
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.retrieval.registry import RetrieverSettings
+from citeforge.engines.running.names import make_retriever
 from citeforge.engines.running.runner import Runner
 from citeforge.engines.running.setup import make_runner
 from citeforge.engines.tables import (

@@ -1,4 +1,4 @@
-"""Models, judges and stores made from run options, on this machine or a Ray cluster.
+"""What users name of the engines, and models, judges and stores made from run options.
 
-May import all of `engines`. Begin at `setup`, then `runner` and `ray_runner`.
+May import all of `engines`. Begin at `names` and `setup`, then `runner` and `ray_runner`.
 """

@@ -80,7 +80,7 @@ def _check_models() -> Iterator[Finding]:
     """Report whether the offline embedder works, and what models are computed on."""
     from citeforge.engines.models.compute import cpu_has_bfloat16
     from citeforge.engines.models.embed import EmbedderSettings
-    from citeforge.engines.names import OFFLINE, make_embedder
+    from citeforge.engines.running.names import OFFLINE, make_embedder
 
     try:
         make_embedder(OFFLINE, EmbedderSettings(device="cpu")).fingerprint()

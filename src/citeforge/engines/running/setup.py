@@ -130,13 +130,13 @@ def run_embedder(
     """Make an embedder by name, with the device, endpoint, store and runner of the run options.
 
     Args:
-        name: as in :func:`~citeforge.engines.names.make_embedder`, which also raises.
+        name: as in :func:`~citeforge.engines.running.names.make_embedder`, which also raises.
         run: the options.
         revision: commit, tag or branch of a Hub model.
         prefixes: put before queries and passages; None for the model's own.
     """
     from citeforge.engines.models.embed import EmbedderSettings
-    from citeforge.engines.names import make_embedder
+    from citeforge.engines.running.names import make_embedder
 
     settings = EmbedderSettings(
         revision=revision, device=run.device, prefixes=prefixes, options=run,
@@ -167,7 +167,7 @@ def judge_session(
     """
     if judging.judge is None:
         return None
-    from citeforge.engines.names import make_judge
+    from citeforge.engines.running.names import make_judge
 
     path = run.verdicts or verdicts
     if run.store is None and store is None and (run.batch or run.max_cost is not None):

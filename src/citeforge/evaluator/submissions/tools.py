@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
-from citeforge.engines.names import JUDGES
+from citeforge.engines.running.names import JUDGES
 from citeforge.engines.text.segment import Segmenter
 from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.recipes.command_options import ScoreOptions

@@ -253,9 +253,9 @@ def _open_corpus(
     from huggingface_hub import cached_assets_path, constants
 
     from citeforge.engines.models.embedder import model_of
-    from citeforge.engines.names import make_embedder
     from citeforge.engines.retrieval.certain import CorpusModel
     from citeforge.engines.retrieval.dense import DenseCorpus
+    from citeforge.engines.running.names import make_embedder
 
     with storage_errors(Path(constants.HF_ASSETS_CACHE)):
         home = cached_assets_path(

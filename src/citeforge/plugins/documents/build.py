@@ -22,9 +22,9 @@ from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import require_askable
 from citeforge.engines.models.embedder import Embedder
-from citeforge.engines.names import make_llm
 from citeforge.engines.retrieval.certain import CorpusModel
 from citeforge.engines.retrieval.dense import DenseCorpus
+from citeforge.engines.running.names import make_llm
 from citeforge.engines.running.setup import build_judge, make_runner, replay_store
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.registry import info_of

@@ -12,7 +12,7 @@ from citeforge.engines.llm.budget import RunPlan, planned_total, total_plan
 from citeforge.engines.llm.ledger import open_ledger
 from citeforge.engines.llm.records import Request
 from citeforge.engines.llm.writers import CHAT
-from citeforge.engines.names import llm_for_dry_run
+from citeforge.engines.running.names import llm_for_dry_run
 from citeforge.engines.running.setup import (
     build_judge,
     is_served,

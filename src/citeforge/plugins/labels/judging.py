@@ -10,7 +10,7 @@ from citeforge.engines.files import atomic_file, require_writable
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.names import JUDGES
+from citeforge.engines.running.names import JUDGES
 from citeforge.engines.running.setup import judge_session
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.judge_profile import level_name

@@ -6,7 +6,7 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
-from citeforge.engines.names import JUDGES, LLMS
+from citeforge.engines.running.names import JUDGES, LLMS
 from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.evaluator.withhold import find_own_denominator
 from citeforge.plugins.leaderboard.about import Presentation

@@ -10,8 +10,8 @@ from typing import Any, Literal
 from citeforge.builders.prompts import PromptDoc
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.models.embedder import Embedder
-from citeforge.engines.names import make_embedder
 from citeforge.engines.retrieval.bm25 import Bm25
+from citeforge.engines.running.names import make_embedder
 from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.alce_options import InteractOptions, SearchOptions
 from citeforge.plugins.published_systems.alce_prompts import make_condenser, make_examples

@@ -11,11 +11,11 @@ import pyarrow as pa
 
 from citeforge.engines.models.embed import EmbedderSettings
 from citeforge.engines.models.embedder import Embedder, Role
-from citeforge.engines.names import make_embedder, make_retriever
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.records import Retriever
 from citeforge.engines.retrieval.registry import RetrieverSettings
 from citeforge.engines.retrieval.reranker import Pairs, Reranker, make_reranker
+from citeforge.engines.running.names import make_embedder, make_retriever
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.attributed_ir_options import RetrievalOptions
