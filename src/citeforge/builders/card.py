@@ -22,7 +22,7 @@ from citeforge.engines.textfiles import validated
 from citeforge.ir_convert.registry import citation_of
 from citeforge.package.kinds import Kind, kind_of
 from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
-from citeforge.schemas.audit import Audit, Exploits, checks_made
+from citeforge.schemas.audit import BELOW, LINE, Audit, Exploits, checks_made, is_up_to
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.signature import joined_signatures
 
@@ -112,7 +112,7 @@ def render_card(
             for what, licence in licences_of(manifest)
         ],
         binding=most_restrictive(manifest),
-        scores=_score_table(beside.scores),
+        scores=_score_table(beside.scores, audit),
         citations=_list_citations(manifest, kind),
         table=lambda heads, rows: Table(tuple(heads), list(rows)).markdown(),
     )
@@ -229,20 +229,40 @@ def exploits_table(found: Exploits) -> Table:
     return Table(["system", *measures], rows, notes=found.findings)
 
 
-def _score_table(scores: list[dict[str, Any]]) -> dict[str, Any]:
+def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str, Any]:
     """Collect the card's reference scores (a row per measure), judges and signatures.
 
-    Empty without scores; only the first measures have room.
+    The first column is the line to beat, where the audit has one; systems at or below it are
+    marked. Empty without scores; only the first measures have room.
     """
+    lines = {} if audit is None or audit.exploits is None else audit.exploits.lines
     entries = [{m["name"]: m for m in s["measures"]} for s in scores]
     names = list(dict.fromkeys(name for of_system in entries for name in of_system))[:12]
     systems = [
         f"{s['system']}{' (reference)' * s.get('is_control', False)}, {s['context']}"
         for s in scores
     ]
+    of_measure = {
+        n: line
+        for n in names
+        for of_system in entries
+        if n in of_system and (line := lines.get(of_system[n]["signature"])) is not None
+    }
+    rows = [
+        [
+            n,
+            *([f"{of_measure[n]:.2f}" if n in of_measure else "–"] if of_measure else []),
+            *(
+                _format_measure(of_system.get(n), None if s.get("is_control") else lines)
+                for s, of_system in zip(scores, entries, strict=True)
+            ),
+        ]
+        for n in names
+    ]
     return {
-        "systems": list(map(_one_line, systems)),
-        "rows": [[n, *(_format_measure(of_system.get(n)) for of_system in entries)] for n in names],
+        "systems": [LINE] * bool(of_measure) + list(map(_one_line, systems)),
+        "has_line": bool(of_measure),
+        "rows": rows,
         "judges": list(filter(None, dict.fromkeys(s.get("unpublished_judge") for s in scores))),
         "signatures": joined_signatures(
             of_system[n]["signature"] for of_system in entries for n in names if n in of_system
@@ -250,11 +270,13 @@ def _score_table(scores: list[dict[str, Any]]) -> dict[str, Any]:
     } if scores else {}  # fmt: skip
 
 
-def _format_measure(measure: dict[str, Any] | None) -> str:
-    """Write a measure's value, with its interval if it has one."""
+def _format_measure(measure: dict[str, Any] | None, lines: Mapping[str, float] | None) -> str:
+    """Write a measure's value, with its interval if it has one, and a mark up to its line."""
     if measure is None or measure["value"] is None:
         return "–"
     value = f"{measure['value']:.2f}"
+    if lines and is_up_to(measure["value"], lines.get(measure["signature"])):
+        value += f" {BELOW}"
     if measure["low"] is None:
         return value
     return f"{value} [{measure['low']:.2f}, {measure['high']:.2f}]"

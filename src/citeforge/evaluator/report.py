@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
+from types import MappingProxyType
 
 from citeforge.engines.files import write_text
 from citeforge.engines.report_table import Table, comment
@@ -14,6 +15,7 @@ from citeforge.evaluator.compare import (
     Difference,
     compare_many,
 )
+from citeforge.evaluator.lines import Lines, line_notes
 from citeforge.evaluator.markup import page_templates
 from citeforge.evaluator.measures.authorship_tables import signature_lines, tables
 from citeforge.evaluator.notes import report_lines
@@ -67,41 +69,49 @@ def signatures(files: Sequence[ScoreFile]) -> list[str]:
     return list(dict.fromkeys(every))
 
 
-def _tables(files: Sequence[ScoreFile]) -> tuple[list[Table], list[str]]:
+def _tables(files: Sequence[ScoreFile], lines: Lines) -> tuple[list[Table], list[str]]:
     """Make the tables of score files; also return the signatures of their values."""
     if of_cells(files):
         return tables(files), signature_lines(files)
-    return [scores_table(files, "system", has_sd=False)], signatures(files)
+    return [scores_table(files, "system", has_sd=False, lines=lines)], signatures(files)
 
 
-def render_markdown(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
+def render_markdown(
+    files: Sequence[ScoreFile], across: Sequence[str] = (), lines: Lines = MappingProxyType({})
+) -> str:
     """Render score files as Markdown tables, with notes and signatures below."""
     files = named_rows(references_last(files))
-    parts, recipes = _tables(files)
+    parts, recipes = _tables(files, lines)
     heads = [f"## {t.title}\n\n{t.notes[0]}\n\n" if t.title else "" for t in parts]
     texts = [f"{head}{t.markdown()}\n" for head, t in zip(heads, parts, strict=True)]
     slices = list(slice_tables(files))
     texts += [f"## {t.title}\n\n{t.markdown()}\n" for t in slices]
     notes = report_lines(files, compared_across(files, across)) + [NOTE] * bool(slices)
-    lines = [*(f"- {note}" for note in notes), *(f"- `{recipe}`" for recipe in recipes)]
-    return "\n".join([*texts, *lines]) + "\n"
+    notes += line_notes(files, lines)
+    items = [*(f"- {note}" for note in notes), *(f"- `{recipe}`" for recipe in recipes)]
+    return "\n".join([*texts, *items]) + "\n"
 
 
-def render_latex(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
+def render_latex(
+    files: Sequence[ScoreFile], across: Sequence[str] = (), lines: Lines = MappingProxyType({})
+) -> str:
     """Render score files as LaTeX tables for booktabs, with notes and signatures as comments."""
     files = named_rows(references_last(files))
-    parts, recipes = _tables(files)
-    lines: list[str] = []
+    parts, recipes = _tables(files, lines)
+    texts: list[str] = []
     for table in parts:
-        lines += [comment(table.title)] if table.title else []
-        lines += replace(table, notes=()).latex()
+        texts += [comment(table.title)] if table.title else []
+        texts += replace(table, notes=()).latex()
     for table in (slices := list(slice_tables(files))):
-        lines += [comment(table.title), *table.latex()]
+        texts += [comment(table.title), *table.latex()]
     notes = report_lines(files, compared_across(files, across)) + [NOTE] * bool(slices)
-    return "\n".join([*lines, *map(comment, notes + recipes)]) + "\n"
+    notes += line_notes(files, lines)
+    return "\n".join([*texts, *map(comment, notes + recipes)]) + "\n"
 
 
-def render_csv(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
+def render_csv(
+    files: Sequence[ScoreFile], across: Sequence[str] = (), lines: Lines = MappingProxyType({})
+) -> str:
     """Render score files as CSV: a line per system and measure (and slice), with possible ranks.
 
     No cell starts a formula.
@@ -111,7 +121,7 @@ def render_csv(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
     extra = ["corrected", "corrected_low", "corrected_high", "n_labels"] if corrected else []
     ranks = {} if of_cells(files) else ranks_by_measure(compared_across(files, across))
     head = ["system", "measure", "value", "low", "high", "n", "signature", "rank_low", "rank_high",
-            "trivial"]  # fmt: skip
+            "trivial", "line"]  # fmt: skip
     rows: list[tuple[object, ...]] = []
     for place, file in enumerate(files):
         for m in file.measures:
@@ -120,7 +130,8 @@ def render_csv(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
             more = [c.value, c.low, c.high, c.n_labels] if c else [None] * len(extra)
             rank = (ranks[m.name][place] if ranks else None) or (None, None)
             trivial = int(is_trivial(file, m.name))
-            rows.append((file.system, m.name, *numbers, m.signature, *rank, trivial, *more))
+            line = lines.get(m.signature)
+            rows.append((file.system, m.name, *numbers, m.signature, *rank, trivial, line, *more))
     if not (fields := slice_fields(files)):
         return Table([*head, *extra], rows).csv()
     wide = [(*row, "", "") for row in rows]
@@ -128,21 +139,26 @@ def render_csv(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
         for part in (p for p in file.slices if p.field in fields):
             for m in part.measures:
                 row = (file.system, m.name, m.value, m.low, m.high, m.n, m.signature)
-                wide.append((*row, *[""] * (3 + len(extra)), part.field, part.value))
+                wide.append((*row, *[""] * (4 + len(extra)), part.field, part.value))
     return Table([*head, *extra, "field", "slice"], wide).csv()
 
 
-def render_json(files: Sequence[ScoreFile], across: Sequence[str] = ()) -> str:
-    """Render score files as a JSON list, without answers, each with its trivial measures."""
+def render_json(
+    files: Sequence[ScoreFile], across: Sequence[str] = (), lines: Lines = MappingProxyType({})
+) -> str:
+    """Render score files as a JSON list, without answers; each with trivial measures and lines."""
     content = [
         f.model_dump(mode="json", exclude={"answers"})
-        | {"trivial": [m.name for m in f.measures if is_trivial(f, m.name)]}
+        | {
+            "trivial": [m.name for m in f.measures if is_trivial(f, m.name)],
+            "lines": {m.name: lines[m.signature] for m in f.measures if m.signature in lines},
+        }
         for f in files
     ]
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
-TABLES: dict[str, Callable[[Sequence[ScoreFile], Sequence[str]], str]] = {
+TABLES: dict[str, Callable[..., str]] = {
     "md": render_markdown,
     "json": render_json,
     "csv": render_csv,

@@ -8,6 +8,7 @@ from textwrap import wrap
 from citeforge.engines.report_table import MarkedCell, Table
 from citeforge.evaluator.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.corrected_ranks import correction_notes, order_notes
+from citeforge.evaluator.lines import Lines, line_rows, mark_below
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.notes import build_lines, judge_lines, rounding_lines
 from citeforge.evaluator.rows import (
@@ -130,14 +131,18 @@ def folded_note(text: str, width: int | None) -> list[str]:
     return wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
-def scores_table(results: Sequence[ScoreFile], corner: str = "", has_sd: bool = True) -> Table:
+def scores_table(
+    results: Sequence[ScoreFile], corner: str = "", has_sd: bool = True, lines: Lines | None = None
+) -> Table:
     """Make the table of scores: systems as rows, measures (also corrected ones) as columns.
 
     Args:
         results: score files with distinct names.
         corner: title of the column of systems.
         has_sd: whether values have the standard deviation between runs.
+        lines: values to beat, which get a row; values at or below theirs are marked.
     """
+    lines = lines or {}
     names = dict.fromkeys(m.name for r in results for m in r.measures)
     is_corrected = {m.name for r in results for m in r.measures if m.corrected is not None}
     head, columns = [corner], list[tuple[str, bool]]()
@@ -145,13 +150,18 @@ def scores_table(results: Sequence[ScoreFile], corner: str = "", has_sd: bool = 
         title = f"{marked_name(results, name)} {_ARROWS[direction(name)]}".rstrip()
         head += [title, f"{name} corrected"][: 1 + (name in is_corrected)]
         columns += [(name, False), (name, True)][: 1 + (name in is_corrected)]
-    rows = []
+    rows: list[list[object]] = []
     for r in results:
         scores = {m.name: m for m in r.measures}
         rows.append(
-            [r.system, *(_score_cell(scores.get(name), right, has_sd) for name, right in columns)]
-        )
-    return Table(head, rows)
+            [r.system, *(
+                text if right else mark_below(text, r, scores.get(name), lines)
+                for name, right in columns
+                for text in [_score_cell(scores.get(name), right, has_sd)]
+            )]
+        )  # fmt: skip
+    plain = ["" if is_right else name for name, is_right in columns]
+    return Table(head, rows + line_rows(results, plain, lines))
 
 
 def _score_cell(score: MeasureScore | None, is_corrected: bool, has_sd: bool) -> str:

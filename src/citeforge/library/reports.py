@@ -7,6 +7,7 @@ from pathlib import Path
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.compare import Difference
+from citeforge.evaluator.lines import find_lines
 from citeforge.evaluator.pages.report import make_report
 from citeforge.evaluator.report import compare_files, find_report_format
 from citeforge.evaluator.rows import named_rows, references_last
@@ -121,7 +122,8 @@ class Report(Displayed):
 
     def _tables(self) -> Iterator[Table]:
         """Yield one table: the scores of the report's systems."""
-        table = scores_table(named_rows(references_last(self.files)), "system", has_sd=False)
+        files, lines = named_rows(references_last(self.files)), find_lines(self.files)
+        table = scores_table(files, "system", has_sd=False, lines=lines)
         yield replace(table.transposed(), notes=signature_notes(self.files))
 
 

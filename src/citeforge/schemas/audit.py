@@ -114,6 +114,19 @@ def checks_made(checks: Mapping[str, str]) -> str:
     return f"{n_made} of {len(checks)} checks made"
 
 
+LINE_SYSTEMS = ("copy-nearest-1", "copy-nearest-3")
+"""Controls that know nothing, and whose better value of a measure is the line to beat."""
+LINE = "line to beat (copy-nearest)"
+"""Name of that line in tables."""
+BELOW = "≤"
+"""Mark of a value at or below the line."""
+
+
+def is_up_to(value: float, line: float | None) -> bool:
+    """Whether a value, as displayed, is at or below a line; there may be none."""
+    return line is not None and round(value, 2) <= round(line, 2)
+
+
 class ExploitRow(Record, allow_inf_nan=False):
     """Scores of one system that cheats, or of an honest one beside it.
 
@@ -146,6 +159,16 @@ class Exploits(Record):
     signatures: list[str]
     rows: list[ExploitRow]
     left_out: dict[str, str]
+
+    @property
+    def lines(self) -> dict[str, float]:
+        """Line to beat by signature of a measure: the best that copying without knowledge gets."""
+        best: dict[str, float] = {}
+        for row in (row for row in self.rows if row.system in LINE_SYSTEMS):
+            for measure, value in row.values.items():
+                best[measure] = max(value, best.get(measure, value))
+        names = {signature: signature.partition("|")[0] for signature in self.signatures}
+        return {signature: best[name] for signature, name in names.items() if name in best}
 
     @property
     def findings(self) -> list[str]:

@@ -17,6 +17,7 @@ from citeforge.systems.baselines import (
     copy_gold,
 )
 from citeforge.systems.kalma import Marks, state_gold
+from citeforge.systems.nearest import copy_nearest
 from citeforge.systems.options import EditedOptions, LlmOptions
 
 _rage = partial(System, argument="", family="RAGE", paper="rage", section="4")
@@ -26,6 +27,7 @@ _gold = partial(
     shows="passages", is_control=True,
 )  # fmt: skip
 _top = partial(System, argument="", family="ALCE", paper="alce", section="D", shows="passages")
+_nearest = partial(System, argument="", family="line", is_control=True)
 _authorship = partial(System, argument="", family="authorship", design=True)
 _reader = partial(_authorship, is_control=True)
 _kalma = partial(System, argument="", family="KaLMA", shows="triples")
@@ -68,6 +70,18 @@ DECLARED = (
         "top-1-two-sentences",
         help="its first two sentences, cited",
         factory=partial(copy_first_passage, n_sentences=2),
+    ),
+    _nearest(
+        "copy-nearest-1",
+        help="the first sentence of the passage or triple with most words of the question, cited "
+        "(the line to beat, where one is relevant)",
+        factory=partial(copy_nearest, n_sources=1),
+    ),
+    _nearest(
+        "copy-nearest-3",
+        help="the first sentences of the three with most words of the question, each cited (the "
+        "line to beat, where several are relevant)",
+        factory=partial(copy_nearest, n_sources=3),
     ),
     _reader(
         "label-blind",

@@ -1,19 +1,26 @@
 """What is judged cannot speak to the judge: every attack on every prompt of ours that quotes."""
 
+import ast
+import html
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
 from citeforge.builders.prompts import FOLDER, TEMPLATES
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.judge.profiles import built_in_profiles, fill_messages, fill_prompt
+from citeforge.engines.llm import records
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.text.quoting import Quotes, without_tags
+from citeforge.engines.text.special_tokens import special_tokens
 from citeforge.evaluator.measures import kalma_judged as judged
 from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
+from citeforge.schemas.invisible import is_invisible
 from citeforge.schemas.kg import Graph, Triple
+from citeforge.schemas.lookalikes import latin_letters
 from judge_attacks import ATTACKS, CLAIM, ORDER, count_tags, obeys, outside_quotes
 
 ASKER = PromptedLlm(TemplateWriter({}))
@@ -125,3 +132,62 @@ def test_a_number_is_found_again_and_cannot_be_written_into_a_text() -> None:
     assert outside_quotes(f"Text:\n{quotes.quote(text)}\n\n{quotes.note}") == (
         f"Text:\n\n\n{quotes.note}"
     )
+
+
+FAMILIES = special_tokens()
+TOKENS = sorted({t.strip() for tokens in FAMILIES.values() for t in tokens if t.strip()})
+WIDE = {ord(c): c_wide for c, c_wide in zip("<|>[]", "＜｜＞［］", strict=True)}
+DISGUISES: dict[str, Callable[[str], str]] = {
+    "plain": lambda token: token,
+    "full width": lambda token: token.translate(WIDE),
+    "small form": lambda token: token.translate({ord("<"): "﹤", ord(">"): "﹥"}),
+    "entity": lambda token: token.replace("<", "&lt;"),
+    "upper case": str.upper,
+    "Cyrillic": lambda token: token.replace("o", "\u043e").replace("e", "\u0435"),
+    **{
+        f"U+{ord(c):04X} inside": lambda token, c=c: c.join(token)  # type: ignore[misc]
+        for c in "\u200b\u200d\u2060\u00ad\ufeff\u034f\ufe0f\u3164"
+    },
+}
+PLACES_OF_REQUESTS = {
+    "builders/writer_prompts.py", "engines/judge/llm.py", "evaluator/measures/kalma_judged.py",
+    "plugins/documents/asker.py",
+}  # fmt: skip
+"""Files that ask models with prompts of ours, all of them in :func:`prompts_with`."""
+OF_SYSTEMS = {"systems/answering.py", "systems/system.py"}
+"""Files that ask systems under test, whose prompts keep their papers' form."""
+WITHOUT_MESSAGES = {"engines/llm/offline.py", "engines/models/served.py"}
+"""Files that count tokens, or ask for embeddings and log probabilities."""
+
+
+def read_leniently(text: str) -> str:
+    """What a reader sees who folds look-alikes and drops what shows nothing."""
+    seen = html.unescape("".join(c for c in text if not is_invisible(c)))
+    return latin_letters(seen).casefold()
+
+
+@pytest.mark.parametrize("disguise", DISGUISES)
+def test_no_special_token_reaches_a_model_by_any_prompt(disguise: str) -> None:
+    """Judges, G-Eval, nuggets, rubrics, contradictions, documents' checks, writers of builds."""
+    text = "\n".join(f"a {DISGUISES[disguise](token)} b" for token in TOKENS)
+    tokens = [read_leniently(token) for token in TOKENS]
+    assert all(token in read_leniently(text) for token in tokens)
+    for (name, turns), (_, plain) in zip(prompts_with(text), prompts_with(CLAIM), strict=True):
+        seen = read_leniently("\n".join(turn for _, turn in turns))
+        own = read_leniently("\n".join(turn for _, turn in plain))
+        assert [t for t in tokens if seen.count(t) > own.count(t)] == [], name
+
+
+def test_every_request_to_a_model_is_among_those_that_are_tried() -> None:
+    root = Path(records.__file__).parents[2]
+    places = {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call)
+        and getattr(node.func, "id", "") == "Request"
+        and "llm.records import" in path.read_text().replace("\n", " ")
+    }
+    assert places == PLACES_OF_REQUESTS | OF_SYSTEMS | WITHOUT_MESSAGES
+    named = {name for name, profile in CHATS.items() if not profile.quotes}
+    assert named == {"bespoke-minicheck", "granite-guardian"}  # as their models were trained

@@ -9,6 +9,7 @@ from urllib.parse import quote
 from citeforge.engines.files import write_text
 from citeforge.engines.folders import atomic_directory, files_below, is_temporary
 from citeforge.evaluator.audited import describe_negatives
+from citeforge.evaluator.lines import Lines, find_lines, is_below, line_notes, line_rows
 from citeforge.evaluator.markup import script_json
 from citeforge.evaluator.measures.authorship_tables import tables
 from citeforge.evaluator.measures.registry import find_measure
@@ -54,7 +55,7 @@ def page_report(
     Raises:
         InputError: the folder of the chunks contains other files.
     """
-    scored = scored_text(files)
+    scored, lines = scored_text(files), find_lines(files, audit)
     files = named_rows(references_last(files))
     alike = compared_across(files, across)
     names = sorted({f.benchmark for f in files})
@@ -76,7 +77,7 @@ def page_report(
         scripts=read_assets("chunks.js", "figures.js", "explorer.js"),
         title=title or f"Cited generation on {', '.join(names)}",
         subtitle=subtitle,
-        data=script_json(_script_data(files, alike)),
+        data=script_json(_script_data(files, alike, lines)),
         authorship=cells,
         audit=describe_negatives(audit) if audit else [],
     )  # fmt: skip
@@ -100,11 +101,14 @@ def _foreign_files(folder: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def _script_data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict[str, Any]:
+def _script_data(
+    files: Sequence[ScoreFile], alike: Sequence[ScoreFile], lines: Lines
+) -> dict[str, Any]:
     """Collect the data that a report page's script shows; ranks are computed from ``alike``."""
     left_out: Any = {"answers": True, "query_ids": True, "design": True, "slices": True,
                 "measures": {"__all__": {"per_query", "variance"}}}  # fmt: skip
     systems = [file.model_dump(mode="json", exclude=left_out) for file in files]
+    names = list(dict.fromkeys(m.name for f in files for m in f.measures))
     several = len(files) > 1 and not of_cells(files)
     ranks = ranks_by_measure(alike) if several else {}
     return {
@@ -118,7 +122,9 @@ def _script_data(files: Sequence[ScoreFile], alike: Sequence[ScoreFile]) -> dict
         "warnings": not_comparable(alike),
         "not_computed": missing_lines(files),
         "scope": scope_lines(files),
-        "cautions": limit_lines(files),
+        "cautions": limit_lines(files) + line_notes(files, lines),
+        "below": [[m.name for m in f.measures if is_below(f, m, lines)] for f in files],
+        "lines": line_rows(files, names, lines),
         "definitions": [
             [marked_name(files, name), measure.definition, ARROWS[measure.higher_is_better]]
             for name in dict.fromkeys(m.name.partition("[")[0] for f in files for m in f.measures)

@@ -6,6 +6,7 @@ from pathlib import Path
 from citeforge.engines.files import write_bytes
 from citeforge.evaluator.audited import audit_for, describe_negatives
 from citeforge.evaluator.compare import parts_across
+from citeforge.evaluator.lines import find_lines
 from citeforge.evaluator.pages.choose import find_plot, plot
 from citeforge.evaluator.pages.page import page_report
 from citeforge.evaluator.pages.paper import NEEDS_A_TABLE, paper_report
@@ -75,7 +76,8 @@ def _render_table(
     if audit is not None and form != "md":
         raise UsageError(_FOR_AN_AUDIT, code="option-without-effect")
     if options.is_plain:
-        content = TABLES[form](files, parts_across(options.across)).encode()
+        lines = find_lines(files, audit)
+        content = TABLES[form](files, parts_across(options.across), lines).encode()
     else:
         content = paper_report(files, form, options)
     if audit is not None:

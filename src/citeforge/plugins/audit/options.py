@@ -31,7 +31,8 @@ class AuditOptions(Judging):
     """Minimum share of text in common with a relevant passage for a negative to be a suspect."""
     exploits: bool = False
     """Score degenerate systems, too: empty answers, refusals, copies, all or no citations, random
-    ones, instructions to a judge. Measures that need a judge ask --judge."""
+    ones, instructions to a judge, and copies of what is nearest to the question (the line to
+    beat). Measures that need a judge ask --judge."""
     labels: Path | None = None
     """Labels of negatives, from labels import."""
     known_flaws: Path | None = None

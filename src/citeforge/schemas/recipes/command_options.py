@@ -191,7 +191,7 @@ class ReportOptions(TableOptions):
     plot: str | None = None
     """Plot to draw in a file that is a plot (default: intervals; a wrong name lists all)."""
     benchmark: Annotated[Path | None, Option(input=True)] = None
-    """Package whose audit of negatives the report summarises (pages, md)."""
+    """Package whose audit the report summarises: negatives, and the line to beat (pages, md)."""
     robustness: bool = False
     """Show how each definition of citation quality ranks the systems, and where they disagree, by
     several score files per system (protocols, judges). Any format; no model is asked."""

@@ -1,0 +1,64 @@
+"""Copies of the sources that share most words with the question: the line for systems to beat.
+
+A system that knows nothing can cite what resembles the question, and each copied sentence entails
+itself.
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+from typing import Any
+
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.package.items import Item
+from citeforge.schemas.citations.triples import render
+from citeforge.schemas.matching.tokens import separate_signs
+from citeforge.schemas.text import match_form
+
+Shown = Sequence[tuple[str, str]]
+"""(text, citation mark) of each passage or triple that a system is shown; triples as sentences."""
+
+
+def list_shown(item: Item, base: int) -> Shown:
+    """List what an item shows: the text and the citation mark of each passage or triple."""
+    shown = [(p.text, f"[{base + n}]") for n, p in enumerate(item.passages)]
+    for t in (t for graph in item.graphs for t in graph.triples):
+        mark = render(t.qid, [(t.relation, t.value)])
+        shown.append((f"The {t.relation} of {t.name} is {t.value}.", mark))
+    return shown
+
+
+def copy_nearest(
+    benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, n_sources: int
+) -> Iterator[dict[str, Any]]:
+    """Yield submission lines: the first sentence of each nearest source, cited, in their order."""
+    base = benchmark.manifest.grammar.base
+    for item in chain.from_iterable(map(benchmark.items, contexts)):
+        output = answer_by_nearest(item.query, list_shown(item, base), n_sources)
+        yield {"query_id": item.query_id, "output": output, "context": item.context}
+
+
+def answer_by_nearest(question: str, shown: Shown, n_sources: int) -> str:
+    """Copy the first sentence of the sources with most distinct words of the question, cited.
+
+    Of equally near sources the first ones are taken.
+    """
+    asked = _words(question)
+    nearness = [len(asked & _words(text)) for text, _ in shown]
+    places = sorted(range(len(shown)), key=lambda place: (-nearness[place], place))[:n_sources]
+    segmenter = SentenceSegmenter()
+    sentences = []
+    for text, mark in (shown[place] for place in sorted(places)):
+        start, end = next(iter(segmenter.split(text)), (0, len(text)))
+        sentences.append(cite_sentence(text[start:end], mark))
+    return " ".join(sentences)
+
+
+def cite_sentence(sentence: str, mark: str) -> str:
+    """Put a citation mark into a sentence, before its full stop."""
+    return f"{sentence.rstrip('. ')} {mark}."
+
+
+def _words(text: str) -> frozenset[str]:
+    """Split a text into its distinct words; in scripts without spaces, each sign is one."""
+    return frozenset(match_form(separate_signs(text)).split())
