@@ -125,7 +125,8 @@ def graph_samples(inputs: KalmaInputs, *names: str) -> dict[str, Sample | str]:
     for measure in select(names):
         assert isinstance(measure, GraphMeasure)
         try:
-            sample = measure.compute(inputs)
+            with inputs.limited_to(measure.uses):
+                sample = measure.compute(inputs)
         except CannotError as error:
             found[measure.name] = str(error)
         else:

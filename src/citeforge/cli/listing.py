@@ -14,6 +14,8 @@ from citeforge.schemas.catalogue import Sort
 
 _FORM_WIDTH = 20
 """Width of the column of names."""
+_PLURALS = {"llms": "LLMs", "perplexity": "perplexity models", "graphs": "knowledge graphs"}
+"""What the rows of a sort are called, where its name does not say it."""
 
 
 @click.group("list", cls=NamedCommands)
@@ -46,5 +48,6 @@ for _sort in CATALOGUES:
     _option = click.Option(["--json", "as_json"], is_flag=True, help="Print a JSON list.")
     _callback: Any = partial(_list_sort, _sort)
     lists.add_command(
-        click.Command(_sort, callback=_callback, params=[_option], help=f"List the {_sort}.")
-    )
+        click.Command(_sort, callback=_callback, params=[_option],
+                      help=f"List the {_PLURALS.get(_sort, _sort)}.")
+    )  # fmt: skip

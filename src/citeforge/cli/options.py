@@ -258,7 +258,7 @@ benchmark_option = path_option(
 
 def _set_largest_line(ctx: click.Context, parameter: click.Parameter, megabytes: int) -> None:
     """Set the size of lines and answers that the command reads."""
-    from citeforge.engines.jsonlines import set_largest_line
+    from citeforge.engines.line_size import set_largest_line
 
     set_largest_line(megabytes)
 

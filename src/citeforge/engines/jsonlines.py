@@ -13,7 +13,6 @@ import re
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -21,6 +20,7 @@ from typing import IO, Any, TypeVar, cast
 
 import msgspec
 
+from citeforge.engines.line_size import largest_line, size_error
 from citeforge.engines.pipes import readable_path
 from citeforge.schemas.errors import InputError, read_error, suggestion
 from citeforge.schemas.text import printable
@@ -146,10 +146,6 @@ def require_unique_names(
         ) from error
 
 
-DEFAULT_LINE = 4
-"""Megabytes of a line or an answer that are read where nobody asks for more."""
-_MEGABYTE = 1_000_000
-_largest_line = ContextVar("largest line", default=DEFAULT_LINE * _MEGABYTE)
 _LONGEST_SKIPPED = 1 << 26
 """Bytes of a line that are passed over; a longer one is a damaged file, or a gzip bomb."""
 LARGEST_UNPACKED = 1 << 28
@@ -175,36 +171,6 @@ _HINTS = (
 _MISSING = re.compile(r"missing required field `([^`]*)`")
 
 Row = TypeVar("Row", bound=msgspec.Struct)
-
-
-def largest_line() -> int:
-    """Get the most bytes that a line, a cell of a table or an answer may have."""
-    return _largest_line.get()
-
-
-def set_largest_line(megabytes: int) -> None:
-    """Set the most megabytes that a line, a cell of a table or an answer may have."""
-    _largest_line.set(megabytes * _MEGABYTE)
-
-
-def size_error(path: Path, line: int | None, what: str, size: int | None = None) -> InputError:
-    """Make the error for a line, a cell or an answer that is larger than :func:`largest_line`.
-
-    Args:
-        path: its file.
-        line: its line.
-        what: what it is, with an article.
-        size: its bytes; None if these are not known.
-    """
-    has = "has more" if size is None else f"has {size:,} bytes, more"
-    return InputError(
-        f"{what} {has} than the {largest_line():,} bytes that are read",
-        path=path,
-        line=line,
-        allowed=f"one record per line; if it is what it should be, --largest-line MEGABYTES "
-        f"(default: {DEFAULT_LINE}) or CITEFORGE_LARGEST_LINE",
-        code="too-large",
-    )
 
 
 def open_bytes(path: Path) -> IO[bytes]:

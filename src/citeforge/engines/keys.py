@@ -74,7 +74,7 @@ def mask_keys(message: str) -> str:
     keys = _known_keys()
     text = _mask_whole(message, keys)
     for key in keys:
-        text = _beginning(key).sub(MARK, text)
+        text = _compile_beginning(key).sub(MARK, text)
     text = _USER.sub("…", text)
     text = _PARAMETER.sub(rf"\1{MARK}", text)
     text = _HEADER.sub(rf"\1{MARK}", text)
@@ -104,11 +104,11 @@ def _known_keys() -> tuple[str, ...]:
 
 def _mask_whole(text: str, keys: tuple[str, ...]) -> str:
     """Mask given keys in a text, whole and as one string in base64 or percent encoding."""
-    return _whole(keys).sub(MARK, text) if keys else text
+    return _compile_whole(keys).sub(MARK, text) if keys else text
 
 
 @lru_cache(maxsize=8)
-def _whole(keys: tuple[str, ...]) -> re.Pattern[str]:
+def _compile_whole(keys: tuple[str, ...]) -> re.Pattern[str]:
     """Compile the pattern of whole keys in each of their forms."""
     forms = dict.fromkeys(form for key in keys for form in (key, quote(key, safe="")))
     encoded = dict.fromkeys(form for key in keys for form in _in_base64(key.encode()))
@@ -129,7 +129,7 @@ def _in_base64(key: bytes) -> Iterator[str]:
 
 
 @lru_cache(maxsize=64)
-def _beginning(key: str) -> re.Pattern[str]:
+def _compile_beginning(key: str) -> re.Pattern[str]:
     """Compile the pattern of a key's beginning that is long enough to be masked."""
     vendor = max((v for v in _VENDORS if key.startswith(v)), key=len, default="")
     start = key[: len(vendor) + _LEAST_BEGINNING]

@@ -305,7 +305,7 @@ def _collect_units(
 
 
 def _lacks_verdict(sample: Sample) -> npt.NDArray[np.bool_]:
-    """Return a mask, (runs, queries), of answers whose sums depend on missing verdicts."""
+    """Make a mask (runs, queries): whether a failed verdict leaves an answer's value open."""
     if sample.upper is None:
         return np.zeros(sample.sums.shape[:2], bool)
     differs: npt.NDArray[np.bool_] = (sample.sums != sample.upper.sums).any(axis=-1)

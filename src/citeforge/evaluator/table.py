@@ -153,13 +153,12 @@ def scores_table(
     rows: list[list[object]] = []
     for r in results:
         scores = {m.name: m for m in r.measures}
-        rows.append(
-            [r.system, *(
-                text if right else mark_below(text, r, scores.get(name), lines)
-                for name, right in columns
-                for text in [_score_cell(scores.get(name), right, has_sd)]
-            )]
-        )  # fmt: skip
+        cells: list[object] = [r.system]
+        for name, is_right in columns:
+            score = scores.get(name)
+            text = _score_cell(score, is_right, has_sd)
+            cells.append(text if is_right else mark_below(text, r, score, lines))
+        rows.append(cells)
     plain = ["" if is_right else name for name, is_right in columns]
     return Table(head, rows + line_rows(results, plain, lines))
 

@@ -252,27 +252,27 @@ def test_citations_without_a_word_are_kept(package: Path) -> None:
 def test_a_measure_gets_no_tool_that_it_does_not_declare(
     measure: Measure, forgotten: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`S [1].` is supported by A; what is forgotten is named, and nothing is computed."""
+    """`A holds [1].` is supported by A. What is forgotten is named, and the next measure, which
+    shares the results and forgets nothing, has its value."""
 
     def supported(inputs: Inputs) -> dict[AnswerKey, Value]:
-        judge = inputs.tools.get_judge()
+        judge = inputs.tools.judge
+        assert judge is not None
         return {
             key: Value.mean([judge_pair(judge, Pair(item.passages[0].text, s.text)) for s in read])
             for key, item, read in statements_of(inputs, "alce")
         }
 
-    def declared(uses: tuple[str, ...]) -> PassageMeasure:
+    def declared(name: str, *uses: str) -> PassageMeasure:
         return PassageMeasure(
-            "Supported", "mine", "statements that hold", source="ours", uses=uses,
+            name, "mine", "statements that hold", source="ours", uses=uses,
             compute=bounded_mean_of(supported, lambda share: share),
         )  # fmt: skip
 
     every = ("judge", "segmenter", "statements")
-    for uses, expected in (
-        (every, [1.0]),
-        (tuple({*every} - {forgotten}), f"its declaration lacks {forgotten!r} in `uses`"),
-    ):
-        monkeypatch.setattr("conftest_evaluator.select", lambda names, u=uses: [declared(u)])
-        result = measure(["A holds [1]."], ["Supported"], judge=Facts())
-        found = result["Supported"]
-        assert found == expected if isinstance(expected, list) else found.startswith(expected)
+    some = [name for name in every if name != forgotten]
+    both = [declared("Forgetful", *some), declared("Whole", *every)]
+    monkeypatch.setattr("conftest_evaluator.select", lambda names: both)
+    result = measure(["A holds [1]."], ["mine"], judge=Facts())
+    assert result["Forgetful"] == f"its declaration lacks {forgotten!r} in `uses` (docs/extend.md)"
+    assert result["Whole"] == [1 / 1]

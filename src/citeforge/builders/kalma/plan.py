@@ -73,7 +73,7 @@ class _CheckRecorder:
         self.requests: list[Request] = []
 
     def identity(self) -> dict[str, Any]:
-        """Return the name of the real LLM."""
+        """Identify the LLM that it stands for, by its name."""
         return {"name": self.name}
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:

@@ -119,7 +119,7 @@ class LlmJudge:
         whole = PairParts([self._parts(pair) for pair in pairs])
 
         def add_decision(part: Pair, decision: Decision) -> None:
-            """Add the decision on a part, and pass on the pairs that it completes."""
+            """Note the decision on a sentence of a pair; keep verdicts of complete pairs."""
             if complete := whole.add(part, decision):
                 keep(complete)
 

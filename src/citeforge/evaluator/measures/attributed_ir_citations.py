@@ -161,7 +161,7 @@ def _reference_ids(item: AnswerItem) -> set[str]:
 
 def compute_overlaps(inputs: Inputs) -> dict[AnswerKey, Overlap]:
     """Compute precision and recall of every answer's cited passages against the gold answer's."""
-    inputs = inputs.once(with_passages, is_judged=False)
+    inputs = with_passages(inputs)
     if not any(g.citations for gold in inputs.benchmark.gold_rows for g in gold.answers):
         raise CannotError("needs gold answers with citations", code="no-gold")
     return values_by_answer(compute_overlap)(inputs)

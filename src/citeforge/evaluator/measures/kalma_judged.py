@@ -396,7 +396,7 @@ def _clause_option(tools: ScoringTools, protocol: str) -> str:
 
 _JUDGED = ("judge", "segmenter")
 _na = partial(
-    GraphMeasure, family="kalma", source=PAPER, uses=_JUDGED,
+    GraphMeasure, family="kalma", source=PAPER, uses=(*_JUDGED, "llm"),
     gold={"strict": "removed", "reference": "2+"},
 )  # fmt: skip
 MEASURES = (

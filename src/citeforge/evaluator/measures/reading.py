@@ -247,14 +247,13 @@ def _compute_repeats(
         CannotError: something is missing.
     """
     repeats = []
+    n_repeats = 1 if judge is None or "judge" not in measure.uses else judge.repeats
     limits = (
         answers.limited_to(measure.uses) if isinstance(answers, SharedResults) else nullcontext()
     )
     try:
         with limits:
-            for repeat in range(
-                1 if judge is None or "judge" not in measure.uses else judge.repeats
-            ):
+            for repeat in range(n_repeats):
                 if judge is not None:
                     judge.repeat = repeat
                 result = measure.compute(answers)

@@ -46,7 +46,7 @@ def _read_all_as_alce(inputs: Inputs) -> AnswerStatements:
 
 def _read_all_as_attributed_ir(inputs: Inputs) -> AnswerStatements:
     """Read the statements of answers with passages as Attributed-IR's evaluators do."""
-    return _read_all(inputs.once(with_passages, is_judged=False), read_attributed_ir)
+    return _read_all(with_passages(inputs), read_attributed_ir)
 
 
 def _read_all(

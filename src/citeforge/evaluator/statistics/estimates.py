@@ -308,6 +308,6 @@ def _without_interval(runs: Floats, sample: Sample) -> Estimate:
 
 
 def _sd_over_runs(layers: Floats, sample: Sample) -> float:
-    """Compute the standard deviation over runs; NaN of a single run."""
+    """Compute the standard deviation over runs of values by judge, run and repeat; NaN of one."""
     runs = layers.reshape(sample.judges, -1, sample.repeats).mean(axis=(0, 2))
     return float(np.std(runs, ddof=1)) if len(runs) > 1 else math.nan

@@ -12,7 +12,7 @@ from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
-from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
+from citeforge.evaluator.submissions.tools import CannotError, ScoringTools, UndeclaredError
 from citeforge.package.items import GoldRows, Passage
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import CiteforgeError
@@ -67,11 +67,14 @@ class SharedResults:
             function: computes what is shared.
             is_judged: whether it asks the judge, so that each repeat has a result of its own.
         """
-        judge = self.tools.judge if is_judged else None
+        has_judge = is_judged and "judge" not in self.tools.withheld
+        judge = self.tools.judge if has_judge else None
         key = function, 0 if judge is None else judge.repeat
         if key not in self._results:
             try:
                 self._results[key] = function(self)
+            except UndeclaredError:
+                raise  # another measure may declare what this one does not
             except CiteforgeError as error:  # models that cannot be loaded are not tried again
                 self._results[key] = error
         result = self._results[key]

@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 from citeforge.engines.files import digest, digest_folder, sha256_file
-from citeforge.engines.jsonlines import largest_line, size_error
+from citeforge.engines.line_size import largest_line, size_error
 from citeforge.engines.textfiles import count_text, validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.echoes import EchoFinder

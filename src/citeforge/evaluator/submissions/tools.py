@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, NoReturn
 
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
@@ -22,6 +23,32 @@ def no_judge() -> str:
 
 class CannotError(CiteforgeError):
     """A measure cannot be computed: the message says what is missing."""
+
+
+class UndeclaredError(CannotError):
+    """A measure uses what its declaration does not name."""
+
+    def __init__(self, name: str) -> None:
+        """Make the error for a judge, segmenter, LLM or statements that ``uses`` lacks."""
+        super().__init__(
+            f"its declaration lacks {name!r} in `uses` (docs/extend.md)", code="broken-plugin"
+        )
+
+
+class _Withheld:
+    """Stands for a tool that a measure does not declare; each use of it is an error."""
+
+    def __init__(self, name: str) -> None:
+        """Stand for the tool of this name."""
+        self._name = name
+
+    def __getattr__(self, attribute: str) -> NoReturn:
+        """Raise an error in place of any attribute of the tool.
+
+        Raises:
+            UndeclaredError: always.
+        """
+        raise UndeclaredError(self._name)
 
 
 @dataclass(frozen=True)
@@ -53,7 +80,6 @@ class ScoringTools:
         Raises:
             CannotError: there is none.
         """
-        self.require_declared("judge")
         if self.judge is None:
             raise CannotError(no_judge(), code="missing-judge")
         return self.judge
@@ -64,31 +90,27 @@ class ScoringTools:
         Raises:
             CannotError: there is none.
         """
-        self.require_declared("segmenter")
         if self.segmenter is None:
             raise CannotError(self.why_no_segmenter or "needs a segmenter", code="missing-model")
         return self.segmenter
 
     def limited_to(self, uses: Iterable[str]) -> "ScoringTools":
-        """Copy the tools without judge, segmenter or LLM where a measure does not declare them.
+        """Copy the tools, with an error in place of each one that a measure does not declare.
 
         So a measure that forgets to declare one fails in its own tests.
         """
         withheld = WITHHELD.difference(uses)
-        return replace(
-            self,
-            judge=None if "judge" in withheld else self.judge,
-            segmenter=None if "segmenter" in withheld else self.segmenter,
-            llm=None if "llm" in withheld else self.llm,
-            withheld=withheld,
-        )
+        tools: Any = {name: _Withheld(name) for name in withheld - {"statements"}}
+        return replace(self, withheld=withheld, **tools)
 
     def require_declared(self, name: str) -> None:
-        """Raise an error if the measure that is computed does not declare what it uses."""
+        """Check that the measure that is computed declares what it uses.
+
+        Raises:
+            UndeclaredError: it does not.
+        """
         if name in self.withheld:
-            raise CannotError(
-                f"its declaration lacks {name!r} in `uses` (docs/extend.md)", code="broken-plugin"
-            )
+            raise UndeclaredError(name)
 
     @property
     def is_strict(self) -> bool:

@@ -31,7 +31,7 @@ SHORTEST = 120
 
 
 def open_documents(recipe: DocumentsRecipe, workdir: Path) -> Source:
-    """Open the source of passages that a recipe names.
+    """Open the folder of documents, or the other source of passages, that a recipe names.
 
     Raises:
         InputError: it cannot be opened.

@@ -61,8 +61,8 @@ class InMemoryBenchmark(Benchmark):
             )
         )
 
-    def only(self, queries: Iterable[str]) -> "InMemoryBenchmark":
-        """Return the benchmark restricted to the queries with some ids, in its own order."""
+    def limited_to(self, queries: Iterable[str]) -> "InMemoryBenchmark":
+        """Copy the benchmark, limited to some of its queries, in its own order."""
         part = InMemoryBenchmark(self)
         part._shown_texts, part.query_subset = self._shown_texts, frozenset(queries)
         return part
@@ -134,7 +134,7 @@ class Scoring:
             )
         context = None if answer.passages is not None else answer.context
         scores = self._score(
-            [answer], self._in_memory.only([answer.query_id]), self._single, context
+            [answer], self._in_memory.limited_to([answer.query_id]), self._single, context
         )
         values = {m.name: m.per_query[0] for m in scores.measures}
         return values, {n.name: n.reason for n in scores.not_computed}
@@ -147,7 +147,7 @@ class Scoring:
         """
         queries = {a.query_id for a in answers}
         is_part = len(queries) < len(self.benchmark)
-        benchmark = self._in_memory.only(queries) if is_part else self._in_memory
+        benchmark = self._in_memory.limited_to(queries) if is_part else self._in_memory
         if self._is_of_cells:
             return [self._score(answers, benchmark, self._measures, None)]
         contexts = dict.fromkeys(a.context for a in answers)

@@ -40,8 +40,6 @@ ANNOTATIONS = {"supports": 1.0, "partial": 0.5, "none": 0.0, "contradicts": -1.0
 IMPORTANCE = {"have to know": 4.0, "good to know": 2.0, "nice to know": 1.0}
 SUPPORT = {"2": 1.0, "1": 0.5, "0": 0.0, "-1": None}
 """FS, PS, NS, and not judged."""
-_KEY = ("assessments", -1, -1)
-"""Key of the assessments among cached statements, whose keys are (reader, run, row)."""
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ class TripleGrammar:
         self.brackets = []
         markers: list[Marker] = []
         unparsed: list[tuple[int, int]] = []
-        text, places = _fold(output)
+        text, places = _normalise_with_offsets(output)
         at = 0
         while (opening := _CITES.search(text, at)) is not None:
             start, at = opening.span()
@@ -198,11 +198,11 @@ class TripleGrammar:
 
 def squeeze(text: str) -> str:
     """Normalise a text: single spaces, typographic variants as ASCII, NFC, no invisible marks."""
-    return " ".join(_fold(text)[0].split())
+    return " ".join(_normalise_with_offsets(text)[0].split())
 
 
-def _fold(text: str) -> tuple[str, Sequence[int]]:
-    """Replace typographic variants, white space and invisible marks; also return all offsets."""
+def _normalise_with_offsets(text: str) -> tuple[str, Sequence[int]]:
+    """Normalise a text; also list where each of its characters, and the end, was before."""
     pieces: list[str] = []
     places: list[int] = []
     if _VARIANT.search(text) is None and _RUN.search(text) is None:
