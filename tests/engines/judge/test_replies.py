@@ -41,6 +41,13 @@ def test_verdicts_in_json(reply: str) -> None:
     assert decide(reply.replace("true", "false").replace("True", "False")) == Verdict(False)
 
 
+@pytest.mark.parametrize("opened", ['{"a":', "{", '{"a":[', "{{“a”:"])
+@pytest.mark.parametrize("times", [1, 19, 300, 30_000])
+def test_a_verdict_after_objects_that_are_never_closed(opened: str, times: int) -> None:
+    assert decide(f"{opened * times} x {YES}") == Verdict(True)
+    assert decide(f"{opened * times} x {YES} {NO}") is None
+
+
 @pytest.mark.parametrize(
     ("yes", "no"), [("1", "0"), ("1.0", "0.0"), ('"yes"', '"no"'), ('"1"', '"0"')]
 )

@@ -13,6 +13,8 @@ from typing import Any
 Value = bool | int | str
 _LONGEST_OBJECT = 20_000
 """Characters of a JSON object; a short reply has no longer one."""
+_DEEPEST_OBJECT = 20
+"""Objects inside each other; a short reply has fewer."""
 _FIRST_WORD = re.compile(r"\w+")
 _LABELLED = re.compile(
     r"\b(?:answer|verdict|decision|conclusion|judge?ment|label|reply|result)\b"
@@ -72,22 +74,31 @@ def _lower(value: object) -> str:
 
 def json_objects(text: str) -> Iterator[dict[str, Any]]:
     """Yield the outermost JSON objects in a text, in order; typographic quotes count as quotes."""
-    plain, at = text.translate(_PLAIN), text.find("{")
+    spellings = list(dict.fromkeys([text, text.translate(_PLAIN)]))
+    at, wrong, depth = text.find("{"), 0, 0
     while at >= 0:
-        value, end = _decode_object(text, at) or _decode_object(plain, at) or (None, at + 1)
-        if value is not None:
-            yield value
+        for spelling in spellings:
+            value, end = _decode_object(spelling, at)
+            if value is not None:
+                yield value
+                break
+        else:  # each object inside a wrong one is read up to the same place again
+            depth = depth + 1 if at < wrong else 1
+            wrong = end
+            end = wrong if depth > _DEEPEST_OBJECT else at + 1
         at = text.find("{", end)
 
 
-def _decode_object(text: str, at: int) -> tuple[dict[str, Any], int] | None:
-    """Decode the JSON object at a position: (object, its end); None if there is none."""
+def _decode_object(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
+    """Decode the JSON object at a position: (object, its end), or (None, the wrong character)."""
     piece = text[at : at + _LONGEST_OBJECT]  # an error would count the lines of all before it
     try:
         value, end = json.JSONDecoder().raw_decode(piece)
-    except (json.JSONDecodeError, RecursionError):
-        return None
-    return (value, at + end) if isinstance(value, dict) else None
+    except json.JSONDecodeError as error:
+        return None, at + max(1, error.pos)
+    except RecursionError:
+        return None, at + len(piece)
+    return value, at + end
 
 
 def read_words(text: str, words: Collection[str]) -> str | None:
