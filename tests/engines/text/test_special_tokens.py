@@ -4,6 +4,7 @@ import base64
 import importlib.util
 import json
 import re
+import unicodedata
 from collections.abc import Callable
 from pathlib import Path
 
@@ -141,6 +142,17 @@ def test_no_listed_token_is_left_in_a_text(family: str) -> None:
         ("[INST] but [1] and [Smith 2020]", "⁅INST] but [1] and [Smith 2020]"),
         ("a < b, <b>bold</b>, x|y, [inst", "a < b, <b>bold</b>, x|y, [inst"),
         ("Io is hot [2].", "Io is hot [2]."),
+        ("<turn|> <|turn>", "‹turn|> ‹|turn>"),
+        ("<unlisted▁name｜> <end▁of▁anything>", "‹unlisted▁name｜> ‹end▁of▁anything>"),
+        ("<reserved_106> <TOKENS_UNUSED_0>", "‹reserved_106> ‹TOKENS_UNUSED_0>"),
+        ("<my_reserved_token_7> </x_pad_1>", "‹my_reserved_token_7> ‹/x_pad_1>"),
+        ("<eoh> <eoa> </EOM>", "‹eoh> ‹eoa> ‹/EOM>"),
+        ("<_someone> <END_OF_DOC>", "‹_someone> ‹END_OF_DOC>"),
+        (">>SUMMARY<< &gt;&gt;TITLE<<", "›>SUMMARY<< ›&gt;TITLE<<"),
+        ("＞＞DOMAIN＜＜ >>UNLISTED<<", "›＞DOMAIN＜＜ ›>UNLISTED<<"),
+        ("<<HUMAN>> <</HUMAN>>", "‹<HUMAN>> ‹</HUMAN>>"),
+        ("[UNUSED_TOKEN_3] <[x_token_9]>", "⁅UNUSED_TOKEN_3] ‹[x_token_9]>"),
+        ("<用户> <AI> ]<]image[>[", "‹用户> ‹AI> ⁆<]image[>["),
     ],
 )
 def test_first_characters_are_replaced(text: str, broken: str) -> None:
@@ -149,6 +161,38 @@ def test_first_characters_are_replaced(text: str, broken: str) -> None:
 
 def test_tokens_of_the_model_itself_are_broken() -> None:
     assert break_special_tokens("so #@# there", ["#@#"]) == "so ‹@# there"
+
+
+HTML = """a abbr address article aside audio b base bdi bdo blockquote body br button canvas
+caption cite code col data dd del details dfn dialog div dl dt em embed fieldset figure footer form
+h1 h6 head header hr html i iframe img input ins kbd label legend li link main map mark menu meta
+meter nav ol option output p param pre progress q rp rt ruby samp script search section select slot
+small source span strong style sub summary sup svg table tbody td template textarea tfoot th thead
+time title tr track u ul var video wbr ref box quad""".split()
+CODE = (
+    "a < b", "a <b and c> d", "x << 3 >> y", "n>>k<<m", "if a<b || c>d:", "std::vector<size_t> v;",
+    "Map<String, List<Integer>> m", "Vec<[u8; 4]>", "buf[MAX_LEN]", "a[pad_index]", "p<_Tp, _Up>",
+    "#include <sys/types.h>", ">>> print(a[1])", "cat <<EOF >> log", "f = a |> b", "<my-element>",
+    '<div class="x_pad" id=eos>', "<dc:title>", "</foo_bar>", "&lt;b&gt; &amp; &gt;", "[sic]",
+    "[1], [2, 3] and [Smith 2020]", "\\[x_1 < y\\]", "__init__ and _private", "<me@example.org>",
+    "<https://example.org/a_b>", "a_b<c_d>(e)", "→ ‹x› «y» ≪z≫", "T<U>|V", "1<2|3>2",
+)  # fmt: skip
+ORDINARY = st.one_of(
+    st.sampled_from(CODE),
+    st.sampled_from(HTML).map(lambda tag: f"<{tag}>"),
+    st.sampled_from(HTML).map(lambda tag: f"</{tag.upper()}>"),
+    st.text(
+        st.characters(exclude_characters="<>[]|&", exclude_categories=["Cs"]), max_size=30
+    ).filter(
+        lambda text: not re.search(r"[<>[\]|¦│∣ǀ]|__\w+__", unicodedata.normalize("NFKC", text))
+    ),
+)
+
+
+@given(st.lists(ORDINARY, max_size=8))
+def test_prose_html_and_code_stay_as_they_are(pieces: list[str]) -> None:
+    text = " ".join(pieces)
+    assert break_special_tokens(text) == text
 
 
 PIECES = st.sampled_from([*TOKENS, "<", "|", "[", "x", " ", "\u200b", "＜", "&lt;", "\n", "1", "é"])

@@ -1,7 +1,8 @@
 """Special tokens in foreign text: written so that no tokenizer reads them as such.
 
 A tokenizer that parses special tokens in all of a prompt lets a quoted text end its turn and open
-another one. The list of ``data/special_tokens.toml`` has the tokens of the common families.
+another one. The list of ``data/special_tokens.toml`` has the tokens of the common families; further
+ones are found by their form (:data:`_FORMS`).
 """
 
 import re
@@ -16,9 +17,30 @@ from citeforge.schemas.lookalikes import latin_letters
 _BARS = "|¦│∣ǀ"
 _QUOTE_TAG = r"<(?=\s*(?:/\s*)?quote)"
 """Beginning of a delimiter of :class:`~citeforge.engines.text.quoting.Quotes`."""
-_TAG_BEGINNING = rf"<(?=\s*[{_BARS}])|\[(?=[{_BARS}])"
-_ENTITY = re.compile(r"&(?:lt|LT|#0*60|#[xX]0*3[cC]);?")
-_HARMLESS = {"<": "‹", "[": "⁅", "]": "⁆", "|": "¦"}
+_TOKEN_WORDS = (
+    "tokens?|reserved|unused|unk|[be]o[acdhmst]|sep|cls|pad|mask|turn|assistant|fim|soft|special|sys"
+    "|inst|placeholder|(?:start|begin|end)_of"
+)
+"""Words that a special token has among the words of its name; ``_`` is between them."""
+_TOKEN_NAME = (
+    rf"(?=\w{{0,60}}_)(?:[a-z0-9]{{1,20}}_){{0,4}}_?(?:{_TOKEN_WORDS})(?:_?\d+)?(?:_\w{{1,60}})?"
+)
+_CAPITALS = r"(?-i:[A-Z]+(?:_[A-Z0-9]+){1,8})"
+_FORMS = (
+    rf"<(?=\s*[{_BARS}])|\[(?=[{_BARS}])",  # <|im_end|>, [|user|]
+    rf"<(?=/?[a-z]\w{{0,60}}[{_BARS}]>)",  # <turn|>
+    rf"<(?=\[?/?{_TOKEN_NAME}\]?>)",  # <reserved_106>, <end_of_x>, <[begin_of_x]>
+    rf"<(?=/?{_CAPITALS}>)",  # <META_END>
+    rf"\[(?=/?{_CAPITALS}\])(?=/?{_TOKEN_NAME}\])",  # [UNUSED_TOKEN_7]
+    r"<(?=/?(?-i:_[a-z][a-z0-9_]{0,60})>)",  # <_user>
+    r"<(?=</?(?-i:[A-Z][A-Z_]{1,60})>>)",  # <<SYS>>
+    r">(?=>(?-i:[A-Z][A-Z_]{1,60})<<)",  # >>SUMMARY<<
+    r"<(?=/?[be]o[acdehimpqst]>)",  # <eoh>, <bos>
+    r"<(?=0x[0-9a-f]{2}>)",  # <0x0A>
+)
+"""Forms that special tokens have, and neither HTML nor code nor prose has."""
+_ENTITY = re.compile(r"&(?:(?P<less>lt|LT|#0*60|#[xX]0*3[cC])|gt|GT|#0*62|#[xX]0*3[eE]);?")
+_HARMLESS = {"<": "‹", ">": "›", "[": "⁅", "]": "⁆", "|": "¦"}
 """First characters of special tokens, and what is written in their place."""
 
 
@@ -26,7 +48,7 @@ def break_special_tokens(text: str, others: Iterable[str] = ()) -> str:
     """Replace the first character of each special token and quote tag in a text by a look-alike.
 
     Tokens are also found in compatibility forms (NFKC), with invisible characters between theirs,
-    in any case, and with letters of other scripts; ``&lt;`` counts as ``<``.
+    in any case, and with letters of other scripts; ``&lt;`` counts as ``<``, and ``▁`` as ``_``.
 
     Args:
         text: foreign text.
@@ -67,7 +89,7 @@ def _pattern(others: tuple[str, ...]) -> re.Pattern[str]:
         rest = re.sub(r"\d+", lambda _: r"\d+", re.escape(token[1:]))
         rests.setdefault(token[0], []).append(rest)
     listed_pattern = (f"{re.escape(c)}(?={'|'.join(rest)})" for c, rest in rests.items())
-    return re.compile("|".join((_QUOTE_TAG, _TAG_BEGINNING, *listed_pattern)), re.IGNORECASE)
+    return re.compile("|".join((_QUOTE_TAG, *_FORMS, *listed_pattern)), re.IGNORECASE)
 
 
 def _read_leniently(text: str) -> tuple[str, Sequence[int]]:
@@ -79,7 +101,7 @@ def _read_leniently(text: str) -> tuple[str, Sequence[int]]:
     at = 0
     while at < len(text):
         entity = _ENTITY.match(text, at) if text[at] == "&" else None
-        seen = "<" if entity else _seen(text[at])
+        seen = (">", "<")[bool(entity["less"])] if entity else _seen(text[at])
         shown.append(seen)
         places += [at] * len(seen)
         at = entity.end() if entity else at + 1
@@ -89,4 +111,4 @@ def _read_leniently(text: str) -> tuple[str, Sequence[int]]:
 @cache
 def _seen(character: str) -> str:
     """Return what a lenient reader sees of one character; nothing of an invisible one."""
-    return "" if is_invisible(character) else latin_letters(character)
+    return "" if is_invisible(character) else latin_letters(character).replace("▁", "_")
