@@ -7,6 +7,7 @@ import griffe
 from griffe2md import ConfigDict, render_object_docs
 
 import citeforge
+from citeforge.cli.catalogue import fill_names
 
 _CONFIG: ConfigDict = {
     "docstring_section_style": "list",
@@ -30,7 +31,7 @@ _FIELD = re.compile(r"(?<=```python\n)\w+: .*(?=\n```)")
 _LINK = re.compile(r"\[([^\[\]]*)\]\(#[^()]*\)")
 
 
-def api_page(note: str) -> str:
+def api_page() -> str:
     """Every public name, in alphabetical order within functions, classes and errors."""
     source = Path(citeforge.__file__).parent.parent
     loader = griffe.GriffeLoader(
@@ -41,7 +42,7 @@ def api_page(note: str) -> str:
     package = loader.load("citeforge")
     loader.resolve_aliases(implicit=False, external=False)
     parts = [
-        f"# Python\n\n{note}`import citeforge as cf`; each name is imported on first use. "
+        "# Python\n\n`import citeforge as cf`; each name is imported on first use. "
         "[library.md](library.md) shows them at work.\n"
     ]
     names = [n for n in citeforge.__all__ if not n.startswith("_")]
@@ -60,4 +61,4 @@ def api_page(note: str) -> str:
             text = _LINK.sub(r"\1", render_object_docs(target, _CONFIG))
             text = _FIELD.sub(lambda m: _METADATA.sub(r"\1", m[0]).replace("'", '"'), text)
             parts.append("\n" + _PATH.sub(r"\1\2", _DOUBLE.sub("`", text)).strip() + "\n")
-    return "".join(parts)
+    return fill_names("".join(parts))

@@ -1,7 +1,7 @@
 """Builds the documentation as a site; a link or anchor that leads nowhere is an error.
 
 The pages are the Markdown files of this repository where they lie, so that links between them work
-on GitHub, in an editor and on the site.
+on GitHub, in an editor and on the site. docs/api.md is made for the site alone.
 """
 
 import logging
@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+from api import api_page
 from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
@@ -16,17 +17,21 @@ from mkdocs.exceptions import MkDocsException
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     *("README.md", "CONTRIBUTING.md", "RELEASING.md", "CHANGELOG.md", "DATASETS.md"),
-    *("docs", "examples"),
+    "examples",
 )
 PARTS = (*PAGES, "LICENSE", "src")
-"""Files and folders that pages are taken from, or that they link to."""
+"""Files and folders, beside docs, that pages are taken from, or that they link to."""
 
 
 def build_site(out: Path, root: Path = ROOT) -> None:
     """Write the site of a checkout into a folder."""
     with TemporaryDirectory() as folder:
-        for part in filter(lambda name: (root / name).exists(), PARTS):
-            (Path(folder) / part).symlink_to(root / part)
+        pages = Path(folder, "docs")
+        pages.mkdir()
+        for part in (*(root / "docs").glob("*"), *(root / name for name in PARTS)):
+            if part.exists():
+                Path(folder, part.relative_to(root)).symlink_to(part)
+        (pages / "api.md").write_text(api_page())
         config = load_config(
             str(ROOT / "mkdocs.yml"), docs_dir=folder, site_dir=str(out), strict=True
         )

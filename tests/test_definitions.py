@@ -1,30 +1,35 @@
-"""docs/definitions.md defines every measure, and what points to it finds its place."""
+"""Pages of docs define every measure, and what points to a definition finds its place."""
 
 import re
+from itertools import chain
 
 import pytest
 
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.registry import families, measures
+from citeforge.evaluator.measures.definitions import built_in_families, measures_of
+from citeforge.evaluator.measures.registry import measures
 from conftest import ROOT
 
-PAGE = ROOT / "docs" / "definitions.md"
+SHARED = ROOT / "docs" / "definitions.md"
+PAGES = {family: ROOT / "docs" / "measures" / f"{family}.md" for family in built_in_families()}
 PLACES = ("README.md", "CONTRIBUTING.md", "docs", "src", "tests", "examples", "benchmarks")
 WRITTEN_BY_HAND = {".md", ".py", ".j2", ".yaml", ".toml", ".ipynb"}
 OWN = [m for m in measures().values() if m.origin is None]
 
 
-def sections() -> dict[str, str]:
-    """Heading to what stands below it."""
-    parts = re.split(r"^## (.+)\n", PAGE.read_text(), flags=re.MULTILINE)[1:]
-    return dict(zip(parts[::2], parts[1::2], strict=True))
+def test_each_family_has_a_page_and_no_page_is_left_over() -> None:
+    assert set((ROOT / "docs" / "measures").iterdir()) == set(PAGES.values())
+    nav = (ROOT / "mkdocs.yml").read_text()
+    assert re.findall(r"docs/measures/(\w+)\.md", nav) == list(PAGES)
 
 
-def test_families_have_sections_in_declared_order() -> None:
-    own = list(dict.fromkeys(m.family for m in OWN))
-    assert [heading for heading in sections() if heading in families()] == own
+@pytest.mark.parametrize("family", PAGES)
+def test_the_page_of_a_family_has_a_text_formulas_and_facts(family: str) -> None:
     # The docstring of its module says what a family is, and the table follows.
-    assert all(re.match(r"\n[^|\n].*\n\| measure", sections()[f], re.DOTALL) for f in own)
+    text = PAGES[family].read_text()
+    assert re.match(rf"# {family}\n\n<!--.*-->\n\n[^|\n].*\n\| measure \| value", text, re.DOTALL)
+    facts = re.findall(r"^\| `([^`]+)`", text.partition("\n## Facts\n")[2], re.MULTILINE)
+    assert facts == [m.name for m in measures_of(family)]
 
 
 @pytest.mark.parametrize("measure", OWN, ids=lambda m: m.name)
@@ -33,16 +38,16 @@ def test_every_measure_has_a_formula_for_the_page(measure: Measure) -> None:
 
 
 def test_everything_that_points_to_a_definition_finds_it() -> None:
-    headings = {*sections(), ""}
+    sections = {*re.findall(r"^## (.+)$", SHARED.read_text(), re.MULTILINE), ""}
     absent = "MET" + "RICS"
-    for place in PLACES:
-        top = ROOT / place
-        for path in sorted(top.rglob("*")) if top.is_dir() else [top]:
-            if path.suffix not in WRITTEN_BY_HAND or not path.is_file():
-                continue
-            text = path.read_text()
-            assert absent not in text, path
-            pointers = re.findall(r"definitions\.md(?:#(\w+))?", text)
-            if path == PAGE:
-                pointers += re.findall(r"\]\(#(\w+)\)", text)
-            assert set(pointers) <= headings, path
+    tops = [ROOT / place for place in PLACES]
+    for path in chain(*([top] if top.is_file() else sorted(top.rglob("*")) for top in tops)):
+        if path.suffix not in WRITTEN_BY_HAND or not path.is_file():
+            continue
+        text = path.read_text()
+        assert absent not in text, path
+        pointers = re.findall(r"definitions\.md(?:#(\w+))?", text)
+        if path == SHARED:
+            pointers += re.findall(r"\]\(#(\w+)\)", text)
+        assert set(pointers) <= sections, path
+        assert set(re.findall(r"docs/measures/(\w+)\.md", text)) <= {*PAGES, "FAMILY"}, path

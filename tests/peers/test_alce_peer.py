@@ -43,7 +43,7 @@ Rows = list[tuple[str, str, tuple[Passage, ...]]]
 
 
 class MeanAggregator:
-    """The plain mean instead of an unseeded bootstrap's midpoint (docs/definitions.md#alce)."""
+    """The plain mean instead of an unseeded bootstrap's midpoint (docs/measures/alce.md)."""
 
     def __init__(self) -> None:
         self.values: list[float] = []

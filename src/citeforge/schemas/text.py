@@ -50,7 +50,7 @@ def premise_of(title: str, text: str) -> str:
 
 
 def match_form(text: str, *, underscores: bool = False) -> str:
-    """Normalise a text for exact match (docs/definitions.md#authorship).
+    """Normalise a text for exact match (docs/measures/authorship.md).
 
     Lower case; what is neither a word character nor white space is dropped, in every script; white
     space squeezed; articles stay.

@@ -1,4 +1,4 @@
-"""ALCE's measures, worked by hand in both protocols (docs/definitions.md#alce).
+"""ALCE's measures, worked by hand in both protocols (docs/measures/alce.md).
 
 Passages are sets of capital letters and statements need the letters that they name; passage 1
 says A, passage 2 says B, passage 3 says C, unless a test says otherwise.

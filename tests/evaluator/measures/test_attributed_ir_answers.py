@@ -1,4 +1,4 @@
-"""Attributed-IR's measures, by hand in both protocols (docs/definitions.md#attributed_ir)."""
+"""Attributed-IR's measures, by hand in both protocols (docs/measures/attributed_ir.md)."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,4 @@
-"""RAGE's measures, worked by hand (docs/definitions.md#rage)."""
+"""RAGE's measures, worked by hand (docs/measures/rage.md)."""
 
 import math
 

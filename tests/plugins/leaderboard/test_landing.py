@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 import citeforge as cf
+from citeforge.evaluator.measures.definitions import built_in_families
 from citeforge.evaluator.measures.registry import measures
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.about import (
@@ -144,8 +145,10 @@ def test_all_of_our_measures_are_defined_on_the_page() -> None:
     assert definition_link("CAB.P[hl_x]") == "definitions.html#m-CAB.P"
     assert definition_link("Somebody.else") == ""
     source = (ROOT / "docs" / "definitions.md").read_text()
-    for section in re.findall(r"^## (\w+)$", source, re.MULTILINE):
-        assert section in anchors
+    assert {*re.findall(r"^## (\w+)$", source, re.MULTILINE), *built_in_families()} <= anchors
+    links = set(re.findall(r'href="#(\w+)"', text))
+    assert links <= anchors
+    assert {"deflection", "short_answers"} <= links  # from section to family, and back
     assert set(re.findall(r'href="([^"#]*)#?', text)) == {""}  # nothing leads out of the page
 
 

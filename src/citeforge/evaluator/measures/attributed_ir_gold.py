@@ -67,7 +67,7 @@ def bleu_statistics(
     """Count the lengths and n-grams from which sacreBLEU computes BLEU, of one answer.
 
     These are hypothesis and reference length, then correct and total n-grams for n = 1 to 4. The
-    reference length is that of the **shortest** reference (docs/definitions.md#attributed_ir).
+    reference length is that of the **shortest** reference (docs/measures/attributed_ir.md).
     """
     if tokenizer != LATIN:
         output, *references = map(load_tokenizer(tokenizer), (output, *references))
@@ -127,7 +127,7 @@ def tokenizers_of(inputs: Inputs) -> tuple[str, ...]:
 def compute_bertscore(inputs: Inputs, single: bool) -> dict[AnswerKey, PartScores]:
     """Compute each answer's BERTScore P, R and F against its best (by F), or a single, gold answer.
 
-    See docs/definitions.md#attributed_ir.
+    See docs/measures/attributed_ir.md.
     """
     from citeforge.engines.models.answer_models import BertScore
 

@@ -57,7 +57,7 @@ class Measure:
         name: as in ``--measures`` and signatures.
         family: group it belongs to; naming the family selects them all.
         definition: one line.
-        formula: the value of one answer, as docs/definitions.md says it (Markdown).
+        formula: the value of one answer, as the family's page in docs/measures says it (Markdown).
         edge_cases: where that needs a word more, and what ``reference`` does otherwise (Markdown).
         low: smallest raw value.
         high: largest raw value; None when there is no bound.

@@ -1,4 +1,4 @@
-"""RAGE's measures (docs/definitions.md#rage), from a few numbers per answer.
+"""RAGE's measures (docs/measures/rage.md), from a few numbers per answer.
 
 ## rage
 

@@ -1,7 +1,6 @@
 """All measures, collected on demand from the files that declare and compute them.
 
-A module of this folder, or a plugin, declares measures by a tuple ``MEASURES``. What
-docs/definitions.md says of a family is in the docstring of such a module, under ``## FAMILY``.
+A module of this folder, or a plugin, declares measures by a tuple ``MEASURES``.
 """
 
 from collections.abc import Collection, Iterable

@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pydantic import Field, field_validator
 
+from citeforge.evaluator.measures.definitions import built_in_families, family_definitions
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.rows import count_systems
 from citeforge.package.manifest import BY_HAND, CARD, read_stats
@@ -20,6 +21,7 @@ from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.scores import ScoreFile
 
 _TEXT = Path(__file__).parent / "templates" / "definitions.md"
+_FAMILY = re.compile(r"measures/(\w+)\.md")
 _MEASURE = re.compile(r"[A-Z][\w.@-]+")
 _SUBMIT = "How to submit"
 _WEB = ("https://", "http://")
@@ -36,10 +38,12 @@ def definitions() -> tuple[str, frozenset[str]]:
 
     Anchors are sections' names, and ``m-NAME`` of measures.
 
-    Links to other pages of the documentation become text; the site has none of these.
+    Links to families lead into the page; those to other pages of the documentation become text.
     """
     parser = markdown()
-    tokens = parser.parse(_TEXT.read_text(encoding="utf-8"))
+    texts = [_TEXT.read_text(encoding="utf-8")]
+    texts += [f"## {family}\n\n{family_definitions(family)}" for family in built_in_families()]
+    tokens = parser.parse("\n".join(texts))
     anchors: set[str] = set()
     for at, token in enumerate(tokens):
         types = [t.type for t in tokens[max(0, at - 2) : at]]
@@ -49,7 +53,7 @@ def definitions() -> tuple[str, frozenset[str]]:
             is_name = part.type == "code_inline" and _MEASURE.fullmatch(part.content)
             if is_name and types == ["tr_open", "td_open"]:
                 _set_anchor(part, f"m-{part.content}", anchors)
-        _drop_links(token.children or [])
+        _turn_links(token.children or [])
     html = parser.renderer.render(tokens, parser.options, {})
     box = '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
     html = html.replace("<table>", box).replace("</table>", "</table></div>")
@@ -63,10 +67,15 @@ def _set_anchor(token: Token, name: str, anchors: set[str]) -> None:
         anchors.add(name)
 
 
-def _drop_links(parts: list[Token]) -> None:
-    """Replace links to other pages by their texts."""
+def _turn_links(parts: list[Token]) -> None:
+    """Turn links to pages of families into anchors, and those to other pages into text."""
     for at, part in enumerate(parts):
-        if part.type == "link_open" and not str(part.attrs["href"]).startswith("#"):
+        if part.type != "link_open":
+            continue
+        target = str(part.attrs["href"])
+        if family := _FAMILY.fullmatch(target):
+            part.attrs["href"] = f"#{family[1]}"
+        elif not target.startswith("#"):
             for end in (part, next(p for p in parts[at:] if p.type == "link_close")):
                 end.type, end.tag, end.nesting, end.content = "text", "", 0, ""
 
