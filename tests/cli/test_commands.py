@@ -105,7 +105,7 @@ def test_several_submissions_make_one_table(inline: Inline, package: Path, tmp_p
     result = inline(*args, "--out", "scores")
     assert result.returncode == 0, result.stderr
     header, _, *measures = [line.split() for line in result.stdout.splitlines()[:5]]
-    assert header == ["random", "(reference)", "echo-relevant", "(reference)"]
+    assert header == ["random", "(control)", "echo-relevant", "(control)"]
     assert [row[0] for row in measures] == ["CiteP", "CiteR", "CiteF1"]
     assert sorted(p.name for p in (tmp_path / "scores").iterdir()) == [
         "echo-relevant.scores.json",

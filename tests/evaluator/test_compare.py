@@ -182,7 +182,7 @@ def test_the_command(inline: Inline, package: Path, tmp_path: Path) -> None:
         cf.score(tmp_path / f"{name}.jsonl", package).save(tmp_path / f"{name}.json")
     both = ("compare", *(f"{name}.json" for name in names))
     result = inline.ok(*both)
-    assert result.stdout.startswith("echo-relevant (reference) − random (reference)")
+    assert result.stdout.startswith("echo-relevant (control) − random (control)")
     assert "CiteP " in result.stdout
     some = inline(*both, "--measures", "CiteP,Length")
     rows = [line.split()[0] for line in some.stdout.splitlines() if line.startswith("  ")]

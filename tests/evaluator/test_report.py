@@ -18,13 +18,13 @@ from conftest_plots import many, page_text
 def test_tables_for_papers(files: list[ScoreFile]) -> None:
     markdown = TABLES["md"](files, ())
     assert markdown.startswith("| system | CiteP ↑ |")
-    assert "| echo-relevant (reference) | 100.00 [88.65, 100.00] |" in markdown
+    assert "| echo-relevant (control) | 100.00 [88.65, 100.00] |" in markdown
     assert "- `CiteP|p:strict|gram:1,strict3|ctx:mix|bench:facts@" in markdown
     latex = TABLES["latex"](files, ())
     assert r"\begin{tabular}{lrr" in latex
     assert r"\textless{}b\textgreater{}evil\textless{}/b\textgreater{} &" in latex
     rows = list(csv.DictReader(io.StringIO(TABLES["csv"](files, ()))))
-    assert {r["system"] for r in rows} == {"<b>evil</b>", "echo-relevant (reference)"}
+    assert {r["system"] for r in rows} == {"<b>evil</b>", "echo-relevant (control)"}
     assert all(r["signature"] for r in rows)
     assert [f["system"] for f in json.loads(TABLES["json"](files, ()))] == [
         "<b>evil</b>",

@@ -45,7 +45,7 @@ def test_the_card_says_what_is_known(folder: Path, inline: Inline) -> None:
         "contexts", "corpus", "cosines", "mapping", "queries",
     }  # fmt: skip
     for part in ("We did.", "Version 1.2.0", "## Reference scores",
-                 "| measure | random (reference), mix |",
+                 "| measure | random (control), mix |",
                  "not audited", "@inproceedings{penzkofer2024rage",
                  "words per passage | `"):  # fmt: skip
         assert part in text

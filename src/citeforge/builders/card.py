@@ -239,8 +239,7 @@ def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str,
     entries = [{m["name"]: m for m in s["measures"]} for s in scores]
     names = list(dict.fromkeys(name for of_system in entries for name in of_system))[:12]
     systems = [
-        f"{s['system']}{' (reference)' * s.get('is_control', False)}, {s['context']}"
-        for s in scores
+        f"{s['system']}{' (control)' * s.get('is_control', False)}, {s['context']}" for s in scores
     ]
     of_measure = {
         n: line

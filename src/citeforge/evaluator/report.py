@@ -22,10 +22,10 @@ from citeforge.evaluator.notes import report_lines
 from citeforge.evaluator.ranks import ranks_by_measure
 from citeforge.evaluator.rows import (
     compared_across,
+    controls_last,
     is_trivial,
     named_rows,
     of_cells,
-    references_last,
 )
 from citeforge.evaluator.slices import NOTE, slice_fields, slice_tables
 from citeforge.evaluator.table import difference_tables, scores_table
@@ -80,7 +80,7 @@ def render_markdown(
     files: Sequence[ScoreFile], across: Sequence[str] = (), lines: Lines = MappingProxyType({})
 ) -> str:
     """Render score files as Markdown tables, with notes and signatures below."""
-    files = named_rows(references_last(files))
+    files = named_rows(controls_last(files))
     parts, recipes = _tables(files, lines)
     heads = [f"## {t.title}\n\n{t.notes[0]}\n\n" if t.title else "" for t in parts]
     texts = [f"{head}{t.markdown()}\n" for head, t in zip(heads, parts, strict=True)]
@@ -96,7 +96,7 @@ def render_latex(
     files: Sequence[ScoreFile], across: Sequence[str] = (), lines: Lines = MappingProxyType({})
 ) -> str:
     """Render score files as LaTeX tables for booktabs, with notes and signatures as comments."""
-    files = named_rows(references_last(files))
+    files = named_rows(controls_last(files))
     parts, recipes = _tables(files, lines)
     texts: list[str] = []
     for table in parts:
@@ -116,7 +116,7 @@ def render_csv(
 
     No cell starts a formula.
     """
-    files = named_rows(references_last(files))
+    files = named_rows(controls_last(files))
     corrected = any(m.corrected for f in files for m in f.measures)
     extra = ["corrected", "corrected_low", "corrected_high", "n_labels"] if corrected else []
     ranks = {} if of_cells(files) else ranks_by_measure(compared_across(files, across))

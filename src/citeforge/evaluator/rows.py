@@ -21,15 +21,15 @@ _PARTS: tuple[Callable[[ScoreFile], str], ...] = (
 PREFERRED = ("CiteF1@query", "CiteF1", "ALCE.CitF1", "ALCE.CitRec", "NLI.F1", "NLI.rec",
              "KaLMA.F1@micro", "AutoAIS.cit", "ROUGE-Lsum.F", "BLEU")  # fmt: skip
 """Measures that sum up a score file in one number, the best first."""
-REFERENCE = " (reference)"
-"""Suffix of the name of a control, which is a reference line and not a competitor."""
+CONTROL = " (control)"
+"""Suffix of the name of a control system, which shows a level and does not compete."""
 
 
 def named_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
     """Copy score files with system names made distinct, for the rows of a table.
 
     ``k``, protocol and context set are added if they differ between the files; benchmark and
-    submission only if some names would be equal without them. Controls are marked as references.
+    submission only if some names would be equal without them. Controls are marked.
     """
     names = [f.system for f in files]
     for number, part in enumerate(_PARTS):
@@ -42,20 +42,20 @@ def named_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
     return [_with_system_name(file, name) for file, name in zip(files, names, strict=True)]
 
 
-def marked_references(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Copy score files with ``(reference)`` added to the names of control systems."""
+def marked_controls(files: Sequence[ScoreFile]) -> list[ScoreFile]:
+    """Copy score files with ``(control)`` added to the names of control systems."""
     return [_with_system_name(file, file.system) for file in files]
 
 
 def _with_system_name(file: ScoreFile, name: str) -> ScoreFile:
-    """Copy a score file with another system name; add ``(reference)`` if it is a control."""
-    if file.is_control and not name.endswith(REFERENCE):
-        name += REFERENCE
+    """Copy a score file with another system name; add ``(control)`` if it is a control."""
+    if file.is_control and not name.endswith(CONTROL):
+        name += CONTROL
     return file if file.system == name else file.model_copy(update={"system": name})
 
 
-def references_last(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Sort score files so that those of control systems (references) come last."""
+def controls_last(files: Sequence[ScoreFile]) -> list[ScoreFile]:
+    """Sort score files so that those of control systems come last."""
     return sorted(files, key=lambda file: file.is_control)
 
 

@@ -13,10 +13,10 @@ from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.notes import build_lines, judge_lines, rounding_lines
 from citeforge.evaluator.rows import (
     caution_lines,
+    controls_last,
     marked_name,
     missing_lines,
     named_rows,
-    references_last,
     variance_lines,
 )
 from citeforge.evaluator.slices import NOTE, slice_tables
@@ -57,7 +57,7 @@ def render_scores(
             signature of each context set.
         leading: measures shown for more than two context sets; empty for all.
     """
-    results = named_rows(references_last(results))
+    results = named_rows(controls_last(results))
     if all(r.design is not None for r in results):
         return _render_design(results, width)
     fields = _shown_counts(results, verbose)

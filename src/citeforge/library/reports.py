@@ -10,7 +10,7 @@ from citeforge.evaluator.compare import Difference
 from citeforge.evaluator.lines import find_lines
 from citeforge.evaluator.pages.report import make_report
 from citeforge.evaluator.report import compare_files, find_report_format
-from citeforge.evaluator.rows import named_rows, references_last
+from citeforge.evaluator.rows import controls_last, named_rows
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.table import difference_tables, scores_table, signature_notes
 from citeforge.library.benchmarks import package_folder
@@ -122,7 +122,7 @@ class Report(Displayed):
 
     def _tables(self) -> Iterator[Table]:
         """Yield one table: the scores of the report's systems."""
-        files, lines = named_rows(references_last(self.files)), find_lines(self.files)
+        files, lines = named_rows(controls_last(self.files)), find_lines(self.files)
         table = scores_table(files, "system", has_sd=False, lines=lines)
         yield replace(table.transposed(), notes=signature_notes(self.files))
 

@@ -20,12 +20,12 @@ from citeforge.evaluator.pages.markup import plots_part, read_assets, render_mar
 from citeforge.evaluator.ranks import rank_text, ranks_by_measure
 from citeforge.evaluator.rows import (
     compared_across,
+    controls_last,
     marked_name,
     missing_lines,
     named_rows,
     not_comparable,
     of_cells,
-    references_last,
     scored_text,
 )
 from citeforge.schemas.audit import Audit
@@ -56,7 +56,7 @@ def page_report(
         InputError: the folder of the chunks contains other files.
     """
     scored, lines = scored_text(files), find_lines(files, audit)
-    files = named_rows(references_last(files))
+    files = named_rows(controls_last(files))
     alike = compared_across(files, across)
     names = sorted({f.benchmark for f in files})
     subtitle = (

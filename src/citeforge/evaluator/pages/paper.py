@@ -18,12 +18,12 @@ from citeforge.evaluator.ranks import comparable_entries
 from citeforge.evaluator.rows import (
     TRIVIAL,
     compared_across,
+    controls_last,
     is_trivial,
-    marked_references,
+    marked_controls,
     named_rows,
     not_comparable,
     of_cells,
-    references_last,
 )
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.withhold import require_values
@@ -107,7 +107,7 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
         UnknownValueError: no file has such a measure, or no system has such a name.
         InputError: two files are of one cell, or nothing can be compared with the baseline.
     """
-    files = references_last(files)
+    files = controls_last(files)
     wanted = wanted_measures(files, options.measures)
     present = dict.fromkeys(m.name for f in files for m in f.measures)
     order = {name: i for i, name in enumerate(options.measures)}
@@ -148,7 +148,7 @@ def _name_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
     Files of one system on several context sets keep one name, and share a row of the table.
     """
     if len({(f.protocol, f.benchmark_hash) for f in files}) == 1:
-        return marked_references(files)
+        return marked_controls(files)
     alike = [f.model_copy(update={"context": ""}) for f in files]
     return [
         file.model_copy(update={"system": one.system})

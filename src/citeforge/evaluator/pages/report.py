@@ -12,7 +12,7 @@ from citeforge.evaluator.pages.page import page_report
 from citeforge.evaluator.pages.paper import NEEDS_A_TABLE, paper_report
 from citeforge.evaluator.pages.robustness_report import write_robustness
 from citeforge.evaluator.report import PICTURES, TABLES
-from citeforge.evaluator.rows import compared_across, named_rows, references_last
+from citeforge.evaluator.rows import compared_across, controls_last, named_rows
 from citeforge.evaluator.slices import with_slices
 from citeforge.schemas.audit import Audit
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -117,4 +117,4 @@ def _render_plot(
         )
     if audit is not None:
         raise UsageError(_FOR_AN_AUDIT, code="option-without-effect")
-    return plot(named_rows(references_last(compared)), name, options.measure).content(form)
+    return plot(named_rows(controls_last(compared)), name, options.measure).content(form)

@@ -15,10 +15,10 @@ from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.pages.explorer import make_explorer
 from citeforge.evaluator.rows import (
     caution_lines,
+    controls_last,
     count_systems,
     missing_lines,
     named_rows,
-    references_last,
 )
 from citeforge.evaluator.slices import NOTE as SLICES_NOTE
 from citeforge.evaluator.slices import slice_tables
@@ -140,7 +140,7 @@ def _write_answers_page(
     templates: Environment, site: dict[str, Any], files: Sequence[ScoreFile], out: Path
 ) -> bool:
     """Write the page of all answers and its data; return False if no score file has answers."""
-    answered = named_rows(references_last([f for f in files if f.answers]))
+    answered = named_rows(controls_last([f for f in files if f.answers]))
     if not answered:
         return False
     explorer, beside = make_explorer(answered)

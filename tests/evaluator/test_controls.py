@@ -1,4 +1,4 @@
-"""Controls are reference lines: shown behind the systems, never ranked, never the best."""
+"""Controls show a level: they stand behind the systems, never ranked, never the best."""
 
 import csv
 import io
@@ -45,19 +45,19 @@ def test_no_rank_counts_a_control(files: list[ScoreFile]) -> None:
 def test_tables_show_it_last_and_say_reference(files: list[ScoreFile]) -> None:
     lines = render_scores(files).splitlines()
     assert [line.split()[0] for line in lines[2:5]] == ["weak", "strong", "gold"]
-    assert lines[4].startswith("gold (reference)")
+    assert lines[4].startswith("gold (control)")
     rows = render_markdown(files).splitlines()[2:5]
-    assert [row.split(" | ")[0] for row in rows] == ["| weak", "| strong", "| gold (reference)"]
+    assert [row.split(" | ")[0] for row in rows] == ["| weak", "| strong", "| gold (control)"]
     told = list(csv.DictReader(io.StringIO(render_csv(files))))
     assert [(r["system"], r["rank_low"]) for r in told] == [
-        ("weak", "2"), ("strong", "1"), ("gold (reference)", ""),
+        ("weak", "2"), ("strong", "1"), ("gold (control)", ""),
     ]  # fmt: skip
 
 
 @pytest.mark.parametrize("per_context", [False, True])
 def test_bold_is_for_competitors(files: list[ScoreFile], per_context: bool) -> None:
     table = paper_table(files, TableOptions(best="bold", per_context=per_context))
-    assert table.rows == ["weak", "strong", "gold (reference)"]
+    assert table.rows == ["weak", "strong", "gold (control)"]
     assert [row for (row, _), cell in table.cells.items() if cell.is_best] == ["strong"]
 
 
@@ -71,7 +71,7 @@ def test_plots_call_a_competitor_the_best(files: list[ScoreFile]) -> None:
 def test_comparisons_with_a_control_come_last(files: list[ScoreFile]) -> None:
     result = compare_many(files).differences
     assert [(d.first, d.second) for d in result] == [
-        ("weak", "strong"), ("gold (reference)", "weak"), ("gold (reference)", "strong"),
+        ("weak", "strong"), ("gold (control)", "weak"), ("gold (control)", "strong"),
     ]  # fmt: skip
 
 
