@@ -1,15 +1,20 @@
 """Keys in texts: whole ones in stored answers, their beginnings and look-alikes in messages."""
 
 import base64
+import re
+from pathlib import Path
 from urllib.parse import quote
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.engines.keys import mask_keys, mask_known_keys
+from citeforge.engines import keys
+from citeforge.engines.keys import mask_address, mask_keys, mask_known_keys
+from citeforge.engines.llm.options import base_url
 from citeforge.engines.llm.records import Failure, LlmReply
 from citeforge.engines.llm.replay import redact
+from citeforge.schemas.recipes.base import RunOptions
 
 OPENAI = "sk-proj-Zq7_vT4-bN9wKx2mRc8Yd5e"
 TOKEN = "hf_aBcDeFgHiJkLmNoPqRsTuVwXyZaBcDeFgH"
@@ -95,6 +100,94 @@ def test_what_looks_like_a_key_is_masked_in_messages(text: str, masked: str) -> 
 )  # fmt: skip
 def test_other_words_of_messages_stay(text: str) -> None:
     assert mask_keys(text) == mask_known_keys(text) == text
+
+
+PASSWORD = "s3cret/Pass:w0rd?x!"
+URLS = {
+    "--base-url": "http://u:{}@h.org/v1",
+    "OPENAI_BASE_URL": "https://u:{}@h.org:8000",
+    "HF_ENDPOINT": "https://u:{}@hub.org",
+    "http_proxy": "http://u:{}@proxy.org:3128",
+    "HTTPS_PROXY": "u:{}@proxy.org:3128",
+    "ALL_PROXY": "socks5://u:{}@proxy.org",
+    "DATABASE_URL": "postgres://u:{}@db.org/x",
+}
+
+
+def name_address(place: str, password: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = URLS[place].format(password)
+    monkeypatch.setattr(keys, "_used_addresses", set())
+    if place == "--base-url":
+        assert base_url(RunOptions(base_url=url)) == url
+    else:
+        monkeypatch.setenv(place, url)
+
+
+@pytest.mark.parametrize("place", URLS)
+def test_the_password_of_an_address_is_a_key(place: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    name_address(place, quote(PASSWORD, safe=""), monkeypatch)
+    encoded = quote(PASSWORD, safe="")
+    small = re.sub("%..", lambda code: code[0].lower(), encoded)
+    forms = [PASSWORD, encoded, quote(PASSWORD), small]
+    for user in ("", "u:", "us:", "me:"):
+        whole = f"{user}{PASSWORD}".encode()
+        forms += [base64.b64encode(whole).decode(), base64.urlsafe_b64encode(whole).decode()]
+    least = {PASSWORD: 8, forms[1]: 10, forms[2]: 10}  # s3cret%2F has 8 characters
+    for form in forms:
+        kept = redact(LlmReply(f"You sent {form} to me [1].", 1, 1, "m"))
+        assert isinstance(kept, LlmReply)
+        assert kept.text.startswith("You sent ") and kept.text.endswith(" to me [1].")
+        assert form not in kept.text and "[key]" in kept.text
+        for n in range(least.get(form, 16), len(form) + 1):
+            assert form[:n] not in mask_keys(f"no: '{form[:n]}'"), n
+    assert mask_keys("no: 'u:s3'") == "no: '[key]'"
+    text = "The user s3c, u: secret [1]."
+    assert mask_keys(text) == mask_known_keys(text) == text
+
+
+@pytest.mark.parametrize(
+    ("password", "in_messages", "in_answers"),
+    [("me", False, False), ("hunter", True, False), ("password", True, False),
+     ("hunter22", True, True), ("correcthorsebattery", True, True)],
+)  # fmt: skip
+def test_a_short_or_plain_password_stays_in_answers_as_a_word(
+    password: str, in_messages: bool, in_answers: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With its user's name, and in base64 with it, each password goes."""
+    name_address("--base-url", password, monkeypatch)
+    text = f"It says {password} [1]."
+    assert mask_keys(text) == (text.replace(password, "[key]") if in_messages else text)
+    assert mask_known_keys(text) == (text.replace(password, "[key]") if in_answers else text)
+    packed = base64.b64encode(f"u:{password}".encode()).decode()
+    for form in (f"u:{password}", packed):
+        assert mask_known_keys(f"It says {form} [1].") == "It says [key] [1]."
+        assert mask_keys(f"It says {form} [1].") == "It says [key] [1]."
+
+
+def test_keys_in_the_query_of_an_address_are_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keys, "_used_addresses", set())
+    base_url(RunOptions(base_url="https://h.org/v1?api-version=2024-10-21&api-key=zz%2F0011aa22"))
+    for form in ("zz/0011aa22", "zz%2F0011aa22", "zz%2f0011aa22"):
+        assert mask_known_keys(f"It is {form} [1].") == "It is [key] [1]."
+    assert mask_keys("zz/0011, 2024-10-21") == "[key], 2024-10-21"
+
+
+def test_the_hubs_stored_token_is_a_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    stored = "hf_QwErTyUiOpAsDfGhJkLzXcVbNm12345678"
+    (tmp_path / "token").write_text(f"{stored}\n")
+    monkeypatch.delenv("HF_TOKEN_PATH", raising=False)
+    monkeypatch.setenv("HF_HOME", str(tmp_path))
+    assert mask_known_keys(f"It is {stored} [1].") == "It is [key] [1]."
+
+
+@pytest.mark.parametrize(
+    ("address", "masked"),
+    [("http://u:p/a@s@h.org/x", "http://…@h.org/x"), ("sparql:http://u@h.org", "sparql:http://…@h.org"),
+     ("https://h.org/q?apikey=zz11&x=1", "https://h.org/q?apikey=[key]&x=1"),
+     ("https://h.org/q", "https://h.org/q")],
+)  # fmt: skip
+def test_an_address_that_somebody_typed(address: str, masked: str) -> None:
+    assert mask_address(address) == masked
 
 
 def test_words_and_paths_in_the_environment_are_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:

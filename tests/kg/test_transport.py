@@ -246,7 +246,8 @@ def test_what_a_server_says_is_shown_escaped(line: bytes) -> None:
 @pytest.mark.parametrize(
     "url",
     ["http://user:hush@127.0.0.1:1/q", "http://hush@127.0.0.1:1/q", "http://user:hu/hush@h/q",
-     "https://a:hush@h@h/q", "ftp://user:hush@127.0.0.1/q", "user:hush@127.0.0.1"],
+     "https://a:hush@h@h/q", "ftp://user:hush@127.0.0.1/q", "user:hush@127.0.0.1",
+     "http://127.0.0.1:1/q?api-key=hush", "http://127.0.0.1:1/q?x=1&access_token=hush"],
 )  # fmt: skip
 def test_a_password_reaches_nothing(url: str, inline: Inline, tmp_path: Path) -> None:
     store, out = tmp_path / "replies.db", tmp_path / "b"

@@ -10,6 +10,7 @@ import json
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import quote
 
 FORMS = {
     "whole": lambda key: key,
@@ -17,6 +18,9 @@ FORMS = {
     "late": lambda key: "x" * 290 + key,
     "lines": lambda key: f"a\n{key}\nb",
     "basic": lambda key: f"Basic {base64.b64encode(f'me:{key}'.encode()).decode()}",
+    "percent": lambda key: quote(key, safe=""),
+    "beginning": lambda key: f"{key[:14]} and so on",
+    "packed": lambda key: f"x {base64.b64encode(f'user:{key}'.encode()).decode()[:26]}",
 }
 
 
@@ -51,7 +55,10 @@ class Handler(BaseHTTPRequestHandler):
 
     def echo(self, body: Any) -> None:
         place, form = body["messages"][-1]["content"].split()
-        key = FORMS[form](self.headers["Authorization"].removeprefix("Bearer "))
+        scheme, _, sent = self.headers["Authorization"].partition(" ")
+        if scheme == "Basic":
+            sent = base64.b64decode(sent).decode().partition(":")[2]
+        key = FORMS[form](sent)
         if place == "error":
             return self.reply({"error": {"message": f"no: {key}", "code": key}}, 400)
         if place == "text":

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Generic, Protocol, TypeVar, cast
 
 from citeforge.engines import plugins
+from citeforge.engines.keys import mask_address
 from citeforge.schemas.catalogue import Named, listed
 from citeforge.schemas.errors import (
     CiteforgeError,
@@ -14,7 +15,6 @@ from citeforge.schemas.errors import (
     UsageError,
     require,
     suggestion,
-    without_credentials,
 )
 
 D = TypeVar("D", bound=Named)
@@ -172,7 +172,7 @@ class MakerCatalogue(Catalogue[M], Generic[M, T]):
         """Make the error for a value of the option that no row has the form of."""
         name, _, _ = spec.partition(":")
         hint = suggestion(name, [known for known in self.names() if known and known != name])
-        text = without_credentials(spec)
+        text = mask_address(spec)
         return UsageError(
             f"{self.option} {text!r}{hint}: expected {self.list_forms()}", code="unknown-name"
         )

@@ -19,8 +19,8 @@ from urllib.request import Request, getproxies_environment, proxy_bypass
 from urllib.response import addinfourl
 
 from citeforge.engines.event_loop import run_async
-from citeforge.engines.keys import mask_keys
-from citeforge.schemas.errors import InputError, without_credentials
+from citeforge.engines.keys import mask_address, mask_keys
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import printable
 
 MAX_BYTES = 1 << 28
@@ -107,7 +107,7 @@ def uses_proxies(url: str) -> bool:
         # Of http_proxy and HTTP_PROXY, the first is the one that counts.
         names = sorted((n for n in os.environ if n.lower() == f"{scheme}_proxy"), reverse=True)
         raise InputError(
-            f"names the proxy {printable(without_credentials(address))}, which cannot be used",
+            f"names the proxy {printable(mask_address(address))}, which cannot be used",
             path=names[0],
             allowed=f"{remedy}; or set NO_PROXY={host} to reach {host} without a proxy",
             code="bad-option",
@@ -200,8 +200,8 @@ async def _read_body(response: Any) -> bytes:
     packing = response.headers.get("content-encoding", "identity").lower()
     if response.is_success and packing != "identity":
         raise InputError(
-            f"answered in {printable(packing)}, which was not asked for",
-            path=response.request.url,
+            f"answered in {printable(mask_keys(packing))}, which was not asked for",
+            path=public_url(str(response.request.url)),
             allowed="an address without compression; switch it off in the server or in the proxy "
             "before it",
             code="bad-reply",

@@ -1,15 +1,19 @@
-"""Masks of API keys in texts: keys of the environment, and what looks like a key.
+"""Masks of API keys in texts: keys that this process knows, and what looks like a key.
 
-Messages lose all that may be a key or its beginning (:func:`mask_keys`). Stored answers are data:
-they lose whole keys of the environment alone (:func:`mask_known_keys`).
+Known are the keys of the environment, the Hub's token, and passwords and keys in the addresses of
+proxies and endpoints. Messages lose all that may be a key or its beginning (:func:`mask_keys`).
+Stored answers are data: they lose whole known keys alone (:func:`mask_known_keys`).
 """
 
+import json
 import os
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from functools import lru_cache
-from urllib.parse import quote
+from pathlib import Path
+from urllib.parse import quote, quote_plus, unquote
 
 KEY_VARIABLE = "OPENAI_API_KEY"
 _OWN = (KEY_VARIABLE, "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN")
@@ -56,7 +60,33 @@ _PARAMETER = re.compile(
     re.ASCII | re.IGNORECASE,
 )
 _USER = re.compile(r"(?<=://)[^\s/?#\"'<>@]*(?:@[^\s/?#\"'<>@]*)*(?=@)")
-_REST = r"[\w~+/=-]*"
+_REST = "~+/=%-"
+"""Characters besides letters and digits that a key may go on with, in each of its forms."""
+_LEAST_PASSWORD_LENGTH = 4
+"""Shorter passwords of addresses are masked behind their user's name alone, and in base64."""
+_IS_NO_WORD = re.compile(r"(?=.*[^A-Za-z]).{8,}|.{16,}", re.DOTALL)
+"""Passwords that are no words, so that stored answers can do without them."""
+_LEAST_PACKED = 6
+"""Bytes of a key from which its beginning is found in base64."""
+_ADDRESSES = ("OPENAI_BASE_URL", "HF_ENDPOINT")
+"""Variables that name servers; so do those of proxies."""
+_used_addresses: set[str] = set()
+"""Addresses of servers that the process uses, as far as they have secrets."""
+
+
+@dataclass(frozen=True)
+class _Key:
+    """A secret that may be in texts.
+
+    Attributes:
+        text: the whole secret.
+        least: characters from which its beginning is masked in messages.
+        is_word: whether answers may have the same text by chance, so that they keep it.
+    """
+
+    text: str
+    least: int
+    is_word: bool = False
 
 
 def api_key() -> str:
@@ -64,12 +94,19 @@ def api_key() -> str:
     return os.environ.get(KEY_VARIABLE, "").strip()
 
 
+def remember_address(url: str) -> None:
+    """Mask the password and the keys in an address from now on."""
+    if next(_keys_of_address(url), None):
+        _used_addresses.add(url)
+
+
 def mask_keys(message: str) -> str:
     """Mask keys and their beginnings in a message, by ``[key]``.
 
-    Masked are whole keys of the environment, also in base64; their beginnings from 8 characters
-    beyond the vendor's own prefix, in any case; what looks like a key of another vendor, or is in
-    the place of one: headers, ``Bearer``, parameters such as ``?key=``, users of addresses.
+    Masked are whole known keys, in base64 and percent encoding, too; their beginnings from 8
+    characters beyond the vendor's own prefix, in any case, and those of passwords from their half;
+    what looks like a key of another vendor, or is in the place of one: headers, ``Bearer``,
+    parameters such as ``?key=``, users of addresses. Mask before you cut a text.
     """
     keys = _known_keys()
     text = _mask_whole(message, keys)
@@ -82,14 +119,20 @@ def mask_keys(message: str) -> str:
 
 
 def mask_known_keys(text: str) -> str:
-    """Mask whole keys of the environment in a text, also in base64 and in percent encoding."""
-    return _mask_whole(text, _known_keys())
+    """Mask whole known keys in a text, also in base64 and in percent encoding."""
+    return _mask_whole(text, tuple(key for key in _known_keys() if not key.is_word))
 
 
-def _known_keys() -> tuple[str, ...]:
-    """List the keys in the environment, the longest first."""
-    own = (os.environ.get(name, "").strip() for name in _OWN)
-    values = {key for key in own if len(key) >= _LEAST_KEY_LENGTH}
+def mask_address(address: str) -> str:
+    """Mask user, password and keys in what a user gave as an address, valid or not."""
+    return mask_keys(re.sub("//.*@", "//…@", address, flags=re.DOTALL))
+
+
+def _known_keys() -> tuple[_Key, ...]:
+    """List the known keys, the longest first."""
+    own = [os.environ.get(name, "").strip() for name in _OWN]
+    values = {key for key in (*own, _stored_token()) if len(key) >= _LEAST_KEY_LENGTH}
+    addresses: list[tuple[str, bool]] = [(url, True) for url in _used_addresses]
     for name, value in os.environ.items():
         secret = value.strip()
         if (
@@ -99,21 +142,89 @@ def _known_keys() -> tuple[str, ...]:
             and not secret.startswith(_PATHS)
         ):
             values.add(secret)
-    return tuple(sorted(values, key=lambda key: (-len(key), key)))
+        is_proxy = name.lower().endswith("_proxy")
+        if "://" in secret or is_proxy:
+            url = secret if "://" in secret else f"http://{secret}"
+            addresses.append((url, is_proxy or name in _ADDRESSES))
+    keys = [_Key(key, _beginning_length(key)) for key in values]
+    for url, is_asked in addresses:
+        keys += (
+            key
+            for key in _keys_of_address(url)
+            if is_asked or ":" in key.text or len(key.text) >= _LEAST_SECRET_LENGTH
+        )
+    return tuple(sorted(dict.fromkeys(keys), key=lambda key: (-len(key.text), key.text)))
 
 
-def _mask_whole(text: str, keys: tuple[str, ...]) -> str:
+def _stored_token() -> str:
+    """Read the Hub's token from where its own client keeps it; empty if there is none."""
+    home = Path(os.environ.get("HF_HOME") or "~/.cache/huggingface").expanduser()
+    path = os.environ.get("HF_TOKEN_PATH") or str(home / "token")
+    return _read_token(path)
+
+
+@lru_cache(maxsize=4)
+def _read_token(path: str) -> str:
+    """Read a token from a file, once per process."""
+    try:
+        return Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return ""
+
+
+def _beginning_length(key: str) -> int:
+    """Count the characters from which the beginning of a key is masked."""
+    return len(max((v for v in _VENDORS if key.startswith(v)), key=len, default="")) + (
+        _LEAST_BEGINNING
+    )
+
+
+def _keys_of_address(url: str) -> Iterator[_Key]:
+    """Yield the password of an address, with and without its user, and the keys in its query.
+
+    Each comes as it is written, and without percent encoding.
+    """
+    users = re.findall(r"://([^/?#]*)@", url)
+    for written in users:
+        encoded = written.partition(":")
+        for user, colon, password in (encoded, map(unquote, encoded)):
+            pair = f"{user}:{password}"
+            if password or len(user) >= _LEAST_KEY_LENGTH:
+                yield _Key(pair, len(user) + len(colon) + (2 if password else 0))
+            yield from _as_password(password if colon else user, has_name=bool(colon))
+    for parameter in _PARAMETER.finditer(url):
+        value = parameter[0].removeprefix(parameter[1])
+        yield from _as_password(value)
+        yield from _as_password(unquote(value))
+
+
+def _as_password(text: str, has_name: bool = True) -> Iterator[_Key]:
+    """Yield a password as a key, unless it is so short that other texts have it."""
+    if len(text) >= (_LEAST_PASSWORD_LENGTH if has_name else _LEAST_KEY_LENGTH):
+        least = min(_LEAST_BEGINNING, max(_LEAST_PASSWORD_LENGTH, -(-len(text) // 2)))
+        yield _Key(text, least, not _IS_NO_WORD.fullmatch(text))
+
+
+def _mask_whole(text: str, keys: tuple[_Key, ...]) -> str:
     """Mask given keys in a text, whole and as one string in base64 or percent encoding."""
     return _compile_whole(keys).sub(MARK, text) if keys else text
 
 
 @lru_cache(maxsize=8)
-def _compile_whole(keys: tuple[str, ...]) -> re.Pattern[str]:
+def _compile_whole(keys: tuple[_Key, ...]) -> re.Pattern[str]:
     """Compile the pattern of whole keys in each of their forms."""
-    forms = dict.fromkeys(form for key in keys for form in (key, quote(key, safe="")))
-    encoded = dict.fromkeys(form for key in keys for form in _in_base64(key.encode()))
+    forms = dict.fromkeys(form for key in keys for form in _written_forms(key.text))
+    encoded = dict.fromkeys(form for key in keys for form in _in_base64(key.text.encode()))
     plain, packed = ("|".join(map(re.escape, group)) for group in (forms, encoded))
     return re.compile(rf"{plain}|(?:{packed})(?:[\w+/-]?={{1,2}})?", re.ASCII)
+
+
+def _written_forms(key: str) -> Iterable[str]:
+    """List a key as it is, in percent encoding, and as JSON writes it, the longest first."""
+    encoded = [quote(key, safe=""), quote(key), quote_plus(key)]
+    small = [re.sub("%..", lambda code: code[0].lower(), form) for form in encoded]
+    in_json = [json.dumps(key, ensure_ascii=ascii_alone)[1:-1] for ascii_alone in (True, False)]
+    return sorted({key, *encoded, *small, *in_json}, key=lambda form: (-len(form), form))
 
 
 def _in_base64(key: bytes) -> Iterator[str]:
@@ -129,8 +240,11 @@ def _in_base64(key: bytes) -> Iterator[str]:
 
 
 @lru_cache(maxsize=64)
-def _compile_beginning(key: str) -> re.Pattern[str]:
-    """Compile the pattern of a key's beginning that is long enough to be masked."""
-    vendor = max((v for v in _VENDORS if key.startswith(v)), key=len, default="")
-    start = key[: len(vendor) + _LEAST_BEGINNING]
-    return re.compile(re.escape(start) + _REST, re.ASCII | re.IGNORECASE)
+def _compile_beginning(key: _Key) -> re.Pattern[str]:
+    """Compile the pattern of a key's beginning that is long enough to be masked, in each form."""
+    start = key.text[: key.least]
+    packed = key.text.encode()[: max(key.least, _LEAST_PACKED)]
+    plain = "|".join(map(re.escape, _written_forms(start)))
+    encoded = "|".join(re.escape(form) for form in dict.fromkeys(_in_base64(packed)))
+    rest = "".join(map(re.escape, sorted({*_REST, *re.sub(r"[\s\w]", "", key.text)})))
+    return re.compile(rf"(?:(?i:{plain})|{encoded})[\w{rest}]*", re.ASCII)

@@ -14,9 +14,10 @@ from urllib.parse import urlsplit
 import msgspec
 
 from citeforge.engines.http import ReplySizeError, first_line, retry_after
+from citeforge.engines.keys import mask_address, mask_keys
 from citeforge.engines.sqlite import Store
 from citeforge.kg.values import Row, list_variables
-from citeforge.schemas.errors import InputError, without_credentials
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import printable
 from citeforge.schemas.version import __version__
 
@@ -174,29 +175,29 @@ class TooLongError(Exception):
 
 
 def require_address(url: str) -> None:
-    """Refuse a text that is not a URL, or that has a user name or a password.
+    """Refuse a text that is not a URL, or that has a user name, a password or a key.
 
     Raises:
         InputError: refused; the message repeats no secret.
     """
     example = "such as https://query.wikidata.org/sparql"
-    has_user = is_web = False
+    has_secret, is_web = mask_keys(url) != url, False
     try:
         parts = urlsplit(url)
-        has_user = "@" in parts.netloc
+        has_secret |= "@" in parts.netloc
         is_web = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         (parts.hostname or "").encode("idna")
     except ValueError:
         is_web = False
-    if has_user:
+    if has_secret:
         raise InputError(
-            "contains a user name or a password, which would go into manifests and messages",
-            path=without_credentials(url),
+            "contains a user name, a password or a key, which would go into manifests and messages",
+            path=mask_address(url),
             allowed=f"an address without them, {example}",
             code="bad-option",
         )
     if not is_web or not re.fullmatch("[!-~]+", url):
-        text = printable(without_credentials(url))
+        text = printable(mask_address(url))
         raise InputError(
             f"{text} is not an address",
             field="--kg",
@@ -218,7 +219,7 @@ class EndpointEngine:
         """Set the address, options and store of replies; nothing is sent.
 
         Raises:
-            InputError: not a URL, or one with a user name or a password.
+            InputError: not a URL, or one with a user name, a password or a key.
         """
         require_address(url)
         self.url = url

@@ -4,7 +4,6 @@ For a missing module the error names the extra to install.
 """
 
 import copyreg
-import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -29,11 +28,6 @@ class ExitCode(IntEnum):
     FAILURES = 3, "finished, with failures that are counted in the output"
     EVIDENCE = 4, "not enough evidence (`gate`)"
     NOT_RUN = 5, "`gate` could not run: a missing file, a wrong policy, no baseline"
-
-
-def without_credentials(address: str) -> str:
-    """Replace the user name and the password before the host of an address by ``…``."""
-    return re.sub("//.*@", "//…@", address, flags=re.DOTALL)
 
 
 def suggestion(value: str, choices: Iterable[str]) -> str:

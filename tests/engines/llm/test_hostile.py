@@ -3,6 +3,7 @@
 import base64
 import json
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -57,6 +58,48 @@ def test_the_key_is_in_no_file_and_no_stream(inline: Inline, tmp_path: Path) -> 
             content = path.read_bytes()
             assert KEY.encode() not in content, path
             assert PACKED not in content, path
+
+
+PASSWORD = "s3cret/Pass:w0rd?x!"
+"""Of an address, where it is in percent encoding."""
+
+
+@pytest.mark.parametrize("place_of_address", ["option", "environment"])
+def test_the_password_of_an_address_is_in_no_file_and_no_stream(
+    place_of_address: str, inline: Inline, tmp_path: Path
+) -> None:
+    """Whole in any form in files; in messages, beginnings neither."""
+    rows = [
+        {"query_id": f"{place}-{form}", "prompt": f"{place} {form}"}
+        for place in PLACES[:-1]
+        for form in FORMS
+    ]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(r) + "\n" for r in rows))
+    written = quote(PASSWORD, safe="")
+    with started("hostile_server.py") as port:
+        url = f"http://user:{written}@127.0.0.1:{port}/echo/v1"
+        args = ("p.jsonl", "--llm", "openai:m", "--out", "s.jsonl", "--store", "r.db", "--logprobs")
+        there = {"option": ("--base-url", url), "environment": ()}[place_of_address]
+        variable = {"option": {}, "environment": {"OPENAI_BASE_URL": url}}[place_of_address]
+        dry = inline("llm", "run", *args, *there, "--dry-run", **variable)
+        result = inline("llm", "run", *args, *there, **variable)
+        doctor_result = inline("doctor", *there, **variable)
+    assert (dry.returncode, result.returncode) == (0, 3), result.stderr
+    packed = [base64.b64encode(f"{u}:{PASSWORD}".encode()).decode() for u in ("user", "me")]
+    whole = [PASSWORD, written, *packed]
+    beginnings = [PASSWORD[:14], written[:14], packed[0][:26]]
+    for one in (dry, result, doctor_result):
+        for stream in (one.stdout, one.stderr):
+            assert [form for form in (*whole, *beginnings) if form in stream] == []
+    assert "[key]" in result.stderr
+    files = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "p.jsonl"]
+    assert {"s.jsonl", "r.db"} <= {path.name for path in files}
+    for path in files:
+        content = path.read_bytes()
+        assert [form for form in whole if form.encode() in content] == [], path
+        assert b"http://user" not in content
+    answers = (tmp_path / "s.jsonl").read_text()
+    assert f"You sent {PASSWORD[:14]} and so on to me." in answers  # an answer is data
 
 
 def test_a_key_in_headers_of_a_refused_call(

@@ -162,7 +162,7 @@ class Batches:
             place = "" if fault.line is None else f"line {fault.line}: "
             message = f"batch {batch.id} {batch.status}: {place}{fault.message} ({fault.code})"
         for request in requests.values():
-            yield request, Failure("exhausted", message)
+            yield request, Failure("exhausted", one_line(message))
 
     async def _find_batch_id(self, name: str, since: float) -> str:
         """Search the provider's list for the batch made of a file; store and return its id.

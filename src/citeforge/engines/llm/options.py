@@ -6,7 +6,13 @@ from dataclasses import dataclass
 from urllib.parse import parse_qsl, urlsplit
 
 from citeforge.engines.http import public_url, uses_proxies
-from citeforge.engines.keys import KEY_VARIABLE, api_key, mask_keys, mask_known_keys
+from citeforge.engines.keys import (
+    KEY_VARIABLE,
+    api_key,
+    mask_keys,
+    mask_known_keys,
+    remember_address,
+)
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions
 
@@ -23,8 +29,14 @@ BATCH_PRICE = 0.5
 
 
 def base_url(options: RunOptions) -> str | None:
-    """Get the endpoint's address from the options or the environment; None for OpenAI's own."""
-    return options.base_url or os.environ.get(URL_VARIABLE)
+    """Get the endpoint's address from the options or the environment; None for OpenAI's own.
+
+    A password or key in it is masked from then on, whatever the server does with it.
+    """
+    url = options.base_url or os.environ.get(URL_VARIABLE)
+    if url:
+        remember_address(url)
+    return url
 
 
 @dataclass(frozen=True)
@@ -114,4 +126,7 @@ def server_address(options: RunOptions) -> str:
 
 def one_line(message: str) -> str:
     """Put a message on one line of at most 300 characters, without keys."""
-    return " ".join(mask_keys(message[:_LONGEST_READ]).split())[:_LONGEST_MESSAGE]
+    words = message[:_LONGEST_READ].split()
+    if len(message) > _LONGEST_READ and len(words) > 1:
+        words.pop()  # it may be the beginning of a key
+    return mask_keys(" ".join(words))[:_LONGEST_MESSAGE]

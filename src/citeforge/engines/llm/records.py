@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from citeforge.engines.files import digest
+from citeforge.engines.keys import mask_keys
 from citeforge.engines.text.thoughts import SplitReply, split_thoughts
 from citeforge.schemas.finish_reasons import TRUNCATED, is_cut
 
@@ -97,7 +98,9 @@ class Request:
             at = "at max_tokens" if is_at_limit else f"({answer.finish_reason})"
             return Failure("truncated", f"the reply was cut {at}", 200, *paid)
         if answer.finish_reason == REFUSED:
-            return Failure("empty", f"the reply refused: {answer.text}"[:200], 200, *paid)
+            return Failure(
+                "empty", mask_keys(f"the reply refused: {answer.text}")[:200], 200, *paid
+            )
         return Failure("empty", "the reply is empty", 200, *paid) if is_empty else answer
 
 

@@ -22,6 +22,7 @@ from citeforge.engines.http import (
     retry_after,
     uses_proxies,
 )
+from citeforge.engines.keys import mask_keys
 from citeforge.engines.llm.adapting import is_lasting
 from citeforge.engines.llm.budget import CHARACTERS_PER_TOKEN
 from citeforge.engines.llm.options import (
@@ -179,7 +180,7 @@ async def _read_body(reply: httpx2.Response) -> bytes:
         packing = reply.headers.get("content-encoding", "identity").lower()
         if packing not in f"identity, {reply.request.headers.get('accept-encoding')}".split(", "):
             raise httpx2.DecodingError(
-                f"it is compressed by {packing[:20]}, which was not asked for; "
+                f"it is compressed by {mask_keys(packing)[:20]}, which was not asked for; "
                 "switch compression off in the server or in the proxy before it"
             )
         async for part in reply.aiter_bytes():
@@ -227,7 +228,7 @@ async def list_models(options: RunOptions) -> list[str]:
             one_line(reply.message), allowed=advice_for(reply), code="endpoint-refused"
         )
     try:
-        return [model.id for model in msgspec.json.decode(reply, type=_Models).data]
+        return [mask_keys(model.id) for model in msgspec.json.decode(reply, type=_Models).data]
     except UNREADABLE as error:
         raise InputError(
             f"its list of models cannot be read ({error})", code="bad-reply"
