@@ -92,7 +92,7 @@ fuzz: $(STAMP)  ## run the property tests on new examples, and many more (minute
 
 POINTS := 2000
 MINUTES := 120
-torture: $(STAMP)  ## kill commands at 2,000 file operations, and look at what is left (an hour)
+torture: $(STAMP)  ## end commands at 2,000 file operations, and look at what is left (an hour)
 	PYTHONPATH=tests $(BIN)/python -m torture.sweep --points $(POINTS) --minutes $(MINUTES)
 
 BUDGET := 600

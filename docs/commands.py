@@ -24,7 +24,9 @@ _LEAST = 3
 """Commands of a group that have an option which is printed in the section of the group."""
 _HEAD = (
     "# Command line\n\n{note}## Exit codes\n\n| code | meaning |\n| --- | --- |\n{codes}\n"
-    "A command that is interrupted ends with 130.\n\n## Options\n\n"
+    "A signal ends a command with 128 + its number: 130 for Ctrl-C, 143 for SIGTERM, 129 for "
+    "SIGHUP. It says what it kept and how to go on ([scale.md](scale.md#when-something-dies))."
+    "\n\n## Options\n\n"
     "Commands of a group that have the same options share a section. An option of several sections "
     "is explained once: *Group* names options that the section of the group explains, *More* those "
     "under [Shared options](#shared-options). `--help` of a command prints the options that people "

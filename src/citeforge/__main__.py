@@ -1,25 +1,14 @@
 """``python -m citeforge``, and the command ``citeforge``."""
 
 import os
-import signal
 import sys
-from types import FrameType
-from typing import NoReturn
 
-INTERRUPTED = 130
+from citeforge.cli.interrupts import catch_signals, end_interrupted, has_cut_off
 
 
 def main() -> None:
-    """Run the command line; Ctrl-C ends it with one line, also while modules are imported."""
-    interrupts: list[int] = []
-
-    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
-        """Record the signal, and raise KeyboardInterrupt as Python would."""
-        interrupts.append(number)
-        raise KeyboardInterrupt
-
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, interrupt)
+    """Run the command line; a signal ends it with one line, also while modules are imported."""
+    catch_signals()
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # else numpy's idle threads spin
     if not sys.stderr.isatty():
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
@@ -28,14 +17,11 @@ def main() -> None:
 
         run()
     except BaseException as error:
-        # Extension modules turn an interrupt of their imports into errors of other sorts.
-        if not interrupts:
+        if not has_cut_off(error):
             raise
-        code = error.code if isinstance(error, SystemExit) else None
-        if code not in (0, INTERRUPTED):
-            sys.stderr.write("interrupted; run the same command again, a build with --resume\n")
-            code = INTERRUPTED
-        raise SystemExit(code) from None
+    else:
+        return
+    end_interrupted()
 
 
 if __name__ == "__main__":

@@ -1,9 +1,9 @@
 """A process that has imported everything and forks one command at a time.
 
-Started with the shim preloaded. Reads JSON lines ``{"args", "cwd", "at", "torn", "largest"}``;
-answers ``{"code", "count", "output"}``: exit code (negative: the signal), file operations counted,
-and what the command printed. ``at`` 0 counts and kills nothing; ``largest`` is the most bytes that
-a file may have, 0 for no limit.
+Started with the shim preloaded. Reads JSON lines ``{"args", "cwd", "at", "ending", "torn",
+"largest"}``; answers ``{"code", "count", "output"}``: exit code (negative: the signal), file
+operations counted, and what the command printed. ``at`` 0 counts and ends nothing; ``ending`` is a
+signal, or 0 for a full disk; ``largest`` is the most bytes that a file may have, 0 for no limit.
 """
 
 import ctypes
@@ -12,6 +12,7 @@ import hashlib
 import json
 import os
 import resource
+import signal
 import sys
 import tempfile
 import traceback
@@ -48,7 +49,8 @@ def preload() -> None:
     for module in (
         "builders.kalma.build builders.authorship.twins builders.authorship.build "
         "builders.rage.build plugins.bundles.build "
-        "builders.alce.frozen evaluator.score publishing.export plugins.leaderboard.build "
+        "builders.alce.frozen builders.alce.build plugins.documents.build evaluator.score "
+        "publishing.export plugins.leaderboard.build "
         "publishing.card plugins.audit.run engines.llm.writers engines.judge.session "
         "kg.snapshot kg.engines evaluator.compare"
     ).split():
@@ -59,14 +61,18 @@ def child(task: dict[str, Any], shim: ctypes.CDLL, status: int, output: int) -> 
     os.dup2(output, 1)
     os.dup2(output, 2)
     os.chdir(task["cwd"])
-    from citeforge.cli.main import main
+    from citeforge.__main__ import main
 
+    # A shell starts its background jobs deaf to Ctrl-C.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    sys.argv = ["citeforge", *task["args"]]
     if task["largest"]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (task["largest"], task["largest"]))
-    shim.torture_arm(str(task["cwd"]).encode(), task["at"], int(task["torn"]))
+    shim.torture_arm(str(task["cwd"]).encode(), task["at"], task["ending"], int(task["torn"]))
     code = 0
     try:
-        main(task["args"])
+        main()
     except SystemExit as stop:
         code = int(stop.code or 0)
     except BaseException:
@@ -99,7 +105,7 @@ def one(task: dict[str, Any], shim: ctypes.CDLL) -> dict[str, Any]:
 
 def serve() -> None:
     shim = ctypes.CDLL(os.environ["TORTURE_SHIM"])
-    shim.torture_arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int]
+    shim.torture_arm.argtypes = [ctypes.c_char_p, ctypes.c_long, ctypes.c_int, ctypes.c_int]
     shim.torture_count.restype = ctypes.c_long
     preload()
     # A child that collects garbage would else write to, and so copy, every page of this process.

@@ -1,7 +1,8 @@
-"""The kill-at-every-operation sweep.
+"""The sweep that ends a command at each of its file operations.
 
 A command is run undisturbed and its file operations are counted; then again and again, each time
-killed (SIGKILL) at another operation, and run once more. The end must be that of the undisturbed
+killed (SIGKILL), sent another signal, or on a disk that is full from another operation on, and run
+once more. The end must be that of the undisturbed
 run, byte for byte, without litter, and at the moment of the kill nothing may stand half-made under
 its final name.
 
@@ -13,6 +14,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import sqlite3
 import subprocess
 import sys
@@ -26,9 +28,11 @@ HERE = Path(__file__).resolve().parent
 if str(HERE.parent) not in sys.path:
     sys.path.insert(0, str(HERE.parent))
 
+from plugins.documents.village import replies  # noqa: E402
 from servers.running import openai_server  # noqa: E402
 from torture.world import Command, Run, build_world, commands  # noqa: E402
 
+SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 LITTER = ("*.tmp", "*.partial", ".amending", "*-journal", "lock", "*.lock", ".*.new")
 # Sizes of stores depend on their history; what they hold is compared instead.
 STORED = {
@@ -58,7 +62,7 @@ class Nursery:
             text=True,
             env={
                 **os.environ,
-                "PYTHONPATH": str(HERE.parent),
+                "PYTHONPATH": os.pathsep.join([str(HERE.parent), str(HERE.parent.parent / "src")]),
                 "LD_PRELOAD": str(shim),
                 "TORTURE_SHIM": str(shim),
                 "OMP_NUM_THREADS": "1",
@@ -68,21 +72,23 @@ class Nursery:
         )
 
     def run(
-        self, args: list[str], cwd: Path, at: int = 0, torn: bool = False, largest: int = 0
-    ) -> Run:
+        self, args: list[str], cwd: Path, at: int = 0, torn: bool = False, largest: int = 0,
+        ending: int = signal.SIGKILL,
+    ) -> Run:  # fmt: skip
         """Run a command in ``cwd``.
 
         Args:
             args: its words.
             cwd: folder whose file operations count.
-            at: operation at which it is killed, counted from 1; 0 to let it be.
-            torn: whether a write is done by half before the kill.
+            at: operation at which it is ended, counted from 1; 0 to let it be.
+            torn: whether a write is done by half before SIGKILL.
             largest: most bytes of a file (RLIMIT_FSIZE); 0 for no limit.
+            ending: signal that it gets; 0: the disk is full from that operation on.
         """
         assert self.process.stdin
         assert self.process.stdout
         task = {"args": args, "cwd": str(cwd), "at": at, "torn": torn, "largest": largest}
-        self.process.stdin.write(json.dumps(task) + "\n")
+        self.process.stdin.write(json.dumps({**task, "ending": int(ending)}) + "\n")
         self.process.stdin.flush()
         return Run(**json.loads(self.process.stdout.readline()))
 
@@ -115,6 +121,11 @@ def litter(folder: Path) -> list[str]:
     """Names that nothing finished may leave behind."""
     result = {p.relative_to(folder).as_posix() for n in LITTER for p in folder.rglob(n)}
     return sorted(result)
+
+
+def list_left(folder: Path) -> list[str]:
+    """Names that a command that ended by itself may not leave; finished stages it may."""
+    return [name for name in litter(folder) if not name.endswith(".partial")]
 
 
 def unlike(a: object, b: object) -> str:
@@ -182,20 +193,77 @@ class Torture:
                 return False
             self.points += 1
             self._check_moment(place, command, folder, before, expected)
-            args = [*command.args, *(["--resume"] if command.resumes else [])]
-            again = self.nursery.run(args, folder)
-            if again.code != 0 and not (
-                command.again and content(folder / command.outs[0]) == expected[command.outs[0]]
-            ):
-                self.failures.append(f"{place}: second run, exit {again.code}: {again.output}")
-                return True
-            for out, wanted in expected.items():
-                result = content(folder / out)
-                if result != wanted:
-                    self.failures.append(f"{place}: {out} differs: {unlike(result, wanted)}")
-            if litter(folder):
-                self.failures.append(f"{place}: leaves {litter(folder)}")
+            self._run_again(place, command, folder, expected)
         return True
+
+    def signal(self, name: str, at: int, number: signal.Signals) -> bool:
+        """Send a command another signal than SIGKILL at an operation, and run it again.
+
+        Returns:
+            Whether it ended by that; it may have been done, or have had fewer operations.
+        """
+        command = self.commands[name]
+        _, expected = self.calm(command)
+        place = f"{name}, {number.name} at {at}"
+        with self._copy() as folder:
+            before = {o: content(folder / o) for o in command.outs}
+            run = self.nursery.run(list(command.args), folder, at, ending=number)
+            if run.code == 0:
+                return False
+            self.points += 1
+            by = "" if number is signal.SIGINT else f" by {number.name}"
+            kept, last = ["", "", *run.output.splitlines()][-2:]
+            if (
+                run.code != 128 + number
+                or "Traceback" in run.output
+                or not kept.startswith("kept: ")
+                or last != f"interrupted{by}; run the same command again, a build with --resume"
+            ):
+                self.failures.append(f"{place}: exit {run.code}: {run.output}")
+            if left := list_left(folder):
+                self.failures.append(f"{place}: leaves {left}")
+            self._check_moment(place, command, folder, before, expected)
+            self._run_again(place, command, folder, expected)
+        return True
+
+    def fill_at(self, name: str, at: int) -> bool:
+        """Let the disk be full from an operation on; free it, and run the command again.
+
+        Returns:
+            Whether the command noticed.
+        """
+        command = self.commands[name]
+        _, expected = self.calm(command)
+        place = f"{name}, full at {at}"
+        with self._copy() as folder:
+            before = {o: content(folder / o) for o in command.outs}
+            run = self.nursery.run(list(command.args), folder, at, ending=0)
+            self._check_refusal(place, run, folder, before, expected)
+            if run.code == 0:
+                return False
+            self.points += 1
+            if "disk is full" not in run.output and "No space left" not in run.output:
+                self.failures.append(f"{place}: does not say so: {run.output}")
+            self._run_again(place, command, folder, expected)
+        return True
+
+    def _run_again(
+        self, place: str, command: Command, folder: Path, expected: dict[str, object]
+    ) -> None:
+        """Run a command that was ended once more: everything is as if it had not been."""
+        args = [*command.args, *(["--resume"] if command.resumes else [])]
+        again = self.nursery.run(args, folder)
+        if again.code != 0 and not (
+            command.again and content(folder / command.outs[0]) == expected[command.outs[0]]
+        ):
+            self.failures.append(f"{place}: second run, exit {again.code}: {again.output}")
+            return
+        for out, wanted in expected.items():
+            result = content(folder / out)
+            if result != wanted:
+                self.failures.append(f"{place}: {out} differs: {unlike(result, wanted)}")
+        if litter(folder):
+            self.failures.append(f"{place}: leaves {litter(folder)}")
 
     def squeeze(self, name: str, largest: int) -> bool:
         """Run a command where no file may grow larger, as on a full disk.
@@ -263,8 +331,7 @@ class Torture:
             result = content(folder / out)
             if not out.endswith(".db") and all(result != w[out] for w in wanted):
                 self.failures.append(f"{place}: {out} stands half-made")
-        left = [n for n in litter(folder) if not n.endswith(".partial")]
-        if left:
+        if left := list_left(folder):
             self.failures.append(f"{place}: leaves {left}")
 
     def _check_moment(
@@ -315,7 +382,7 @@ def torture(work: Path) -> Iterator[Torture]:
     """A nursery, a server and a world for the length of the block."""
     nursery = Nursery(work)
     try:
-        with openai_server(work / "server.log") as server:
+        with openai_server(work / "server.log", replies=replies()) as server:
             yield Torture(nursery, work, server.url)
     finally:
         nursery.close()
@@ -363,7 +430,12 @@ def main() -> int:
             if time.monotonic() > end:
                 say("out of time")
                 break
-            running.kill(name, at, torn)
+            if torn or at % 2:
+                running.kill(name, at, torn)
+            elif at % 4:
+                running.fill_at(name, at)
+            else:
+                running.signal(name, at, SIGNALS[at // 4 % len(SIGNALS)])
             for line in running.failures[shown:]:
                 say(f"FAILED {line}")
             shown = len(running.failures)

@@ -1,12 +1,15 @@
-"""A small fixed part of `make torture`: kills, full disks, read-only disks."""
+"""A small fixed part of `make torture`: kills, signals, full disks, read-only disks."""
 
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from shlex import split
 
 import pytest
 
-from torture.sweep import Torture, compiler, sample, small_disk, torture
+from citeforge.package.kinds import recipes
+from torture.sweep import SIGNALS, Torture, compiler, sample, small_disk, torture
+from torture.world import commands
 
 pytestmark = pytest.mark.slow
 
@@ -22,13 +25,25 @@ def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Torture]:
         yield result
 
 
-NAMES = (
-    "build-rage", "build-rage-overwrite", "build-hagrid", "build-authorship", "llm-run",
-    "llm-import", "judge", "score", "export-beir", "card", "audit", "leaderboard-again",
-    "leaderboard-add", "kg-snapshot",
+BUILDS = (
+    "build-rage", "build-rage-overwrite", "build-hagrid", "build-alce", "build-alce-retrieved",
+    "build-twins", "build-authorship", "build-faithfulness", "build-deflection", "build-position",
+    "build-kalma", "build-kalma-llm", "build-documents",
 )  # fmt: skip
-"""The quick ones of all kinds."""
-ON_DISKS = ("build-hagrid", "llm-import", "score", "export-beir", "card", "leaderboard-again")
+"""Every kind; their whole folders and stores are compared."""
+NAMES = (
+    *BUILDS, "llm-run", "llm-import", "judge", "score", "export-beir", "card", "audit",
+    "leaderboard-again", "leaderboard-add", "kg-snapshot",
+)  # fmt: skip
+ON_DISKS = (
+    "build-hagrid", "build-documents", "build-kalma", "llm-import", "score", "export-beir", "card",
+    "leaderboard-again",
+)  # fmt: skip
+
+
+def test_every_kind_is_built() -> None:
+    kinds = {split(c.words)[1] for c in commands("http://localhost") if c.name in BUILDS}
+    assert kinds == set(recipes())
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -39,6 +54,24 @@ def test_killed_commands_end_as_if_undisturbed(running: Torture, name: str) -> N
     for point in sample({name: count}, KILLS, seed=11):
         running.kill(*point)
     assert running.points > before, "nothing was killed"
+    assert not running.failures, running.failures.pop()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_signals_end_commands_in_a_line_and_nothing_is_lost(running: Torture, name: str) -> None:
+    """At a third of their file operations, each command with one of the signals."""
+    count, _ = running.calm(running.commands[name])
+    assert running.signal(name, count // 3 + 1, SIGNALS[NAMES.index(name) % 3])
+    assert not running.failures, running.failures.pop()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_disk_that_gets_full_is_named_and_the_command_goes_on_later(
+    running: Torture, name: str
+) -> None:
+    """From the middle of their file operations on."""
+    count, _ = running.calm(running.commands[name])
+    assert running.fill_at(name, count // 2), "it did not notice"
     assert not running.failures, running.failures.pop()
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote, split
 
+from plugins.documents.village import N, write_documents
+
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 FACTS = quote(f"beir:{EXAMPLES / 'facts'}")
 REPLAY = quote(str(EXAMPLES / "twins" / "replay.jsonl"))
@@ -56,6 +58,13 @@ def commands(url: str) -> list[Command]:
     hagrid = quote(f"hagrid:{EXAMPLES / 'answers' / 'hagrid.jsonl'}")
     rage = f"build rage --source {FACTS} --licence mit --shard-rows 30"
     kalma = f"build kalma --kg {graph} --pairs-from-kg spouse,father --limit 3 --max-facts 5"
+    asqa = quote(f"alce:{EXAMPLES / 'answers' / 'asqa.json'}")
+    alce = f"build alce --source {asqa} --corpus {FACTS} --retriever bm25 --k 2"
+    documents = (
+        f"build documents --source folder:docs --llm openai:m --base-url {url} --judge lexical "
+        "--queries 3 --single 1 --pair 0 --list 1 --absent 1"
+    )
+    stores = ("out.replay.db", "out.verdicts.db")
     board = "leaderboard build --benchmark base --scores scores --out"
     out = ("out",)
     return [
@@ -66,10 +75,20 @@ def commands(url: str) -> list[Command]:
             "build-twins", "build twins --benchmark base --llm replay:twins.db --out out", out, True
         ),
         Command("build-authorship", "build authorship --twins twins --k 4 --out out", out, True),
-        Command(
-            "build-faithfulness", "build faithfulness --benchmark base --k 3 --out out", out, True
+        *(
+            Command(f"build-{kind}", f"build {kind} --benchmark base --k 3 --out out", out, True)
+            for kind in ("faithfulness", "deflection", "position")
         ),
         Command("build-kalma", f"{kalma} --out out", out, True),
+        Command("build-alce", f"build alce --source {asqa} --k 2 --out out", out, True),
+        Command("build-alce-retrieved", f"{alce} --out out", out, True),
+        Command("build-documents", f"{documents} --out out", (*out, *stores), True),
+        Command(
+            "build-kalma-llm",
+            f"{kalma} --stand-in --writer openai:m --base-url {url} --out out",
+            (*out, stores[0]),
+            True,
+        ),
         Command(
             "llm-run",
             f"llm run prompts.jsonl --llm openai:m --base-url {url} --out answers.jsonl",
@@ -116,6 +135,7 @@ def commands(url: str) -> list[Command]:
 def build_world(run: Callable[[list[str], Path], Run], world: Path) -> None:
     """What the commands start from, made once."""
     world.mkdir()
+    write_documents(world / "docs", N)
 
     def done(words: str) -> None:
         ended = run(split(words), world)

@@ -50,6 +50,7 @@ from citeforge.engines.folders import (
     refuse_foreign_files,
     staging_directory,
 )
+from citeforge.engines.ledger import current_ledger
 from citeforge.engines.models.vectors import SUFFIX
 from citeforge.engines.plugins import warn
 from citeforge.engines.running.setup import make_runner
@@ -155,6 +156,7 @@ class Workspace:
         marker = {"key": digest(key), "files": files, "record": record}
         text = canonical_json(marker)
         write_text(self.root / f"{name}.json", text + "\n")
+        current_ledger().keep("finished stages", self.root)
         return msgspec.json.decode(text, type=StageMarker).record
 
     def clear(self) -> None:

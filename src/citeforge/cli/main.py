@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from citeforge.cli.command import NamedCommands, command_of_plugin, plugin_commands
+from citeforge.cli.interrupts import end_interrupted
 from citeforge.cli.terminal import make_output_safe
 from citeforge.schemas.errors import CiteforgeError, extras_named
 from citeforge.schemas.version import __version__
@@ -71,11 +72,11 @@ class LazyGroup(NamedCommands):
     """Group whose commands are imported when they are called."""
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command, and print what it cost if it had prices.
+        """Run the command; print what it cost if it had prices, and what an interrupted one kept.
 
         A broken pipe is raised as an error that click passes on to :func:`main`.
         """
-        from citeforge.engines.llm.ledger import open_ledger
+        from citeforge.engines.ledger import open_ledger
         from citeforge.engines.pipes import pipes_copied
 
         with pipes_copied(), open_ledger() as ledger:
@@ -83,6 +84,8 @@ class LazyGroup(NamedCommands):
                 return super().invoke(ctx)
             except BrokenPipeError as error:
                 raise _PipeError from error
+            except KeyboardInterrupt:
+                end_interrupted(ledger.kept_line())
             finally:
                 if line := ledger.cost_line():
                     click.echo(line, err=True)
@@ -188,8 +191,7 @@ def main(args: list[str] | None = None) -> None:
     except click.exceptions.Exit as stop:
         sys.exit(stop.exit_code)
     except click.Abort:
-        click.echo("interrupted; run the same command again, a build with --resume", err=True)
-        sys.exit(130)
+        end_interrupted()
     except CiteforgeError as error:
         click.echo(f"error: {error}", err=True)
         sys.exit(error.exit_code)

@@ -126,8 +126,8 @@ def print_rehearsal(*sessions: "JudgeSession | None") -> None:
     Args:
         sessions: judges that were rehearsed; None for none.
     """
+    from citeforge.engines.ledger import current_ledger
     from citeforge.engines.llm.budget import planned_total
-    from citeforge.engines.llm.ledger import current_ledger
 
     for session in filter(None, sessions):
         click.echo("\n".join([f"judge {session.judge.signature}",

@@ -17,6 +17,7 @@ from typing import IO, Any
 import msgspec
 from filelock import lock_descriptor
 
+from citeforge.engines.interrupts import interrupts_held
 from citeforge.engines.jsonlines import json_error, require_unique_names
 from citeforge.engines.pipes import readable_path
 from citeforge.schemas.errors import InputError, read_error
@@ -48,10 +49,13 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
         path = require_file(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         _sweep_once(path.parent.resolve())
-        handle, temporary = _make_temporary(path, mode)
+    temporary: Path | None = None
     try:
         with storage_errors(path):
-            with os.fdopen(handle, "wb") as file:
+            with interrupts_held():
+                handle, temporary = _make_temporary(path, mode)
+                opened = os.fdopen(handle, "wb")
+            with opened as file:
                 yield file
                 file.flush()
                 os.fsync(file.fileno())
@@ -62,7 +66,9 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
                 _rename(temporary, path, exclusive)
             sync_folder(path.parent)
     except BaseException:
-        temporary.unlink(missing_ok=True)
+        with interrupts_held():
+            if temporary is not None:
+                temporary.unlink(missing_ok=True)
         raise
 
 

@@ -8,6 +8,7 @@ import errno
 import json
 import os
 import socket
+import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
@@ -24,6 +25,7 @@ from citeforge.engines.files import (
     sync_folder,
     write_text,
 )
+from citeforge.engines.interrupts import interrupts_held
 from citeforge.schemas.errors import InputError
 
 LOCK = "lock"
@@ -110,12 +112,11 @@ def file_lock(
     seconds = -1 if wait else _LOCK_SECONDS
     mutex = FileLock(lock, seconds, thread_local=False, is_singleton=shared, on_acquired=_write_pid)
     try:
-        while True:
-            try:
-                mutex.acquire()
-                break
-            except FileNotFoundError:
-                lock.parent.mkdir(exist_ok=True)  # its last holder has just removed it
+        try:
+            _acquire(mutex, lock)
+        except KeyboardInterrupt:
+            _release(mutex, lock)
+            raise
     except Timeout:
         raise InputError(
             f"is being written by {_describe_holder(lock)}",
@@ -139,11 +140,34 @@ def file_lock(
     try:
         yield mutex.lock_counter == 1
     finally:
+        _release(mutex, lock)
+
+
+def _acquire(mutex: FileLock, lock: Path) -> None:
+    """Take a lock; only the waiting for another process may be interrupted."""
+    deadline = None if mutex.timeout < 0 else time.monotonic() + mutex.timeout
+    while True:
+        try:
+            with interrupts_held():
+                mutex.acquire(blocking=False)
+            return
+        except FileNotFoundError:
+            lock.parent.mkdir(exist_ok=True)  # its last holder has just removed it
+        except Timeout:
+            if deadline is not None and time.monotonic() >= deadline:
+                raise
+            time.sleep(mutex.poll_interval)
+
+
+def _release(mutex: FileLock, lock: Path) -> None:
+    """Give a lock back, and remove its file with the last hold of it."""
+    with interrupts_held():
         if mutex.lock_counter == 1:
             # Removed while it is held: who waits for the name finds another file, or none.
             with suppress(OSError):
                 lock.unlink()
-        mutex.release()
+        if mutex.lock_counter:
+            mutex.release()
 
 
 class _UnsignedLockError(OSError):
@@ -198,12 +222,12 @@ def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[
                     allowed="another --out",
                     code="foreign-file",
                 )
+            stack.callback(_remove_if_empty, root)
             root.mkdir(exist_ok=True)
             ours = {*names, LOCK, OLD}
             strange = [p for p in root.iterdir() if p.name not in ours and not is_temporary(p)]
             if strange:
                 refuse_foreign_files(root, sorted(p.name for p in strange))
-            stack.callback(_remove_if_empty, root)
             stack.enter_context(file_lock(root / LOCK, out))
             _undo_replacement(root, out)
             sweep(root)
@@ -221,7 +245,8 @@ def _undo_replacement(root: Path, out: Path) -> None:
 
 def _remove_if_empty(root: Path) -> None:
     """Remove the working folder unless something is left in it."""
-    with suppress(OSError):  # work worth resuming, or another process has begun there
+    # Where it is not empty: work worth resuming, or another process has begun there.
+    with suppress(OSError), interrupts_held():
         root.rmdir()
 
 
@@ -261,9 +286,10 @@ def put_in_place(folder: Path, out: Path) -> None:
     """
     out = follow_link(out)
     old = partial_of(out) / OLD
-    if out.exists():
-        out.rename(old)
-    folder.rename(out)
+    with interrupts_held():
+        if out.exists():
+            out.rename(old)
+        folder.rename(out)
     sync_folder(out.parent)
     remove_tree(old)
 
@@ -323,8 +349,8 @@ def amending(folder: Path) -> Iterator[dict[str, str]]:
     with ExitStack() as stack:
         refuse_link(root)
         stack.enter_context(storage_errors(folder))
-        root.mkdir(exist_ok=True)
         stack.callback(_remove_if_empty, root)
+        root.mkdir(exist_ok=True)
         stack.enter_context(file_lock(root / LOCK, folder))
         _move_amendments(folder)
         remove_tree(new)
@@ -333,9 +359,10 @@ def amending(folder: Path) -> Iterator[dict[str, str]]:
         for name, text in files.items():
             write_text(new / name, text)
         if files:
-            new.rename(root / _READY)
-            sync_folder(root)
-            _move_amendments(folder)
+            with interrupts_held():
+                new.rename(root / _READY)
+                sync_folder(root)
+                _move_amendments(folder)
 
 
 def finish_amendments(folder: Path) -> None:

@@ -1,5 +1,6 @@
 """SQLite stores: one process writes at a time, and each fault of the file gives one clear line."""
 
+import atexit
 import os
 import shutil
 import sqlite3
@@ -11,6 +12,7 @@ from typing import Any, ClassVar, Self
 
 from citeforge.engines.files import remove_tree, require_file, storage_errors, sync_folder
 from citeforge.engines.folders import file_lock
+from citeforge.engines.interrupts import interrupts_held
 from citeforge.schemas.errors import InputError
 
 BUSY_SECONDS = 30.0
@@ -50,7 +52,8 @@ class Store:
                     "does not exist", path=path, allowed=_OLD_STORE, code="missing-file"
                 )
             if not readonly and not (path.exists() and path.stat().st_size):
-                self._create()
+                with interrupts_held():
+                    self._create()
             self._check()
             if not readonly and not os.access(path, os.W_OK):
                 raise sqlite3.OperationalError("attempt to write a readonly database")
@@ -59,6 +62,8 @@ class Store:
             # In WAL mode, NORMAL loses nothing when the process dies, only when the machine does.
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._close = weakref.finalize(self, stack.pop_all().close)
+            # At exit filelock gives up its locks, and leaves their files; this comes before that.
+            atexit.register(self._close)
 
     def __enter__(self) -> Self:
         """Return the store."""
@@ -70,6 +75,7 @@ class Store:
 
     def close(self) -> None:
         """Close the file, and let other processes write it."""
+        atexit.unregister(self._close)
         self._close()
 
     def rows(self, statement: str, *values: Any) -> list[Any]:

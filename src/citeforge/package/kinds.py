@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
 import pyarrow as pa
 
 from citeforge.engines.catalogue import Catalogue
-from citeforge.engines.llm.ledger import open_ledger
+from citeforge.engines.ledger import open_ledger
 from citeforge.engines.plugins import broken_plugin
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest

@@ -9,27 +9,9 @@ from pathlib import Path
 import pytest
 
 from conftest import Inline, content, run_inline
-from plugins.documents.village import village, write_documents, written
+from plugins.documents.village import N, replies, write_documents
 from servers.nursery import kill_command
 from servers.running import Running, openai_server
-
-N = 12
-
-
-def replies() -> list[list[str]]:
-    """What the endpoint says: questions of three kinds about each village, and answers."""
-    result = []
-    for one in map(village, range(N)):
-        passage = rf"The village of {one.name} lies"
-        asked = rf"{passage}.*Question:\n\S+\n"
-        result += [
-            [rf"{passage}.*exam.*two or more answers", written("list", [one])],
-            [rf"{passage}.*exam.*does not answer", written("absent", [one])],
-            [rf"{passage}.*exam", written("single", [one])],
-            [rf"{asked}Which person leads {one.name}\?", one.leader],
-            [rf"{asked}Which plants grow around {one.name}\?", ", ".join(one.crops)],
-        ]
-    return [*result, [".", "NOT ANSWERED"]]
 
 
 @dataclass(frozen=True)

@@ -20,6 +20,8 @@ _TWO = "lan ven dor rim sal tok wen zar pel nur".split()
 _THREE = "ia ot us en ar is om ek ull ax".split()
 _CROPS = "barley lentils hops flax millet saffron onions plums walnuts quinces".split()
 NOTHING = "NOT ANSWERED"
+N = 12
+"""Villages that an endpoint knows (:func:`replies`)."""
 CHRONICLE = (
     "The chronicle was begun by monks who walked from valley to valley and wrote down whatever "
     "they were told at the gates, year after year, in a hand that few can read today."
@@ -61,6 +63,22 @@ def write_documents(folder: Path, n: int) -> None:
     for one in map(village, range(n)):
         (folder / f"{one.name}.md").write_text(f"# {one.name}\n\n{one.text}\n")
     (folder / "chronicle.md").write_text(f"# Chronicle\n\n{CHRONICLE}\n")
+
+
+def replies() -> list[list[str]]:
+    """What an endpoint says about the first N: questions of three kinds about each, and answers."""
+    result = []
+    for one in map(village, range(N)):
+        passage = rf"The village of {one.name} lies"
+        asked = rf"{passage}.*Question:\n\S+\n"
+        result += [
+            [rf"{passage}.*exam.*two or more answers", written("list", [one])],
+            [rf"{passage}.*exam.*does not answer", written("absent", [one])],
+            [rf"{passage}.*exam", written("single", [one])],
+            [rf"{asked}Which person leads {one.name}\?", one.leader],
+            [rf"{asked}Which plants grow around {one.name}\?", ", ".join(one.crops)],
+        ]
+    return [*result, [".", "NOT ANSWERED"]]
 
 
 ALL_KINDS = ("format", "refusal", "silence", "quote", "giveaway", "pointer", "statement")

@@ -16,8 +16,8 @@ from citeforge.engines.judge.llm import TRIES as JUDGE_TRIES
 from citeforge.engines.judge.llm import llm_judge_of
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.ledger import open_ledger
 from citeforge.engines.llm.budget import Bound, RunPlan, planned_total, total_plan
-from citeforge.engines.llm.ledger import open_ledger
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import CHAT, TemplateWriter
 from citeforge.engines.models.perplexity import Perplexity

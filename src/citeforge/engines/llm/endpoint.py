@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.event_loop import run_async
+from citeforge.engines.ledger import current_ledger
 from citeforge.engines.llm.adapting import LIMIT, Adaptation, difference, is_too_long
 from citeforge.engines.llm.budget import (
     Bound,
@@ -21,7 +22,6 @@ from citeforge.engines.llm.budget import (
     estimate_paid,
     require_store,
 )
-from citeforge.engines.llm.ledger import current_ledger
 from citeforge.engines.llm.options import BATCH_PRICE, server_address, shown_address
 from citeforge.engines.llm.rate import RateGate
 from citeforge.engines.llm.reading import UNREADABLE, Reply, advice_for

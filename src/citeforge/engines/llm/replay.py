@@ -12,6 +12,7 @@ from msgspec.structs import replace
 from citeforge.engines.files import atomic_file, canonical_json, digest
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.keys import mask_known_keys
+from citeforge.engines.ledger import current_ledger
 from citeforge.engines.llm.adapting import patched
 from citeforge.engines.llm.options import one_line
 from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result, request_key
@@ -121,9 +122,8 @@ class ReplayStore(Store):
 
     Attributes:
         n_replayed: replies that were taken from it since it was opened.
+        ledger: where the command counts what it kept.
     """
-
-    n_replayed = 0
 
     APPLICATION = 0x43464C4C  # "CFLL"
     VERSION = 2
@@ -135,6 +135,12 @@ class ReplayStore(Store):
     ) WITHOUT ROWID;
     CREATE INDEX paid ON kept (kind, prompt_tokens, completion_tokens)
     """
+
+    def __init__(self, path: Path, readonly: bool = False) -> None:
+        """Open a store, see :class:`Store`; what it keeps is counted for the command that runs."""
+        super().__init__(path, readonly)
+        self.n_replayed = 0
+        self.ledger = current_ledger()
 
     def get(self, key: str, server: Server | None = None) -> LlmReply | None:
         """Look up a reply by the hash of its request as it was asked.
@@ -202,6 +208,8 @@ class ReplayStore(Store):
             is_new = db.execute(_PUT, row).rowcount > 0
             for counted in [batch] if is_new else [batch, request.asked]:
                 db.execute(f"UPDATE kept SET {add} WHERE asked = ?", (*paid, counted))
+        if is_new and kind == REPLY:
+            self.ledger.keep("replies", self.path)
         return is_new
 
     def tokens(self, in_batches: bool = False) -> tuple[int, int]:

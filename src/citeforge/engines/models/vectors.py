@@ -19,6 +19,7 @@ from citeforge.engines.files import (
     write_bytes,
     write_text,
 )
+from citeforge.engines.ledger import current_ledger
 from citeforge.engines.models.embedder import Distributed, Embedder, Role, Vectors, Watchable
 from citeforge.engines.progress import Advance
 from citeforge.engines.tables import regroup
@@ -208,6 +209,7 @@ def _write(
     }
     # The marker comes last: a shard without one is not complete.
     write_text(path.with_suffix(".json"), canonical_json(marker) + "\n")
+    current_ledger().keep("shards of vectors", path.parent)
     return VectorShard(path, rows, dimension, key, dtype=dtype)
 
 

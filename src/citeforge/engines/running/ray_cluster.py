@@ -7,6 +7,7 @@ an actor counts the workers that began each block; a run ends when one block kil
 import logging
 import os
 import pickle
+import signal
 import socket
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -14,6 +15,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 from pathlib import Path
+from threading import current_thread, main_thread
 from typing import Any
 
 import pyarrow as pa
@@ -82,11 +84,15 @@ def connect(address: str | None) -> Any:
         import ray
         import ray.data
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
+    handler = signal.getsignal(signal.SIGTERM)
     try:
         ray.init(**place, log_to_driver=False, logging_level="ERROR", ignore_reinit_error=True)
     except Exception as error:  # a Ray that does not start in time raises nothing more special
         path, reason = address or "a Ray on this machine", f"cannot be used: {_shorten(error)}"
         raise InputError(reason, path=path, allowed=_ALLOWED, code="no-cluster") from error
+    finally:
+        if current_thread() is main_thread():  # Ray sets a handler that exits without a word
+            signal.signal(signal.SIGTERM, handler)
     return ray
 
 

@@ -8,8 +8,8 @@ from tempfile import TemporaryDirectory
 from citeforge.builders.build import open_build
 from citeforge.engines.judge.llm import llm_judge_of
 from citeforge.engines.judge.records import Pair
+from citeforge.engines.ledger import open_ledger
 from citeforge.engines.llm.budget import RunPlan, planned_total, total_plan
-from citeforge.engines.llm.ledger import open_ledger
 from citeforge.engines.llm.records import Request
 from citeforge.engines.llm.writers import CHAT
 from citeforge.engines.running.names import llm_for_dry_run

@@ -1,4 +1,4 @@
-"""Ledger of a command: calls that it has paid for, and those that its dry run plans, by model.
+"""Ledger of a command: calls that it has paid for or plans, by model, and results that it kept.
 
 Imports little: the command line opens one for every command.
 """
@@ -38,11 +38,13 @@ class Ledger:
 
     Attributes:
         paid: calls that were answered and paid for; replies from stores are free.
+        kept: results on the disk that a later run takes, by what they are and where.
         planned: calls that a dry run plans, each a RunPlan of the module ``budget``.
         has_price: whether a model with a price may have been asked.
     """
 
     paid: dict[str, Paid] = field(default_factory=dict)
+    kept: dict[tuple[str, str], int] = field(default_factory=dict)
     planned: dict[str, list[Any]] = field(default_factory=dict)
     has_price: bool = False
     _lock: Lock = field(default_factory=Lock)
@@ -51,6 +53,17 @@ class Ledger:
         """Add calls of a model that were paid for."""
         with self._lock:
             self.paid[who] = self.paid.get(who, Paid()) + paid
+
+    def keep(self, what: str, place: object, count: int = 1) -> None:
+        """Add results that are on the disk for a later run: what they are, file or folder."""
+        with self._lock:
+            key = what, str(place)
+            self.kept[key] = self.kept.get(key, 0) + count
+
+    def kept_line(self) -> str:
+        """Write in one line what a later run takes from this one."""
+        parts = (f"{n:,} {what} in {place}" for (what, place), n in self.kept.items() if n)
+        return f"kept: {', '.join(parts) or 'nothing new'}"
 
     def plan(self, who: str, plan: Any) -> None:
         """Add calls of a model that a dry run plans."""

@@ -1,0 +1,74 @@
+"""The end of a command by a signal: Ctrl-C, SIGTERM or SIGHUP.
+
+All three raise KeyboardInterrupt, so that every block cleans up: locks are released, temporary
+files removed, Ray's processes stopped. The command ends with 128 + the signal. Imported before
+everything else, so this module imports little.
+"""
+
+import os
+import signal
+import sys
+from types import FrameType
+from typing import NoReturn
+
+from citeforge.engines.interrupts import interrupt
+
+HOW_TO_GO_ON = "run the same command again, a build with --resume"
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+_received: list[int] = []
+
+
+def catch_signals() -> None:
+    """Let the signals that end a command raise KeyboardInterrupt; ignored ones stay so (nohup)."""
+    for number in _numbers():
+        if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
+            signal.signal(number, _interrupt)
+
+
+def _numbers() -> list[signal.Signals]:
+    """List the signals that end a command on this system."""
+    return [signal.Signals[name] for name in _ENDING if name in signal.Signals.__members__]
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    """Record the signal, and raise KeyboardInterrupt as Python does for Ctrl-C."""
+    _received.append(number)
+    interrupt()
+
+
+def has_cut_off(error: BaseException) -> bool:
+    """Whether a signal ended the command with this error, which may be of another sort.
+
+    Extension modules turn an interrupt of their imports into errors of their own. A command that
+    ended well in spite of it keeps its exit code.
+    """
+    code = error.code if isinstance(error, SystemExit) else None
+    return bool(_received) and code not in (0, *(128 + number for number in _received))
+
+
+def end_interrupted(kept: str = "") -> NoReturn:
+    """Write what is kept and how to go on, and exit with 128 + the first signal (SIGINT if none).
+
+    A second signal ends the process at once, without waiting for its threads.
+    """
+    number = _received[0] if _received else signal.SIGINT
+    for other in _numbers():
+        if signal.getsignal(other) is _interrupt:
+            signal.signal(other, signal.SIG_DFL)
+    by = "" if number == signal.SIGINT else f" by {signal.Signals(number).name}"
+    first = f"{kept}\n" if kept else ""
+    _write_last(f"{first}interrupted{by}; {HOW_TO_GO_ON}\n")
+    raise SystemExit(128 + number) from None
+
+
+def _write_last(text: str) -> None:
+    """Write text to standard error, unless the terminal is gone."""
+    try:
+        sys.stdout.flush()
+        sys.stderr.write(text)
+        sys.stderr.flush()
+    except (OSError, ValueError):
+        # What is in buffers is written at exit, and would change the exit code there.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):
+            os.dup2(nowhere, stream)
