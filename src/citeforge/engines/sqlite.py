@@ -100,10 +100,11 @@ class Store:
             with storage_errors(self.path):
                 new.touch(0o600)
             with closing(_connect(new, readonly=False)) as db:
-                db.execute("PRAGMA journal_mode=WAL")
                 db.executescript(self.SCHEMA)
                 db.execute(f"PRAGMA application_id={self.APPLICATION}")
                 db.execute(f"PRAGMA user_version={self.VERSION}")
+                # Last: closing a WAL whose pages the full disk does not take is no error.
+                db.execute("PRAGMA journal_mode=WAL")
             new.replace(place)
         finally:
             _remove_database(new)
