@@ -79,7 +79,7 @@ print(*sys.modules, sep=chr(10))
 """
 
 
-LIGHT = {"citeforge.cli.main", "citeforge.cli.command", "citeforge.cli.terminal"}
+LIGHT = {f"citeforge.cli.{name}" for name in ("main", "command", "interrupts", "terminal")}
 """What the command line loads before it knows the command."""
 
 
