@@ -17,7 +17,7 @@ from mkdocs.exceptions import MkDocsException
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     *("README.md", "CONTRIBUTING.md", "RELEASING.md", "CHANGELOG.md", "DATASETS.md"),
-    "examples",
+    *("benchmarks", "examples"),
 )
 PARTS = (*PAGES, "LICENSE", "src")
 """Files and folders, beside docs, that pages are taken from, or that they link to."""

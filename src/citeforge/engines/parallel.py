@@ -73,7 +73,7 @@ def return_free_memory() -> None:
     """Return freed memory to the operating system (glibc only).
 
     glibc keeps what threads free in an arena of each; with tensors of all sizes, an embedding of
-    100,000 passages held 800 MB more so (docs/performance.md).
+    100,000 passages held 800 MB more so (benchmarks/results).
     """
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
         trim(0)

@@ -43,7 +43,7 @@ from citeforge.schemas.version import __version__
 Models = dict[str, dict[str, Any]]
 _DECIDED_PER_QUERY = 12
 """Passages per query that are embedded twice if the first vectors are approximate; measured on
-HAGRID (docs/performance.md)."""
+HAGRID (benchmarks/results)."""
 _RANDOM_PASSAGES = 50
 """Passages of the corpus, drawn once, whose median cosine is the level of random passages."""
 _QUERIES_AT_ONCE = 1000

@@ -193,7 +193,7 @@ class MiniLmEncoder:
     """Encoder of all-MiniLM-L6-v2, with the methods of a sentence-transformers model.
 
     ``sentence_transformers`` would compute the same, and takes three seconds longer to import
-    (docs/performance.md).
+    (benchmarks/results).
 
     Attributes:
         tokenizer: tokenizer of transformers; cuts texts at _MINILM_TOKENS.

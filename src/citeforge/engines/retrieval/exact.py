@@ -108,7 +108,7 @@ _PAIRS = 1 << 9
 _OPERATIONS_FOR_TORCH = 4e11
 """Operations of a search (some seconds) from which on it pays to import torch for it."""
 _FEW_QUERIES = 4
-"""With fewer, a product takes longer than FAISS's scan (docs/performance.md, "Mining")."""
+"""With fewer, a product takes longer than FAISS's scan (benchmarks/results, "Mining")."""
 _MANY_QUERIES = 352
 """From here on FAISS multiplies matrices, too, and no slower than torch."""
 
