@@ -14,10 +14,10 @@ from citeforge.engines.running.names import (
     LLMS,
     PERPLEXITY,
     RETRIEVERS,
+    RUNNERS,
     SEGMENTERS,
     WRITERS,
 )
-from citeforge.engines.running.setup import RUNNERS
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.kg.engines import GRAPHS
 from citeforge.schemas.recipes.base import Part

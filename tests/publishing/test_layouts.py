@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import citeforge as cf
 from citeforge.builders.derive import Base
-from citeforge.evaluator.submissions.formats import read_attributed_ir
+from citeforge.evaluator.submissions.paper_files import read_attributed_ir
 from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions

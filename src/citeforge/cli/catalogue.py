@@ -61,7 +61,7 @@ def _exports() -> _Rows:
 
 def _formats() -> _Rows:
     """Import the catalogue of formats of prediction files."""
-    from citeforge.evaluator.submissions.formats import FORMATS
+    from citeforge.evaluator.submissions.names import FORMATS
 
     return FORMATS
 
@@ -131,7 +131,7 @@ def _graphs() -> _Rows:
 
 def _runners() -> _Rows:
     """Import the catalogue of runners."""
-    from citeforge.engines.running.setup import RUNNERS
+    from citeforge.engines.running.names import RUNNERS
 
     return RUNNERS
 

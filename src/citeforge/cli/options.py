@@ -136,7 +136,7 @@ def _list_flags(record: type[BaseModel], only: Collection[str] | None) -> list[F
     """List the flags of a record's fields; for run options, also those of all runners."""
     flags = [f for f in list_flags(record) if only is None or f.place[0] in only]
     if record is RunOptions and (only is None or _RUNNER in only):
-        from citeforge.engines.running.setup import runner_flags
+        from citeforge.engines.running.names import runner_flags
 
         flags += runner_flags(_RUNNER)
     return flags

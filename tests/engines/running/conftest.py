@@ -11,7 +11,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from citeforge.engines.running.ray_cluster import RayOptions, connect
+from citeforge.engines.running.ray_cluster import connect
+from citeforge.schemas.recipes.ray import RayOptions
 from conftest import ROOT
 from patience import patience
 

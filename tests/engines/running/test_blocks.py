@@ -16,7 +16,6 @@ from citeforge.engines.models.vectors import VectorShard
 from citeforge.engines.running.ray_cluster import (
     AttemptCounter,
     Pool,
-    RayOptions,
     Worker,
     divide_machines,
     make_windows,
@@ -25,6 +24,7 @@ from citeforge.engines.running.ray_cluster import (
 from citeforge.engines.running.ray_work import ClusterEmbedder, ClusterJudge, search_shards
 from citeforge.engines.running.setup import make_runner
 from citeforge.schemas import errors
+from citeforge.schemas.recipes.ray import RayOptions
 from citeforge.schemas.version import __version__
 from conftest import EXAMPLES, Inline, refused
 from servers.dying import DyingEmbedder, DyingJudge, no_model

@@ -25,10 +25,10 @@ from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.models.vectors import VectorShard, ensure_shards, unit_rows
 from citeforge.engines.retrieval.exact import retrieve_candidates
 from citeforge.engines.running.names import make_judge
-from citeforge.engines.running.ray_cluster import RayOptions
 from citeforge.engines.running.ray_runner import RayRunner
 from citeforge.engines.running.ray_work import ClusterEmbedder, ClusterJudge, search_shards
 from citeforge.schemas.recipes.base import Judging, RunOptions
+from citeforge.schemas.recipes.ray import RayOptions
 from conftest import EXAMPLES, content, refused, run_inline, write_beir
 from servers.dying import FATAL, ONCE, DyingEmbedder
 from servers.tiny_embedder import make_embedder_folder, passages

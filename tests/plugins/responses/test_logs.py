@@ -36,7 +36,7 @@ from citeforge.evaluator.check import check
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.submission import Submission
-from citeforge.plugins.responses import inspect_logs
+from citeforge.plugins.responses import inspect_files
 from citeforge.schemas.scores import ScoreFile
 from conftest import refused
 from scoring import iter_answers, score
@@ -281,7 +281,7 @@ def test_a_log_that_unpacks_to_too_much_is_refused(
     path = tmp_path / "a.eval"
     write_eval_log(log_of(benchmark, [sample(benchmark.query_ids[0], "So. " * 300_000)]), str(path))
     assert [n for n, _ in iter_answers(path, benchmark, "inspect")] == [1]
-    monkeypatch.setattr(inspect_logs, "_MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(inspect_files, "_MOST_BYTES", 1 << 20)
     with refused("too-large", path=path) as caught:
         list(iter_answers(path, benchmark, "inspect"))
     assert "larger than 1 MiB, unpacked" in str(caught.value)
@@ -304,4 +304,4 @@ def test_contexts_of_another_type_say_nothing(
     said = {"contexts": contexts}
     log = log_of(None, [sample(benchmark.query_ids[0], "[1]")], metadata=said, config={"limit": 1})
     write_eval_log(log, str(path))
-    assert "limit" not in inspect_logs.origin_of_log(path).header
+    assert "limit" not in inspect_files.origin_of_log(path).header

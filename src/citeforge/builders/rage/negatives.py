@@ -23,8 +23,7 @@ from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.certain import CertainSearch, CorpusModel
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.retrieval.registry import RetrieverSettings
-from citeforge.engines.running.names import make_retriever
-from citeforge.engines.running.runner import Runner
+from citeforge.engines.running.names import HERE, make_retriever
 from citeforge.engines.running.setup import make_runner
 from citeforge.engines.tables import (
     count_rows,
@@ -261,7 +260,7 @@ def _corpus_model(material: Material, folder: Path) -> CorpusModel:
     if compute == "auto" and isinstance(embedder, Refinable):
         if count_rows(corpus) < 2 * _DECIDED_PER_QUERY * material.queries.num_rows:
             compute = "fp32"  # most passages would be embedded twice
-        elif run.engine == Runner.name and choose_compute("auto", run.device) == "int8":
+        elif run.engine == HERE and choose_compute("auto", run.device) == "int8":
             compute = "int8"
     search = make_runner(run).first_stage(run.device)
     return CorpusModel(embedder, corpus, folder, compute, run.shard_rows, search)

@@ -5,7 +5,8 @@ Each row's code is imported when the row is used.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -14,6 +15,9 @@ from typing import TYPE_CHECKING, Any
 from citeforge.engines.catalogue import MakerCatalogue
 from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.flags import Flag, list_flags
+from citeforge.schemas.recipes.ray import RayOptions
 
 if TYPE_CHECKING:
     from citeforge.engines.judge.records import Judge
@@ -25,11 +29,14 @@ if TYPE_CHECKING:
     from citeforge.engines.models.perplexity import Perplexity, PerplexitySettings
     from citeforge.engines.retrieval.records import Retriever
     from citeforge.engines.retrieval.registry import RetrieverSettings
+    from citeforge.engines.running.runner import Runner
     from citeforge.engines.text.segment import Segmenter
     from citeforge.schemas.recipes.base import RunOptions
 
 OFFLINE = "offline"
 """Name of the embedder that is embedded."""
+HERE = "local"
+"""Name of the runner of this process."""
 
 
 def _hf_judge(model: str, settings: JudgeSettings) -> Judge:
@@ -400,3 +407,58 @@ def make_segmenter(name: str) -> Segmenter:
         InputError: the segmenter's library is not installed.
     """
     return SEGMENTERS.maker(name)()
+
+
+def _local_runner(options: Part) -> Runner:
+    """Make the runner of this process."""
+    from citeforge.engines.running.runner import Runner
+
+    return Runner(options)
+
+
+def _ray_runner(options: Part) -> Runner:
+    """Make the runner that spreads work over a Ray cluster."""
+    from citeforge.engines.running.ray_runner import RayRunner
+
+    return RayRunner(options)
+
+
+@dataclass(frozen=True)
+class RunnerRow(Choice):
+    """Row of a runner.
+
+    Attributes:
+        factory: makes the runner from a record of its options.
+        options: class of that record; each field is an option of every command with ``--engine``.
+    """
+
+    factory: Callable[[Any], Runner]
+    options: type[Part] = Part
+
+
+RUNNERS: MakerCatalogue[RunnerRow, Runner] = MakerCatalogue(
+    "",
+    "engine",
+    RunnerRow,
+    (
+        RunnerRow(HERE, "", "in this process", _local_runner),
+        RunnerRow("ray", "", "a Ray cluster", _ray_runner, RayOptions, needs="ray"),
+    ),
+)
+"""Runners by the names that ``--engine`` takes."""
+
+
+def runner_flags(place: str) -> Iterator[Flag]:
+    """Yield the options of all runners, each prefixed with its runner's name.
+
+    Args:
+        place: field of the run options that has them.
+    """
+    for row in RUNNERS.all().values():
+        for flag in list_flags(row.options, (place, row.name)):
+            yield replace(flag, name=runner_option(row.name, flag.place[-1]))
+
+
+def runner_option(*words: str) -> str:
+    """Join words to an option's name: ``ray`` and ``workers`` to ``--ray-workers``."""
+    return "--" + "-".join(words).replace("_", "-")

@@ -19,10 +19,9 @@ from threading import current_thread, main_thread
 from typing import Any
 
 import pyarrow as pa
-from pydantic import Field
 
 from citeforge.schemas.errors import CiteforgeError, InputError, extras_named, require
-from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.ray import RayOptions
 from citeforge.schemas.version import __version__
 
 _ALLOWED = (
@@ -34,15 +33,6 @@ _WINDOW_BYTES = 64 << 20
 """Bytes of blocks per worker that Ray holds at a time; with the next ones, workers start anew."""
 LoadedModel = tuple[dict[str, Any], Callable[..., Any]]
 """(facts about a model that its results depend on, function that computes a block's result)"""
-
-
-class RayOptions(Part):
-    """Options of ``--engine ray``: the cluster and its workers; none changes a result."""
-
-    address: str | None = None
-    """The cluster's HOST:PORT (default: RAY_ADDRESS, else a Ray of its own on this machine)."""
-    workers: int | None = Field(None, ge=1)
-    """Worker processes (default: one per GPU, else one per machine)."""
 
 
 def require_reachable(address: str | None) -> str | None:

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 
 from citeforge.engines.judge.records import Judge
 from citeforge.engines.models.embedder import Embedder
-from citeforge.engines.running.ray_cluster import RayOptions, require_reachable
+from citeforge.engines.running.ray_cluster import require_reachable
 from citeforge.engines.running.runner import Runner
 from citeforge.schemas.recipes.base import Compute, RunOptions
+from citeforge.schemas.recipes.ray import RayOptions
 
 if TYPE_CHECKING:
     from citeforge.engines.retrieval.exact import FirstStage
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
 class RayRunner(Runner):
     """Runs models and vector search in the workers of a Ray cluster."""
 
-    name = "ray"
     options = RayOptions
     settings: RayOptions
 

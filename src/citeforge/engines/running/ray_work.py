@@ -15,7 +15,8 @@ from citeforge.engines.models.embedder import Role, Vectors
 from citeforge.engines.models.vectors import VectorShard, unit_rows
 from citeforge.engines.progress import Advance
 from citeforge.engines.retrieval.exact import Floats, TopScores, choose_block_search
-from citeforge.engines.running.ray_cluster import LoadedModel, Pool, RayOptions
+from citeforge.engines.running.ray_cluster import LoadedModel, Pool
+from citeforge.schemas.recipes.ray import RayOptions
 
 _PAIRS = 128
 """Pairs per block: batches of 8 and of 32 are cut in it where they would be cut here."""

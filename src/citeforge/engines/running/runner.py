@@ -21,11 +21,9 @@ class Runner:
     What is stored (vectors, verdicts) is written by the process that asks.
 
     Attributes:
-        name: how ``--engine`` names it.
-        options: record of its options; each field is an option of every command with ``--engine``.
+        options: record of its options.
     """
 
-    name: ClassVar[str] = "local"
     options: ClassVar[type[Part]] = Part
 
     def __init__(self, options: Any = None) -> None:

@@ -3,48 +3,18 @@
 A runner spreads embedding, judging and searching over processes or machines.
 """
 
-from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
-from typing import cast
 
 from pydantic import ValidationError
 
-from citeforge.engines.catalogue import MakerCatalogue
 from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.models.prefixes import Prefixes
-from citeforge.engines.running.ray_runner import RayRunner
 from citeforge.engines.running.runner import Runner
-from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Judging, RunOptions
-from citeforge.schemas.recipes.flags import Flag, list_flags
-
-RUNNERS: MakerCatalogue[Choice, Runner] = MakerCatalogue(
-    "",
-    "engine",
-    Choice,
-    (
-        Choice(Runner.name, "", "in this process", Runner),
-        Choice(RayRunner.name, "", "a Ray cluster", RayRunner, needs="ray"),
-    ),
-)
-"""Runners by the names that ``--engine`` takes; the code of each is a class."""
-
-
-def runner_flags(place: str) -> Iterator[Flag]:
-    """Yield the options of all runners, each prefixed with its runner's name.
-
-    Args:
-        place: field of the run options that has them.
-    """
-    for row in RUNNERS.all().values():
-        runner = cast(type[Runner], row.factory)
-        for flag in list_flags(runner.options, (place, runner.name)):
-            yield replace(flag, name=_option_name(runner.name, flag.place[-1]))
 
 
 def make_runner(run: RunOptions) -> Runner:
@@ -53,7 +23,9 @@ def make_runner(run: RunOptions) -> Runner:
     Raises:
         UsageError: no such runner, or its options are wrong or those of another runner.
     """
-    runner = cast(type[Runner], RUNNERS.get(run.engine).factory)
+    from citeforge.engines.running.names import RUNNERS, runner_option
+
+    runner = RUNNERS.get(run.engine)
     for other in run.engine_options:
         if other != run.engine:
             raise UsageError(
@@ -64,16 +36,11 @@ def make_runner(run: RunOptions) -> Runner:
         options = runner.options.model_validate(run.engine_options.get(run.engine, {}))
     except ValidationError as error:
         first = error.errors()[0]
-        flag = _option_name(run.engine, *map(str, first["loc"]))
+        flag = runner_option(run.engine, *map(str, first["loc"]))
         raise UsageError(
             f"{flag}: {first['msg'].removeprefix('Value error, ')}", code="bad-option"
         ) from error
-    return runner(options)
-
-
-def _option_name(*words: str) -> str:
-    """Join words to an option's name: ``ray`` and ``workers`` to ``--ray-workers``."""
-    return "--" + "-".join(words).replace("_", "-")
+    return runner.factory(options)
 
 
 def is_expensive(model: str) -> bool:

@@ -3,20 +3,24 @@
 A plugin declares a :class:`Format` as an entry point of the group ``citeforge.formats``.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.origin import Claims, claims_in_lines
-from citeforge.evaluator.submissions.reader import read_header
 from citeforge.schemas.catalogue import Row
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.submission import SubmissionLine
 
-Lines = Iterator[tuple[int, SubmissionLine]]
+if TYPE_CHECKING:
+    from citeforge.evaluator.submissions.benchmark import Benchmark
+    from citeforge.evaluator.submissions.origin import Claims
+    from citeforge.schemas.submission import SubmissionLine
+
+Lines = Iterator[tuple[int, "SubmissionLine"]]
 OnError = Callable[[InputError], None] | None
 OUTPUT = re.compile(rb'"output"\s*:\s*"')
 """Field of citeforge's own lines that no response of a vendor has."""
@@ -41,7 +45,20 @@ def origin_of_lines(path: Path) -> Origin:
     Raises:
         InputError: the file cannot be read, or the header is wrong.
     """
+    from citeforge.evaluator.submissions.reader import read_header
+
     return Origin(read_header(path) or {} if not path.is_dir() else {})
+
+
+def claims_of_lines(path: Path) -> Claims:
+    """Yield the hashes of benchmarks that each line of a JSON Lines file names.
+
+    Raises:
+        InputError: the file cannot be read.
+    """
+    from citeforge.evaluator.submissions.origin import claims_in_lines
+
+    return claims_in_lines(path)
 
 
 BY_HEADER = "begin the file with {header}"
@@ -85,7 +102,7 @@ class Format(Row):
     looks: Callable[[Path, bytes], bool] = lambda path, start: False
     rank: int = 50
     origin: Callable[[Path], Origin] = origin_of_lines
-    claims: Callable[[Path], Claims] = claims_in_lines
+    claims: Callable[[Path], Claims] = claims_of_lines
     advice: str = BY_HEADER
     system: Callable[[Path], str | None] | None = None
     faults: Callable[[Path, Benchmark, str], Iterator[Fault]] | None = None

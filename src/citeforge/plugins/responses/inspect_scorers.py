@@ -6,7 +6,7 @@ import msgspec
 from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value, metric, scorer
 from inspect_ai.solver import TaskState
 
-from citeforge.plugins.responses.inspect_logs import sample_answer
+from citeforge.plugins.responses.inspect_files import sample_answer
 from citeforge.plugins.responses.inspect_scoring import Scoring, Settings, open_scoring, user_errors
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine

@@ -12,6 +12,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Passage
 from citeforge.plugins.responses.marks import marks_beside, place_marks
 from citeforge.plugins.responses.records import MARK_LINK, Cited, CitedSource, Response
+from citeforge.plugins.responses.ways import WAYS
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
@@ -38,21 +39,6 @@ class LineFields:
     documents: Sequence[CitedSource] | None = None
     pages: Sequence[CitedSource] = ()
     prompt: str | None = None
-
-
-WAYS = ("shown", "own", "id", "index", "title", "url")
-"""Ways to match sources with passages: ``shown`` is by id, then by title, then by number."""
-WAY = "[WAY]"
-"""What ``--format`` takes behind the name of a format whose sources are matched with passages."""
-
-
-def list_ways(is_numbered: bool) -> list[str]:
-    """List the ways to match sources that a user can name for a format.
-
-    Args:
-        is_numbered: whether its sources have a number among the passages shown.
-    """
-    return [*(way for way in WAYS if way != "index" or is_numbered), "url=FIELD"]
 
 
 class Matching:

@@ -13,12 +13,10 @@ from citeforge.engines.jsonlines import read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.format import Lines, OnError
 from citeforge.evaluator.submissions.reader import HEADER
-from citeforge.plugins.trec.tracks import Track
+from citeforge.plugins.trec.tracks import ANY, Track
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.submission import CitedSentence, OwnPassage, SubmissionLine
 
-ANY = "any"
-"""Option of ``--format``: runs that break a rule of the track are read, too."""
 Citations = list[int | str] | dict[str, float] | None
 _CONFIDENCES = re.compile(rb'"citations"\s*:\s*\{')
 _RAGTIME_ID = re.compile(rb'"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}_\d+"')

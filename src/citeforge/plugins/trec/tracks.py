@@ -6,6 +6,8 @@ from typing import Literal
 
 from citeforge.schemas.record import FrozenRecord
 
+ANY = "any"
+"""Option of ``--format``: runs that break a rule of the track are read, too."""
 Style = Literal["index", "ids", "scores"]
 """How a sentence cites: places in ``references`` from 0, ids, or ids with confidences."""
 References = Literal["shown", "cited", "free"]

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Self, TypeVar
 
 from pydantic import (
     AfterValidator,
@@ -30,8 +30,10 @@ from pydantic import (
 from citeforge.schemas.catalogue import Sort
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError, field_message
 from citeforge.schemas.licences import Licence
-from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.record import FrozenRecord
+
+if TYPE_CHECKING:
+    from citeforge.schemas.manifest import Manifest
 
 Chosen = Literal["fp32", "bf16", "int8", "fp64"]
 Compute = Literal["auto", "fp32", "bf16", "int8", "fp64"]
@@ -189,7 +191,7 @@ class Recipe(Part):
         return ()
 
     @classmethod
-    def from_manifest(cls, manifest: Manifest) -> Self:
+    def from_manifest(cls, manifest: "Manifest") -> Self:
         """Read the recipe of a package from its manifest.
 
         Raises:

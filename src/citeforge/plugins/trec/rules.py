@@ -1,0 +1,210 @@
+"""Rules of TREC's report tracks for reports.
+
+A broken rule is an error or a warning, as the track declares.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.format import Fault
+from citeforge.evaluator.submissions.reader import HEADER
+from citeforge.plugins.trec.reports import (
+    TrecReport,
+    citation_style,
+    cited_ids,
+    possible_tracks,
+    read_reports,
+    require_option,
+)
+from citeforge.plugins.trec.tracks import ANY, Track
+
+_STYLES = {
+    "index": "places in references, from 0",
+    "ids": "ids",
+    "scores": "ids with confidences",
+    "mixed": "places and ids at once",
+}
+_MOST_IDS = 1000
+"""Passages whose ids tell the collection."""
+BrokenRules = Iterator[tuple[str, str]]
+"""(rule's name in autojudge-base, with ``_`` for the ``-`` of codes; message) per broken rule."""
+
+
+def check_report(report: TrecReport, track: Track, topic_text: str | None = None) -> list[Fault]:
+    """List the rules of a track that a report breaks, as errors and warnings.
+
+    Args:
+        report: report to check.
+        track: track with the rules.
+        topic_text: text of the topic, which some tracks want copied; None where it is unknown.
+    """
+    if not any(s.text.strip() for s in report.sentences):
+        faults = [("empty_answer", f"{track.sentences}: has no sentence with text")]
+    else:
+        faults = [
+            *_check_metadata(report, track, topic_text),
+            *(f for i in range(len(report.sentences)) for f in _check_sentence(report, track, i)),
+            *_check_references(report, track),
+            *_check_length(report, track),
+        ]
+    result = []
+    for rule, text in faults:
+        field, _, message = text.partition(": ")
+        is_error = rule not in track.warns
+        code = rule.replace("_", "-")
+        result.append(Fault(code, message, report.line, field, is_error=is_error))
+    return result
+
+
+def _check_metadata(report: TrecReport, track: Track, topic_text: str | None) -> BrokenRules:
+    """Check a report's metadata: required fields, length of the run's id, copied topic."""
+    where = "" if track.is_flat else "metadata."
+    for rule, names in (("metadata", track.required), ("metadata_recommended", track.advised)):
+        for name in names:
+            value = report.about.get(name)
+            if value is None or (isinstance(value, str) and not value.strip()):
+                verb = "asks for" if rule == "metadata" else "recommends"
+                yield rule, f"{where}{name}: is missing or empty; {track.title} {verb} it"
+    run_id = str(report.about.get("run_id") or "")
+    if track.most_run_id is not None and len(run_id) > track.most_run_id:
+        yield (
+            "run_id_length",
+            f"{where}run_id: has {len(run_id)} characters; {track.most_run_id} are allowed",
+        )
+    if track.copies_topic and topic_text is not None:
+        narrative = report.about.get("narrative")
+        if narrative not in (None, "", topic_text):
+            yield "narrative", f"{where}narrative: is not the text of the topic, word for word"
+
+
+def _check_sentence(report: TrecReport, track: Track, number: int) -> BrokenRules:
+    """Check a sentence and its citations: style, number, references and ids."""
+    sentence, place = report.sentences[number], f"{track.sentences}[{number}]"
+    style = citation_style(sentence)
+    if style is not None and style not in track.styles:
+        styles = " or ".join(_STYLES[s] for s in track.styles)
+        yield "citation_format", f"{place}.citations: {_STYLES[style]}; {track.title} has {styles}"
+        return
+    if not sentence.text.strip():
+        yield "blank_sentence", f"{place}.text: is empty"
+    n = len(sentence.citations or ())
+    if track.most_citations is not None and n > track.most_citations:
+        yield (
+            "citation_count",
+            f"{place}.citations: {n} of them; {track.most_citations} are looked at",
+        )
+    listed = report.references or []
+    for citation in sentence.citations or () if style == "index" else ():
+        if isinstance(citation, int) and not 0 <= citation < len(listed):
+            yield (
+                "reference_index",
+                f"{place}.citations: {citation} is no place in references, which has "
+                f"{len(listed)} (0 is the first)",
+            )
+    for name in cited_ids(sentence, listed):
+        yield from _check_docid(track, name, f"{place}.citations")
+
+
+def _check_docid(track: Track, name: str, place: str) -> BrokenRules:
+    """Check that a passage id has the pattern of ids in the track's collection."""
+    if track.docid is not None and re.fullmatch(track.docid, name) is None:
+        yield (
+            "docid_pattern",
+            f"{place}: {name!r} is no id of {track.title}'s collection ({track.docid})",
+        )
+
+
+def _check_references(report: TrecReport, track: Track) -> BrokenRules:
+    """Check a report's references: duplicates, ids, number, and agreement with the citations."""
+    if track.references == "free":
+        return
+    listed = report.references
+    if listed is None:
+        yield "references_missing", f"references: is missing; {track.title} asks for it"
+        return
+    cited = dict.fromkeys(i for s in report.sentences for i in cited_ids(s, listed))
+    listed_ids = set(listed)
+    if len(listed_ids) < len(listed):
+        ((twice, _),) = Counter(listed).most_common(1)
+        yield "references_duplicate", f"references: {twice!r} is listed more than once"
+    for name in listed:
+        yield from _check_docid(track, name, "references")
+    if undeclared := [name for name in cited if name not in listed_ids]:
+        yield (
+            "references_undeclared",
+            f"references: {len(undeclared):,} cited ids are missing (first: {undeclared[0]})",
+        )
+    if track.most_references is not None and len(listed) > track.most_references:
+        yield (
+            "references_max",
+            f"references: has {len(listed):,} entries; {track.most_references} are allowed",
+        )
+    if unused := [name for name in dict.fromkeys(listed) if name not in cited]:
+        yield (
+            "references_uncited",
+            f"references: {len(unused):,} entries are not cited (first: {unused[0]})",
+        )
+
+
+def _check_length(report: TrecReport, track: Track) -> BrokenRules:
+    """Check that a report has at most as many words as the track allows."""
+    words = len(" ".join(s.text for s in report.sentences).split())
+    if track.most_words is not None and words > track.most_words:
+        yield "length", f"{track.sentences}: {words:,} words; {track.most_words:,} are allowed"
+
+
+def check_run(track: Track, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
+    """List the rules of a track that a run's file breaks: those of reports, and one run per file.
+
+    Ids are those of the track's collection only where the benchmark's corpus is of it.
+
+    Args:
+        track: track with the rules.
+        path: file of the run.
+        benchmark: benchmark with the topics.
+        options: ``any`` to take a run that the track would refuse, with warnings.
+    """
+    require_option(track, options)
+    if not _has_collection(benchmark, track):
+        track = track.model_copy(update={"docid": None})
+    for fault in _check_reports(track, path, benchmark):
+        yield replace(fault, is_error=False) if options == ANY else fault
+
+
+def _has_collection(benchmark: Benchmark, track: Track) -> bool:
+    """Whether the passages of a benchmark are of a track's collection, by the first ones' ids."""
+    if track.docid is None or benchmark.has_graphs:
+        return False
+    first = next(iter(benchmark.passages(["_id"])), None)
+    ids = [] if first is None else first["_id"][:_MOST_IDS].to_pylist()
+    return bool(ids) and all(re.fullmatch(track.docid, name) for name in ids)
+
+
+def _check_reports(track: Track, path: Path, benchmark: Benchmark) -> Iterator[Fault]:
+    """List the rules of a track that a run breaks: those of reports, and one run per file."""
+    topics = dict(zip(benchmark.query_ids, benchmark.queries["text"].to_pylist(), strict=True))
+    lines: dict[str, int] = {}
+    for report in list(read_reports(path, track, lambda _: None)):
+        yield from check_report(report, track, topics.get(report.topic))
+        run = str(report.about.get("run_id") or "")
+        if run and lines and run not in lines:
+            first = next(iter(lines))
+            yield Fault(
+                "run-ids",
+                f"{run!r}, and {first!r} at line {lines[first]}; a file contains one run",
+                report.line,
+                "run_id",
+            )
+        if run:
+            lines.setdefault(run, report.line)
+
+
+def find_tracks(start: bytes) -> tuple[str, ...]:
+    """List the formats that the beginning of a file fits, the likeliest first; none for others."""
+    first, _, rest = start.partition(b"\n")
+    start = rest if HEADER.match(first) else start
+    return () if b'"query_id"' in start.partition(b"\n")[0] else possible_tracks(start)
