@@ -26,7 +26,7 @@ _CONFIG: ConfigDict = {
 _DOUBLE = re.compile(r"(?<!`)``(?!`)")
 _PATH = re.compile(r"^(#+ `)citeforge\.[\w.]*\.(\w+`)$", re.MULTILINE)
 # How a field is checked and said on the command line is no part of its type.
-_METADATA = re.compile(r"Annotated\[(.*?), \w+\(.*\)\]")
+_METADATA = re.compile(r"Annotated\[(.*?)(?:, (?:[A-Z_]+|\w+\(.*?\)))+\]")
 _FIELD = re.compile(r"(?<=```python\n)\w+: .*(?=\n```)")
 _LINK = re.compile(r"\[([^\[\]]*)\]\(#[^()]*\)")
 

@@ -13,8 +13,9 @@ import click
 from python_calls import call_of
 
 from citeforge.cli.main import cli
-from citeforge.cli.short_help import SECTIONS, ManyOptions
+from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.errors import ExitCode
+from citeforge.schemas.recipes.groups import HEADINGS
 
 Row = tuple[str, str]
 """An option as help shows it: its flags with the kind of value, and its text."""
@@ -54,7 +55,7 @@ def cli_page(note: str) -> str:
     parts.append(f"\n```\n{_definitions(_rows(top, cli.params))}\n```\n")
     parts += [_render(same, *key[2:]) for key, same in sections.items()]
     parts.append("\n## Shared options\n")
-    for title in SECTIONS:
+    for title in HEADINGS:
         if rows := [row for row, heading in shared.items() if heading == title]:
             parts.append(f"\n### {title}\n\n```\n{_definitions(rows)}\n```\n")
     return "".join(parts)
@@ -129,7 +130,7 @@ def _option_texts(context: click.Context, shared: Collection[Row]) -> tuple[str,
     first, later = _first_options(context), _later_options(context)
     of_group = [row for row in _group_options(context.parent) if row not in shared]
     blocks = [("Options", [row for row in first if row not in of_group])]
-    blocks += [(title, [row for heading, row in later if heading == title]) for title in SECTIONS]
+    blocks += [(title, [row for heading, row in later if heading == title]) for title in HEADINGS]
     if isinstance(context.command, click.Group):
         blocks = [("Options of several of its commands", _group_options(context))]
     own = ""

@@ -32,7 +32,9 @@ from citeforge.package.kinds import kind_of_recipe
 from citeforge.schemas.errors import CiteforgeError, MissingExtraError
 from citeforge.schemas.recipes.answers import AlceRecipe, HagridRecipe
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe, Selection
-from citeforge.schemas.recipes.base import SETTINGS, Recipe, RunOptions
+from citeforge.schemas.recipes.base import Recipe, RunOptions
+from citeforge.schemas.recipes.flags import fields_in
+from citeforge.schemas.recipes.groups import SETTING
 from citeforge.schemas.recipes.kalma import KalmaRecipe
 from citeforge.schemas.recipes.rage import RageRecipe
 from conftest_pages import browser, chromium  # noqa: F401 - fixtures
@@ -60,7 +62,7 @@ settings.load_profile(os.environ.get("CITEFORGE_HYPOTHESIS", "citeforge"))
 os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_DATASETS_OFFLINE"] = "1"
 # What a developer has set for commands is not for tests.
-for _name in (*SETTINGS, "config", "plugins"):
+for _name in (*fields_in(RunOptions, SETTING), "config", "plugins"):
     os.environ.pop(f"CITEFORGE_{_name.upper()}", None)
 # The Hub's client waits ten seconds for servers, which are ours here, and none of them hangs.
 os.environ["HF_HUB_DOWNLOAD_TIMEOUT"] = os.environ["HF_HUB_ETAG_TIMEOUT"] = "600"

@@ -19,8 +19,9 @@ from citeforge.plugins.bundles.design import DeflectionRecipe
 from citeforge.schemas.licences import HUB_LICENCES
 from citeforge.schemas.recipes.answers import AlceRecipe
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe
-from citeforge.schemas.recipes.base import ALWAYS, Recipe, RunOptions
-from citeforge.schemas.recipes.flags import Flag, command_words, list_flags, nest_values
+from citeforge.schemas.recipes.base import Recipe, RunOptions
+from citeforge.schemas.recipes.flags import Flag, command_words, fields_in, list_flags, nest_values
+from citeforge.schemas.recipes.groups import FOLDER
 from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 from conftest import refused
 
@@ -128,7 +129,7 @@ def test_every_field_is_an_option_of_its_command(kind: str) -> None:
     command = command_of(kind)
     shown = {o for p in command.params for o in p.opts if p.expose_value}
     recipe = RECIPES[kind]
-    run = {*ALWAYS, *recipe.run_options}
+    run = fields_in(RunOptions, FOLDER, *recipe.run_options)
     fields = {f.name for f in list_flags(recipe)}
     fields |= {f.name for f in list_flags(RunOptions) if f.place[0] in run}
     if "engine_options" in run:

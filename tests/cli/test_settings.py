@@ -7,7 +7,9 @@ import pytest
 from click.testing import CliRunner
 
 from citeforge.cli.options import add_options, field_options, record_from
-from citeforge.schemas.recipes.base import SETTINGS, RunOptions
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.flags import fields_in
+from citeforge.schemas.recipes.groups import SETTING
 from conftest import refused
 
 
@@ -103,8 +105,8 @@ def test_completion_neither_reads_nor_prints(
     assert capfd.readouterr().err == ""
 
 
-def test_settings_are_fields() -> None:
-    assert set(SETTINGS) < set(RunOptions.model_fields)
-    assert not {"out", "base_url", "secret_from", "reasoning_effort", "store", "verdicts"} & set(
-        SETTINGS
-    )
+def test_neither_endpoints_nor_files_nor_replies_are_settings() -> None:
+    settable = set(fields_in(RunOptions, SETTING))
+    assert {"rpm", "device", "engine", "kg_seconds"} < settable
+    hidden = {"out", "base_url", "secret_from", "reasoning_effort", "store", "verdicts"}
+    assert not hidden & settable

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 import click
 
 from citeforge.cli.main import cli as citeforge
-from citeforge.cli.short_help import MOST_OPTIONS, SECTIONS, SHOW_ALL
+from citeforge.cli.short_help import MOST_OPTIONS, SHOW_ALL
+from citeforge.schemas.recipes.groups import HEADINGS
 from conftest import Inline
 
 
@@ -51,11 +52,10 @@ def test_the_whole_help_shows_every_option() -> None:
         assert not missing, (context.command_path, missing)
 
 
-def test_sections_name_options_that_there_are_once() -> None:
-    names = [name for fields in SECTIONS.values() for name in fields.split()]
-    assert len(names) == len(set(names))
-    known = {part for c in ALL for o in options_of(c) for part in (o.name or "").split("__")}
-    assert not set(names) - known
+def test_every_heading_has_options_and_every_option_a_known_heading() -> None:
+    headings = {getattr(o, "heading", "") for c in ALL for o in options_of(c)}
+    assert headings == {"", *HEADINGS}
+    assert len(HEADINGS) == len(set(HEADINGS))
 
 
 def test_a_person_asks_for_the_whole_help(inline: Inline) -> None:

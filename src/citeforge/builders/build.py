@@ -58,6 +58,7 @@ from citeforge.package.manifest import MANIFEST, load_intact, load_manifest, unk
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import SECRET, GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import Hideable, IfExists, Recipe, RunOptions
+from citeforge.schemas.recipes.groups import DRY
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.version import __version__
 
@@ -177,7 +178,7 @@ def check_options(recipe: Recipe, run: RunOptions) -> None:
             replies, or ``--secret-from`` without hidden labels.
         InputError: the workers of ``--engine`` do not answer.
     """
-    if run.dry_run and "dry_run" not in recipe.run_options:
+    if run.dry_run and DRY not in recipe.run_options:
         raise UsageError(
             f"--dry-run: build {recipe.kind} asks no model that costs money", code="wrong-kind"
         )

@@ -12,7 +12,9 @@ from citeforge.cli.options import add_options, field_options, largest_line_optio
 from citeforge.cli.short_help import ManyOptions
 from citeforge.package import kinds
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
-from citeforge.schemas.recipes.base import ALWAYS, Recipe, RunOptions
+from citeforge.schemas.recipes.base import Recipe, RunOptions
+from citeforge.schemas.recipes.flags import fields_in
+from citeforge.schemas.recipes.groups import DRY, FOLDER
 
 FROM, PRINT = "--from", "--print-recipe"
 _RUN = [n for n in RunOptions.model_fields if n != "out"]
@@ -213,15 +215,15 @@ def build() -> None:
 
 def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
     """Make the command that builds one kind of benchmark, with an option per recipe field."""
-    options = {*ALWAYS, *recipe.run_options}
-    dry = "dry_run" in options
+    options = fields_in(RunOptions, FOLDER, *recipe.run_options)
+    dry = DRY in recipe.run_options
     own = [n for n in recipe.model_fields if n not in _IDENTITY]
     out = () if dry else ("out",)
 
     @add_options(field_options(recipe, own))
     @add_options(field_options(RunOptions, ("out",), out))
     @add_options(field_options(recipe, _IDENTITY))
-    @add_options(field_options(RunOptions, options - {"out"}))
+    @add_options(field_options(RunOptions, [n for n in options if n != "out"]))
     @largest_line_option
     def build_from_options(**parameters: Any) -> None:
         """Build a benchmark of this kind with the parsed options."""

@@ -7,7 +7,9 @@ import click
 
 from citeforge.cli.command import NamedCommands, path_option
 from citeforge.cli.options import add_options, field_options, record_from
-from citeforge.schemas.recipes.base import GRAPH, RunOptions
+from citeforge.schemas.recipes.base import RunOptions
+from citeforge.schemas.recipes.flags import fields_in
+from citeforge.schemas.recipes.groups import GRAPHS
 from citeforge.schemas.recipes.kalma import KalmaRecipe
 
 if TYPE_CHECKING:
@@ -18,7 +20,8 @@ _MOST_CLASSES = 8
 _NAMED = ("kg", "domain", "languages", "skip_malformed")
 
 
-kg_options = add_options([*field_options(KalmaRecipe, _NAMED), *field_options(RunOptions, GRAPH)])
+_RUN = fields_in(RunOptions, GRAPHS)
+kg_options = add_options([*field_options(KalmaRecipe, _NAMED), *field_options(RunOptions, _RUN)])
 """Options that name a graph."""
 
 
@@ -31,7 +34,7 @@ def open_kg(options: dict[str, Any]) -> Any:
     from citeforge.kg.graph import open_graph
 
     recipe = record_from(KalmaRecipe, options, _NAMED)
-    run = record_from(RunOptions, options, GRAPH)
+    run = record_from(RunOptions, options, _RUN)
     return open_graph(recipe.kg, recipe.domain, recipe.languages, run, recipe.skip_malformed)
 
 

@@ -13,20 +13,32 @@ from citeforge.cli.command import path_option
 from citeforge.cli.completion import named_type
 from citeforge.schemas.catalogue import Sort
 from citeforge.schemas.errors import UsageError, field_message, suggestion
-from citeforge.schemas.recipes.base import (
-    ENDPOINT,
+from citeforge.schemas.recipes.base import Judging, RunOptions
+from citeforge.schemas.recipes.flags import Flag, fields_in, list_flags, nest_values
+from citeforge.schemas.recipes.groups import (
+    DRY,
+    ENDPOINTS,
     LOCAL,
+    ROWS,
     RUNNER,
-    SETTINGS,
-    Judging,
-    RunOptions,
+    SETTING,
+    VERDICTS,
+    Group,
 )
-from citeforge.schemas.recipes.flags import Flag, list_flags, nest_values
 
 F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=BaseModel)
 _RUNNER = "engine_options"
 _RANGES: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
+
+
+class HeadedOption(click.Option):
+    """Option under a heading of ``--help-all``."""
+
+    def __init__(self, *names: Any, group: Group, **settings: Any) -> None:
+        """Make the option, with the heading of a group."""
+        self.heading = group.heading
+        super().__init__(*names, **settings)
 
 
 class _NamesOption(click.Option):
@@ -62,7 +74,7 @@ class _Option(click.Option):
 
     def __init__(self, flag: Flag, names: list[str], **settings: Any) -> None:
         """Make the command-line option of a record field, under its names (``--top-k``)."""
-        self.flag = flag
+        self.flag, self.heading = flag, flag.heading
         super().__init__(names, **settings)
 
     @property
@@ -101,7 +113,8 @@ def _read_settings(ctx: click.Context) -> tuple[Path | None, Mapping[str, str]]:
     from citeforge.engines.settings import read_settings, settings_file
 
     path = settings_file()
-    names = {f.name.removeprefix("--") for f in _list_flags(RunOptions, SETTINGS)} if path else ()
+    settable = (f for f in _list_flags(RunOptions, None) if SETTING in f.groups) if path else ()
+    names = {flag.name.removeprefix("--") for flag in settable}
     ctx.meta[_SETTINGS] = settings = path, read_settings(path, names) if path else {}
     return settings
 
@@ -146,8 +159,7 @@ def _make_option(flag: Flag, required: bool) -> click.Option:
     """Make the click option of a flag, which stands for one field of a record."""
     attributes: dict[str, Any] = {"metavar": flag.option.metavar}
     names = [flag.name, _parameter_name(flag)]
-    is_setting = flag.place[0] in SETTINGS and (flag.record is RunOptions or len(flag.place) > 1)
-    make = _Setting if is_setting else _Option
+    make = _Setting if SETTING in flag.groups else _Option
     if flag.type is bool:
         if flag.field.get_default() is None:
             names[0] += f"/--no-{flag.name.removeprefix('--')}"
@@ -265,6 +277,8 @@ def _set_largest_line(ctx: click.Context, parameter: click.Parameter, megabytes:
 
 largest_line_option = click.option(
     "--largest-line",
+    cls=HeadedOption,
+    group=ROWS,
     type=click.IntRange(min=1),
     default=4,
     show_default=True,
@@ -273,19 +287,26 @@ largest_line_option = click.option(
     callback=_set_largest_line,
     help="Most megabytes of a line of a file, and of an answer.",
 )
-verdicts_option = add_options(field_options(RunOptions, ("verdicts",)))
+
+
+def group_options(*groups: Group) -> Callable[[F], F]:
+    """Make a decorator that adds the options of a run that are in some groups, by group."""
+    return add_options(field_options(RunOptions, fields_in(RunOptions, *groups)))
+
+
+verdicts_option = group_options(VERDICTS)
 _LOCAL_JUDGE = [n for n in Judging.model_fields if n != "judge"]
 model_options = add_options(
-    [*field_options(Judging, _LOCAL_JUDGE), *field_options(RunOptions, LOCAL)]
+    [
+        *field_options(Judging, _LOCAL_JUDGE),
+        *field_options(RunOptions, fields_in(RunOptions, LOCAL)),
+    ]
 )
-"""Options of local judge models."""
 
 
 def endpoint_options(command: F) -> F:
     """Add options for calling an endpoint or a cluster, and for sizes, to a command."""
-    return add_options(field_options(RunOptions, (*ENDPOINT, *RUNNER)))(
-        largest_line_option(command)
-    )
+    return group_options(DRY, ENDPOINTS, RUNNER)(largest_line_option(command))
 
 
 def judging_options(command: F) -> F:

@@ -9,6 +9,7 @@ import click
 
 from citeforge.cli.command import NamedCommands, path_option
 from citeforge.cli.options import (
+    HeadedOption,
     add_options,
     benchmark_option,
     endpoint_options,
@@ -22,6 +23,7 @@ from citeforge.cli.short_help import ManyOptions
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Judging, RunOptions
 from citeforge.schemas.recipes.command_options import AmountOptions, PromptingOptions
+from citeforge.schemas.recipes.groups import PROMPTS
 from citeforge.schemas.recipes.systems import System
 
 
@@ -70,7 +72,13 @@ def _add_common_options(system: System) -> Callable[[Any], Any]:
         path_option("--out", required=not system.llm, help="Submission to write."),
         click.option("--context", "contexts", multiple=True, help=_contexts_help(system)),
         add_options(field_options(AmountOptions)),
-        click.option("--system", "title", help="Name in the submission's header."),
+        click.option(
+            "--system",
+            "title",
+            help="Name in the submission's header.",
+            cls=HeadedOption,
+            group=PROMPTS,
+        ),
     ]
     if system.llm:
         options.insert(1, add_options(field_options(PromptingOptions, ("llm",))))

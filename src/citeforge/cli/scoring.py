@@ -8,6 +8,7 @@ import click
 
 from citeforge.cli.command import path_argument, path_option
 from citeforge.cli.options import (
+    HeadedOption,
     OneOf,
     add_options,
     benchmark_option,
@@ -27,6 +28,7 @@ from citeforge.schemas.recipes.command_options import (
     ReportOptions,
     ScoreOptions,
 )
+from citeforge.schemas.recipes.groups import ENDPOINTS, MEASURES
 
 
 @click.command()
@@ -77,11 +79,22 @@ _OTHER_OPTIONS = [
     multiple=True,
     help="System's name (default: the submission's, else the file's); repeat once per submission.",
 )
-@path_option("--gold", help="Gold half of publish --hide-gold, also hub:.")
+@path_option(
+    "--gold",
+    help="Gold half of publish --hide-gold, also hub:.",
+    cls=HeadedOption,
+    group=MEASURES,
+)
 @add_options(field_options(ScoreOptions, _MAIN_OPTIONS))
 @verdicts_option
 @add_options(field_options(ScoreOptions, _OTHER_OPTIONS))
-@click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
+@click.option(
+    "--allow-judge-failures",
+    is_flag=True,
+    help="Exit with 0 in spite of failures.",
+    cls=HeadedOption,
+    group=ENDPOINTS,
+)
 @model_options
 @endpoint_options
 @path_option(
@@ -92,6 +105,8 @@ _OTHER_OPTIONS = [
 @click.option(
     "--private",
     is_flag=True,
+    cls=HeadedOption,
+    group=MEASURES,
     help="With hidden gold: write what single queries score; no site takes the file.",
 )
 @click.option("--verbose", is_flag=True, help="Print all measures, counts and signatures.")

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from citeforge.schemas.recipes.base import Judging, Option, Part, Temperature
+from citeforge.schemas.recipes.groups import PROMPTS
 
 
 class LlmOptions(Part):
@@ -14,19 +15,19 @@ class LlmOptions(Part):
     temperature: Temperature = 0.0
     """Sampling temperature: 0 takes the likeliest token; runs differ from 0.3 on or so; none
     leaves it out of requests."""
-    top_p: float | None = Field(None, gt=0, le=1)
+    top_p: Annotated[float | None, PROMPTS] = Field(None, gt=0, le=1)
     """Nucleus sampling (default: not sent)."""
     max_answer: int = Field(512, ge=1)
     """Maximum tokens per reply."""
-    logprobs: bool = False
+    logprobs: Annotated[bool, PROMPTS] = False
     """Keep log probabilities of citation tokens."""
-    window: int | None = Field(None, ge=16)
+    window: Annotated[int | None, PROMPTS] = Field(None, ge=16)
     """Tokens of prompt and reply that the model can hold; passages that do not fit are dropped
     from the end and counted (default: the model's own window, else no limit)."""
-    tokenizer: Annotated[str | None, Option(metavar="MODEL")] = None
+    tokenizer: Annotated[str | None, Option(metavar="MODEL"), PROMPTS] = None
     """Hub id or folder whose tokenizer measures prompts (default: the model's own where it runs
     here, else a token for every three bytes)."""
-    template: Path | None = None
+    template: Annotated[Path | None, PROMPTS] = None
     """Jinja file in place of the system's own main prompt."""
 
     @property
@@ -38,11 +39,11 @@ class LlmOptions(Part):
 class EditedOptions(LlmOptions):
     """Options of systems whose answers can be edited afterwards (ALCE, section 3.2)."""
 
-    rerank: int | None = Field(None, ge=2)
+    rerank: Annotated[int | None, PROMPTS] = Field(None, ge=2)
     """Draw this many answers per query, and keep that of the best citation recall by --judge."""
-    post_cite: bool = False
+    post_cite: Annotated[bool, PROMPTS] = False
     """Give each statement without a citation the passage that is nearest by --embedder."""
-    post_cite_over: Literal["candidates", "context"] = "candidates"
+    post_cite_over: Annotated[Literal["candidates", "context"], PROMPTS] = "candidates"
     """Passages that --post-cite chooses among: the candidates of the question (the paper: 100) if
     the benchmark names some, or only those shown."""
     embedder: Annotated[str, Option(names="embedders")] = "offline"

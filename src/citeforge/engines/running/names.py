@@ -17,6 +17,7 @@ from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.flags import Flag, list_flags
+from citeforge.schemas.recipes.groups import RUNNER, SETTING
 from citeforge.schemas.recipes.ray import RayOptions
 
 if TYPE_CHECKING:
@@ -455,7 +456,7 @@ def runner_flags(place: str) -> Iterator[Flag]:
         place: field of the run options that has them.
     """
     for row in RUNNERS.all().values():
-        for flag in list_flags(row.options, (place, row.name)):
+        for flag in list_flags(row.options, (place, row.name), (RUNNER, SETTING)):
             yield replace(flag, name=runner_option(row.name, flag.place[-1]))
 
 

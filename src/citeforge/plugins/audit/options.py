@@ -6,6 +6,7 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from citeforge.schemas.recipes.base import Judging, Option
+from citeforge.schemas.recipes.groups import JUDGE, QUESTIONS
 from citeforge.schemas.recipes.kalma import RULE
 from citeforge.schemas.recipes.rage import CONTAINED
 
@@ -17,17 +18,17 @@ class AuditOptions(Judging):
     """Judge of whether negatives entail gold answers: {judges}."""
     against: tuple[Path, ...] = Field((), description="Another split, for leaks; repeatable.")
     """Other splits, for leaks."""
-    cross_encoder: str | None = None
+    cross_encoder: Annotated[str | None, JUDGE] = None
     """Model that scores negatives: a folder or a Hub id."""
-    least_score: float = 0.5
+    least_score: Annotated[float, JUDGE] = 0.5
     """Minimum score at which the cross-encoder finds a negative relevant."""
-    strong_judge: Annotated[str | None, Option(input=True, names="judges")] = None
+    strong_judge: Annotated[str | None, Option(input=True, names="judges"), JUDGE] = None
     """Judge of negatives that rules or --judge suspect: {judges}. Its decisions are kept row by
     row, for --decided of build rage."""
-    checker: Annotated[str, Option(input=True, names="checkers")] = RULE
+    checker: Annotated[str, Option(input=True, names="checkers"), QUESTIONS] = RULE
     """Check of whether questions about a graph ask for their gold: {checkers} (rule: words of the
     relations)."""
-    contained: float = Field(CONTAINED, gt=0, le=1)
+    contained: Annotated[float, JUDGE] = Field(CONTAINED, gt=0, le=1)
     """Minimum share of text in common with a relevant passage for a negative to be a suspect."""
     exploits: bool = False
     """Score degenerate systems, too: empty answers, refusals, copies, all or no citations, random

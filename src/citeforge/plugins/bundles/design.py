@@ -8,6 +8,7 @@ from pydantic import AfterValidator, Field
 
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Option, Recipe
+from citeforge.schemas.recipes.groups import QUESTIONS, ROWS
 from citeforge.schemas.record import FrozenRecord
 from citeforge.schemas.refusals import checked_detector
 
@@ -39,11 +40,11 @@ class BundleRecipe(Recipe):
     """Package that passages are taken from, or hub:ORG/NAME[@REVISION]."""
     k: int = Field(5, ge=3)
     """Passages per cell."""
-    sample: int | None = Field(None, ge=1)
+    sample: Annotated[int | None, QUESTIONS] = Field(None, ge=1)
     """Sample this many queries."""
     seed: int = 0
     """Seed of sample and order."""
-    base: Literal[0, 1] = 1
+    base: Annotated[Literal[0, 1], ROWS] = 1
     """Number that prompts give to the first passage."""
 
 

@@ -5,15 +5,17 @@ from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.recipes.base import (
+from citeforge.schemas.recipes.base import Judging, Licensed, Option, Part
+from citeforge.schemas.recipes.groups import (
+    DRY,
     EMBEDDING,
-    ENDPOINT,
-    LOCAL_JUDGE,
+    ENDPOINTS,
+    LOCAL,
+    NEGATIVES,
+    QUESTIONS,
     RUNNER,
-    Judging,
-    Licensed,
-    Option,
-    Part,
+    VERDICTS,
+    Group,
 )
 from citeforge.schemas.recipes.rage import DEFAULT_MIXTURE, Mining, Mixture
 
@@ -31,13 +33,13 @@ documents do not answer."""
 class QuestionShares(Part):
     """Proportions of the forms of questions."""
 
-    single: int = Field(50, ge=0)
+    single: Annotated[int, QUESTIONS] = Field(50, ge=0)
     """Share of questions that one passage answers."""
-    pair: int = Field(20, ge=0)
+    pair: Annotated[int, QUESTIONS] = Field(20, ge=0)
     """Share of those that take two passages together."""
-    lists: Annotated[int, Option("--list")] = Field(20, ge=0)
+    lists: Annotated[int, Option("--list"), QUESTIONS] = Field(20, ge=0)
     """Share of those with several answers."""
-    absent: int = Field(10, ge=0)
+    absent: Annotated[int, QUESTIONS] = Field(10, ge=0)
     """Share of those that no passage answers."""
 
     @model_validator(mode="after")
@@ -51,15 +53,15 @@ class QuestionShares(Part):
 class Asking(Part):
     """Settings for writing and checking questions."""
 
-    tries: int = Field(3, ge=1)
+    tries: Annotated[int, QUESTIONS] = Field(3, ge=1)
     """Maximum questions written for each one wanted."""
-    closed_book: int = Field(3, ge=0)
+    closed_book: Annotated[int, QUESTIONS] = Field(3, ge=0)
     """Tries of the LLM without any passage; a question that it then answers is dropped."""
-    longest_copy: int = Field(7, ge=1)
+    longest_copy: Annotated[int, QUESTIONS] = Field(7, ge=1)
     """Maximum words in a row that a question takes from its passage."""
-    neighbours: int = Field(50, ge=1)
+    neighbours: Annotated[int, QUESTIONS] = Field(50, ge=1)
     """Nearest passages of a question in which the answer is looked for."""
-    shown: int = Field(5, ge=1)
+    shown: Annotated[int, QUESTIONS] = Field(5, ge=1)
     """Nearest passages that the LLM reads, to test whether the question needs its evidence."""
 
 
@@ -72,7 +74,14 @@ class DocumentsRecipe(Licensed):
     """
 
     kind: ClassVar[str] = "documents"
-    run_options: ClassVar[tuple[str, ...]] = (*EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RUNNER)
+    run_options: ClassVar[tuple[Group, ...]] = (
+        EMBEDDING,
+        VERDICTS,
+        LOCAL,
+        DRY,
+        ENDPOINTS,
+        RUNNER,
+    )
     no_batch: ClassVar[str] = "questions are written and checked in rounds until there are enough"
 
     source: Annotated[str, Option(input=True)]
@@ -91,11 +100,11 @@ class DocumentsRecipe(Licensed):
     """Judge that decides whether passages entail answers."""
     embedder: Annotated[str, Option(input=True, names="embedders")] = "offline"
     """Embedder of questions and passages: {embedders}."""
-    embedder_revision: str | None = None
+    embedder_revision: Annotated[str | None, EMBEDDING] = None
     """Commit, tag or branch of a Hub model."""
-    passage_size: int = Field(PASSAGE_SIZE, ge=100)
+    passage_size: Annotated[int, QUESTIONS] = Field(PASSAGE_SIZE, ge=100)
     """Maximum characters per passage."""
-    largest_file: int = Field(MOST_MEGABYTES, ge=1)
+    largest_file: Annotated[int, QUESTIONS] = Field(MOST_MEGABYTES, ge=1)
     """Maximum megabytes of a file; larger ones are left out. JSON Lines is read at any size."""
     mining: Mining = Mining()
     """Mining of negatives."""
@@ -103,7 +112,7 @@ class DocumentsRecipe(Licensed):
         Field((DEFAULT_MIXTURE,), min_length=1)
     )
     """Context set, repeatable (default mix=3,3,3)."""
-    decided: Annotated[Path | None, Option(metavar="audit.json", input=True)] = None
+    decided: Annotated[Path | None, Option(metavar="audit.json", input=True), NEGATIVES] = None
     """Drop negatives that an audit decided are relevant."""
     labels: Annotated[tuple[Path, ...], Option(metavar="LABELS.jsonl", input=True)] = ()
     """People's relevance labels of passages (labels import), repeatable."""

@@ -7,6 +7,7 @@ import click
 
 from citeforge.cli.command import NamedCommands, path_argument, path_option
 from citeforge.cli.options import (
+    HeadedOption,
     add_options,
     endpoint_options,
     field_options,
@@ -28,6 +29,7 @@ from citeforge.plugins.labels.options import (
 from citeforge.schemas.errors import FailuresError, UsageError
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.command_options import JudgeOptions
+from citeforge.schemas.recipes.groups import ENDPOINTS
 
 labels_options = add_options(field_options(LabelFiles))
 """Files of labels, and what they are about."""
@@ -74,7 +76,13 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
 @add_options(field_options(JudgeOptions, ("judge",), required=("judge",)))
 @path_option("--out", help="Verdicts as JSON Lines.")
 @verdicts_option
-@click.option("--allow-judge-failures", is_flag=True, help="Exit with 0 in spite of failures.")
+@click.option(
+    "--allow-judge-failures",
+    is_flag=True,
+    help="Exit with 0 in spite of failures.",
+    cls=HeadedOption,
+    group=ENDPOINTS,
+)
 @model_options
 @endpoint_options
 def judge(pairs: Path, out: Path | None, allow_judge_failures: bool, **parameters: Any) -> None:

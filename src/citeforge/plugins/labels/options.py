@@ -7,6 +7,7 @@ from pydantic import Field
 
 from citeforge.schemas.recipes.base import Option, Part
 from citeforge.schemas.recipes.command_options import JudgeOptions
+from citeforge.schemas.recipes.groups import ENDPOINTS, PREFERENCES, PROMPTS, QUESTIONS
 
 
 class LabelFiles(Part):
@@ -30,19 +31,19 @@ class MetaEvalOptions(LabelFiles):
     """HAGRID benchmark, for its attributable labels."""
     against: tuple[Path, ...] = ()
     """Score files of the same systems by another judge, or by people: compares the orders."""
-    preferences: tuple[Path, ...] = ()
+    preferences: Annotated[tuple[Path, ...], PREFERENCES] = ()
     """Preferences between two answers, one file per annotator: compares them with --measure."""
-    people: str = "preference"
+    people: Annotated[str, PREFERENCES] = "preference"
     """Field of --preferences with the human scores of both answers."""
-    tie_threshold: float | None = None
+    tie_threshold: Annotated[float | None, PREFERENCES] = None
     """Difference up to which the measure calls two answers equal (default: that at which it does so
     as often as people)."""
-    agreed: bool = False
+    agreed: Annotated[bool, PREFERENCES] = False
     """Use only comparisons that all annotators decide alike."""
     measure: str | None = None
     """Measure that orders systems (--against), or is compared with people (--preferences): in the
     score files of --scores, else a field of the preferences."""
-    allow_judge_failures: bool = False
+    allow_judge_failures: Annotated[bool, ENDPOINTS] = False
     """Exit with 0 in spite of failures."""
 
 
@@ -80,9 +81,9 @@ class AnnotationOptions(Part):
     """Benchmark, for tasks about one."""
     out: Path
     """FILE.csv, or FILE.json for Label Studio."""
-    sample: int | None = Field(None, ge=1)
+    sample: Annotated[int | None, QUESTIONS] = Field(None, ge=1)
     """Queries to sample (default: all; twin-nonrelevant: a tenth)."""
-    queries: Path | None = None
+    queries: Annotated[Path | None, PROMPTS] = None
     """Queries that labels plan drew."""
     seed: int = Field(0, description="")
     """Seed of sample and order."""

@@ -2,14 +2,16 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import click
 
 from citeforge.cli.command import NamedCommands, path_argument, path_option
 from citeforge.cli.options import (
+    HeadedOption,
     add_options,
     field_options,
+    group_options,
     largest_line_option,
     record_from,
     run_options,
@@ -17,7 +19,16 @@ from citeforge.cli.options import (
 from citeforge.cli.short_help import ManyOptions
 from citeforge.cli.terminal import print_rehearsal
 from citeforge.schemas.errors import FailuresError, UsageError
-from citeforge.schemas.recipes.base import ENDPOINT, LOCAL_JUDGE, RUNNER, Part, RunOptions
+from citeforge.schemas.recipes.base import Part
+from citeforge.schemas.recipes.groups import (
+    DRY,
+    ENDPOINTS,
+    LOCAL,
+    PROMPTS,
+    QUESTIONS,
+    RUNNER,
+    VERDICTS,
+)
 
 
 class SiteOptions(Part):
@@ -31,9 +42,9 @@ class SiteOptions(Part):
     """leaderboard.yaml or its folder, in place of these: one benchmark or several."""
     out: Path | None = None
     """Folder of the site."""
-    title: str | None = None
+    title: Annotated[str | None, PROMPTS] = None
     """Title of the pages of one benchmark."""
-    gold: Path | None = None
+    gold: Annotated[Path | None, QUESTIONS] = None
     """Gold half of publish --hide-gold: scores made with it are shown, and no label."""
 
 
@@ -83,8 +94,14 @@ def build(**parameters: Any) -> None:
 @click.option("--board", help="Board that the submissions are for (default: see above).")
 @click.option("--replace", is_flag=True, help="Replace a submission of the same file name.")
 @click.option("--check", "only_check", is_flag=True, help="Only check; change nothing.")
-@click.option("--allow-judge-failures", is_flag=True, help="Accept scores of a judge that failed.")
-@add_options(field_options(RunOptions, (*LOCAL_JUDGE, *ENDPOINT, *RUNNER)))
+@click.option(
+    "--allow-judge-failures",
+    is_flag=True,
+    help="Accept scores of a judge that failed.",
+    cls=HeadedOption,
+    group=ENDPOINTS,
+)
+@group_options(VERDICTS, LOCAL, DRY, ENDPOINTS, RUNNER)
 @largest_line_option
 def add(
     submissions: tuple[Path, ...],

@@ -31,6 +31,7 @@ from citeforge.publishing.hub_errors import hub_errors
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Option, Part
+from citeforge.schemas.recipes.groups import JUDGE
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 if TYPE_CHECKING:
@@ -63,7 +64,7 @@ class ResultsOptions(Part):
         description="Model repository, which gets a pull request."
     )
     """Repository of the model."""
-    revision: str = "main"
+    revision: Annotated[str, JUDGE] = "main"
     """Revision of the benchmark's repository."""
 
 

@@ -1,10 +1,11 @@
 """Options of ALCE's systems."""
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
+from citeforge.schemas.recipes.groups import PROMPTS
 from citeforge.systems.options import EditedOptions
 
 
@@ -17,7 +18,7 @@ class ShotOptions(EditedOptions):
     """Maximum tokens per reply."""
     shots: int = Field(2, ge=0)
     """Worked examples in front of the question, drawn anew for each run."""
-    demos: Path | None = None
+    demos: Annotated[Path | None, PROMPTS] = None
     """Worked examples of your own (YAML, or ALCE's JSON) in place of the four that are built in."""
 
 
@@ -26,7 +27,7 @@ class AlceOptions(ShotOptions):
 
     k: int = Field(5, ge=1)
     """Show the first so many passages of the context."""
-    instruction: Literal["full", "short"] = "full"
+    instruction: Annotated[Literal["full", "short"], PROMPTS] = "full"
     """Spell the task out, or say it in one sentence."""
 
 
@@ -49,9 +50,9 @@ class InteractOptions(ShotOptions):
     """Take the first so many passages of the context; those that do not help are left out."""
     show: Literal["summary", "snippet"] = "summary"
     """Short versions that are shown at first."""
-    turns: int = Field(10, ge=1)
+    turns: Annotated[int, PROMPTS] = Field(10, ge=1)
     """Maximum steps per answer."""
-    bare: bool = False
+    bare: Annotated[bool, PROMPTS] = False
     """A reply that names no step is a sentence of the answer, or a check where it names documents
     and nothing else (ALCE's code ends there)."""
 
@@ -68,9 +69,9 @@ class SearchOptions(ShotOptions):
     """Ranking of a search: by words, or by --embedder."""
     depth: int = Field(100, ge=1)
     """Passages of the query that are searched."""
-    turns: int = Field(10, ge=1)
+    turns: Annotated[int, PROMPTS] = Field(10, ge=1)
     """Maximum steps per answer."""
-    bare: bool = False
+    bare: Annotated[bool, PROMPTS] = False
     """A reply that names no step is a sentence of the answer (ALCE's code ends there)."""
 
     @property

@@ -6,6 +6,7 @@ from pydantic import Field, field_validator
 
 from citeforge.plugins.published_systems.fusion import FUSIONS
 from citeforge.schemas.recipes.base import Option
+from citeforge.schemas.recipes.groups import LOCAL, NEGATIVES, PROMPTS
 from citeforge.systems.options import LlmOptions
 
 
@@ -19,15 +20,15 @@ class GoldPassagesOptions(LlmOptions):
 class RetrievalOptions(LlmOptions):
     """Options of systems that retrieve."""
 
-    over: Literal["corpus", "context"] = "corpus"
+    over: Annotated[Literal["corpus", "context"], PROMPTS] = "corpus"
     """Search the benchmark's corpus, or the passages of the query's context."""
     retriever: str = "bm25"
     """First stage: bm25 or dense."""
-    reranker: Annotated[str | None, Option(metavar="MODEL")] = None
+    reranker: Annotated[str | None, Option(metavar="MODEL"), PROMPTS] = None
     """Second stage: a cross-encoder or monoT5, a folder or a Hub id (default: the embedder)."""
     embedder: Annotated[str, Option(names="embedders")] = "offline"
     """Embedder of the second stage without --reranker: {embedders}."""
-    device: str = "auto"
+    device: Annotated[str, LOCAL] = "auto"
     """auto, cpu, cuda, …"""
     depth: int = Field(100, ge=1)
     """Passages of the first stage that the second one reads."""
@@ -54,16 +55,16 @@ class VanillaOptions(RetrievalOptions):
 class QueryGenOptions(VanillaOptions):
     """Options of ``rtg-query-gen``."""
 
-    queries: int = Field(4, ge=1)
+    queries: Annotated[int, PROMPTS] = Field(4, ge=1)
     """Maximum number of sub-queries that the LLM is asked for."""
     shots: int = Field(4, ge=0, le=4)
     """Demonstrations of sub-queries."""
-    fusion: str = "rerank"
+    fusion: Annotated[str, PROMPTS] = "rerank"
     """Fusion of rankings: sort, rerank, combsum, combmnz, pm2; or query:N, the ranking of one
     query alone (0 is the user's), from which the MAX row is made."""
-    candidates: int = Field(10, ge=1)
+    candidates: Annotated[int, NEGATIVES] = Field(10, ge=1)
     """Passages of each query that are fused."""
-    retrieve_only: bool = False
+    retrieve_only: Annotated[bool, PROMPTS] = False
     """Ask for sub-queries and retrieve, and leave the answers empty: for --measures retrieval."""
 
     @property
@@ -84,5 +85,5 @@ class QueryGenOptions(VanillaOptions):
 class GtrOptions(RetrievalOptions):
     """Options of ``gtr``."""
 
-    per_statement: int = Field(1, ge=1)
+    per_statement: Annotated[int, PROMPTS] = Field(1, ge=1)
     """Passages that each statement cites."""

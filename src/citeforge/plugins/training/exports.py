@@ -23,6 +23,7 @@ from citeforge.plugins.training.rewards import f1
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Option
+from citeforge.schemas.recipes.groups import PROMPTS
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.version import __version__
 
@@ -59,7 +60,7 @@ class PromptOptions(ContextOptions):
     held_out: Annotated[tuple[Path, ...], Option(metavar="FILE|DIR")] = ()
     """Leave out these questions, by id and by text: a benchmark, or JSON Lines with _id or text;
     may repeat."""
-    template: str | None = None
+    template: Annotated[str | None, PROMPTS] = None
     """Prompt template (default: by kind of benchmark)."""
 
 

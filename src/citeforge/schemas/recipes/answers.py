@@ -5,11 +5,6 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from citeforge.schemas.recipes.base import (
-    EMBEDDING,
-    ENDPOINT,
-    LOCAL_JUDGE,
-    RUNNER,
-    SECRET,
     Hideable,
     Judging,
     Licensed,
@@ -18,6 +13,18 @@ from citeforge.schemas.recipes.base import (
     Sourced,
     Words,
     allow_only,
+)
+from citeforge.schemas.recipes.groups import (
+    DRY,
+    EMBEDDING,
+    ENDPOINTS,
+    LOCAL,
+    QUESTIONS,
+    ROWS,
+    RUNNER,
+    SECRET,
+    VERDICTS,
+    Group,
 )
 from citeforge.schemas.tables import CONDENSED_FORMS
 
@@ -29,11 +36,11 @@ class HagridRecipe(Licensed, Hideable, Sourced):
     """HAGRID's questions with their quotes as contexts, and all gold answers."""
 
     kind: ClassVar[str] = "hagrid"
-    run_options: ClassVar[tuple[str, ...]] = SECRET
+    run_options: ClassVar[tuple[Group, ...]] = (SECRET,)
 
     source: Annotated[str, Option(input=True)]
     """hagrid:PATH or hagrid-hub:SPLIT."""
-    skip_empty: bool = False
+    skip_empty: Annotated[bool, ROWS] = False
     """Skip, and count, passages without text."""
 
 
@@ -48,7 +55,7 @@ class Retrieving(Part):
     """Candidates per question."""
     embedder: Annotated[str, Option(input=True, names="embedders")] = "offline"
     """Embedder for --retriever dense: {embedders}."""
-    embedder_revision: str | None = None
+    embedder_revision: Annotated[str | None, EMBEDDING] = None
     """Commit, tag or branch of a Hub model."""
 
 
@@ -57,17 +64,18 @@ class Writing(Part):
 
     llm: Annotated[str | None, Option(input=True, names="llms")] = None
     """LLM that writes sub-claims, summaries and snippets: {llms}."""
-    sub_claims: int = Field(0, ge=0)
+    sub_claims: Annotated[int, QUESTIONS] = Field(0, ge=0)
     """Claims of each long answer (the paper: 3); those that it entails by --judge become gold."""
     condense: Annotated[
         Words,
         allow_only("form", CONDENSED_FORMS),
         Option(metavar="summary,snippet", joined=True),
+        QUESTIONS,
     ] = ()
     """Summaries or snippets of candidates for each question; each also a context set."""
-    condense_top: int = Field(20, ge=1)
+    condense_top: Annotated[int, QUESTIONS] = Field(20, ge=1)
     """First candidates of a question that are condensed."""
-    condense_k: int = Field(10, ge=1)
+    condense_k: Annotated[int, QUESTIONS] = Field(10, ge=1)
     """Passages of a context of summaries or snippets."""
 
     @model_validator(mode="after")
@@ -89,35 +97,41 @@ class AlceRecipe(Licensed, Hideable, Sourced):
     """
 
     kind: ClassVar[str] = "alce"
-    run_options: ClassVar[tuple[str, ...]] = (
-        *EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RUNNER, *SECRET,
-    )  # fmt: skip
+    run_options: ClassVar[tuple[Group, ...]] = (
+        EMBEDDING,
+        VERDICTS,
+        LOCAL,
+        DRY,
+        ENDPOINTS,
+        RUNNER,
+        SECRET,
+    )
 
     source: Annotated[str, Option(input=True)]
     """alce:PATH; with --corpus any source of questions with gold, see `citeforge list sources`."""
     split: str | None = None
     """Split of the source."""
-    corpus: Annotated[str | None, Option(input=True)] = None
+    corpus: Annotated[str | None, Option(input=True), ROWS] = None
     """Source of the passages; its questions are not read."""
-    corpus_split: str | None = None
+    corpus_split: Annotated[str | None, ROWS] = None
     """Split by which that source is opened, where it must have one (BEIR: default test)."""
-    chunk: int | None = Field(None, ge=1)
+    chunk: Annotated[int | None, ROWS] = Field(None, ge=1)
     """Cut the corpus into passages of this many words (the paper: 100)."""
     retrieving: Retrieving = Retrieving()
     """Retrieval of passages from a corpus."""
-    passages: Literal["retrieved", "all"] = "retrieved"
+    passages: Annotated[Literal["retrieved", "all"], QUESTIONS] = "retrieved"
     """Keep the passages that were retrieved or judged, or the whole corpus."""
     k: int = Field(5, ge=1)
     """Documents per context."""
-    oracle: bool = False
+    oracle: Annotated[bool, QUESTIONS] = False
     """Also the K documents that cover most of the gold (always with --corpus)."""
     writing: Writing = Writing()
     """Texts that an LLM adds."""
     judging: Judging = Judging()
     """Judge of what passages and answers entail."""
-    skip_empty: bool = False
+    skip_empty: Annotated[bool, ROWS] = False
     """Skip, and count, passages without text."""
-    skip_dangling: bool = False
+    skip_dangling: Annotated[bool, ROWS] = False
     """Skip, and count, judgements of missing rows."""
 
     @model_validator(mode="after")

@@ -13,6 +13,7 @@ from citeforge.schemas.recipes.base import (
     Words,
     allow_only,
 )
+from citeforge.schemas.recipes.groups import NEGATIVES, QUESTIONS, ROWS
 
 ORIGINS: dict[str, tuple[Origin, Origin]] = {
     one[0] + other[0]: (one, other) for one in AUTHORS for other in AUTHORS
@@ -31,9 +32,9 @@ class Selection(Part):
     rule: Annotated[Rule, Option("--relevant")] = "one"
     """Queries with exactly one judged relevant passage; with one among their first k candidates;
     or with any number."""
-    sample: int | None = Field(None, ge=1)
+    sample: Annotated[int | None, QUESTIONS] = Field(None, ge=1)
     """Sample this many queries."""
-    exclude_answers: bool = False
+    exclude_answers: Annotated[bool, NEGATIVES] = False
     """Leave out non-relevant passages that contain a gold answer."""
     seed: int = 0
     """Seed of sample, positions and labels."""
@@ -59,13 +60,13 @@ class AuthorshipRecipe(Recipe):
     """human_llm, person_machine, names, placebo; repeatable (default: human_llm and placebo)."""
     labels: Annotated[tuple[Path, ...], Option(input=True)] = ()
     """YAML file with label sets of your own."""
-    candidates: Annotated[str, Option(input=True)] = "mapping"
+    candidates: Annotated[str, Option(input=True), NEGATIVES] = "mapping"
     """mapping, bm25, dense, context:NAME, or run:FILE (a TREC run)."""
     embedder: Annotated[str, Option(input=True)] = "offline"
     """For --candidates dense."""
     selection: Selection = Selection()
     """Selection of queries and passages."""
-    base: Literal[0, 1] = 0
+    base: Annotated[Literal[0, 1], ROWS] = 0
     """Number that prompts give to the first passage."""
 
     @model_validator(mode="after")

@@ -30,6 +30,21 @@ from pydantic import (
 from citeforge.schemas.catalogue import Sort
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError, field_message
 from citeforge.schemas.licences import Licence
+from citeforge.schemas.recipes.groups import (
+    DRY,
+    EMBEDDING,
+    ENDPOINTS,
+    FOLDER,
+    GRAPHS,
+    JUDGE,
+    LOCAL,
+    ROWS,
+    RUNNER,
+    SECRET,
+    SETTING,
+    VERDICTS,
+    Group,
+)
 from citeforge.schemas.record import FrozenRecord
 
 if TYPE_CHECKING:
@@ -172,13 +187,13 @@ class Recipe(Part):
 
     Attributes:
         kind: word after ``citeforge build``, and ``kind`` of manifests.
-        run_options: fields of RunOptions that such a build takes.
+        run_options: groups of RunOptions that such a build takes.
         main_input: field that names what the benchmark is made of.
         no_batch: why such a build refuses --batch; empty where it does not.
     """
 
     kind: ClassVar[str]
-    run_options: ClassVar[tuple[str, ...]] = ()
+    run_options: ClassVar[tuple[Group, ...]] = ()
     main_input: ClassVar[str] = "source"
     no_batch: ClassVar[str] = ""
 
@@ -234,7 +249,7 @@ class Licensed(Recipe):
 class Sourced(Recipe):
     """A recipe whose source may be of a format that allows no further fields."""
 
-    extra_fields: ExtraFields = "refuse"
+    extra_fields: Annotated[ExtraFields, ROWS] = "refuse"
     """Fields that are not of the format: keep as metadata, ignore and count, or refuse (BEIR and
     HAGRID; other sources ignore and count them)."""
 
@@ -251,15 +266,15 @@ class Judging(Part):
 
     judge: Annotated[str | None, Option(input=True, names="judges")] = None
     """Judge of entailment: {judges}."""
-    revision: str | None = None
+    revision: Annotated[str | None, JUDGE] = None
     """Commit, tag or branch of a Hub model."""
-    judge_profile: Annotated[str | None, Option(input=True)] = None
+    judge_profile: Annotated[str | None, Option(input=True), JUDGE] = None
     """Profile that says how to ask a model: FILE.yaml, or a built-in name (docs/models.md)."""
-    threshold: float | None = Field(None, ge=0, le=1)
+    threshold: Annotated[float | None, JUDGE] = Field(None, ge=0, le=1)
     """Minimum probability of support (default: the profile's)."""
-    max_tokens: int | None = Field(None, ge=8)
+    max_tokens: Annotated[int | None, JUDGE] = Field(None, ge=8)
     """Maximum input tokens of a local model."""
-    runtime: Runtime = "torch"
+    runtime: Annotated[Runtime, JUDGE] = "torch"
     """Library that computes a classifier or cross-encoder on a CPU; openvino (extra fast) is
     faster."""
 
@@ -291,30 +306,6 @@ def model_name(models: dict[str, dict[str, Any]], role: str) -> str | None:
     return str(models[role]["name"]) if role in models else None
 
 
-ALWAYS = ("out", "overwrite", "resume")
-DRY = ("dry_run",)
-ENDPOINT = (
-    *DRY,
-    *("base_url", "concurrency", "timeout", "max_retries", "rpm", "tpm", "price", "max_cost"),
-    *("store", "same_server"),
-    *("thinking_tokens", "reasoning_effort", "batch"),
-)
-EMBEDDING = ("device", "embeddings", "shard_rows", "compute")
-LOCAL = ("device", "batch_size")
-LOCAL_JUDGE = ("verdicts", *LOCAL)
-RUNNER = ("engine", "engine_options")
-SECRET = ("secret_from",)
-GRAPH = ("kg_store", "kg_batch", "kg_timeout", "kg_seconds")
-SETTINGS = (
-    *("concurrency", "timeout", "max_retries", "rpm", "tpm", "price", "max_cost"),
-    *("kg_batch", "kg_timeout", "kg_seconds", *LOCAL, *RUNNER),
-)
-"""Fields that citeforge.toml or the environment may set.
-
-None names an endpoint or a file, which a cloned folder must not choose, and none decides a verdict
-or a reply: a score would depend on a file that it does not name.
-"""
-
 IfExists = Literal["refuse", "overwrite", "resume"]
 
 
@@ -324,70 +315,72 @@ class RunOptions(Part):
     The same recipe gives the same tables with any of these options.
     """
 
-    out: Path | None = None
+    out: Annotated[Path | None, FOLDER] = None
     """Folder to make."""
-    overwrite: bool = False
+    overwrite: Annotated[bool, FOLDER] = False
     """Replace what is at --out."""
-    resume: bool = False
+    resume: Annotated[bool, FOLDER] = False
     """Continue a build that was cut off."""
-    dry_run: bool = False
+    dry_run: Annotated[bool, DRY] = False
     """Say what would be asked and what it would cost; needs no --out."""
-    device: str = "auto"
+    device: Annotated[str, LOCAL, EMBEDDING, SETTING] = "auto"
     """auto, cpu, cuda, …"""
-    embeddings: Path | None = None
+    embeddings: Annotated[Path | None, EMBEDDING] = None
     """Keep and reuse shards here."""
-    compute: Compute = "auto"
+    compute: Annotated[Compute, EMBEDDING] = "auto"
     """Numeric format in which a local embedder computes first (auto: the fastest here). It changes
     only the time: close cosines are computed again in float32 or float64."""
-    shard_rows: int = Field(8192, ge=1)
+    shard_rows: Annotated[int, EMBEDDING] = Field(8192, ge=1)
     """Passages per embedding shard; a killed build resumes at the next shard."""
-    batch_size: int | None = Field(None, ge=1)
+    batch_size: Annotated[int | None, LOCAL, SETTING] = Field(None, ge=1)
     """Pairs per batch of a local model (default: 32 on a GPU, 8 elsewhere)."""
-    verdicts: Path | None = None
+    verdicts: Annotated[Path | None, VERDICTS] = None
     """Verdict store (SQLite)."""
-    base_url: str | None = None
+    base_url: Annotated[str | None, ENDPOINTS] = None
     """OpenAI-compatible endpoint (default: OPENAI_BASE_URL)."""
-    concurrency: int = Field(16, ge=1)
+    concurrency: Annotated[int, ENDPOINTS, SETTING] = Field(16, ge=1)
     """Requests in flight."""
-    timeout: float = Field(600.0, gt=0)
+    timeout: Annotated[float, ENDPOINTS, SETTING] = Field(600.0, gt=0)
     """Seconds before a silent connection counts as broken: models that think are silent until a
     reply is whole."""
-    max_retries: int = Field(12, ge=0)
+    max_retries: Annotated[int, ENDPOINTS, SETTING] = Field(12, ge=0)
     """Further tries after 408, 409, 429, 5xx and broken connections; after silence at most two."""
-    rpm: float | None = Field(None, gt=0)
+    rpm: Annotated[float | None, ENDPOINTS, SETTING] = Field(None, gt=0)
     """Maximum requests per minute (default: as many as the endpoint takes)."""
-    tpm: float | None = Field(None, gt=0)
+    tpm: Annotated[float | None, ENDPOINTS, SETTING] = Field(None, gt=0)
     """Maximum tokens per minute."""
-    price: Annotated[Prices | None, Option(metavar="IN,OUT", joined=True)] = None
+    price: Annotated[Prices | None, Option(metavar="IN,OUT", joined=True), ENDPOINTS, SETTING] = (
+        None
+    )
     """Prices of a million prompt and completion tokens."""
-    max_cost: float | None = Field(None, ge=0)
+    max_cost: Annotated[float | None, ENDPOINTS, SETTING] = Field(None, ge=0)
     """Stop before the total cost exceeds this."""
-    store: Path | None = None
+    store: Annotated[Path | None, ENDPOINTS] = None
     """Replay store (SQLite)."""
-    same_server: bool = False
+    same_server: Annotated[bool, ENDPOINTS] = False
     """Use replies and verdicts that another address gave under the same model's name; the store
     records it."""
-    thinking_tokens: int = Field(4096, ge=0)
+    thinking_tokens: Annotated[int, ENDPOINTS] = Field(4096, ge=0)
     """Tokens for thoughts of judges, markers and writers, in addition to those of the answer."""
-    reasoning_effort: str | None = None
+    reasoning_effort: Annotated[str | None, ENDPOINTS] = None
     """Effort asked of models that think: low, medium, high, or what the provider knows."""
-    batch: bool = False
+    batch: Annotated[bool, ENDPOINTS] = False
     """Submit chat requests to the provider's batch endpoint: half the price, replies within a day.
     A killed command finds its batch in the store."""
-    secret_from: Path | None = None
+    secret_from: Annotated[Path | None, SECRET] = None
     """With --hidden: take the secret of this package or gold half, not a new one."""
-    engine: Annotated[str, Option(names="runners")] = "local"
+    engine: Annotated[str, Option(names="runners"), RUNNER, SETTING] = "local"
     """Runner of models and vector search: {runners} (local: in this process; ray: a Ray
     cluster)."""
-    engine_options: dict[str, dict[str, Any]] = {}
+    engine_options: Annotated[dict[str, dict[str, Any]], RUNNER, SETTING] = {}
     """Name of that runner to its options by name."""
-    kg_store: Path | None = None
+    kg_store: Annotated[Path | None, GRAPHS] = None
     """Keep an endpoint's replies here (SQLite)."""
-    kg_batch: int = Field(50, ge=1)
+    kg_batch: Annotated[int, GRAPHS, SETTING] = Field(50, ge=1)
     """Entities per request."""
-    kg_timeout: float = Field(60.0, ge=1)
+    kg_timeout: Annotated[float, GRAPHS, SETTING] = Field(60.0, ge=1)
     """Seconds a query may take."""
-    kg_seconds: float = Field(60.0, ge=1)
+    kg_seconds: Annotated[float, GRAPHS, SETTING] = Field(60.0, ge=1)
     """Query seconds per minute that the endpoint grants."""
 
     @model_validator(mode="after")

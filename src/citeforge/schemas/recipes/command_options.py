@@ -6,6 +6,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from citeforge.schemas.recipes.base import Judging, Option, Part, Temperature, Words
+from citeforge.schemas.recipes.groups import MEASURES, PROMPTS
 
 Protocol = Literal["strict", "reference"]
 
@@ -45,23 +46,23 @@ class ScoreOptions(JudgeOptions):
     """LLM that gives marks (G-Eval): {llms}."""
     embedder: Annotated[str, Option(names="embedders")] = "offline"
     """Embedder that finds passages of the corpus for the measures `wrong`: {embedders}."""
-    segmenter: Annotated[str | None, Option(names="segmenters")] = None
+    segmenter: Annotated[str | None, Option(names="segmenters"), MEASURES] = None
     """Sentence segmenter: {segmenters} (default: nupunkt for strict, punkt for reference)."""
-    bertscore_model: str = Field(BERTSCORE_MODEL, description="MODEL[#LAYER].")
+    bertscore_model: Annotated[str, MEASURES] = Field(BERTSCORE_MODEL, description="MODEL[#LAYER].")
     """Model of BERTScore."""
-    mauve_model: str = Field(MAUVE_MODEL, description="")
+    mauve_model: Annotated[str, MEASURES] = Field(MAUVE_MODEL, description="")
     """Language model whose features MAUVE compares."""
-    qa_model: str = Field(QA_MODEL, description="")
+    qa_model: Annotated[str, MEASURES] = Field(QA_MODEL, description="")
     """Extractive QA model."""
-    max_row: bool = False
+    max_row: Annotated[bool, MEASURES] = False
     """Add a row with the best ranking of each query, out of several."""
-    only_asked: bool = False
+    only_asked: Annotated[bool, MEASURES] = False
     """Score only the queries that were asked, as the header says (run --limit)."""
-    only_answered: bool = False
+    only_answered: Annotated[bool, MEASURES] = False
     """Score only the queries that the file answers; the signature says which."""
-    cot: bool = False
+    cot: Annotated[bool, MEASURES] = False
     """QAMPARI: answers follow the first colon."""
-    at_most_citations: int = Field(MOST_CITATIONS, ge=1)
+    at_most_citations: Annotated[int, MEASURES] = Field(MOST_CITATIONS, ge=1)
     """Maximum citations per statement that ALCE's measures read (--protocol reference)."""
     labels: Annotated[tuple[Path, ...], Option(input=True)] = Field(
         (),
@@ -69,13 +70,13 @@ class ScoreOptions(JudgeOptions):
         "ExpertQA's layout, or ALCE's; repeatable.",
     )
     """Labels of people."""
-    assessments: Annotated[tuple[Path, ...], Option(input=True)] = Field(
+    assessments: Annotated[tuple[Path, ...], Option(input=True), MEASURES] = Field(
         (),
         description="Assessments to score answers by, labelled or for the judge: TREC's support, "
         "nuggets, rubrics, DRAGUN's; file or folder, repeatable.",
     )
     """Support, nuggets, rubrics, DRAGUN's questions."""
-    details: bool | None = None
+    details: Annotated[bool | None, MEASURES] = None
     """Keep answers in the score file, for reports (default: when sentences are split anyway)."""
 
     @model_validator(mode="after")
@@ -134,7 +135,7 @@ class PromptingOptions(Part):
     """Sampling temperature; none leaves it out of requests."""
     max_answer: int = Field(512, ge=1)
     """Maximum tokens per answer."""
-    logprobs: bool = False
+    logprobs: Annotated[bool, PROMPTS] = False
     """Keep log probabilities of citation tokens."""
 
 
@@ -182,7 +183,7 @@ class TableOptions(Part):
 class ReportOptions(TableOptions):
     """Options of a report."""
 
-    title: str | None = None
+    title: Annotated[str | None, PROMPTS] = None
     """Title of the report."""
     one_file: bool = False
     """Keep all data in the page (default: those of many answers are in a folder beside it)."""

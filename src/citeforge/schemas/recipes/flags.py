@@ -11,6 +11,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from citeforge.schemas.recipes.base import Option, Part, docstring
+from citeforge.schemas.recipes.groups import Group
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,7 @@ class Flag:
         option: how it is said in one word.
         type: type of its value, or of one of its values when it repeats.
         repeats: whether it may be given several times.
+        groups: groups that it is in; those of a record hold for fields that are in none.
     """
 
     name: str
@@ -34,6 +36,12 @@ class Flag:
     option: Option
     type: Any
     repeats: bool
+    groups: tuple[Group, ...]
+
+    @property
+    def heading(self) -> str:
+        """Heading of the option in ``--help-all``; empty for the first page."""
+        return next((group.heading for group in self.groups), "")
 
     @property
     def choices(self) -> tuple[Any, ...]:
@@ -61,17 +69,25 @@ class Flag:
         return reduce(getattr, self.place, record)
 
 
-def list_flags(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator[Flag]:
+def list_flags(
+    record: type[BaseModel], place: tuple[str, ...] = (), groups: tuple[Group, ...] = ()
+) -> Iterator[Flag]:
     """Yield all options of a record; a field that is a record is replaced by its options.
 
     A field that is a dictionary holds options of runners, which are not the record's.
+
+    Args:
+        record: class of the record.
+        place: names of the fields that lead to it.
+        groups: groups of options that are in none of their own.
     """
     for name, field in record.model_fields.items():
         kind = _bare_type(field.annotation)
         if get_origin(kind) is dict:
             continue
+        own = _groups_of(field) or groups
         if isinstance(kind, type) and issubclass(kind, Part):
-            yield from list_flags(kind, (*place, name))
+            yield from list_flags(kind, (*place, name), own)
             continue
         option = next((m for m in field.metadata if isinstance(m, Option)), Option())
         repeats = get_origin(kind) is tuple and not option.joined
@@ -83,7 +99,20 @@ def list_flags(record: type[BaseModel], place: tuple[str, ...] = ()) -> Iterator
             option,
             _bare_type(get_args(kind)[0]) if repeats else kind,
             repeats,
+            own,
         )
+
+
+def _groups_of(field: FieldInfo) -> tuple[Group, ...]:
+    """List the groups that a field is annotated with."""
+    return tuple(m for m in field.metadata if isinstance(m, Group))
+
+
+def fields_in(record: type[BaseModel], *groups: Group) -> tuple[str, ...]:
+    """List the names of a record's fields that are in some groups, by group."""
+    fields = record.model_fields.items()
+    names = (name for group in groups for name, field in fields if group in _groups_of(field))
+    return tuple(dict.fromkeys(names))
 
 
 def _bare_type(kind: Any) -> Any:

@@ -6,16 +6,17 @@ from typing import Annotated, ClassVar, Self
 from pydantic import Field, JsonValue, model_validator
 
 from citeforge.schemas.licences import Licence
-from citeforge.schemas.recipes.base import (
-    ENDPOINT,
-    GRAPH,
-    LOCAL_JUDGE,
+from citeforge.schemas.recipes.base import Judging, Licensed, Option, Part, Words
+from citeforge.schemas.recipes.groups import (
+    DRY,
+    ENDPOINTS,
+    GRAPHS,
+    LOCAL,
+    QUESTIONS,
+    ROWS,
     RUNNER,
-    Judging,
-    Licensed,
-    Option,
-    Part,
-    Words,
+    VERDICTS,
+    Group,
 )
 
 RULE = "rule"
@@ -25,17 +26,17 @@ RULE = "rule"
 class Choices(Part):
     """Choices that decide how questions evolve."""
 
-    min_facts: int = Field(4, ge=1)
+    min_facts: Annotated[int, QUESTIONS] = Field(4, ge=1)
     """Minimum facts per question; the number is drawn from a range."""
-    max_facts: int = Field(8, ge=1)
+    max_facts: Annotated[int, QUESTIONS] = Field(8, ge=1)
     """Maximum facts per question."""
-    max_shared: int = Field(2, ge=0)
+    max_shared: Annotated[int, QUESTIONS] = Field(2, ge=0)
     """Maximum number of facts that two questions may have in common."""
-    alpha: float = Field(0.5, ge=0, le=1)
+    alpha: Annotated[float, QUESTIONS] = Field(0.5, ge=0, le=1)
     """Weight of specificity; 0.5 is ours, the paper gives none."""
-    attempts: int = Field(3, ge=1)
+    attempts: Annotated[int, QUESTIONS] = Field(3, ge=1)
     """Attempts of the writer at one paragraph or question."""
-    stand_in: bool = False
+    stand_in: Annotated[bool, QUESTIONS] = False
     """Fall back to the template when every reply of the writer is rejected (counted); else the
     triple or the pair is given up."""
 
@@ -55,7 +56,14 @@ class KalmaRecipe(Licensed):
     """
 
     kind: ClassVar[str] = "kalma"
-    run_options: ClassVar[tuple[str, ...]] = (*GRAPH, *LOCAL_JUDGE, *ENDPOINT, *RUNNER)
+    run_options: ClassVar[tuple[Group, ...]] = (
+        GRAPHS,
+        VERDICTS,
+        LOCAL,
+        DRY,
+        ENDPOINTS,
+        RUNNER,
+    )
     no_batch: ClassVar[str] = "each question depends on the reply before it"
     main_input: ClassVar[str] = "kg"
 
@@ -65,9 +73,9 @@ class KalmaRecipe(Licensed):
     """The graph: {graphs}."""
     domain: Annotated[str | dict[str, JsonValue], Option(metavar="TEXT", input=True)] = "people"
     """`people`, or a .yaml file."""
-    languages: Annotated[Words, Option(joined=True)] = ("en",)
+    languages: Annotated[Words, Option(joined=True), QUESTIONS] = ("en",)
     """Labels are taken in the first of these that has one, then in `mul`; separated by commas."""
-    skip_malformed: bool = False
+    skip_malformed: Annotated[bool, ROWS] = False
     """Leave out malformed statements of --kg file:…, and count them."""
     pairs: Annotated[Path | None, Option(input=True)] = None
     """JSON Lines or CSV: paragraph, first, relation, second."""
@@ -75,26 +83,26 @@ class KalmaRecipe(Licensed):
     """Take connected pairs from the graph itself, by these relations."""
     source: Annotated[str | None, Option(input=True)] = None
     """kalma:PATH of BioKaLMA's published specific questions."""
-    general: Annotated[Path | None, Option(input=True)] = None
+    general: Annotated[Path | None, Option(input=True), QUESTIONS] = None
     """File with the general questions of --source."""
-    gold: Annotated[Path | None, Option(input=True)] = None
+    gold: Annotated[Path | None, Option(input=True), QUESTIONS] = None
     """File with the minimum knowledge sets of --source."""
-    gold_later: Annotated[Path | None, Option(input=True)] = None
+    gold_later: Annotated[Path | None, Option(input=True), QUESTIONS] = None
     """File with the minimum knowledge sets of --source, without facts of round 1."""
     writer: Annotated[str, Option(input=True, names="writers")] = "template"
     """Writer of paragraphs and questions: {writers}."""
-    perplexity: Annotated[str, Option(input=True, names="perplexity")] = "ngram"
+    perplexity: Annotated[str, Option(input=True, names="perplexity"), QUESTIONS] = "ngram"
     """Perplexity model: {perplexity}."""
     judging: Judging = Judging()
     """Judge that checks that a sentence says its fact."""
-    checker: Annotated[str, Option(input=True, names="checkers")] = RULE
+    checker: Annotated[str, Option(input=True, names="checkers"), QUESTIONS] = RULE
     """Check of whether a model's questions ask for their facts: {checkers} (rule: words of the
     relations)."""
     choices: Choices = Choices()
     """Settings of the evolution of questions."""
-    retrieved: bool = False
+    retrieved: Annotated[bool, QUESTIONS] = False
     """Freeze what the baseline's retrieval finds, too: the context set `retrieved`."""
-    ner: Annotated[str | None, Option(metavar="MODEL", input=True)] = None
+    ner: Annotated[str | None, Option(metavar="MODEL", input=True), QUESTIONS] = None
     """Installed spaCy model that finds names for --retrieved (default: the graph's own labels)."""
     limit: int | None = Field(None, ge=1)
     """Maximum number of pairs."""

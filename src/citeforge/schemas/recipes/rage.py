@@ -7,18 +7,19 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from citeforge.schemas.licences import Licence
-from citeforge.schemas.recipes.base import (
+from citeforge.schemas.recipes.base import Hideable, Judging, Licensed, Option, Part, Sourced
+from citeforge.schemas.recipes.groups import (
+    DRY,
     EMBEDDING,
-    ENDPOINT,
-    LOCAL_JUDGE,
+    ENDPOINTS,
+    JUDGE,
+    LOCAL,
+    NEGATIVES,
+    ROWS,
     RUNNER,
     SECRET,
-    Hideable,
-    Judging,
-    Licensed,
-    Option,
-    Part,
-    Sourced,
+    VERDICTS,
+    Group,
 )
 from citeforge.schemas.tables import LABELS
 
@@ -107,25 +108,25 @@ DEFAULT_MIXTURE = Mixture(name="mix", relevant=3, irrelevant=3, seemingly_releva
 class Mining(Part):
     """Choices that decide how negatives are found (RAGE, section 3.1)."""
 
-    seemingly_relevant: Annotated[int, Option("--n-seemingly")] = Field(10, ge=0)
+    seemingly_relevant: Annotated[int, Option("--n-seemingly"), NEGATIVES] = Field(10, ge=0)
     """Seemingly relevant passages per query: the nearest that are not relevant."""
-    irrelevant: Annotated[int, Option("--n-irrelevant")] = Field(10, ge=0)
+    irrelevant: Annotated[int, Option("--n-irrelevant"), NEGATIVES] = Field(10, ge=0)
     """Irrelevant passages per query, drawn from all others."""
-    skip_top: int = Field(0, ge=0)
+    skip_top: Annotated[int, NEGATIVES] = Field(0, ge=0)
     """Pass over this many nearest candidates."""
-    max_score: float | None = Field(None, ge=-1, le=1)
+    max_score: Annotated[float | None, NEGATIVES] = Field(None, ge=-1, le=1)
     """Maximum cosine of a seemingly relevant passage."""
-    margin: float | None = Field(None, allow_inf_nan=False)
+    margin: Annotated[float | None, NEGATIVES] = Field(None, allow_inf_nan=False)
     """Keep candidates with cosine ≤ best relevant − margin."""
-    relative_margin: float | None = Field(None, gt=0, le=1)
+    relative_margin: Annotated[float | None, NEGATIVES] = Field(None, gt=0, le=1)
     """Keep candidates with cosine ≤ this share of the best relevant one's (NV-Retriever: .95)."""
-    exclude_answers: bool = False
+    exclude_answers: Annotated[bool, NEGATIVES] = False
     """Drop negatives that contain a gold answer."""
-    exclude_contained: bool = False
+    exclude_contained: Annotated[bool, NEGATIVES] = False
     """Drop negatives that share text with a relevant passage: its pieces, overlapping chunks."""
-    contained: float = Field(CONTAINED, gt=0, le=1)
+    contained: Annotated[float, JUDGE] = Field(CONTAINED, gt=0, le=1)
     """Minimum share of the shorter text's five-word runs for two passages to share text."""
-    keep_self: bool = False
+    keep_self: Annotated[bool, NEGATIVES] = False
     """Let a passage with the query's own text or id be a negative."""
 
 
@@ -133,19 +134,25 @@ class RageRecipe(Licensed, Hideable, Sourced):
     """Queries with relevant, irrelevant and seemingly relevant passages (RAGE)."""
 
     kind: ClassVar[str] = "rage"
-    run_options: ClassVar[tuple[str, ...]] = (
-        *EMBEDDING, *LOCAL_JUDGE, *ENDPOINT, *RUNNER, *SECRET,
-    )  # fmt: skip
+    run_options: ClassVar[tuple[Group, ...]] = (
+        EMBEDDING,
+        VERDICTS,
+        LOCAL,
+        DRY,
+        ENDPOINTS,
+        RUNNER,
+        SECRET,
+    )
 
     source: Annotated[str, Option(input=True)]
     """KIND:ARGUMENT; see `citeforge list sources`."""
     split: str | None = None
     """Split of the source (BEIR: name of the qrels file; default test)."""
-    extra_corpus: Annotated[str | None, Option(input=True)] = None
+    extra_corpus: Annotated[str | None, Option(input=True), ROWS] = None
     """A further source of passages to mine from; it needs no queries (corpus:FOLDER)."""
-    extra_prefix: str = ""
+    extra_prefix: Annotated[str, ROWS] = ""
     """Text before the ids of --extra-corpus, which may clash with the source's."""
-    extra_licence: Licence = None
+    extra_licence: Annotated[Licence, ROWS] = None
     """Licence of --extra-corpus, a Hub identifier; `publish` needs it if the corpus states none."""
     limit: int | None = Field(None, ge=1)
     """Sample this many queries."""
@@ -153,50 +160,50 @@ class RageRecipe(Licensed, Hideable, Sourced):
     """Seed of every draw."""
     embedder: Annotated[str, Option(input=True, names="embedders")] = DEFAULT_EMBEDDER
     """Embedder: {embedders}."""
-    embedder_revision: str | None = None
+    embedder_revision: Annotated[str | None, EMBEDDING] = None
     """Commit, tag or branch of a Hub model."""
-    query_prefix: str | None = None
+    query_prefix: Annotated[str | None, EMBEDDING] = None
     """Text before each query (default: the model's own prompt, or its family's)."""
-    passage_prefix: str | None = None
+    passage_prefix: Annotated[str | None, EMBEDDING] = None
     """Text before each passage (default: as for queries)."""
-    vectors: Annotated[Path | None, Option(metavar="FILE.npy|FILE.parquet|FOLDER", input=True)] = (
-        None
-    )
+    vectors: Annotated[
+        Path | None, Option(metavar="FILE.npy|FILE.parquet|FOLDER", input=True), EMBEDDING
+    ] = None
     """Precomputed vectors of all passages, in corpus order (Parquet: columns _id, vector)."""
     query_vectors: Annotated[
-        Path | None, Option(metavar="FILE.npy|FILE.parquet|FOLDER", input=True)
+        Path | None, Option(metavar="FILE.npy|FILE.parquet|FOLDER", input=True), EMBEDDING
     ] = None
     """Precomputed vectors of all queries (Parquet: in any order)."""
-    vectors_model: str | None = None
+    vectors_model: Annotated[str | None, EMBEDDING] = None
     """Name of the model that computed --vectors, for manifest and card."""
     mining: Mining = Mining()
     """Mining of negatives."""
-    candidates: Annotated[str | None, Option(metavar="run:FILE", input=True)] = None
+    candidates: Annotated[str | None, Option(metavar="run:FILE", input=True), NEGATIVES] = None
     """Take seemingly relevant passages from a TREC run, or by bm25, not by embeddings."""
     judging: Judging = Judging()
     """Judge of relevance where the source has claims instead (ALCE's ELI5)."""
-    remine: bool = False
+    remine: Annotated[bool, NEGATIVES] = False
     """Replace the negatives that a rage: source brings."""
     mixtures: Annotated[tuple[Mixture, ...], Option("--mixture", metavar="NAME=REL,IRR,SEEM")] = (
         Field((DEFAULT_MIXTURE,), min_length=1)
     )
     """Context set, repeatable (default mix=3,3,3); presets: paper_mix, paper_irrelevant,
     paper_seemingly."""
-    corpus: Literal["all", "pool"] = "all"
+    corpus: Annotated[Literal["all", "pool"], ROWS] = "all"
     """Keep all passages, or those that some mapping names."""
-    base: Literal[0, 1] = 1
+    base: Annotated[Literal[0, 1], ROWS] = 1
     """Number that prompts give to the first passage."""
-    allow_no_relevant: bool = False
+    allow_no_relevant: Annotated[bool, ROWS] = False
     """Keep queries without relevant passages."""
-    skip_empty: bool = False
+    skip_empty: Annotated[bool, ROWS] = False
     """Skip, and count, rows without text."""
-    skip_dangling: bool = False
+    skip_dangling: Annotated[bool, ROWS] = False
     """Skip, and count, judgements of missing rows."""
-    skip_contradictions: bool = False
+    skip_contradictions: Annotated[bool, NEGATIVES] = False
     """Keep the highest of judgements that contradict each other, and count the others."""
-    drop_suspects: bool = False
+    drop_suspects: Annotated[bool, NEGATIVES] = False
     """Drop negatives that nearly repeat or overlap a relevant passage, or hold a gold answer."""
-    decided: Annotated[Path | None, Option(metavar="audit.json", input=True)] = None
+    decided: Annotated[Path | None, Option(metavar="audit.json", input=True), NEGATIVES] = None
     """Drop negatives that an audit with --strong-judge (or people) decided are relevant."""
 
     @model_validator(mode="after")

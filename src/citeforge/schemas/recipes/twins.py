@@ -5,16 +5,17 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field, field_validator
 
-from citeforge.schemas.recipes.base import (
-    ENDPOINT,
-    LOCAL_JUDGE,
+from citeforge.schemas.recipes.base import Hideable, Judging, Option, Part, Ratio
+from citeforge.schemas.recipes.groups import (
+    DRY,
+    ENDPOINTS,
+    LOCAL,
+    QUESTIONS,
+    ROWS,
     RUNNER,
     SECRET,
-    Hideable,
-    Judging,
-    Option,
-    Part,
-    Ratio,
+    VERDICTS,
+    Group,
 )
 
 
@@ -36,9 +37,9 @@ class Attempts(Part):
 class Thresholds(Part):
     """Limits that a twin must keep to."""
 
-    length_ratio: Annotated[Ratio, Option(metavar="LOW,HIGH", joined=True)] = (0.8, 1.25)
+    length_ratio: Annotated[Ratio, Option(metavar="LOW,HIGH", joined=True), QUESTIONS] = (0.8, 1.25)
     """Words of the twin as a share of the passage's."""
-    copy_similarity: float = Field(0.95, gt=0, le=1)
+    copy_similarity: Annotated[float, QUESTIONS] = Field(0.95, gt=0, le=1)
     """Edit similarity from which a twin is a copy."""
 
     @field_validator("length_ratio")
@@ -60,7 +61,14 @@ class TwinsRecipe(Hideable):
     """
 
     kind: ClassVar[str] = "twins"
-    run_options: ClassVar[tuple[str, ...]] = (*LOCAL_JUDGE, *ENDPOINT, *RUNNER, *SECRET)
+    run_options: ClassVar[tuple[Group, ...]] = (
+        VERDICTS,
+        LOCAL,
+        DRY,
+        ENDPOINTS,
+        RUNNER,
+        SECRET,
+    )
     main_input: ClassVar[str] = "benchmark"
 
     benchmark: Annotated[Path, Option(input=True)]
@@ -69,14 +77,14 @@ class TwinsRecipe(Hideable):
     """LLM that writes the twins: {llms}."""
     contexts: Annotated[tuple[str, ...], Option("--context")] = ()
     """Context sets (default: all)."""
-    attempts: Attempts = Attempts()
+    attempts: Annotated[Attempts, QUESTIONS] = Attempts()
     """Attempts at a twin."""
     thresholds: Thresholds = Thresholds()
     """Limits that a twin must keep to."""
-    ner: Annotated[str | None, Option(input=True)] = None
+    ner: Annotated[str | None, Option(input=True), QUESTIONS] = None
     """Installed spaCy model for named entities, or auto: the one of the extra `ner` where it is
     installed (default: rules)."""
     judging: Judging = Judging()
     """Judge that checks entailment both ways."""
-    keep_failed: bool = False
+    keep_failed: Annotated[bool, ROWS] = False
     """Keep queries without an accepted twin."""
