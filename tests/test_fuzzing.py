@@ -127,7 +127,7 @@ def test_a_child_that_dies_or_hangs_is_noticed_and_replaced(tmp_path: Path) -> N
 
 def test_every_example_file_is_fuzzed() -> None:
     """A new example, or a command that reads files, belongs into the fuzzer."""
-    from citeforge.cli.main import one_line_helps
+    from citeforge.cli.commands import one_line_helps
 
     commands = {c.split()[0] for t in TARGETS.values() for c in t.commands}
     # These read no file, or a network's, or their own.

@@ -7,7 +7,8 @@ import click
 import pytest
 
 import citeforge as cf
-from citeforge.cli.main import cli, grouped_helps, one_line_helps
+from citeforge.cli.commands import grouped_helps, one_line_helps
+from citeforge.cli.main import cli
 from citeforge.schemas.recipes.rage import Mixture
 from conftest import EXAMPLES, ROOT, Inline
 

@@ -38,7 +38,8 @@ def preload() -> None:
 
     from citeforge.builders.rage import sources as rage_sources
     from citeforge.cli import main  # noqa: F401
-    from citeforge.cli.main import cli, one_line_helps
+    from citeforge.cli.commands import one_line_helps
+    from citeforge.cli.main import cli
     from citeforge.engines.retrieval import exact as search  # noqa: F401
     from citeforge.engines.text import segment  # noqa: F401
 

@@ -118,12 +118,12 @@ def demo(out: Path) -> None:
     Uses examples that come with the package; needs no network, no model and some seconds. Every
     command is printed before it runs.
     """
-    from citeforge.cli.main import cli
     from citeforge.library.demo import NEXT, start_demo
 
+    command = click.get_current_context().find_root().command
     for line in start_demo(out):
         click.echo(click.style(f"$ citeforge {line}", bold=True))
-        cli.main(args=line.split(), prog_name="citeforge", standalone_mode=False)
+        command.main(args=line.split(), prog_name="citeforge", standalone_mode=False)
         click.echo()
     click.echo(NEXT.format(out=out.as_posix()))
 

@@ -1,20 +1,17 @@
-"""Parts of commands: path options, groups, and the record by which a plugin declares one.
+"""Parts of commands: path options, groups, and the record that declares one.
 
 A plugin declares a command in an entry point of the group ``citeforge.commands``.
 """
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from citeforge.schemas.errors import UnknownValueError
-
-if TYPE_CHECKING:
-    from citeforge.engines.catalogue import Catalogue
 
 PATH = click.Path(path_type=Path)
 path_option = partial(click.option, type=PATH)
@@ -23,7 +20,7 @@ path_argument = partial(click.argument, type=PATH)
 
 @dataclass(frozen=True)
 class Command:
-    """Declaration of a plugin's command, in a file that imports little: ``--help`` reads it.
+    """Declaration of a command, in a file that imports little: ``--help`` reads it.
 
     Attributes:
         name: how it is called, as its entry point; ``publish NAME`` is a command below
@@ -42,24 +39,6 @@ class Command:
     def form(self) -> str:
         """What users type: the name."""
         return self.name
-
-
-def plugin_commands() -> "Catalogue[Command]":
-    """Make the registry of the commands that plugins declare; their code is not imported."""
-    from citeforge.engines.catalogue import Catalogue
-
-    return Catalogue("commands", "command", Command)
-
-
-def command_of_plugin(name: str) -> click.Command | None:
-    """Load the command that a plugin declares under a name; None if there is none.
-
-    Raises:
-        InputError: the plugin is broken.
-        UsageError: two plugins give it.
-    """
-    command = plugin_commands().find(name)
-    return None if command is None else command.load()
 
 
 LONGEST_HELP = 1000
@@ -105,3 +84,11 @@ class NamedCommands(click.Group):
             known = self.list_commands(ctx)
             raise with_broken_files(UnknownValueError(self.noun, args[0], known))
         return super().resolve_command(ctx, args)
+
+
+class Root(NamedCommands, ABC):
+    """Group of all commands, which also has those below other groups, as ``publish NAME``."""
+
+    @abstractmethod
+    def every_name(self) -> Iterable[str]:
+        """List the names of all commands, with those below other groups."""

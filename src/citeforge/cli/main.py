@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 import sys
-from importlib import import_module
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from citeforge.cli.command import NamedCommands, command_of_plugin, plugin_commands
+from citeforge.cli.command import Root
+from citeforge.cli.commands import COMMANDS, grouped_helps, load_command, one_line_helps
 from citeforge.cli.interrupts import end_interrupted
 from citeforge.cli.terminal import make_output_safe
 from citeforge.schemas.errors import CiteforgeError, extras_named
@@ -18,57 +19,12 @@ from citeforge.schemas.version import __version__
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-COMMANDS = {
-    "Build": {
-        "build": ("building.build", "Build a benchmark package from a source, or by a recipe."),
-        "kg": ("graphs.kg", "Ask a knowledge graph: profile, snapshot, link."),
-    },
-    "Run": {
-        "run": ("running.run", "Run a system and write its submission."),
-        "bench": ("running.bench", "Run, score and compare several systems, and make a report."),
-    },
-    "Score": {
-        "check": ("scoring.check", "Check a submission; never changes it."),
-        "score": ("scoring.score", "Score submissions against a package."),
-        "compare": ("scoring.compare", "Compare score files pairwise, or all with one baseline."),
-        "gate": ("gating.gate", "Decide whether a new system may replace the baseline."),
-        "report": (
-            "scoring.report",
-            "Make a report of score files: a page, a table (md, tex, csv), or a plot (svg, png, "
-            "pdf).",
-        ),
-    },
-    "Trust": {
-        "verify": ("lookup.verify", "Check a package: hashes, schemas, ids, contexts."),
-    },
-    "Publish": {
-        "publish": (
-            "publish.publish",
-            "Publish a package to the Hugging Face Hub, or a model's scores.",
-        ),
-        "export": (
-            "export.export",
-            "Write prompts, the card, the layout of another tool, or training data.",
-        ),
-    },
-    "Look up": {
-        "show": ("lookup.show", "Summarise a package, or show one query in context."),
-        "list": ("listing.lists", "List what can be named: sources, formats, judges, measures, …"),
-        "doctor": ("lookup.doctor", "Check installation, endpoint, Hub and store; say what to do."),
-    },
-    "Advanced": {
-        "llm": ("llm.llm", "Ask an LLM, and keep its answers: run, stats, export, import, forget.")
-    },
-}
-"""Built-in commands by group: name to (module, one-line help); ``--help`` imports none of them."""
-_MODULES = {name: module for group in COMMANDS.values() for name, (module, _) in group.items()}
-
 
 class _PipeError(Exception):
     """Carries a BrokenPipeError past click, which would exit with 1 silently."""
 
 
-class LazyGroup(NamedCommands):
+class LazyGroup(Root):
     """Group whose commands are imported when they are called."""
 
     def invoke(self, ctx: click.Context) -> Any:
@@ -94,13 +50,13 @@ class LazyGroup(NamedCommands):
         """Map the groups of commands to their one-line helps; plugins are not imported."""
         return grouped_helps()
 
+    def every_name(self) -> Iterable[str]:
+        """List the names of all commands, with those below other groups."""
+        return COMMANDS.all()
+
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import a command by name, built-in or a plugin's; None for an unknown one."""
-        if name not in _MODULES:
-            return command_of_plugin(name)
-        module, _, attribute = _MODULES[name].partition(".")
-        command: click.Command = getattr(import_module(f"citeforge.cli.{module}"), attribute)
-        return command
+        return load_command(name)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """List the commands and options that complete a word."""
@@ -109,20 +65,6 @@ class LazyGroup(NamedCommands):
         commands = [CompletionItem(name, help=text) for name, text in one_line_helps().items()
                  if name.startswith(incomplete)]  # fmt: skip
         return commands + click.Command.shell_complete(self, ctx, incomplete)
-
-
-def grouped_helps() -> dict[str, dict[str, str]]:
-    """Map command names to one-line helps, by groups; plugins are not imported."""
-    groups = {group: {n: text for n, (_, text) in own.items()} for group, own in COMMANDS.items()}
-    for command in plugin_commands().all().values():
-        if command.name not in _MODULES and " " not in command.name:
-            groups.setdefault(command.group, {}).setdefault(command.name, command.help)
-    return groups
-
-
-def one_line_helps() -> dict[str, str]:
-    """Map the names of all commands to their one-line helps."""
-    return {name: text for group in grouped_helps().values() for name, text in group.items()}
 
 
 def _add_files(ctx: click.Context, param: click.Parameter, files: tuple[str, ...]) -> None:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from citeforge.cli.command import command_of_plugin, path_argument, plugin_commands
+from citeforge.cli.command import Root, path_argument
 
 if TYPE_CHECKING:
     from citeforge.publishing.hub_changes import PublishPlan
@@ -26,12 +26,15 @@ class Publications(click.Group):
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the publishing commands by name: that of packages, then those of plugins."""
-        names = (c.name.split() for c in plugin_commands().all().values())
+        root = ctx.find_root().command
+        names = (name.split() for name in (root.every_name() if isinstance(root, Root) else ()))
         return [PACKAGE, *(name[1] for name in names if name[0] == "publish" and name[1:])]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Get the command that publishes packages, or a plugin's publishing command, by name."""
-        return super().get_command(ctx, name) or command_of_plugin(f"publish {name}")
+        root = ctx.find_root().command
+        others = root.get_command(ctx, f"publish {name}") if isinstance(root, Root) else None
+        return super().get_command(ctx, name) or others
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the options of publishing a package, and the other commands."""

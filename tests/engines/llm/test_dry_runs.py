@@ -15,7 +15,8 @@ import pytest
 import yaml
 from msgspec.json import encode
 
-from citeforge.cli.main import cli, one_line_helps
+from citeforge.cli.commands import one_line_helps
+from citeforge.cli.main import cli
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.submission import make_header
 from conftest import EXAMPLES, Inline, Ran
