@@ -9,12 +9,14 @@ import click
 import pytest
 from click.shell_completion import ShellComplete
 
-from citeforge.cli.catalogue import CATALOGUES, list_entries
+from citeforge.cli.catalogue import list_entries
+from citeforge.cli.commands import COMMANDS
 from citeforge.cli.main import cli
 from citeforge.engines.plugins import list_entries as plugin_entries
 from citeforge.engines.running import names
 from citeforge.engines.running.setup import make_runner
 from citeforge.evaluator.measures import registry as measures
+from citeforge.evaluator.pages.names import PLOTS
 from citeforge.evaluator.submissions.formats import format_of_file
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.kg.engines import GRAPHS
@@ -48,6 +50,9 @@ LOOK_UPS: dict[Sort, Callable[[str], object]] = {
     "kinds": KINDS.get,
     "measures": measures.parse,
     "sources": SOURCES.maker,
+    "plots": PLOTS.get,
+    "rerankers": names.RERANKERS.maker,
+    "commands": COMMANDS.get,
 }
 """What the product itself asks when a user names something."""
 OPTIONS: list[tuple[Sort, str, str]] = [
@@ -73,6 +78,8 @@ OPTIONS: list[tuple[Sort, str, str]] = [
     ("segmenters", "score", "--segmenter"),
     ("graphs", "kg profile", "--kg"),
     ("runners", "build rage", "--engine"),
+    ("rerankers", "run rtg-query-gen", "--reranker"),
+    ("plots", "report", "--plot"),
 ]
 """Options whose values are names of a sort."""
 
@@ -92,8 +99,11 @@ def completed(command: str, flag: str) -> list[str]:
     return [item.value for item in shell.get_completions([*command.split(), flag], "")]
 
 
-def test_every_sort_is_in_the_catalogue() -> None:
-    assert set(CATALOGUES) == set(get_args(Sort))
+def test_every_sort_is_looked_up_and_each_that_an_option_takes_is_in_its_help() -> None:
+    assert set(LOOK_UPS) == set(get_args(Sort))
+    # What a command's word names is listed by the command itself.
+    in_words = {"sources", "kinds", "exports", "systems", "measures", "commands"}
+    assert {sort for sort, _, _ in OPTIONS} == set(get_args(Sort)) - in_words
 
 
 def typed(row: dict[str, Any]) -> str:

@@ -1,10 +1,13 @@
 """The catalogue: everything that users can name, joined from the folders that declare it."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast, get_args
 
+import click
+
+from citeforge.cli.command import Root
 from citeforge.schemas.catalogue import Named, Sort, listed
 from citeforge.schemas.errors import EXTRAS
 
@@ -38,136 +41,90 @@ class _Measures:
         return {name: measure.origin or "" for name, measure in measures().items()}
 
 
-def _sources() -> _Rows:
-    """Import the catalogue of sources."""
-    from citeforge.ir_convert.registry import SOURCES
+def find_catalogue(sort: Sort) -> _Rows:
+    """Import the catalogue of a sort, from the folder that declares its rows.
 
-    return SOURCES
+    That of commands is known where the program runs.
+    """
+    match sort:
+        case "sources":
+            from citeforge.ir_convert.registry import SOURCES
 
+            return SOURCES
+        case "kinds":
+            from citeforge.package.kinds import KINDS
 
-def _kinds() -> _Rows:
-    """Import the catalogue of kinds of benchmark."""
-    from citeforge.package.kinds import KINDS
+            return KINDS
+        case "formats":
+            from citeforge.evaluator.submissions.names import FORMATS
 
-    return KINDS
+            return FORMATS
+        case "exports":
+            from citeforge.publishing.export import EXPORTS
 
+            return EXPORTS
+        case "judges":
+            from citeforge.engines.running.names import JUDGES
 
-def _exports() -> _Rows:
-    """Import the catalogue of exports."""
-    from citeforge.publishing.export import EXPORTS
+            return JUDGES
+        case "embedders":
+            from citeforge.engines.running.names import EMBEDDERS
 
-    return EXPORTS
+            return EMBEDDERS
+        case "llms":
+            from citeforge.engines.running.names import LLMS
 
+            return LLMS
+        case "writers":
+            from citeforge.engines.running.names import WRITERS
 
-def _formats() -> _Rows:
-    """Import the catalogue of formats of prediction files."""
-    from citeforge.evaluator.submissions.names import FORMATS
+            return WRITERS
+        case "checkers":
+            from citeforge.engines.running.names import CHECKERS
 
-    return FORMATS
+            return CHECKERS
+        case "retrievers":
+            from citeforge.engines.running.names import RETRIEVERS
 
+            return RETRIEVERS
+        case "rerankers":
+            from citeforge.engines.running.names import RERANKERS
 
-def _judges() -> _Rows:
-    """Import the catalogue of judges."""
-    from citeforge.engines.running.names import JUDGES
+            return RERANKERS
+        case "perplexity":
+            from citeforge.engines.running.names import PERPLEXITY
 
-    return JUDGES
+            return PERPLEXITY
+        case "segmenters":
+            from citeforge.engines.running.names import SEGMENTERS
 
+            return SEGMENTERS
+        case "graphs":
+            from citeforge.kg.engines import GRAPHS
 
-def _embedders() -> _Rows:
-    """Import the catalogue of embedders."""
-    from citeforge.engines.running.names import EMBEDDERS
+            return GRAPHS
+        case "runners":
+            from citeforge.engines.running.names import RUNNERS
 
-    return EMBEDDERS
+            return RUNNERS
+        case "systems":
+            from citeforge.systems.registry import SYSTEMS
 
+            return SYSTEMS
+        case "plots":
+            from citeforge.evaluator.pages.names import PLOTS
 
-def _llms() -> _Rows:
-    """Import the catalogue of LLMs."""
-    from citeforge.engines.running.names import LLMS
-
-    return LLMS
-
-
-def _writers() -> _Rows:
-    """Import the catalogue of writers: LLMs, and templates."""
-    from citeforge.engines.running.names import WRITERS
-
-    return WRITERS
-
-
-def _checkers() -> _Rows:
-    """Import the catalogue of checks of questions: LLMs, and a rule."""
-    from citeforge.engines.running.names import CHECKERS
-
-    return CHECKERS
-
-
-def _retrievers() -> _Rows:
-    """Import the catalogue of retrievers."""
-    from citeforge.engines.running.names import RETRIEVERS
-
-    return RETRIEVERS
-
-
-def _perplexity() -> _Rows:
-    """Import the catalogue of perplexity models."""
-    from citeforge.engines.running.names import PERPLEXITY
-
-    return PERPLEXITY
-
-
-def _segmenters() -> _Rows:
-    """Import the catalogue of segmenters."""
-    from citeforge.engines.running.names import SEGMENTERS
-
-    return SEGMENTERS
+            return PLOTS
+        case "commands":
+            # Commands have options, whose names are looked up here: their rows are above.
+            root = click.get_current_context().find_root().command
+            return cast(Root, root).catalogue
+        case "measures":
+            return _Measures()
 
 
-def _graphs() -> _Rows:
-    """Import the catalogue of knowledge graphs."""
-    from citeforge.kg.engines import GRAPHS
-
-    return GRAPHS
-
-
-def _runners() -> _Rows:
-    """Import the catalogue of runners."""
-    from citeforge.engines.running.names import RUNNERS
-
-    return RUNNERS
-
-
-def _systems() -> _Rows:
-    """Import the catalogue of systems."""
-    from citeforge.systems.registry import SYSTEMS
-
-    return SYSTEMS
-
-
-def _measures() -> _Rows:
-    """Make the catalogue of measures."""
-    return _Measures()
-
-
-CATALOGUES: dict[Sort, Callable[[], _Rows]] = {
-    "sources": _sources,
-    "kinds": _kinds,
-    "formats": _formats,
-    "exports": _exports,
-    "judges": _judges,
-    "embedders": _embedders,
-    "llms": _llms,
-    "writers": _writers,
-    "checkers": _checkers,
-    "retrievers": _retrievers,
-    "perplexity": _perplexity,
-    "segmenters": _segmenters,
-    "graphs": _graphs,
-    "runners": _runners,
-    "systems": _systems,
-    "measures": _measures,
-}
-"""Sort to the function that imports its rows."""
-_SORT = re.compile(rf"{{({'|'.join(CATALOGUES)})}}")
+SORTS: tuple[Sort, ...] = get_args(Sort)
+_SORT = re.compile(rf"{{({'|'.join(SORTS)})}}")
 
 
 @dataclass(frozen=True)
@@ -199,7 +156,7 @@ class Entry:
 
 def rows_of(sort: Sort) -> Rows:
     """List everything of a sort that users can name; plugins that declare some are imported."""
-    return CATALOGUES[sort]().all()
+    return find_catalogue(sort).all()
 
 
 def fill_names(text: str) -> str:
@@ -209,7 +166,7 @@ def fill_names(text: str) -> str:
 
 def list_entries(sort: Sort) -> list[Entry]:
     """Describe all rows of a sort, those of a family together."""
-    catalogue = CATALOGUES[sort]()
+    catalogue = find_catalogue(sort)
     plugins = catalogue.names()
     entries = [_describe(row, plugins.get(name, "")) for name, row in catalogue.all().items()]
     families = dict.fromkeys(entry.family for entry in entries)

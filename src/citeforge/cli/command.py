@@ -3,15 +3,18 @@
 A plugin declares a command in an entry point of the group ``citeforge.commands``.
 """
 
-from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from citeforge.schemas.errors import UnknownValueError
+
+if TYPE_CHECKING:
+    from citeforge.engines.catalogue import Catalogue
 
 PATH = click.Path(path_type=Path)
 path_option = partial(click.option, type=PATH)
@@ -86,9 +89,11 @@ class NamedCommands(click.Group):
         return super().resolve_command(ctx, args)
 
 
-class Root(NamedCommands, ABC):
-    """Group of all commands, which also has those below other groups, as ``publish NAME``."""
+class Root(NamedCommands):
+    """Group of all commands.
 
-    @abstractmethod
-    def every_name(self) -> Iterable[str]:
-        """List the names of all commands, with those below other groups."""
+    Attributes:
+        catalogue: rows of all commands, also of those below other groups (``publish NAME``).
+    """
+
+    catalogue: "Catalogue[Command]"

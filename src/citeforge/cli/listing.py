@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.catalogue import CATALOGUES, Entry, list_entries
+from citeforge.cli.catalogue import SORTS, Entry, list_entries
 from citeforge.cli.command import NamedCommands
 from citeforge.cli.terminal import echo_wrapped
 from citeforge.schemas.catalogue import Sort
@@ -44,7 +44,7 @@ def _echo_entry(entry: Entry, indent: int) -> None:
         echo_wrapped(f"{name:<9} {fact}", indent + 2)
 
 
-for _sort in CATALOGUES:
+for _sort in SORTS:
     _option = click.Option(["--json", "as_json"], is_flag=True, help="Print a JSON list.")
     _callback: Any = partial(_list_sort, _sort)
     lists.add_command(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -26,6 +25,8 @@ class _PipeError(Exception):
 
 class LazyGroup(Root):
     """Group whose commands are imported when they are called."""
+
+    catalogue = COMMANDS
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command; print what it cost if it had prices, and what an interrupted one kept.
@@ -49,10 +50,6 @@ class LazyGroup(Root):
     def sections(self) -> dict[str, dict[str, str]]:
         """Map the groups of commands to their one-line helps; plugins are not imported."""
         return grouped_helps()
-
-    def every_name(self) -> Iterable[str]:
-        """List the names of all commands, with those below other groups."""
-        return COMMANDS.all()
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Import a command by name, built-in or a plugin's; None for an unknown one."""

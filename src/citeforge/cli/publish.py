@@ -27,7 +27,7 @@ class Publications(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:
         """List the publishing commands by name: that of packages, then those of plugins."""
         root = ctx.find_root().command
-        names = (name.split() for name in (root.every_name() if isinstance(root, Root) else ()))
+        names = (name.split() for name in (root.catalogue.all() if isinstance(root, Root) else ()))
         return [PACKAGE, *(name[1] for name in names if name[0] == "publish" and name[1:])]
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:

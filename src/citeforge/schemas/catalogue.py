@@ -15,12 +15,15 @@ Sort = Literal[
     "writers",
     "checkers",
     "retrievers",
+    "rerankers",
     "perplexity",
     "segmenters",
     "graphs",
     "runners",
     "systems",
     "measures",
+    "plots",
+    "commands",
 ]
 """Sorts of things that users name: plugin groups, and words behind ``citeforge list``."""
 

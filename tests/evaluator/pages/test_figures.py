@@ -16,7 +16,8 @@ from scipy.stats import binomtest
 
 from citeforge.evaluator.pages import palette
 from citeforge.evaluator.pages import scatter_chart as scatter
-from citeforge.evaluator.pages.choose import PLOTS, page_figures, plot
+from citeforge.evaluator.pages.choose import page_figures, plot
+from citeforge.evaluator.pages.names import PLOTS
 from citeforge.evaluator.statistics.intervals import wilson_interval
 from citeforge.schemas.authorship import PLACEBO, Design, LabelSet, make_cells
 from citeforge.schemas.scores import Corrected, ScoreFile, Slice
@@ -217,7 +218,7 @@ def test_specifications_are_valid() -> None:
     """By the schema of Vega-Lite."""
     drawn = set()
     own = {"calibration": [labelled()], "bias": cells(), "slices": [*map(in_slices, many(3))]}
-    for name, declared in PLOTS.items():
+    for name, declared in PLOTS.all().items():
         result = declared.make(own.get(name) or many(3), "CiteP")
         assert result is not None, name
         drawn.add(result.spec["$schema"])

@@ -5,7 +5,8 @@ import io
 
 import pytest
 
-from citeforge.evaluator.pages.choose import PLOTS, page_figures, plot
+from citeforge.evaluator.pages.choose import page_figures, plot
+from citeforge.evaluator.pages.names import PLOTS
 from citeforge.evaluator.rows import trivial_lines
 from conftest import refused
 from conftest_plots import answer, many, scored, trivial_files
@@ -16,7 +17,7 @@ def table(text: str) -> list[dict[str, str]]:
 
 
 def test_a_page_shows_them_after_the_core_s_but_length_after_cost() -> None:
-    assert list(PLOTS)[-7:] == [
+    assert list(PLOTS.all())[-7:] == [
         "differences", "distribution", "position", "citations", "cost", "length", "robustness",
     ]  # fmt: skip
     names = [figure.name.partition("-")[0] for figure in page_figures(many(3))]

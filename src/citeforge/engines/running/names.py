@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from citeforge.engines.models.perplexity import Perplexity, PerplexitySettings
     from citeforge.engines.retrieval.records import Retriever
     from citeforge.engines.retrieval.registry import RetrieverSettings
+    from citeforge.engines.retrieval.reranker import Reranker
     from citeforge.engines.running.runner import Runner
     from citeforge.engines.text.segment import Segmenter
     from citeforge.schemas.recipes.base import RunOptions
@@ -317,6 +318,28 @@ def make_retriever(spec: str, settings: RetrieverSettings) -> Retriever:
         MissingExtraError: a library that it needs is not installed.
     """
     return RETRIEVERS.maker(spec)(settings)
+
+
+def _local_reranker(model: str, device: str, instead: str) -> Reranker:
+    """Make the reranker of a Hub id or a folder: a cross-encoder, or monoT5."""
+    from citeforge.engines.retrieval.reranker import make_reranker
+
+    return make_reranker(model, device, instead)
+
+
+RERANKERS: MakerCatalogue[Choice, Reranker] = MakerCatalogue(
+    "",
+    "reranker",
+    Choice,
+    (
+        Choice(
+            "", "a cross-encoder or monoT5, a Hub id or a folder",
+            "any cross-encoder for ranking, or monoT5", _local_reranker,
+            needs="sentence_transformers",
+        ),
+    ),
+    "--reranker",
+)  # fmt: skip
 
 
 def _ngram(settings: PerplexitySettings) -> Perplexity:

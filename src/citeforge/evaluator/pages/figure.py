@@ -3,7 +3,7 @@
 import json
 import re
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 from citeforge.engines.report_table import Table
 from citeforge.evaluator.pages import palette
 from citeforge.schemas.errors import InputError, extras_named
-from citeforge.schemas.scores import ScoreFile
 
 WIDTH, NARROW_WIDTH = 300, 220
 """Width of a frame in pixels: with numbers, or with names of systems, on its left. A drawing is
@@ -214,24 +213,3 @@ def style_chart(chart: Any, title: str) -> dict[str, Any]:
         header={**text, "labelFontSize": 12, "titleFontSize": 12, "titleFontWeight": "normal"},
     )  # fmt: skip
     return dict(configured.to_dict())
-
-
-@dataclass(frozen=True)
-class Plot:
-    """Declaration of a kind of plot.
-
-    Attributes:
-        name: its name for ``--plot``.
-        needs: data that it needs in score files, for the error when they are missing.
-        make: draws (score files, the best first; name of a measure) as a figure; returns None where
-            the files do not contain its data.
-        page_measures: selects, from (score files, their main measure), the measures that a page
-            draws; the main measure by default.
-        of_cells: whether it shows scores of authorship benchmarks, whose pages have no other plots.
-    """
-
-    name: str
-    needs: str
-    make: Callable[[Sequence[ScoreFile], str], Figure | None]
-    page_measures: Callable[[Sequence[ScoreFile], str], Sequence[str]] = lambda files, main: (main,)
-    of_cells: bool = False

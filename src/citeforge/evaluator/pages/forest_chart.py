@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.pages import palette
 from citeforge.evaluator.pages.charts import (
     are_comparable,
@@ -25,6 +25,8 @@ from citeforge.schemas.authorship import AUTHORS, PLACEBO
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import ScoreFile
 
+_MOST_INTERVALS = 4
+"""Most measures whose intervals a page draws; its table has the others."""
 _LINE_PIXELS = 14
 """Pixels from line to line of a name."""
 _NAME_PIXELS = 150
@@ -337,3 +339,15 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
          "high": "high", "queries": "n"},
         drawn, plot.stack(plot.whiskers(), plot.dots()),
     )  # fmt: skip
+
+
+def main_and_shares(files: Sequence[ScoreFile], main: str) -> list[str]:
+    """List the main measure, then the first few other measures that are shares (0–100)."""
+    names = dict.fromkeys(m.name for f in files for m in f.measures)
+    return [main, *[n for n in names if n != main and _is_share(n)][: _MOST_INTERVALS - 1]]
+
+
+def _is_share(name: str) -> bool:
+    """Whether a measure is a share, shown from 0 to 100."""
+    measure = find_measure(name.partition("[")[0])
+    return measure is not None and measure.scale == 100

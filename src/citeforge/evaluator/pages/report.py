@@ -7,7 +7,8 @@ from citeforge.engines.files import write_bytes
 from citeforge.evaluator.audited import audit_for, describe_negatives
 from citeforge.evaluator.compare import parts_across
 from citeforge.evaluator.lines import find_lines
-from citeforge.evaluator.pages.choose import find_plot, plot
+from citeforge.evaluator.pages.choose import plot
+from citeforge.evaluator.pages.names import MAIN_PLOT, PLOTS, ROBUSTNESS
 from citeforge.evaluator.pages.page import page_report
 from citeforge.evaluator.pages.paper import NEEDS_A_TABLE, paper_report
 from citeforge.evaluator.pages.robustness_report import write_robustness
@@ -99,7 +100,7 @@ def _render_plot(
         raise UsageError(
             "--title is for pages; the title of a plot describes it", code="option-without-effect"
         )
-    name = find_plot("robustness" if options.robustness else options.plot or "intervals").name
+    name = PLOTS.get(ROBUSTNESS if options.robustness else options.plot or MAIN_PLOT).name
     compared = compared_across(files, parts_across(options.across))
     if name == "robustness":
         if options.measure is not None or audit is not None or not options.is_measures_alone:

@@ -291,3 +291,15 @@ def _fits(
     mine = box.distance(*dots[own])
     others = [box.distance(*dot) for i, dot in enumerate(dots) if i != own]
     return all(d > mine + _GAP and d > _RADIUS for d in others)
+
+
+def draw_first_pair(files: Sequence[ScoreFile], measure: str) -> Figure | None:
+    """Draw precision against recall: for the measure's own pair, else the first with values."""
+    pairs = sorted(PAIRS, key=lambda pair: measure not in pair)
+    figures = (precision_recall(files, *pair) for pair in pairs)
+    return next((f for f in figures if f is not None), None)
+
+
+def list_precisions(files: Sequence[ScoreFile]) -> list[str]:
+    """List the precisions of the pairs of which a file has both measures."""
+    return [p for p, r in PAIRS if any(entry(f, p) and entry(f, r) for f in files)]

@@ -24,8 +24,8 @@ class RetrievalOptions(LlmOptions):
     """Search the benchmark's corpus, or the passages of the query's context."""
     retriever: str = "bm25"
     """First stage: bm25 or dense."""
-    reranker: Annotated[str | None, Option(metavar="MODEL"), PROMPTS] = None
-    """Second stage: a cross-encoder or monoT5, a folder or a Hub id (default: the embedder)."""
+    reranker: Annotated[str | None, Option(metavar="MODEL", names="rerankers"), PROMPTS] = None
+    """Second stage: {rerankers} (default: the embedder)."""
     embedder: Annotated[str, Option(names="embedders")] = "offline"
     """Embedder of the second stage without --reranker: {embedders}."""
     device: Annotated[str, LOCAL] = "auto"

@@ -14,8 +14,8 @@ from citeforge.engines.models.embedder import Embedder, Role
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.records import Retriever
 from citeforge.engines.retrieval.registry import RetrieverSettings
-from citeforge.engines.retrieval.reranker import Pairs, Reranker, make_reranker
-from citeforge.engines.running.names import make_embedder, make_retriever
+from citeforge.engines.retrieval.reranker import Pairs, Reranker
+from citeforge.engines.running.names import RERANKERS, make_embedder, make_retriever
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.attributed_ir_options import RetrievalOptions
@@ -86,7 +86,7 @@ class Search:
         self._second: Reranker | None = None
         if o.reranker is not None:
             instead = "--embedder offline without --reranker"
-            self._second = make_reranker(o.reranker, o.device, instead)
+            self._second = RERANKERS.maker(o.reranker)(o.device, instead)
             self._note += f" + {Path(o.reranker).name}"
         elif o.retriever == "bm25":
             self._second = EmbeddingReranker(embedder())

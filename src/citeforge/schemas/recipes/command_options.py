@@ -189,8 +189,8 @@ class ReportOptions(TableOptions):
     """Keep all data in the page (default: those of many answers are in a folder beside it)."""
     by: Annotated[Words, Option(joined=True, metavar="FIELD[,FIELD]")] = ()
     """Fields whose slices are shown (default: all that the files were scored by)."""
-    plot: str | None = None
-    """Plot to draw in a file that is a plot (default: intervals; a wrong name lists all)."""
+    plot: Annotated[str | None, Option(names="plots")] = None
+    """Plot to draw in a file that is a plot: {plots} (default: intervals)."""
     benchmark: Annotated[Path | None, Option(input=True)] = None
     """Package whose audit the report summarises: negatives, and the line to beat (pages, md)."""
     robustness: bool = False
