@@ -1,82 +1,282 @@
-"""Sources by name: declarations of the built-in ones (``data``), and those of plugins."""
+"""Sources by name; each row's code is imported when the source is opened."""
 
-import tomllib
-from collections.abc import Callable, Mapping
+from __future__ import annotations
+
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from citeforge.engines.catalogue import MakerCatalogue
 from citeforge.engines.plugins import with_broken_files
-from citeforge.ir_convert.alce import open_alce
-from citeforge.ir_convert.attrieval import open_attrieval
-from citeforge.ir_convert.beir import open_beir
-from citeforge.ir_convert.corpus import open_corpus_files
-from citeforge.ir_convert.hagrid import open_hagrid, open_hagrid_hub
-from citeforge.ir_convert.hub import open_corpus_hub, open_judged, open_rage
-from citeforge.ir_convert.kalma import open_kalma
-from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.sources import Declaration, SourceInfo
 
-STRICT = ("beir", "hagrid", "hagrid-hub")
-"""Sources whose rows may have no unknown field; others leave unknown fields out and count them."""
-_KEEPING = (
-    *STRICT,
-    "beir-hub",
-    "mteb",
-    "rage",
-    "rage-hub",
-    "corpus",
-    "corpus-hub",
-    "miracl",
-    "trec",
+if TYPE_CHECKING:
+    from citeforge.ir_convert.source import ReadOptions, Source
+
+
+def read_bibliography(path: Path) -> dict[str, str]:
+    """Map the keys of a BibTeX file, whose entries are separated by blank lines, to its entries."""
+    entries = path.read_text(encoding="utf-8").strip().split("\n\n")
+    return {entry.partition("{")[2].partition(",")[0]: entry for entry in entries}
+
+
+_PAPERS = read_bibliography(Path(__file__).parent / "data" / "sources.bib")
+
+
+def _beir(argument: str, split: str | None, options: ReadOptions) -> Source:
+    """Open ``beir:``, BEIR folder or zip."""
+    from citeforge.ir_convert.beir import open_beir
+
+    return open_beir(argument, split, options)
+
+
+def _beir_hub(argument: str, split: str | None, options: ReadOptions) -> Source:
+    """Open ``beir-hub:``, BEIR on the Hub."""
+    from citeforge.ir_convert.hub import open_judged
+
+    return open_judged("beir-hub", "-qrels", ("default",), argument, split, options)
+
+
+def _hagrid(argument: str, split: str | None, options: ReadOptions) -> Source:
+    """Open ``hagrid:``, HAGRID JSON Lines."""
+    from citeforge.ir_convert.hagrid import open_hagrid
+
+    return open_hagrid(argument, split, options)
+
+
+def _hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> Source:
+    """Open ``hagrid-hub:``, HAGRID on the Hub."""
+    from citeforge.ir_convert.hagrid import open_hagrid_hub
+
+    return open_hagrid_hub(argument, split, options)
+
+
+def _alce(argument: str, split: str | None, options: ReadOptions) -> Source:
+    """Open ``alce:``, ALCE items (ASQA, QAMPARI, ELI5)."""
+    from citeforge.ir_convert.alce import open_alce
+
+    return open_alce(argument, split, options)
+
+
+def _rage(argument: str, split: str | None, options: ReadOptions) -> Source:
+    """Open ``rage:``, RAGE package, local."""
+    from citeforge.ir_convert.hub import open_rage
+
+    return open_rage("rage", argument, split, options)
+
+
+def _rage_hub(argument: str, split: str | None, options: ReadOptions) -> Source:
+    """Open ``rage-hub:``, RAGE package on the Hub."""
+    from citeforge.ir_convert.hub import open_rage
+
+    return open_rage("rage-hub", argument, split, options)
+
+
+def _mteb(argument: str, split: str | None, options: ReadOptions) -> Source:
+    """Open ``mteb:``, MTEB retrieval."""
+    from citeforge.ir_convert.hub import open_judged
+
+    return open_judged("mteb", "", ("default", "qrels"), argument, split, options)
+
+
+def _attrieval(argument: str, split: str | None, options: ReadOptions) -> Source:
+    """Open ``attrieval:``, AttriEval, and MS MARCO QA rows."""
+    from citeforge.ir_convert.attrieval import open_attrieval
+
+    return open_attrieval(argument, split, options)
+
+
+def _corpus(argument: str, split: str | None, options: ReadOptions) -> Source:
+    """Open ``corpus:``, Passages alone."""
+    from citeforge.ir_convert.corpus import open_corpus_files
+
+    return open_corpus_files(argument, split, options)
+
+
+def _corpus_hub(argument: str, split: str | None, options: ReadOptions) -> Source:
+    """Open ``corpus-hub:``, Passages alone, on the Hub."""
+    from citeforge.ir_convert.hub import open_corpus_hub
+
+    return open_corpus_hub(argument, split, options)
+
+
+def _kalma(argument: str, split: str | None, options: ReadOptions) -> Source:
+    """Open ``kalma:``, BioKaLMA's published questions."""
+    from citeforge.ir_convert.kalma import open_kalma
+
+    return open_kalma(argument, split, options)
+
+
+_ROWS = (
+    Declaration(
+        name="beir",
+        title="BEIR folder or zip",
+        factory=_beir,
+        argument=(
+            "folder, or .zip of one, with corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv; of "
+            "several data sets PATH#NAME"
+        ),
+        splits="every qrels/SPLIT.tsv (default test)",
+        becomes="corpus, queries; judgements above zero become `mapping/relevant`",
+        licence="that of each data set; give it with --licence",
+        strict=True,
+        citation=_PAPERS["thakur2021beir"],
+    ),
+    Declaration(
+        name="beir-hub",
+        title="BEIR on the Hub",
+        factory=_beir_hub,
+        argument="REPO[@revision]; judgements are read from REPO-qrels",
+        splits="splits of REPO-qrels (default test)",
+        becomes="corpus, queries; judgements above zero become `mapping/relevant`",
+        licence="that of each data set; give it with --licence",
+        keeps_fields=True,
+        citation=_PAPERS["thakur2021beir"],
+    ),
+    Declaration(
+        name="hagrid",
+        title="HAGRID JSON Lines",
+        factory=_hagrid,
+        argument="a train.jsonl or dev.jsonl in HAGRID's layout",
+        splits="one file is one split: train (1,922 questions), dev (716)",
+        becomes=(
+            "quotes become corpus and `mapping/relevant`; all answers with type, labels, sentence"
+            " labels and citations become `gold`"
+        ),
+        licence="Apache-2.0; passages from Wikipedia, CC BY-SA",
+        licence_id="cc-by-sa-3.0",
+        strict=True,
+        citation=_PAPERS["kamalloo2023hagrid"],
+    ),
+    Declaration(
+        name="hagrid-hub",
+        title="HAGRID on the Hub",
+        factory=_hagrid_hub,
+        argument="train or dev, optionally @revision",
+        splits="train (1,922 questions), dev (716)",
+        becomes=(
+            "quotes become corpus and `mapping/relevant`; all answers with type, labels, sentence"
+            " labels and citations become `gold`"
+        ),
+        licence="Apache-2.0; passages from Wikipedia, CC BY-SA",
+        licence_id="cc-by-sa-3.0",
+        strict=True,
+        citation=_PAPERS["kamalloo2023hagrid"],
+    ),
+    Declaration(
+        name="alce",
+        title="ALCE items (ASQA, QAMPARI, ELI5)",
+        factory=_alce,
+        argument="a JSON file: a list of items, or an object with `data`",
+        splits="one file is one split (eval)",
+        becomes=(
+            "docs become corpus; those that carry a short answer `mapping/relevant`; qa_pairs, "
+            "long answers and answer lists `gold`. ELI5 needs `--judge`: docs that entail a claim"
+        ),
+        licence="MIT (ALCE's files); the questions keep the licence of their data set",
+        licence_id="mit",
+        has_claims=True,
+        citation=_PAPERS["gao2023alce"],
+    ),
+    Declaration(
+        name="rage",
+        title="RAGE package, local",
+        factory=_rage,
+        argument="folder with the configs corpus, queries, mapping",
+        splits="one",
+        becomes="corpus, queries and the three mappings as they are; `--remine` mines anew",
+        licence="that of the package",
+        keeps_fields=True,
+        citation=_PAPERS["penzkofer2024rage"],
+    ),
+    Declaration(
+        name="rage-hub",
+        title="RAGE package on the Hub",
+        factory=_rage_hub,
+        argument="REPO[@revision], such as othr-nlp/rage_nq or othr-nlp/rage_hotpotqa",
+        splits="one",
+        becomes="corpus, queries and the three mappings as they are; `--remine` mines anew",
+        licence="that of the package",
+        keeps_fields=True,
+        citation=_PAPERS["penzkofer2024rage"],
+    ),
+    Declaration(
+        name="mteb",
+        title="MTEB retrieval",
+        factory=_mteb,
+        argument=(
+            "REPO[@revision] or a folder with the configs corpus, queries, default or qrels; with"
+            " #hi those of a language, such as hi-corpus"
+        ),
+        splits="those of its judgements (default test)",
+        becomes=(
+            "corpus, queries; judgements above zero become `mapping/relevant`. The `instruction` "
+            "of a query follows its text; other columns are counted, or kept with `--extra-fields"
+            " keep`"
+        ),
+        licence="that of each data set; give it with --licence",
+        keeps_fields=True,
+        citation=_PAPERS["muennighoff2023mteb"],
+    ),
+    Declaration(
+        name="attrieval",
+        title="AttriEval, and MS MARCO QA rows",
+        factory=_attrieval,
+        argument="folder saved by `datasets`, or JSON Lines; passages{passage_text, is_selected}",
+        splits="one",
+        becomes=(
+            "passages become corpus, selected ones `mapping/relevant`, the others "
+            "`mapping/seemingly_relevant` in the order listed; answers `gold`"
+        ),
+        licence="that of each data set; give it with --licence",
+        citation=_PAPERS["abolghasemi2025evaluation"],
+    ),
+    Declaration(
+        name="corpus",
+        title="Passages alone",
+        factory=_corpus,
+        argument=(
+            "a .jsonl, .jsonl.gz or .parquet file with `_id` (or id, docid, doc_id, pid), `text` "
+            "(or contents, passage) and `title`, or a folder of them"
+        ),
+        splits="one",
+        becomes=(
+            "passages to mine from, with `--extra-corpus` or `build alce --corpus`; other fields "
+            "are counted, or kept with `--extra-fields keep`"
+        ),
+        licence="say it with --extra-licence",
+        keeps_fields=True,
+        citation="",
+    ),
+    Declaration(
+        name="corpus-hub",
+        title="Passages alone, on the Hub",
+        factory=_corpus_hub,
+        argument=(
+            "REPO[@revision] or a folder, with a config `corpus` or only one; columns as for "
+            "`corpus:`"
+        ),
+        splits="one",
+        becomes=(
+            "passages to mine from, with `--extra-corpus` or `build alce --corpus`; other fields "
+            "are counted, or kept with `--extra-fields keep`"
+        ),
+        licence="say it with --extra-licence",
+        keeps_fields=True,
+        citation="",
+    ),
+    Declaration(
+        name="kalma",
+        title="BioKaLMA's published questions",
+        factory=_kalma,
+        argument="JSON file of `[question, [graph, …]]`, for `build kalma`",
+        splits="one",
+        becomes="questions become queries, their graphs `contexts`; gold with `--gold FILE`",
+        licence="S-Lab Licence 1.0, non-commercial; facts from Wikidata, CC0",
+        citation=_PAPERS["li2024towards"],
+    ),
 )
-"""Sources that can keep unknown fields as metadata."""
-_OPENERS: dict[str, Callable[..., Source]] = {
-    "beir": open_beir,
-    "beir-hub": partial(open_judged, "beir-hub", "-qrels", ("default",)),
-    "hagrid": open_hagrid,
-    "hagrid-hub": open_hagrid_hub,
-    "alce": open_alce,
-    "rage": partial(open_rage, "rage"),
-    "rage-hub": partial(open_rage, "rage-hub"),
-    "mteb": partial(open_judged, "mteb", "", ("default", "qrels")),
-    "attrieval": open_attrieval,
-    "corpus": open_corpus_files,
-    "corpus-hub": open_corpus_hub,
-    "kalma": open_kalma,
-}
-
-
-def declared_sources(
-    folder: Path, openers: Mapping[str, Callable[..., Source]]
-) -> dict[str, Declaration]:
-    """Read the declarations of sources from ``sources.toml`` and ``sources.bib``.
-
-    Args:
-        folder: folder with ``sources.toml``, one table per source, and ``sources.bib``, which these
-            cite.
-        openers: source to the function that opens it.
-
-    Raises:
-        LookupError: a source has no declaration, no function, or a citation without an entry.
-    """
-    bib = (folder / "sources.bib").read_text(encoding="utf-8").strip().split("\n\n")
-    entries = {"": "", **{entry.partition("{")[2].partition(",")[0]: entry for entry in bib}}
-    rows = tomllib.loads((folder / "sources.toml").read_text(encoding="utf-8"))
-    cited = {name: row.pop("citation", "") for name, row in rows.items()}
-    for name in sorted(rows.keys() ^ openers.keys()):
-        raise LookupError(f"{name!r} needs a table in {folder}/sources.toml, and a function")
-    for name in sorted(set(cited.values()) - set(entries)):
-        raise LookupError(f"{name!r}, which sources.toml cites, needs an entry in sources.bib")
-    return {
-        name: Declaration(name=name, factory=openers[name], citation=entries[cited[name]], **row)
-        for name, row in rows.items()
-    }
-
-
-DECLARATIONS = declared_sources(Path(__file__).parent / "data", _OPENERS)
 
 
 def _unknown_source_error(spec: str) -> UsageError:
@@ -95,7 +295,7 @@ SOURCES: MakerCatalogue[Declaration, Source] = MakerCatalogue(
     "sources",
     "source",
     Declaration,
-    list(DECLARATIONS.values()),
+    _ROWS,
     requires="info passages queries relevant gold mined locate_judgement",
     unknown=_unknown_source_error,
 )
@@ -126,7 +326,8 @@ def require_strict(option: str, *specs: str | None) -> None:
         UsageError: none keeps unknown fields, or, to ignore them, none has a strict format.
     """
     names = [spec.partition(":")[0] for spec in specs if spec]
-    able = _KEEPING if option == "keep" else STRICT
+    rows = SOURCES.all().values()
+    able = [r.name for r in rows if r.strict or (option == "keep" and r.keeps_fields)]
     if option != "refuse" and not set(names) & set(able):
         raise UsageError(
             f"--extra-fields {option}: it is for {', '.join(f'{n}:' for n in able)}; from "

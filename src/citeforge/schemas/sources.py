@@ -23,6 +23,9 @@ class Declaration(FrozenRecord):
         licence: licence of the data, in words.
         licence_id: SPDX identifier, when the source has one licence.
         has_claims: whether it has claims instead of judgements, so that a judge decides relevance.
+        strict: whether rows may have no unknown field; other sources leave these out and count
+            them.
+        keeps_fields: whether unknown fields can be kept as metadata, as strict sources can.
         citation: BibTeX entry.
     """
 
@@ -35,6 +38,8 @@ class Declaration(FrozenRecord):
     licence: str
     licence_id: str | None = None
     has_claims: bool = False
+    strict: bool = False
+    keeps_fields: bool = False
     citation: str
 
     @property

@@ -9,10 +9,10 @@ from citeforge.engines.extra_fields import metadata_text
 from citeforge.engines.textfiles import text_lines
 from citeforge.ir_convert.beir import find_file
 from citeforge.ir_convert.corpus import read_passage_rows
-from citeforge.ir_convert.registry import declared_sources
+from citeforge.ir_convert.registry import read_bibliography
 from citeforge.ir_convert.source import JudgedSource, Judgements, Place, PlacedPassage, ReadOptions
 from citeforge.schemas.errors import InputError, UnknownValueError, extras_named
-from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.sources import Declaration, SourceInfo
 
 _MIRACL = re.compile(r"(?:topics|qrels)\.miracl-v[\d.]+-(?P<lang>\w+)-(?P<split>[\w-]+)\.tsv")
 _TEXTS = ("text", "body", "abstract", "paragraph", "content")
@@ -206,8 +206,37 @@ def _text(row: Any, names: tuple[str, ...], where: str) -> str:
     )  # fmt: skip
 
 
-_SOURCES = declared_sources(
-    Path(__file__).parent / "data",
-    {"trec": open_trec, "miracl": open_miracl, "ir-datasets": open_ir_datasets},
+_PAPERS = read_bibliography(Path(__file__).parent / "data" / "sources.bib")
+TREC = Declaration(
+    name="trec",
+    title="TREC topics, qrels and a corpus",
+    factory=open_trec,
+    argument="folder with topics.tsv, qrels.txt and corpus.jsonl (docid, title, text)",
+    splits="topics.SPLIT.tsv and qrels.SPLIT.txt, where there are several",
+    becomes="corpus, queries; judgements above zero become `mapping/relevant`",
+    licence="that of each data set; give it with --licence",
+    keeps_fields=True,
+    citation=_PAPERS["voorhees2005trec"],
 )
-TREC, MIRACL, IR_DATASETS = _SOURCES.values()
+MIRACL = Declaration(
+    name="miracl",
+    title="MIRACL, any language",
+    factory=open_miracl,
+    argument="folder of one language: topics, qrels, docs-*.jsonl.gz",
+    splits="those of its topics and qrels (default dev)",
+    becomes="corpus, queries; judgements above zero become `mapping/relevant`",
+    licence="Apache-2.0; passages from Wikipedia, CC BY-SA",
+    licence_id="cc-by-sa-3.0",
+    keeps_fields=True,
+    citation=_PAPERS["zhang2023miracl"],
+)
+IR_DATASETS = Declaration(
+    name="ir-datasets",
+    title="ir_datasets",
+    factory=open_ir_datasets,
+    argument="an id of the library's catalogue, with documents, queries and judgements",
+    splits="part of the id",
+    becomes="corpus, queries; judgements above zero become `mapping/relevant`",
+    licence="that of each data set; give it with --licence",
+    citation=_PAPERS["macavaney2021simplified"],
+)
