@@ -79,7 +79,7 @@ print(*sys.modules, sep=chr(10))
 """
 
 
-LIGHT = {f"citeforge.cli.{name}" for name in ("main", "command", "interrupts", "terminal")}
+LIGHT = {f"citeforge.cli.{n}" for n in ("main", "command", "commands", "interrupts", "terminal")}
 """What the command line loads before it knows the command."""
 
 
