@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 MAIN_PLOT = "intervals"
 ROBUSTNESS = "robustness"
-_PAIRS = "no system has both measures of a pair, such as CiteP and CiteR"
+_PAIRS = "no system has both measures of a pair, such as CiteP, CiteR"
 
 
 def _select_main(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
