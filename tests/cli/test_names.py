@@ -34,7 +34,7 @@ def test_run_names_the_systems() -> None:
 
 
 def test_all_that_is_declared_can_be_made() -> None:
-    catalogues: tuple[Catalogue[Any], ...] = (
+    catalogues: tuple[Catalogue[Any, Any], ...] = (
         JUDGES, EMBEDDERS, LLMS, WRITERS, RETRIEVERS, PERPLEXITY, SEGMENTERS, GRAPHS, RUNNERS,
         SOURCES, SYSTEMS,
     )  # fmt: skip

@@ -96,4 +96,4 @@ class Root(NamedCommands):
         catalogue: rows of all commands, also of those below other groups (``publish NAME``).
     """
 
-    catalogue: "Catalogue[Command]"
+    catalogue: "Catalogue[Command, None]"

@@ -121,7 +121,7 @@ def _llm() -> click.Command:
     return llm
 
 
-COMMANDS = Catalogue(
+COMMANDS: Catalogue[Command, None] = Catalogue(
     "commands",
     "command",
     Command,

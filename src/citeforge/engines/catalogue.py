@@ -1,9 +1,9 @@
 """The catalogue of what users can name: rows of citeforge and of plugins, one list per sort."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from functools import partial
 from pathlib import Path
-from typing import Any, Generic, Protocol, TypeVar, cast
+from typing import Any, Generic, TypeVar, cast
 
 from citeforge.engines import plugins
 from citeforge.engines.keys import mask_address
@@ -21,8 +21,10 @@ D = TypeVar("D", bound=Named)
 T = TypeVar("T")
 
 
-class Catalogue(Generic[D]):
-    """Declarations of one sort (such as formats), by name: built-in ones and those of plugins.
+class Catalogue(Generic[D, T]):
+    """Rows of one sort (such as formats), by name: built-in ones and those of plugins.
+
+    Rows of some sorts make objects, such as judges, from ``name:argument`` or ``name``.
 
     Built-in ones go before those of plugins. A plugin is imported when its name is looked up.
     """
@@ -33,21 +35,27 @@ class Catalogue(Generic[D]):
         noun: str,
         record: type[D],
         ours: Iterable[D] = (),
+        option: str = "",
+        requires: str = "",
         unknown: Callable[[str], UsageError] | None = None,
     ) -> None:
-        """Set up the catalogue of a plugin group, with its built-in rows.
+        """Set up the catalogue of a sort, with its built-in rows.
 
         Args:
-            group: one of :data:`citeforge.engines.plugins.GROUPS`.
-            noun: noun for one declaration.
-            record: class of the declarations.
-            ours: built-in declarations that are no entry points.
+            group: one of :data:`citeforge.engines.plugins.GROUPS`; empty for a sort that no plugin
+                gives.
+            noun: noun for one row.
+            record: class of the rows.
+            ours: built-in rows that are no entry points; one without a name takes every name that
+                no other has.
+            option: option that names the objects, for errors; empty for errors with the noun.
+            requires: attributes that an object of a plugin must have, separated by spaces.
             unknown: makes the error for an unknown name; None for one that lists all names.
         """
-        self.group, self.noun = group, noun
-        self._record = record
+        self.group, self.noun, self.option = group, noun, option
+        self._record, self._requires = record, requires.split()
         self._ours = {declared.name: declared for declared in ours}
-        self._unknown = unknown or (lambda name: UnknownValueError(noun, name, self.names()))
+        self._unknown = unknown or (self.refuse_form if option else self._refuse_name)
 
     def get(self, name: str) -> D:
         """Look up the declaration of a name, built-in or from a plugin.
@@ -126,47 +134,9 @@ class Catalogue(Generic[D]):
         """Make the error for an unknown name, with the plugin files that failed to load."""
         return plugins.with_broken_files(self._unknown(name))
 
-
-class Makeable(Named, Protocol):
-    """Attributes of a row whose objects the catalogue makes."""
-
-    @property
-    def argument(self) -> str:
-        """Part after the colon, as in ``name:argument``; empty if the name takes none."""
-
-    @property
-    def factory(self) -> Callable[..., Any] | None:
-        """Function that makes the object; None is refused."""
-
-
-M = TypeVar("M", bound=Makeable)
-
-
-class MakerCatalogue(Catalogue[M], Generic[M, T]):
-    """Catalogue of objects that are made from ``name:argument`` or ``name``, such as judges."""
-
-    def __init__(
-        self,
-        group: str,
-        noun: str,
-        record: type[M],
-        ours: Sequence[M],
-        option: str = "",
-        requires: str = "",
-        unknown: Callable[[str], UsageError] | None = None,
-    ) -> None:
-        """Set up the catalogue; other arguments are those of :class:`Catalogue`.
-
-        Args:
-            group: a plugin group; empty for a sort that no plugin gives.
-            ours: built-in rows; one without a name takes every name that no other has.
-            option: option that names the objects, for errors; empty for errors with the noun.
-            requires: attributes that an object of a plugin must have, separated by spaces.
-        """
-        super().__init__(
-            group, noun, record, ours, unknown or (self.refuse_form if option else None)
-        )
-        self.option, self._requires = option, requires.split()
+    def _refuse_name(self, name: str) -> UsageError:
+        """Make the error for a name that no row has."""
+        return UnknownValueError(self.noun, name, self.names())
 
     def refuse_form(self, spec: str) -> UsageError:
         """Make the error for a value of the option that no row has the form of."""
@@ -190,7 +160,7 @@ class MakerCatalogue(Catalogue[M], Generic[M, T]):
         """
         name, _, argument = spec.partition(":")
         ours = self._ours.get(name)
-        if ours is not None and name and bool(ours.argument) == bool(argument):
+        if ours is not None and name and bool(_argument_of(ours)) == bool(argument):
             self._warn_of_hidden(name)
             return self._bind_argument(ours, argument)
         theirs = None if ours is not None else plugins.find_entry(self.group, name)
@@ -213,29 +183,31 @@ class MakerCatalogue(Catalogue[M], Generic[M, T]):
         name, _, argument = spec.partition(":")
         row = self.find(name) if name and argument else None
         is_path = argument.startswith(("./", "../"))
-        if row is None or not row.argument or not (row.argument == "FILE" or is_path):
+        takes = "" if row is None else _argument_of(row)
+        if not takes or not (takes == "FILE" or is_path):
             return spec
         return f"{name}:{folder / argument}"
 
-    def _bind_argument(self, declared: M, argument: str) -> Callable[..., T]:
+    def _bind_argument(self, declared: D, argument: str) -> Callable[..., T]:
         """Check that a declaration's libraries are installed; bind the argument to its factory."""
         if needed := getattr(declared, "needs", ""):
             require(needed)
-        factory = cast(Callable[..., T], declared.factory)
-        return partial(factory, argument) if declared.argument else factory
+        factory: Callable[..., T] = declared.factory  # type: ignore[attr-defined]
+        return partial(factory, argument) if _argument_of(declared) else factory
 
-    def _check_products(self, declared: M, origin: str, argument: str) -> Callable[..., T]:
+    def _check_products(self, declared: D, origin: str, argument: str) -> Callable[..., T]:
         """Wrap a plugin's factory in a function that checks the attributes of the made object.
 
         Raises:
             UsageError: an argument that it does not take, or none where it takes one.
         """
         label = f"the {self.noun} {declared.name!r}"
-        if bool(declared.argument) != bool(argument):
-            form = f"{declared.name}:{declared.argument}" if declared.argument else declared.name
+        takes = _argument_of(declared)
+        if bool(takes) != bool(argument):
+            form = f"{declared.name}:{takes}" if takes else declared.name
             raise UsageError(f"{label} of {origin} is written {form}", code="bad-option")
 
-        if declared.factory is None:
+        if getattr(declared, "factory", None) is None:
             raise plugins.broken_plugin(label, origin, TypeError("it has no factory"))
 
         def make(*settings: Any) -> T:
@@ -253,3 +225,9 @@ class MakerCatalogue(Catalogue[M], Generic[M, T]):
             return cast(T, plugins.PluginProxy(product, origin)) if origin else product
 
         return make
+
+
+def _argument_of(row: Named) -> str:
+    """Get what follows the colon of a row's name; empty for rows that take nothing."""
+    argument: str = getattr(row, "argument", "")
+    return argument

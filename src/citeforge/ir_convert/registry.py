@@ -6,7 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citeforge.engines.catalogue import MakerCatalogue
+from citeforge.engines.catalogue import Catalogue
 from citeforge.engines.plugins import with_broken_files
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.sources import Declaration, SourceInfo
@@ -291,7 +291,7 @@ def _unknown_source_error(spec: str) -> UsageError:
     )
 
 
-SOURCES: MakerCatalogue[Declaration, Source] = MakerCatalogue(
+SOURCES: Catalogue[Declaration, Source] = Catalogue(
     "sources",
     "source",
     Declaration,

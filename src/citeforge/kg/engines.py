@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, parse
 
-from citeforge.engines.catalogue import MakerCatalogue
+from citeforge.engines.catalogue import Catalogue
 from citeforge.engines.files import sha256_file
 from citeforge.engines.jsonlines import open_bytes, raw_lines, read_errors
 from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, ReplayEngine, ReplyStore
@@ -301,7 +301,7 @@ def open_endpoint(url: str, run: RunOptions) -> SparqlEngine:
     return EndpointEngine(url, options, store)
 
 
-GRAPHS: MakerCatalogue[Choice, SparqlEngine] = MakerCatalogue(
+GRAPHS: Catalogue[Choice, SparqlEngine] = Catalogue(
     "",
     "graph",
     Choice,

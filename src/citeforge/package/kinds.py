@@ -146,7 +146,7 @@ class Kind(ABC):
         return None if reason is None else f"not for {self.name} benchmarks: {reason}"
 
 
-KINDS = Catalogue("kinds", "benchmark kind", Kind)  # type: ignore[type-abstract]
+KINDS: Catalogue[Kind, None] = Catalogue("kinds", "benchmark kind", Kind)  # type: ignore[type-abstract]
 """Kinds of benchmark by name; all are entry points, of citeforge or of plugins."""
 Base = TypeVar("Base", bound=Kind)
 

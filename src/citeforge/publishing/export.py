@@ -53,7 +53,7 @@ class Export:
         return self.name
 
 
-EXPORTS = Catalogue("exports", "format", Export)
+EXPORTS: Catalogue[Export, None] = Catalogue("exports", "format", Export)
 """Exports by name; all are entry points, of citeforge or of plugins."""
 
 

@@ -139,7 +139,7 @@ DECLARED = (
 )
 
 
-SYSTEMS = Catalogue("systems", "system", Choice, DECLARED)
+SYSTEMS: Catalogue[Choice, None] = Catalogue("systems", "system", Choice, DECLARED)
 
 
 def as_system(declared: Choice) -> System:

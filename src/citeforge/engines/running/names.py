@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from citeforge.engines.catalogue import MakerCatalogue
+from citeforge.engines.catalogue import Catalogue
 from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Part
@@ -76,7 +76,7 @@ def _lexical_judge(settings: JudgeSettings) -> Judge:
     return LexicalJudge()
 
 
-JUDGES: MakerCatalogue[Choice, Judge] = MakerCatalogue(
+JUDGES: Catalogue[Choice, Judge] = Catalogue(
     "judges",
     "judge",
     Choice,
@@ -149,7 +149,7 @@ def _local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
     return make_local_embedder(name, settings, f"--embedder {OFFLINE}")
 
 
-EMBEDDERS: MakerCatalogue[Choice, Embedder] = MakerCatalogue(
+EMBEDDERS: Catalogue[Choice, Embedder] = Catalogue(
     "embedders",
     "embedder",
     Choice,
@@ -222,9 +222,7 @@ _LLMS = (
     ),
     Choice("replay", "FILE", "stored replies", _replay_llm),
 )  # fmt: skip
-_make_llms = partial(
-    MakerCatalogue[Choice, "Llm"], "llms", "LLM", Choice, requires="identity complete"
-)
+_make_llms = partial(Catalogue[Choice, "Llm"], "llms", "LLM", Choice, requires="identity complete")
 LLMS = _make_llms(_LLMS, "--llm")
 """LLMs that answer whatever they are asked."""
 WRITERS = _make_llms(
@@ -235,7 +233,7 @@ CHECKERS = _make_llms((Choice("rule", "", "words of the relations"), *_LLMS), "-
 """Checks of whether a question about a graph asks for its gold; the rule is no LLM."""
 
 
-def make_llm(name: str, known: MakerCatalogue[Choice, Llm] = LLMS, **settings: Any) -> Llm:
+def make_llm(name: str, known: Catalogue[Choice, Llm] = LLMS, **settings: Any) -> Llm:
     """Make an LLM by its name, such as ``openai:MODEL``.
 
     Args:
@@ -255,7 +253,7 @@ def make_llm(name: str, known: MakerCatalogue[Choice, Llm] = LLMS, **settings: A
 
 def llm_for_dry_run(
     name: str, options: RunOptions, store: Path | None,
-    known: MakerCatalogue[Choice, Llm] = LLMS, **settings: Any,
+    known: Catalogue[Choice, Llm] = LLMS, **settings: Any,
 ) -> OpenAiLlm:  # fmt: skip
     """Make the LLM whose calls a dry run plans; it knows a store's replies, if there is one.
 
@@ -297,7 +295,7 @@ def _trec_run(file: str, settings: RetrieverSettings) -> Retriever:
     return TrecRun(Path(file), settings.corpus)
 
 
-RETRIEVERS: MakerCatalogue[Choice, Retriever] = MakerCatalogue(
+RETRIEVERS: Catalogue[Choice, Retriever] = Catalogue(
     "",
     "retriever",
     Choice,
@@ -327,7 +325,7 @@ def _local_reranker(model: str, device: str, instead: str) -> Reranker:
     return make_reranker(model, device, instead)
 
 
-RERANKERS: MakerCatalogue[Choice, Reranker] = MakerCatalogue(
+RERANKERS: Catalogue[Choice, Reranker] = Catalogue(
     "",
     "reranker",
     Choice,
@@ -370,7 +368,7 @@ def _served_perplexity(model: str, settings: PerplexitySettings) -> Perplexity:
     return ServedPerplexity(model, settings.store, settings.options)
 
 
-PERPLEXITY: MakerCatalogue[Choice, Perplexity] = MakerCatalogue(
+PERPLEXITY: Catalogue[Choice, Perplexity] = Catalogue(
     "",
     "perplexity model",
     Choice,
@@ -412,7 +410,7 @@ def _punkt() -> Segmenter:
     return PunktSegmenter()
 
 
-SEGMENTERS: MakerCatalogue[Choice, Segmenter] = MakerCatalogue(
+SEGMENTERS: Catalogue[Choice, Segmenter] = Catalogue(
     "",
     "segmenter",
     Choice,
@@ -460,7 +458,7 @@ class RunnerRow(Choice):
     options: type[Part] = Part
 
 
-RUNNERS: MakerCatalogue[RunnerRow, Runner] = MakerCatalogue(
+RUNNERS: Catalogue[RunnerRow, Runner] = Catalogue(
     "",
     "engine",
     RunnerRow,

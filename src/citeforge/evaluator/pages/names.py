@@ -151,7 +151,7 @@ def _robustness(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     return ranks_figure(compare_definitions(files))
 
 
-PLOTS = Catalogue(
+PLOTS: Catalogue[Plot, None] = Catalogue(
     "",
     "plot",
     Plot,

@@ -81,7 +81,7 @@ def _claims_in_saved(path: Path) -> Claims:
     return claims_in_saved(path)
 
 
-FORMATS = Catalogue(
+FORMATS: Catalogue[Format, None] = Catalogue(
     "formats",
     "format",
     Format,
