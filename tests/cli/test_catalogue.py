@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, get_args
 
 import click
@@ -166,3 +167,13 @@ def test_schemas_have_the_names() -> None:
         if "file_format" in record["properties"]
     )
     assert all(f"{entry.form}" in text for entry in list_entries("formats"))
+
+
+def test_every_module_of_measures_is_in_the_list() -> None:
+    folder = Path(str(measures.__file__)).parent
+    found = {
+        file.stem
+        for file in folder.glob("*.py")
+        if re.search(r"^MEASURES\b", file.read_text(), re.MULTILINE)
+    }
+    assert found == {module.__name__.rpartition(".")[2] for module in measures.MODULES}

@@ -12,7 +12,7 @@ from itertools import groupby
 
 from citeforge.engines.plugins import load_entries
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.registry import built_in_modules, measures
+from citeforge.evaluator.measures.registry import MODULES, measures
 
 
 def built_in_families() -> tuple[str, ...]:
@@ -34,7 +34,7 @@ def family_definitions(family: str) -> str:
         LookupError: no docstring has a line ``## FAMILY``.
     """
     plugin_modules = (value for value, origin in load_entries("measures") if not origin)
-    for module in (*built_in_modules(), *plugin_modules):
+    for module in (*MODULES, *plugin_modules):
         text = inspect.getdoc(module) or ""
         found = re.search(rf"^## {family}\n+(.*?)\n*(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
         if found:

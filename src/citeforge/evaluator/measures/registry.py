@@ -6,43 +6,45 @@ A module of this folder, or a plugin, declares measures by a tuple ``MEASURES``.
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from functools import cache
-from importlib import import_module
-from pathlib import Path
-from pkgutil import iter_modules
 from types import ModuleType
 
 from citeforge.engines import plugins
 from citeforge.engines.plugins import PluginEntry
+from citeforge.evaluator.measures import (
+    alce_citations,
+    alce_correctness,
+    attributed_ir_citations,
+    attributed_ir_gold,
+    authorship,
+    kalma_citations,
+    kalma_judged,
+    rage_citations,
+    retrieval,
+)
 from citeforge.evaluator.measures.declared import CutoffForm, Measure
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
 ByName = dict[str, Measure]
 
 
-_FIRST = ("rage", "alce", "attributed_ir", "retrieval", "authorship", "kalma")
-"""Families in the order in which they are listed; others follow by the names of their modules."""
-
-
-@cache
-def built_in_modules() -> tuple[ModuleType, ...]:
-    """Import the modules of this folder, and list those that declare measures."""
-    folder = __name__.rpartition(".")[0]
-    modules = [
-        import_module(f"{folder}.{found.name}")
-        for found in iter_modules([str(Path(__file__).parent)])
-    ]
-    return tuple(module for module in modules if hasattr(module, "MEASURES"))
+MODULES: tuple[ModuleType, ...] = (
+    rage_citations,
+    alce_citations,
+    alce_correctness,
+    attributed_ir_citations,
+    attributed_ir_gold,
+    retrieval,
+    authorship,
+    kalma_citations,
+    kalma_judged,
+)
+"""Modules that declare the measures of citeforge itself, in the order in which they are listed."""
 
 
 @cache
 def _built_in_measures() -> tuple[Measure | CutoffForm, ...]:
     """Collect the measures that citeforge declares itself, without those of its plugins."""
-    return tuple(one for module in built_in_modules() for one in module.MEASURES)
-
-
-def _place_of_family(measure: Measure) -> int:
-    """Get the key that sorts measures by family, in the order of ``_FIRST``."""
-    return _FIRST.index(measure.family) if measure.family in _FIRST else len(_FIRST)
+    return tuple(one for module in MODULES for one in module.MEASURES)
 
 
 @cache
@@ -52,8 +54,7 @@ def _collect_measures(entries: tuple[PluginEntry, ...]) -> ByName:
     A plugin's measure whose name is taken is skipped with a warning.
     """
     forms = [[one] if isinstance(one, Measure) else one.measures() for one in _built_in_measures()]
-    own = sorted((m for several in forms for m in several), key=_place_of_family)
-    collected = {m.name: m for m in own}
+    collected = {m.name: m for several in forms for m in several}
     families = {m.family for m in collected.values()}
     for value, origin in plugins.load_entries("measures") if entries else ():
         for one in getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,):
