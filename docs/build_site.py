@@ -31,7 +31,8 @@ def build_site(out: Path, root: Path = ROOT) -> None:
         for part in (*(root / "docs").glob("*"), *(root / name for name in PARTS)):
             if part.exists():
                 Path(folder, part.relative_to(root)).symlink_to(part)
-        (pages / "api.md").write_text(api_page())
+        if (root / "src").exists():
+            (pages / "api.md").write_text(api_page())
         config = load_config(
             str(ROOT / "mkdocs.yml"), docs_dir=folder, site_dir=str(out), strict=True
         )

@@ -71,6 +71,42 @@ def test_scores() -> None:
     assert "query_ids" not in repr(scores.file)
 
 
+def test_what_is_missing_stands_beside_the_numbers(package: Path) -> None:
+    rows = [{"query_id": "q01", "output": "A [2]."}]
+    scores = cf.score(rows, package, ["CiteP"], by=["n_relevant"])
+    n_queries = len(cf.load(package).query_ids)
+    missing = f"{n_queries - 1} of {n_queries} answers missing"
+    assert missing in repr(scores)
+    html = scores._repr_html_()
+    assert missing in html
+    cells = Cells(html).cells
+    at = cells.index("missing")
+    assert cells[at - 2 : at + 5] == [
+        "queries", "answered", "missing", "answers", f"{n_queries}", "1", f"{n_queries - 1}"
+    ]  # fmt: skip
+    assert "CiteP by n_relevant" in html  # slices, too
+    warnings = scores.warnings
+    assert any(f"{n_queries - 1} answers missing" in text for text in warnings)
+    assert any("add benchmark_hash to each answer" in text for text in warnings)
+    assert not any("--" in text for text in warnings)  # options of the command line
+    frame = scores.to_pandas()
+    assert frame.attrs["warnings"] == warnings
+    assert frame.attrs["counts"]["n_missing"] == n_queries - 1
+    by_slice = scores.to_pandas(by="n_relevant")
+    assert by_slice.index.names == ["n_relevant", "measure"]
+    assert by_slice["n"].sum() == n_queries
+    with refused("unknown-name", cf.UnknownValueError, value="n_shown", known=["n_relevant"]):
+        scores.to_pandas(by="n_shown")
+
+
+def test_failed_verdicts_are_said() -> None:
+    file = scored("one", {"CiteP": [0.0, 1.0]})
+    counts = file.counts.model_copy(update={"n_judge_failed": 3})
+    scores = cf.Scores(file.model_copy(update={"counts": counts}))
+    assert repr(scores).endswith("; the judge failed on 3 pairs>")
+    assert "one: the judge failed on 3 pairs; bounds say what that leaves open" in scores.warnings
+
+
 def test_names_from_outside_are_escaped() -> None:
     file = scored(HOSTILE, {"CiteP": [0.0, 1.0, 1.0]})
     other = scored("two", {"CiteP": [1.0, 1.0, 1.0]})
@@ -86,7 +122,7 @@ def test_many_measures_are_cut(package: Path) -> None:
     assert repr(scores).endswith("M3 66.67 and 96 more>")
     cells = shown(scores)
     assert cells.tags.count("tr") == 1 + MOST_ROWS
-    assert f"<p>… {100 - MOST_ROWS} more rows</p>" in scores._repr_html_()
+    assert f"<p>… {100 + 1 - MOST_ROWS} more rows</p>" in scores._repr_html_()
 
 
 def test_comparisons() -> None:
@@ -99,8 +135,11 @@ def test_comparisons() -> None:
     assert cells[8:10] == ["CiteP", "+25.00"]
     assert "two − one" in result._repr_html_()
     assert "signature of the first measure: CiteP|p:strict" in result._repr_html_()
-    frame = pandas.DataFrame(result)
-    assert frame["difference"].tolist() == [25.0, 0.0]
+    for frame in (pandas.DataFrame(result), result.to_pandas()):
+        assert frame["difference"].tolist() == [25.0, 0.0]
+        assert frame["measure"].tolist() == ["CiteP", "CiteR"]
+    assert result.to_pandas().attrs["cautions"] == result.cautions
+    assert cf.Comparisons().to_pandas().columns.tolist() == frame.columns.tolist()
     assert repr(cf.Comparisons()).startswith("<0 differences")
     assert "<table" not in cf.Comparisons()._repr_html_()
     marked = cf.compare(*map(cf.Scores, trivial_files()))

@@ -10,6 +10,7 @@ import pandas
 import pytest
 
 import citeforge as cf
+from citeforge.library.answers import in_python
 from conftest import Inline, refused
 
 Q21 = "The Verrazzano-Narrows Bridge took it in 1964"
@@ -80,6 +81,21 @@ def test_wrong_rows_are_named_by_their_place(
 ) -> None:
     with refused(code, cf.InputError, path="answers[1]", field=field):
         cf.score([{"query_id": "q01", "output": "x"}, row], package)
+
+
+def test_no_file_and_no_option_is_named_to_who_gave_rows(package: Path) -> None:
+    answer = {"query_id": "q01", "output": "x"}
+    with refused("no-answers", cf.InputError, path="answers"):
+        cf.score([], package)
+    with refused("wrong-type", cf.InputError, path="answers[0]") as caught:
+        cf.score(["x"] * 100, package)
+    assert "expected a dictionary, got str" in str(caught.value)
+    with refused("duplicate-id", cf.InputError, path="answers[2]") as caught:
+        cf.score([answer, {**answer, "query_id": "q02"}, answer], package)
+    assert "first at answers[0]" in str(caught.value)
+    assert in_python("name a context set: --context") == "name a context set: context="
+    found = cf.check([answer, answer], package).errors[0]
+    assert (found.line, "first at answers[0]" in found.message) == (2, True)
 
 
 def test_what_is_no_answers_at_all_is_refused(package: Path) -> None:

@@ -27,13 +27,19 @@ def scope_lines(files: Iterable[ScoreFile]) -> list[str]:
 
 
 def count_lines(files: Iterable[ScoreFile]) -> list[str]:
-    """List systems with missing answers, and how many, unless their own warnings say so."""
-    return [
-        f"{f.system}: {count_text(f.counts.n_missing, 'answer')} missing"
-        + (", with the worst value each" if f.protocol == "strict" else ", which are left out")
-        for f in files
-        if f.counts.n_missing and not any(" missing" in text for text in f.warnings)
-    ]
+    """List systems with missing answers or failed verdicts, unless their own warnings say so."""
+    lines = []
+    for f in files:
+        if f.counts.n_missing and not any(" missing" in text for text in f.warnings):
+            missing = count_text(f.counts.n_missing, "answer")
+            how = "with the worst value each" if f.protocol == "strict" else "which are left out"
+            lines.append(f"{f.system}: {missing} missing, {how}")
+        if f.counts.n_judge_failed:
+            pairs = count_text(f.counts.n_judge_failed, "pair")
+            lines.append(
+                f"{f.system}: the judge failed on {pairs}; bounds say what that leaves open"
+            )
+    return lines
 
 
 def build_lines(files: Iterable[ScoreFile]) -> list[str]:

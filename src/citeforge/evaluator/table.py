@@ -60,19 +60,14 @@ def render_scores(
     results = named_rows(controls_last(results))
     if all(r.design is not None for r in results):
         return _render_design(results, width)
-    fields = _shown_counts(results, verbose)
-    counts = Table(["", *fields], [
-        [r.system, *(f"{getattr(r.counts, field):,}" for field in fields.values())] for r in results
-    ])  # fmt: skip
+    counts = counts_table(results, verbose)
     scores = scores_table(results)
     left_out: list[str] = []
     if leading and len({r.context for r in results}) > 2:
         scores, left_out = _leading_columns(scores, leading)
     elif len(results) < len(scores.head) - 1:
         scores, counts = scores.transposed(), counts.transposed()
-    among = [name for name in fields if name in _OF_ANSWERED]
-    foreign = [f"of the answered: {', '.join(among)}"] if among else []
-    foreign += build_lines(results) + rounding_lines(results)
+    foreign = [*counts.notes, *build_lines(results), *rounding_lines(results)]
     foreign += [f"{r.system} read as {r.submission_format}" for r in results
                if r.submission_format != "citeforge"]  # fmt: skip
     missing = [f"not shown: {', '.join(left_out)} (--verbose shows them)"] if left_out else []
@@ -113,6 +108,23 @@ def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list
     if len(places) > 2:
         hidden.append(f"intervals of {' and '.join(names[n] for n in places[2:])}")
     return Table([scores.head[n] for n in places], rows), hidden
+
+
+def counts_table(results: Sequence[ScoreFile], verbose: bool = False) -> Table:
+    """Make the table of answered, missing and faulty answers: systems as rows.
+
+    Args:
+        results: score files with distinct names.
+        verbose: whether all counts are shown; else the main ones and those above 0.
+    """
+    fields = _shown_counts(results, verbose)
+    rows = [
+        [r.system, *(f"{getattr(r.counts, field):,}" for field in fields.values())] for r in results
+    ]
+    among = [name for name in fields if name in _OF_ANSWERED]
+    return Table(
+        ["", *fields], rows, notes=[f"of the answered: {', '.join(among)}"] if among else []
+    )
 
 
 def _shown_counts(results: Sequence[ScoreFile], verbose: bool) -> dict[str, str]:

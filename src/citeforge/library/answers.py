@@ -1,5 +1,6 @@
 """Temporary submission files for answers that are Python objects."""
 
+import re
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,6 +11,9 @@ import msgspec
 
 from citeforge.schemas.errors import InputError, UsageError
 
+_AT_LINE = re.compile(r"at line (\d+)")
+_HEADER = re.compile(r"begin the file with \{.*\}")
+_OPTION = re.compile(r"--([a-z][a-z-]+)")
 Answers = str | Path | Iterable[Mapping[str, Any]] | Any
 """A submission file, dictionaries with its fields, or a DataFrame with such columns."""
 
@@ -44,9 +48,26 @@ def submission_file(answers: Answers, system: str | None = None) -> Iterator[Pat
             if error.path != str(path):
                 raise
             # The file is temporary: the caller knows the number of the row instead.
-            row_number = None if error.line is None else error.line - 1
-            place = "answers" if row_number is None else f"answers[{row_number - 1}]"
-            raise error.at(place) from error
+            raise InputError(
+                in_python(error.message),
+                path="answers" if error.line is None else _place(error.line),
+                field=error.field,
+                allowed=in_python(error.allowed or "") or None,
+                code=error.code,
+            ) from error
+
+
+def _place(line: int) -> str:
+    """Name the answer that stands in a line of the temporary file, whose first line is a header."""
+    return f"answers[{line - 2}]"
+
+
+def in_python(text: str) -> str:
+    """Reword a message about a submission file for answers that are Python objects."""
+    text = _AT_LINE.sub(lambda found: f"at {_place(int(found[1]))}", text)
+    text = _OPTION.sub(lambda found: f"{found[1].replace('-', '_')}=", text)
+    text = _HEADER.sub("add benchmark_hash to each answer", text)
+    return text.replace("citeforge check", "citeforge.check")
 
 
 def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
@@ -69,13 +90,21 @@ def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def _encode_row(row: Any, number: int) -> bytes:
-    """Write an answer as a line of JSON."""
+    """Write an answer as a line of JSON.
+
+    Raises:
+        InputError: it is no dictionary, or holds what JSON cannot.
+    """
     try:
-        return msgspec.json.encode(row)
+        line = msgspec.json.encode(row)
+        if line.startswith(b"{"):
+            return line
+        fault, cause = f"expected a dictionary, got {type(row).__name__}", None
     except (TypeError, ValueError, msgspec.MsgspecError) as error:
-        raise InputError(
-            f"cannot be written as JSON ({error})",
-            path=f"answers[{number - 1}]",
-            allowed='fields of a submission line, e.g. {"query_id": "q1", "output": "… [2]."}',
-            code="wrong-type",
-        ) from error
+        fault, cause = f"cannot be written as JSON ({error})", error
+    raise InputError(
+        fault,
+        path=f"answers[{number - 1}]",
+        allowed='fields of a submission line, e.g. {"query_id": "q1", "output": "… [2]."}',
+        code="wrong-type",
+    ) from cause

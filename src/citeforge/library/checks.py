@@ -8,7 +8,7 @@ from citeforge.evaluator.check import Findings
 from citeforge.evaluator.check import check as check_file
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.library.answers import Answers, submission_file
+from citeforge.library.answers import Answers, in_python, submission_file
 from citeforge.library.benchmarks import load
 from citeforge.schemas.errors import UnknownValueError, extras_named
 from citeforge.schemas.recipes.rage import RESERVED
@@ -55,4 +55,5 @@ def check(
 
 def _without_header(finding: Finding) -> Finding:
     """Lower a finding's line number by one, since a header line was added to the answers."""
-    return finding if finding.line is None else replace(finding, line=finding.line - 1)
+    line = None if finding.line is None else finding.line - 1
+    return replace(finding, line=line, message=in_python(finding.message))

@@ -1,8 +1,11 @@
 """Score files in Python: compare systems, and report on them."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.textfiles import count_text
@@ -21,6 +24,9 @@ from citeforge.schemas.recipes.base import make_record
 from citeforge.schemas.recipes.command_options import CompareOptions, ReportOptions
 from citeforge.schemas.scores import ScoreFile
 
+if TYPE_CHECKING:
+    import pandas
+
 
 class Comparisons(Displayed, list[Difference]):
     """Paired differences of systems: a list of records, which ``pandas.DataFrame`` takes, too.
@@ -33,6 +39,17 @@ class Comparisons(Displayed, list[Difference]):
         """Make a list of paired differences, with cautions about them."""
         super().__init__(differences)
         self.cautions = list(cautions)
+
+    def to_pandas(self) -> pandas.DataFrame:
+        """Make a table with one row per difference; its ``attrs`` have the cautions."""
+        with extras_named():
+            import pandas
+
+        frame = pandas.DataFrame(
+            [asdict(d) for d in self], columns=[f.name for f in fields(Difference)]
+        )
+        frame.attrs["cautions"] = self.cautions
+        return frame
 
     def _headline(self) -> str:
         """Count the differences, and the significant ones."""

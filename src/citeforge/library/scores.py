@@ -12,19 +12,21 @@ from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.pipes import pipes_copied
 from citeforge.engines.report_table import Displayed, Table
+from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.corrections import LabelCorrection
 from citeforge.evaluator.max_row import max_row
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.notes import build_lines
-from citeforge.evaluator.rows import caution_lines, missing_lines
+from citeforge.evaluator.notes import limit_lines
+from citeforge.evaluator.rows import missing_lines
 from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score_context, score_contexts
+from citeforge.evaluator.slices import list_slices, make_slice_file, slice_fields, slice_tables
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.submission import Submission
-from citeforge.evaluator.table import scores_table, signature_notes
+from citeforge.evaluator.table import counts_table, scores_table, signature_notes
 from citeforge.evaluator.targets import context_target, score_targets
 from citeforge.evaluator.withhold import find_own_denominator, withhold_scores
-from citeforge.library.answers import Answers, submission_file
+from citeforge.library.answers import Answers, in_python, submission_file
 from citeforge.library.benchmarks import load
 from citeforge.schemas.errors import (
     CiteforgeError,
@@ -94,19 +96,56 @@ class Scores(Displayed):
         return self.file.counts
 
     @property
+    def warnings(self) -> list[str]:
+        """Limits of the scores: missing answers, failed verdicts, an unknown build, cautions."""
+        return limit_lines([self.file])
+
+    @property
     def not_computed(self) -> list[NotComputed]:
         """Measures that were asked for and could not be computed, with reasons."""
         return self.file.not_computed
 
-    def to_pandas(self) -> pandas.DataFrame:
-        """Make a table with one row per measure: value, interval, stderr, n, scale, signature."""
+    def to_pandas(self, by: str | None = None) -> pandas.DataFrame:
+        """Make a table with one row per measure: value, interval, counts, scale, signature.
+
+        Args:
+            by: field by which the answers were scored: one row per value of it and measure.
+
+        Returns:
+            A table whose index has the values of ``by``, if given, and the measures; its ``attrs``
+            have ``counts`` and ``warnings``.
+
+        Raises:
+            UnknownValueError: the answers were not scored by such a field.
+        """
         with extras_named():
             import pandas
 
+        measures, names = self.file.measures, [m.name for m in self.file.measures]
+        index = pandas.Index(names, name="measure")
+        if by is not None:
+            measures, keys = [], []
+            for value, _ in list_slices([self.file], self._sliced(by)):
+                part = make_slice_file(self.file, by, value)
+                measures += [] if part is None else part.measures
+                keys += [] if part is None else [(value, m.name) for m in part.measures]
+            index = pandas.MultiIndex.from_tuples(keys, names=[by, "measure"])
         columns = ["value", "low", "high", "stderr", "n", "n_undefined", "scale", "signature"]
-        rows = [[getattr(m, c) for c in columns] for m in self.file.measures]
-        names = pandas.Index([m.name for m in self.file.measures], name="measure")
-        return pandas.DataFrame(rows, index=names, columns=columns)
+        rows = [[getattr(m, c) for c in columns] for m in measures]
+        frame = pandas.DataFrame(rows, index=index, columns=columns)
+        frame.attrs |= {"counts": self.counts.model_dump(), "warnings": self.warnings}
+        return frame
+
+    def _sliced(self, by: str) -> str:
+        """Return the name of a field if the answers were scored by it.
+
+        Raises:
+            UnknownValueError: they were not.
+        """
+        fields = slice_fields([self.file])
+        if by not in fields:
+            raise UnknownValueError("field of slices", by, fields)
+        return by
 
     def per_query(self) -> pandas.DataFrame:
         """Make a table of raw values: one row per query, one column per measure; NaN if undefined.
@@ -134,15 +173,20 @@ class Scores(Displayed):
         """Summarise the scores in one line: the first four values."""
         values = [f"{m.name} {m.value:.2f}" for m in self.file.measures if m.value is not None]
         more = f" and {len(self) - 4:,} more" if len(self) > 4 else ""
+        n_missing, n_failed = self.counts.n_missing, self.counts.n_judge_failed
+        n_wanted = self.counts.n_answered + n_missing
+        more += f"; {n_missing:,} of {n_wanted:,} answers missing" if n_missing else ""
+        more += f"; the judge failed on {count_text(n_failed, 'pair')}" if n_failed else ""
         return f"scores of {self.system} on {self.file.benchmark}: {', '.join(values[:4])}{more}"
 
     def _tables(self) -> Iterator[Table]:
         """Make a table of all measures, with cautions and signatures."""
         files = [self.file]
         notes = [f"not computed: {x}" for x in missing_lines(files)]
-        notes += build_lines(files) + caution_lines(files)
         table = scores_table(files, "measure").transposed()
-        yield replace(table, notes=notes + signature_notes(files))
+        yield replace(table, notes=notes + self.warnings + signature_notes(files))
+        yield counts_table(files)
+        yield from slice_tables(files)
 
 
 Scored = Scores | str | Path
@@ -199,7 +243,10 @@ def score(
     )  # fmt: skip
     setup = prepare_scoring(opened, options, open_judge(judge, judge_repeats))
     with submission_file(answers, system) as path:
-        return Scores(score_context(path, setup, system))
+        file = score_context(path, setup, system)
+    if not isinstance(answers, str | Path):
+        file = file.model_copy(update={"warnings": [*map(in_python, file.warnings)]})
+    return Scores(file)
 
 
 @dataclass(frozen=True)

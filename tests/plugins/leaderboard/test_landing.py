@@ -108,6 +108,21 @@ def test_how_to_submit_is_a_link_or_a_text(package: Path) -> None:
         }[told]  # fmt: skip
 
 
+def test_the_axis_of_the_bars_reaches_the_ends_of_the_intervals(browser: Any, site: Path) -> None:
+    page = opened(browser, site / "index.html")
+    bars, highest = [], 0.0
+    for row in page.locator("tbody tr").all():
+        low, high = map(float, row.locator("td small:not(.phone)").first.inner_text().split(" – "))
+        style = row.locator(".bar i").get_attribute("style")
+        left, width = map(float, re.findall(r"([\d.]+)%", style))
+        bars.append((low, high, left, left + width))
+        highest = max(highest, high)
+    assert len(bars) == 3
+    for low, high, left, right in bars:
+        assert left == pytest.approx(100 * low / highest, abs=0.01)
+        assert right == pytest.approx(100 * high / highest, abs=0.01)
+
+
 def test_every_column_leads_to_its_definition(browser: Any, site: Path) -> None:
     page = opened(browser, site / "index.html")
     # The column that ranks is explained before anybody asks; others when they are pointed at.
@@ -212,15 +227,15 @@ def test_wrong_words_of_the_maintainer_are_named(
     assert caught.value.path == str(file)
 
 
-def test_references_are_no_systems(package: Path) -> None:
+def test_controls_are_no_systems(package: Path) -> None:
     ranked = scored("0" * 64, "one", [entry("CiteP", [0.5])], ["q01"])
     control = ranked.model_copy(update={"system": "random", "is_control": True})
     for files, facts in (
-        ([], {"Systems": "0"}), ([control], {"References": "1"}),
-        ([ranked, control], {"Systems": "1", "References": "1"}),
+        ([], {"Systems": "0"}), ([control], {"Controls": "1"}),
+        ([ranked, control], {"Systems": "1", "Controls": "1"}),
     ):  # fmt: skip
         result = dict(introduction(Package(package), Presentation(), files).facts)
-        assert {k: v for k, v in result.items() if k in ("Systems", "References")} == facts
+        assert {k: v for k, v in result.items() if k in ("Systems", "Controls")} == facts
 
 
 def test_a_site_without_scores_has_nothing_to_pick(

@@ -106,11 +106,15 @@ def answers_to(context: str, submission: Submission) -> Iterator[tuple[int, Subm
     Raises:
         InputError: an unknown or duplicate key, or there is no such line.
     """
-    places, is_any = LineIndex(submission.path, submission.benchmark), False
+    places = LineIndex(submission.path, submission.benchmark)
+    is_empty, is_any = True, False
     for line, answer in submission.answers():
+        is_empty = False
         if places.is_about(line, answer, context):
             is_any = True
             yield places.row(line, answer, context), answer
+    if is_empty:
+        raise InputError("contains no answers", path=submission.path, code="no-answers")
     if not is_any:
         raise InputError(
             f"contains no answer to the context set {context!r}",

@@ -155,13 +155,13 @@ def introduction(package: Package, about: Presentation, files: Sequence[ScoreFil
     manifest = package.manifest
     stats = read_stats(package.folder)
     contexts = tuple((name, info.description) for name, info in manifest.contexts.items())
-    systems, references = count_systems(files)
+    systems, controls = count_systems(files)
     facts = [
         ("Queries", _format_count(stats.get("queries"))),
         ("Context sets", f"{len(contexts):,}"),
         ("Passages", _format_count(stats.get("passages"))),
-        ("Systems", f"{systems:,}" if systems or not references else ""),
-        ("References", f"{references:,}" if references else ""),
+        ("Systems", f"{systems:,}" if systems or not controls else ""),
+        ("Controls", f"{controls:,}" if controls else ""),
         *_facts(about),
         ("Version", manifest.version),
         ("Licence", manifest.licence or "not stated"),

@@ -68,8 +68,8 @@ function line(i, boards) {
   const name = make("a", { href: `${data.b[first][1]}/systems/${data.p[first][i]}.html`, dir: "auto", title: data.s[i] }, data.s[i]);
   const cells = boards.map(b => score(b, i));
   const own = state.sort === "mean" || state.sort === "name" ? [rank, ...cells] : [cells[0], rank, ...cells.slice(1)];
-  return make("tr", means ? {} : { class: "reference" }, make("td", {}, means ? String(place[i]) : "–"),
-    make("th", { scope: "row", class: "left system" }, name, ...(means ? [] : [make("small", {}, "reference, not ranked")])),
+  return make("tr", means ? {} : { class: "control" }, make("td", {}, means ? String(place[i]) : "–"),
+    make("th", { scope: "row", class: "left system" }, name, ...(means ? [] : [make("small", {}, "control, not ranked")])),
     ...own, make("td", {}, data.n[i] ? `${data.n[i]} of ${data.b.length}` : "0"),
     ...data.a[i].map(text => make("td", { class: "left", dir: "auto" }, text)));
 }

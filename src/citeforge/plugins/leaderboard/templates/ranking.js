@@ -119,7 +119,7 @@ function explain(measure) {
 function records() {
   const v = data.views[state.view], place = places(v);
   return order().map(i => ({
-    rank: place[i], system: v.s[i], reference: Boolean(v.c[i]),
+    rank: place[i], system: v.s[i], control: Boolean(v.c[i]),
     ...Object.fromEntries(v.m.map((name, m) => [name, v.v[m][i] === null ? null : v.v[m][i] / 100])),
     ...Object.fromEntries(v.f.map((name, f) => [name, v.a[i][f]])),
   }));
@@ -149,7 +149,7 @@ function draw() {
   if (!v) { get("count").textContent = "No system was scored yet."; return; }
   const rows = order(), place = places(v);
   const groups = state.by === v.main ? v.g : more[state.view] ? more[state.view].g[state.by] : [];
-  const span = scale(v.v[state.by]);
+  const span = scale(v);
   // Where labels are hidden, nothing by query is there to test systems with.
   const ranked = v.g.some(Boolean);
   get("table").classList.toggle("ranked", ranked);
@@ -157,12 +157,12 @@ function draw() {
   const columns = [state.by, ...state.columns.filter(m => m !== state.by)];
   const page = rows.slice(state.start, state.start + PAGE).map(i => {
     const ranks = groups[i] ? [...new Set(groups[i])].join("–") : "–";
-    const line = make("tr", v.c[i] ? { class: "reference" } : {}, make("td", {}, place[i] === null ? "–" : String(place[i]),
+    const line = make("tr", v.c[i] ? { class: "control" } : {}, make("td", {}, place[i] === null ? "–" : String(place[i]),
       ...(ranked ? [make("small", { class: "phone" }, ranks)] : [])),
       ...(ranked ? [make("td", {}, ranks)] : []),
       make("td", { class: "left system" },
         make("a", { href: `systems/${v.p[i]}.html`, dir: "auto", title: v.s[i] }, v.s[i]),
-        ...(v.c[i] ? [make("small", {}, "reference, not ranked")] : [])));
+        ...(v.c[i] ? [make("small", {}, "control, not ranked")] : [])));
     for (const m of columns) {
       const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i])));
       const ends = m === state.by ? interval(v, i) : null;
@@ -186,8 +186,9 @@ function draw() {
   get("next").disabled = end >= rows.length;
 }
 
-function scale(column) {
-  const known = column.filter(x => x !== null);
+// The axis reaches from zero, or below, to the highest end of an interval.
+function scale(v) {
+  const known = v.v[state.by].flatMap((value, i) => [value, ...(interval(v, i) || [])]).filter(x => x !== null);
   return [Math.min(0, ...known), Math.max(...known, 1)];
 }
 
