@@ -21,6 +21,9 @@ WAITS = {
     "interrupt": "signal.pause()",
     "another error": "try:\n        signal.pause()\n    except KeyboardInterrupt:\n"
     "        raise ImportError('multiarray failed to import') from None",
+    # Python prints and forgets what a finalizer raises.
+    "a finalizer": "class Dying:\n        def __del__(self):\n            signal.pause()\n"
+    "    Dying()\n    signal.pause()",
 }
 
 
@@ -60,4 +63,5 @@ def test_imports(tmp_path: Path, module: str, words: list[str], wait: str) -> No
     os.close(gate)
     assert process.returncode == 130, error
     assert "Traceback" not in error
+    assert "Exception ignored" not in error
     assert error.splitlines()[-1].startswith("interrupted; run the same command again")

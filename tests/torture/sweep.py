@@ -30,7 +30,7 @@ if str(HERE.parent) not in sys.path:
 
 from plugins.documents.village import replies  # noqa: E402
 from servers.running import openai_server  # noqa: E402
-from torture.world import Command, Run, build_world, commands  # noqa: E402
+from torture.world import VERDICTS, Command, Run, build_world, commands  # noqa: E402
 
 SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
 LITTER = ("*.tmp", "*.partial", ".amending", "*-journal", "lock", "*.lock", ".*.new")
@@ -382,7 +382,7 @@ def torture(work: Path) -> Iterator[Torture]:
     """A nursery, a server and a world for the length of the block."""
     nursery = Nursery(work)
     try:
-        with openai_server(work / "server.log", replies=replies()) as server:
+        with openai_server(work / "server.log", replies=VERDICTS + replies()) as server:
             yield Torture(nursery, work, server.url)
     finally:
         nursery.close()

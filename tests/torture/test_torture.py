@@ -32,7 +32,8 @@ BUILDS = (
 )  # fmt: skip
 """Every kind; their whole folders and stores are compared."""
 NAMES = (
-    *BUILDS, "llm-run", "llm-import", "judge", "score", "export-beir", "card", "audit",
+    *BUILDS, "llm-run", "llm-import", "judge", "score", "score-nuggets",
+    "score-rubric", "score-fact", "export-beir", "card", "audit",
     "leaderboard-again", "leaderboard-add", "kg-snapshot",
 )  # fmt: skip
 ON_DISKS = (

@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from shlex import quote, split
@@ -11,6 +11,13 @@ from plugins.documents.village import N, write_documents
 
 EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 FACTS = quote(f"beir:{EXAMPLES / 'facts'}")
+REPORTS = EXAMPLES / "vendors" / "reports.jsonl"
+VERDICTS = [
+    ['JSON: {"assignment"', '{"assignment": "partial_support"}'],
+    ['JSON: {"verdict"', '{"verdict": "satisfied"}'],
+    ['JSON: {"result"', '{"result": "supported"}'],
+]
+"""What the server says as a judge of nuggets, rubrics and cited pages."""
 REPLAY = quote(str(EXAMPLES / "twins" / "replay.jsonl"))
 
 
@@ -107,6 +114,20 @@ def commands(url: str) -> list[Command]:
             ("random.scores.json", "v.db"),
         ),
         *(
+            Command(
+                f"score-{family}",
+                f"score {answers} --benchmark base --measures {family} --judge openai:m "
+                f"--judge-profile llm-{profile} --base-url {url} --verdicts v.db --store r.db "
+                "--out s.json",
+                ("s.json", "v.db", "r.db"),
+            )
+            for family, profile, answers in (
+                ("nuggets", "nugget", "random.jsonl --assessments nuggets.jsonl"),
+                ("rubric", "rubric", "random.jsonl --assessments rubric.jsonl"),
+                ("fact", "fact", "reports.jsonl"),
+            )
+        ),
+        *(
             Command(f"export-{f}", f"export {f} base --out out", out, again=True)
             for f in ("beir", "trec", "mteb", "alce", "hf-csv", "attrieval")
         ),
@@ -158,8 +179,27 @@ def build_world(run: Callable[[list[str], Path], Run], world: Path) -> None:
     done("leaderboard init board --benchmark base")
     done("leaderboard add echo.jsonl --boards board")
     rows = [{"premise": f"Io is moon {i}.", "hypothesis": f"Io is moon {i % 4}."} for i in range(9)]
-    text = "".join(json.dumps(r) + "\n" for r in rows)
-    (world / "pairs.jsonl").write_text(text)
+    _write_rows(world / "pairs.jsonl", rows)
     graph = (EXAMPLES / "people" / "graph.ttl").read_text()
     ids = sorted({w.removeprefix("wd:") for w in graph.split() if w.startswith("wd:Q")})
     (world / "ids.txt").write_text("\n".join(ids) + "\n")
+    answered = [json.loads(line)["query_id"] for line in _read_answers(world / "random.jsonl")]
+    _write_rows(world / "nuggets.jsonl", [
+        {"qid": q, "nuggets": [{"text": f"{q} is {n}", "importance": n} for n in ("vital", "okay")]}
+        for q in answered
+    ])  # fmt: skip
+    _write_rows(world / "rubric.jsonl", [
+        {"qid": q, "criteria": [{"text": f"{q} is {n}", "weight": n} for n in (2, -1)]}
+        for q in answered
+    ])  # fmt: skip
+    reports = map(json.loads, REPORTS.read_text().splitlines())
+    _write_rows(world / "reports.jsonl", [row for row in reports if row["id"] in answered])
+
+
+def _read_answers(path: Path) -> list[str]:
+    """Lines of a submission behind its header."""
+    return path.read_text().splitlines()[1:]
+
+
+def _write_rows(path: Path, rows: Sequence[Mapping[str, object]]) -> None:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))

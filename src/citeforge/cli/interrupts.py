@@ -15,6 +15,7 @@ from citeforge.engines.interrupts import interrupt
 
 HOW_TO_GO_ON = "run the same command again, a build with --resume"
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+_AGAIN_SECONDS = 0.05
 _received: list[int] = []
 
 
@@ -23,6 +24,9 @@ def catch_signals() -> None:
     for number in _numbers():
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _interrupt)
+    if hasattr(signal, "setitimer"):  # Windows has none
+        signal.signal(signal.SIGALRM, _interrupt_again)
+        sys.unraisablehook = _report_unraisable
 
 
 def _numbers() -> list[signal.Signals]:
@@ -33,6 +37,22 @@ def _numbers() -> list[signal.Signals]:
 def _interrupt(number: int, frame: FrameType | None) -> None:
     """Record the signal, and raise KeyboardInterrupt as Python does for Ctrl-C."""
     _received.append(number)
+    interrupt()
+
+
+def _report_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Print an error of a finalizer; an interrupt that it swallowed is raised again, later.
+
+    A signal can come while Python runs any ``__del__``, where nothing that is raised gets out.
+    """
+    if _received and issubclass(unraisable.exc_type, KeyboardInterrupt):
+        signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
+def _interrupt_again(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt once more for a signal that was recorded."""
     interrupt()
 
 
@@ -52,6 +72,9 @@ def end_interrupted(kept: str = "") -> NoReturn:
     A second signal ends the process at once, without waiting for its threads.
     """
     number = _received[0] if _received else signal.SIGINT
+    # Python forgets by this that an interrupt ended code of a string (a dataclass), and would end
+    # by SIGINT instead of the exit code.
+    eval("None")
     for other in _numbers():
         if signal.getsignal(other) is _interrupt:
             signal.signal(other, signal.SIG_DFL)

@@ -157,6 +157,14 @@ _COMPRESSED: tuple[tuple[re.Pattern[bytes], Callable[[IO[bytes]], Any]], ...] = 
     (re.compile(rb"\xfd7zXZ\0"), lzma.LZMAFile),
 )
 """First bytes of compressed files, and what opens them."""
+_ARCHIVES = {
+    "zip": re.compile(rb"PK(?:\x03\x04|\x05\x06|\x07\x08)"),
+    "tar": re.compile(rb"(?s).{257}ustar"),
+    "7z": re.compile(rb"7z\xbc\xaf\x27\x1c"),
+    "rar": re.compile(rb"Rar!\x1a\x07"),
+}
+"""First bytes of archives, which may hold many files."""
+_START_OF_ARCHIVES = 262
 _PATH = re.compile(r" - at `\$(?:\[\d+\])?\.?(.*)`$")
 _UNKNOWN = re.compile(r"unknown field `([^`]*)`")
 _TYPES = re.compile(r"Expected `([^`]+)`, got `([^`]+)`")
@@ -177,7 +185,7 @@ def open_bytes(path: Path) -> IO[bytes]:
     """Open a file for reading; gzip, bzip2 and xz, known by their first bytes, are unpacked.
 
     Raises:
-        InputError: the file cannot be read.
+        InputError: the file cannot be read, is damaged at its beginning, or is an archive.
     """
     try:
         file = readable_path(path).open("rb")
@@ -185,7 +193,18 @@ def open_bytes(path: Path) -> IO[bytes]:
     except OSError as error:
         raise read_error(error, path) from error
     opener = next((o for magic, o in _COMPRESSED if magic.match(start)), None)
-    return file if opener is None else cast(IO[bytes], opener(file))
+    opened: Any = file if opener is None else opener(file)
+    with read_errors(path):
+        start = opened.peek(_START_OF_ARCHIVES)
+    if kind := next((name for name, magic in _ARCHIVES.items() if magic.match(start)), None):
+        opened.close()
+        raise InputError(
+            f"is a {kind} archive",
+            path=path,
+            allowed="unpack it, and name the file in it",
+            code="bad-archive",
+        )
+    return cast(IO[bytes], opened)
 
 
 def read_rows(

@@ -6,14 +6,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 
-from citeforge.engines.jsonlines import read_start
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.measures.kalma_graphs import read_answer, read_shown
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.formats import START
+from citeforge.evaluator.submissions.formats import read_format_start
 from citeforge.evaluator.submissions.kept_prompts import KeptPrompts
 from citeforge.evaluator.submissions.line_index import LineIndex
 from citeforge.evaluator.submissions.names import OURS
@@ -170,9 +169,8 @@ class _Checker:
     def _other_formats(self) -> list[Finding]:
         """Warn if the file may as well be in another format."""
         form, path = self.submission.format, self.submission.path
-        if path.is_dir():
-            return []
-        others = [name for name in form.alike(read_start(path, START)) if name != form.name]
+        start = read_format_start(path)
+        others = [name for name in form.alike(start) if name != form.name] if start else []
         if not others:
             return []
         text = (

@@ -32,7 +32,7 @@ def detect(path: Path) -> str:
     """
     if path.is_dir():
         return "attrieval"
-    start = b"" if path.is_dir() or path.suffix == ".eval" else read_start(path, START)
+    start = read_format_start(path)
     if _is_csv(path, start):
         _, header = next(read_csv(path), (1, {}))
         if "Answer" in header:
@@ -56,6 +56,11 @@ def detect(path: Path) -> str:
     if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and not is_named):
         return "alce"
     return OURS
+
+
+def read_format_start(path: Path) -> bytes:
+    """Read the bytes that tell the format; none of folders, and of logs, which are archives."""
+    return b"" if path.is_dir() or path.suffix == ".eval" else read_start(path, START)
 
 
 def _is_csv(path: Path, start: bytes) -> bool:
@@ -99,7 +104,7 @@ def format_of_file(path: Path, name: str) -> Format:
     form = FORMATS.get(word)
     if options and not form.argument:
         raise UsageError(f"--format {name}: expected {word} alone", code="bad-option")
-    if word == "attributed-ir" and not _is_csv(path, read_start(path, START)):
+    if word == "attributed-ir" and not _is_csv(path, read_format_start(path)):
         return FORMATS.get(OURS)
     return form
 

@@ -208,14 +208,16 @@ def _read_log(path: Path, unread: set[str] | None) -> EvalLog:
         )  # fmt: skip
     try:
         with zipfile.ZipFile(path) as archive:
-            size = sum(entry.file_size for entry in archive.infolist())
-        if size > _MOST_BYTES:
-            raise InputError(
-                f"is larger than {_MOST_BYTES >> 20:,} MiB, unpacked", path=path,
-                allowed="a smaller log: inspect eval --no-log-model-api, or a part of the samples "
-                "each",
-                code="too-large",
-            )  # fmt: skip
+            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
+                raise InputError(
+                    f"is larger than {_MOST_BYTES >> 20:,} MiB, unpacked", path=path,
+                    allowed="a smaller log: inspect eval --no-log-model-api, or a part of the "
+                    "samples each",
+                    code="too-large",
+                )  # fmt: skip
+            # The reader of inspect_ai looks neither at checksums nor at the sizes above.
+            if unread is not None and (name := archive.testzip()):
+                raise zipfile.BadZipFile(f"{name} does not have its checksum")
         return read_eval_log(path.resolve(), header_only=unread is None, exclude_fields=unread)
     except CiteforgeError:
         raise
