@@ -177,3 +177,45 @@ def test_every_module_of_measures_is_in_the_list() -> None:
         if re.search(r"^MEASURES\b", file.read_text(), re.MULTILINE)
     }
     assert found == {module.__name__.rpartition(".")[2] for module in measures.MODULES}
+
+
+@pytest.mark.parametrize(
+    ("sort", "command", "others"),
+    [
+        ("kinds", "build", {"--from", "--print-recipe", "RECIPE.yaml", "demo"}),
+        ("exports", "export", {"prompts", "card"}),
+        ("systems", "run", set()),
+        ("commands", "", set()),
+    ],
+)
+def test_names_that_are_commands_are_in_help_completion_and_docs(
+    sort: Sort, command: str, others: set[str], inline: Inline
+) -> None:
+    rows = json.loads(inline.ok("list", sort, "--json").stdout)
+    names = {row["name"] for row in rows if " " not in row["name"]}
+    listed = set(cli.list_commands(click.Context(cli)))
+    shell = ShellComplete(cli, {}, "citeforge", "_CITEFORGE_COMPLETE")
+    text = inline.ok(*command.split(), "--help").stdout
+    if command:
+        group = cli.get_command(click.Context(cli), command)
+        assert isinstance(group, click.Group)
+        listed = set(group.list_commands(click.Context(group))) - others
+    assert listed == names
+    offered = {item.value for item in shell.get_completions(command.split(), "")}
+    assert names <= offered
+    page = (ROOT / "docs" / "cli.md").read_text()
+    for name in names:
+        assert re.search(rf"^  {re.escape(name)}\s", text, re.MULTILINE), name
+        assert re.search(rf"^#+ .*\b{re.escape(name)}\b", page, re.MULTILINE), name
+
+
+def test_sources_and_measures_are_in_the_docs_and_no_others(inline: Inline) -> None:
+    listed = {
+        sort: {row["name"] for row in json.loads(inline.ok("list", sort, "--json").stdout)}
+        for sort in ("sources", "measures")
+    }
+    page = (ROOT / "DATASETS.md").read_text()
+    assert set(re.findall(r"^## `([\w-]+):`", page, re.MULTILINE)) == listed["sources"]
+    page = (ROOT / "docs" / "measures.md").read_text()
+    cells = re.findall(r"^\| \[.*?\]\(measures/.*?\) \| (.*?) \|", page, re.MULTILINE)
+    assert {name for cell in cells for name in re.findall("`(.*?)`", cell)} == listed["measures"]
