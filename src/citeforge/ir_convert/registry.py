@@ -325,16 +325,22 @@ def require_strict(option: str, *specs: str | None) -> None:
     Raises:
         UsageError: none keeps unknown fields, or, to ignore them, none has a strict format.
     """
+    if option == "refuse":
+        return
     names = [spec.partition(":")[0] for spec in specs if spec]
-    rows = SOURCES.all().values()
-    able = [r.name for r in rows if r.strict or (option == "keep" and r.keeps_fields)]
-    if option != "refuse" and not set(names) & set(able):
+    if not any(_can(option, row) for row in map(SOURCES.find, names) if row is not None):
+        able = (row.name for row in SOURCES.all().values() if _can(option, row))
         raise UsageError(
             f"--extra-fields {option}: it is for {', '.join(f'{n}:' for n in able)}; from "
             f"{', '.join(f'{n}:' for n in names)} only the columns of its format are read, and "
             "others are counted",
             code="option-without-effect",
         )
+
+
+def _can(option: str, row: Declaration) -> bool:
+    """Whether a source can do with unknown fields what ``--extra-fields`` says."""
+    return row.strict or (option == "keep" and row.keeps_fields)
 
 
 def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:
