@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from citeforge.builders.hiding import write_secret
 from citeforge.engines.models.compute import cpu_has_bfloat16
 from citeforge.engines.models.embed import TransformerEmbedder
 from citeforge.package.kinds import kind_of_recipe
@@ -38,6 +39,7 @@ def computes() -> list[tuple[Compute, int]]:
 def benchmarks(scratch: Path) -> Iterator[tuple[str, str, Build]]:
     """Name of a benchmark, name of its corpus, which is embedded once, and what builds it."""
     yield "facts", "facts", lambda run: rage(EXAMPLES / "facts", run)
+    yield "hidden", "facts", lambda run: hidden(scratch / "secret", run)
     yield "asqa", "facts", asqa
     if real := os.environ.get("CITEFORGE_REAL_DATA"):
         part = copy_part(Path(real) / "beir_hagrid", scratch / "hagrid")
@@ -47,6 +49,17 @@ def benchmarks(scratch: Path) -> Iterator[tuple[str, str, Build]]:
 def rage(folder: Path, run: RunOptions, split: str | None = None) -> str:
     """Build a RAGE benchmark of a BEIR folder; its hash."""
     recipe = RageRecipe(source=f"beir:{folder}", split=split, embedder="offline", name="b")
+    return kind_of_recipe(recipe).build(recipe, run).benchmark_hash
+
+
+def hidden(secret: Path, run: RunOptions) -> str:
+    """Build a benchmark with hidden labels, drawn by one secret; the hash."""
+    secret.mkdir(exist_ok=True)
+    write_secret(secret, bytes(range(32)))
+    recipe = RageRecipe(
+        source=f"beir:{EXAMPLES / 'facts'}", embedder="offline", hidden=True, name="b"
+    )
+    run = run.model_copy(update={"secret_from": secret})
     return kind_of_recipe(recipe).build(recipe, run).benchmark_hash
 
 
