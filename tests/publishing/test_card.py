@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from markdown_it import MarkdownIt
 
 from citeforge.builders.card import bars, render_card
 from citeforge.builders.changes import make_build_command
@@ -47,7 +48,7 @@ def test_the_card_says_what_is_known(folder: Path, inline: Inline) -> None:
     for part in ("We did.", "Version 1.2.0", "## Reference scores",
                  "| measure | random (control), mix |",
                  "not audited", "@inproceedings{penzkofer2024rage",
-                 "words per passage | `"):  # fmt: skip
+                 "words per passage | "):  # fmt: skip
         assert part in text
     # Rendered again, the hand-written part and the scores stay.
     again = write_card(folder)
@@ -134,8 +135,8 @@ def test_names_from_outside_are_one_line_without_tags(folder: Path) -> None:
     update = {"models": models, "sources": [source], "contexts": contexts}
     text = render_card(manifest.model_copy(update=update), {}, {})
     _, _, body = text.partition("\n---\n")
-    assert "Heading &lt;script>" in body
-    assert "<script" not in body
+    assert "# Heading &lt;script&gt;alert(1)&lt;/script&gt;" in body
+    assert "<script" not in MarkdownIt("js-default", {"html": True}).render(body)
     assert not {"---", "license: mit", "# Heading"} & set(body.splitlines())
 
 

@@ -17,6 +17,7 @@ from jinja2 import Environment, StrictUndefined, Template
 from citeforge.builders.changes import make_build_command
 from citeforge.builders.licences import licence_words, licences_of, most_restrictive
 from citeforge.engines.files import read_json
+from citeforge.engines.markdown import markdown_block, markdown_code, markdown_text
 from citeforge.engines.report_table import MarkedCell, Table
 from citeforge.engines.textfiles import validated
 from citeforge.ir_convert.registry import citation_of
@@ -98,7 +99,7 @@ def render_card(
         command=make_build_command(manifest),
         seed=manifest.config.get("seed", manifest.config.get("selection", {}).get("seed")),
         contexts=[
-            (f"`{name}`", _one_line(context.description), len(context.short))
+            (name, context.description, len(context.short))
             for name, context in manifest.contexts.items()
         ],
         statistics=rows,
@@ -108,7 +109,7 @@ def render_card(
         flaws=[] if audit is None else _list_flaws(audit),
         exploits_table=exploits_table,
         licences=[
-            (_one_line(what), _one_line(licence or "not stated"), licence_words(licence))
+            (what, licence or "not stated", licence_words(licence))
             for what, licence in licences_of(manifest)
         ],
         binding=most_restrictive(manifest),
@@ -176,16 +177,13 @@ def _card_template() -> Template:
         keep_trailing_newline=True, autoescape=False,
     )  # fmt: skip
     environment.filters |= {
-        "plain": _one_line,
+        "plain": markdown_text,
+        "code": markdown_code,
+        "block": markdown_block,
         "percent": lambda share: f"{100 * share:.1f}",
         "thousands": lambda number: f"{number:,}",
     }
     return environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
-
-
-def _one_line(text: object) -> str:
-    """Write any text as one line of Markdown, with the ``<`` of HTML tags escaped."""
-    return " ".join(str(text).split()).replace("<", "&lt;")
 
 
 def format_statistic(value: object) -> str:
@@ -200,7 +198,7 @@ def _with_bars(value: object) -> str:
     """Write a statistic as text, of counts with a bar chart before it."""
     text = format_statistic(value)
     if isinstance(value, dict) and all(isinstance(v, int) for v in value.values()):
-        return f"`{bars(value.values())}` {text}"
+        return f"{bars(value.values())} {text}"
     return text
 
 
@@ -259,7 +257,7 @@ def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str,
         for n in names
     ]
     return {
-        "systems": [LINE] * bool(of_measure) + list(map(_one_line, systems)),
+        "systems": [LINE] * bool(of_measure) + systems,
         "has_line": bool(of_measure),
         "rows": rows,
         "judges": list(filter(None, dict.fromkeys(s.get("unpublished_judge") for s in scores))),

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby, zip_longest
 
+from citeforge.engines.markdown import markdown_text
 from citeforge.engines.textfiles import escape_formula
 
 _GAP = 2
@@ -17,7 +18,8 @@ _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{"
           "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
           "–": "--", "†": r"\textdagger{}", "‡": r"\textdaggerdbl{}", "Δ": r"$\Delta$",
           "↑": r"$\uparrow$", "↓": r"$\downarrow$",
-          "−": "$-$", "<": r"\textless{}", ">": r"\textgreater{}", "\n": " "}  # fmt: skip
+          "−": "$-$", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
+          "`": r"\textasciigrave{}", '"': r"\textquotedbl{}"}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -91,20 +93,17 @@ class Table:
         return Table([self.head[0], *names], rows, title=self.title, notes=self.notes)
 
     def markdown(self) -> str:
-        """Write the table in Markdown; bars and line breaks in cells are escaped."""
-
-        def plain(cell: object) -> str:
-            """Escape bars and line breaks of a cell."""
-            return str(cell).replace("|", "\\|").replace("\n", " ")
+        """Write the table in Markdown; texts in it show as they are."""
 
         def bold(text: str) -> str:
             """Mark a text as bold in Markdown."""
             return f"**{text}**"
 
-        rows = [self._titles(), ["---"] * len(self.head), *self.rows]
-        return "\n".join(
-            f"| {' | '.join(_format_cell(c, plain, bold, ' {}') for c in row)} |" for row in rows
+        head, *rows = (
+            f"| {' | '.join(_format_cell(c, markdown_text, bold, ' {}') for c in row)} |"
+            for row in (self._titles(), *self.rows)
         )
+        return "\n".join([head, f"| {' | '.join(['---'] * len(self.head))} |", *rows])
 
     def latex(self) -> list[str]:
         """Write the table as LaTeX lines (package booktabs), with the notes below the rows."""
@@ -208,8 +207,10 @@ def _format_cell(
 
 
 def _to_tex(value: object) -> str:
-    """Escape a value for LaTeX."""
-    return "".join(_LATEX.get(c, c) for c in str(value))
+    """Escape a value for a line of LaTeX; a first ``[`` or ``*`` would belong to a line's end."""
+    text = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(str(value).split()))
+    parts = ("".join(_LATEX.get(c, c) for c in part) for part in re.split("(?<=-)(?=-)", text))
+    return "{}" * text.startswith(("[", "*")) + "{}".join(parts)
 
 
 def _csv_value(cell: object) -> object:

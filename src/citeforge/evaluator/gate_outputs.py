@@ -6,13 +6,13 @@ import re
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict
-from html import escape
 from itertools import groupby
 from pathlib import Path
 from textwrap import wrap
 from xml.etree import ElementTree
 
 from citeforge.engines.files import write_text
+from citeforge.engines.markdown import markdown_text
 from citeforge.engines.report_table import Table
 from citeforge.evaluator.gate import Decision
 from citeforge.evaluator.gate_rows import FAIL, NOT_RUN, OPEN, PASS, Row
@@ -35,7 +35,6 @@ _GROUPS = {
     "counts": "counts",
 }
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_MARKS = re.compile(r"([\\`*_{}\[\]()#|~!])")
 
 
 def could_not_run(error: Exception) -> Decision:
@@ -83,19 +82,19 @@ def to_markdown(decision: Decision) -> str:
     """
     head = ("", "measure", "tier", "baseline", "new", "difference", "95 % interval", "allowed", "n")
     rows = [
-        (_word(r), _inline(r.name), r.group, _number(r.baseline), _number(r.new),
+        (_word(r), r.name, r.group, _number(r.baseline), _number(r.new),
          _number(r.difference, "+"),
          "–" if r.low is None else f"[{_number(r.low, '+')}, {_number(r.high, '+')}]",
          "–" if r.allowed is None else f"−{r.allowed:.2f}", f"{r.n:,}")
         for r in decision.rows if r.difference is not None
     ]  # fmt: skip
-    parts = [f"### citeforge gate: {decision.verdict}", _inline(decision.headline)]
+    parts = [f"### citeforge gate: {decision.verdict}", markdown_text(decision.headline)]
     parts += [Table(head, rows, left=3).markdown()] if rows else []
     for group, of_group in groupby(decision.rows, key=lambda row: row.group):
-        sentences = (f"- {_word(r)}: {_inline(_sentence(r))}" for r in of_group)
+        sentences = (f"- {_word(r)}: {markdown_text(_sentence(r))}" for r in of_group)
         parts += [f"**{_GROUPS[group]}**", "\n".join(sentences)]
     if notes := _notes(decision):
-        parts += ["**notes**", "\n".join(f"- {_inline(note)}" for note in notes)]
+        parts += ["**notes**", "\n".join(f"- {markdown_text(note)}" for note in notes)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -107,12 +106,6 @@ def _sentence(row: Row) -> str:
 def _number(value: float | None, sign: str = "") -> str:
     """Format a number with two decimals; a dash for None."""
     return "–" if value is None else f"{value:{sign}z.2f}"
-
-
-def _inline(text: str) -> str:
-    """Escape a text for one line of Markdown: no markup, links or mentions take effect."""
-    plain = _MARKS.sub(r"\\\1", escape(" ".join(text.split()), quote=False))
-    return re.sub(r"((?<!\w)@|www|://)", "\\1\u200d", plain)
 
 
 def to_junit(decision: Decision) -> str:

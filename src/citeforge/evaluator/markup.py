@@ -7,6 +7,8 @@ from typing import Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from citeforge.engines.markdown import markdown_code, markdown_text
+
 _WIDE_TABLES = Path(__file__).parent / "templates" / "wide_tables.js"
 
 
@@ -20,6 +22,7 @@ def page_templates(folder: Path) -> Environment:
         loader=FileSystemLoader(folder), autoescape=select_autoescape(default=True),
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
+    templates.filters |= {"markdown_text": markdown_text, "markdown_code": markdown_code}
     templates.globals["wide_tables"] = _WIDE_TABLES.read_text(encoding="utf-8")
     return templates
 

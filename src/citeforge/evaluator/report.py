@@ -8,6 +8,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from citeforge.engines.files import write_text
+from citeforge.engines.markdown import markdown_code, markdown_text
 from citeforge.engines.report_table import Table, comment
 from citeforge.evaluator.compare import (
     BY_QUERY_NOTE,
@@ -82,13 +83,14 @@ def render_markdown(
     """Render score files as Markdown tables, with notes and signatures below."""
     files = named_rows(controls_last(files))
     parts, recipes = _tables(files, lines)
-    heads = [f"## {t.title}\n\n{t.notes[0]}\n\n" if t.title else "" for t in parts]
+    heads = [f"## {markdown_text(t.title)}\n\n{t.notes[0]}\n\n" if t.title else "" for t in parts]
     texts = [f"{head}{t.markdown()}\n" for head, t in zip(heads, parts, strict=True)]
     slices = list(slice_tables(files))
-    texts += [f"## {t.title}\n\n{t.markdown()}\n" for t in slices]
+    texts += [f"## {markdown_text(t.title)}\n\n{t.markdown()}\n" for t in slices]
     notes = report_lines(files, compared_across(files, across)) + [NOTE] * bool(slices)
     notes += line_notes(files, lines)
-    items = [*(f"- {note}" for note in notes), *(f"- `{recipe}`" for recipe in recipes)]
+    items = [f"- {markdown_text(note)}" for note in notes]
+    items += [f"- {markdown_code(recipe)}" for recipe in recipes]
     return "\n".join([*texts, *items]) + "\n"
 
 
@@ -200,8 +202,10 @@ def to_markdown(comparison: Comparison) -> str:
     """Render a comparison as Markdown, with a table per pair of systems."""
     parts = [_explain_columns(comparison)]
     for _, table in difference_tables(comparison.differences):
-        parts += [f"## {table.title}" + "".join(f" ({n})" for n in table.notes), table.markdown()]
-    foot = [*(f"- {x}" for x in _notes(comparison)), *(f"- `{s}`" for s in comparison.signatures)]
+        title = table.title + "".join(f" ({note})" for note in table.notes)
+        parts += [f"## {markdown_text(title)}", table.markdown()]
+    foot = [f"- {markdown_text(note)}" for note in _notes(comparison)]
+    foot += [f"- {markdown_code(signature)}" for signature in comparison.signatures]
     return "\n\n".join([*parts, "\n".join(foot)]) + "\n"
 
 

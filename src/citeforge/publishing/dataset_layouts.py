@@ -12,6 +12,7 @@ import yaml
 from citeforge.builders.card import data_configs
 from citeforge.builders.derive import Base
 from citeforge.engines.files import atomic_file, write_text
+from citeforge.engines.markdown import markdown_text
 from citeforge.engines.tables import TableWriter, iter_batches, read_schema, write_table
 from citeforge.engines.textfiles import escape_formula
 from citeforge.package.package import Package
@@ -203,7 +204,8 @@ def _write_readme(out: Path, configs: list[dict[str, Any]], base: Package) -> No
     front: dict[str, Any] = {"configs": configs}
     if base.manifest.licence:
         front["license"] = base.manifest.licence.lower()
-    text = f"{base.manifest.name}@{base.manifest.benchmark_hash[:8]}, exported by citeforge."
+    build = f"{base.manifest.name}@{base.manifest.benchmark_hash[:8]}"
+    text = f"{markdown_text(build)}, exported by citeforge."
     write_text(out / "README.md", f"---\n{yaml.safe_dump(front, sort_keys=False)}---\n\n{text}\n")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 
+from citeforge.engines.markdown import markdown_code, markdown_text
 from citeforge.engines.report_table import MarkedCell, Table, comment
 from citeforge.evaluator.compare import (
     compare_pairs,
@@ -282,8 +283,9 @@ def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
 
 def paper_markdown(table: PaperTable) -> str:
     """Write a table as Markdown, with notes and signatures below it."""
-    lines = [f"- `{s}`" for s in joined_signatures(table.signatures)]
-    return "\n".join([_to_table(table).markdown(), "", *table.notes, "", *lines]) + "\n"
+    notes = [line for note in table.notes for line in ("", markdown_text(note))]
+    lines = [f"- {markdown_code(s)}" for s in joined_signatures(table.signatures)]
+    return "\n".join([_to_table(table).markdown(), *notes, "", *lines]) + "\n"
 
 
 def paper_latex(table: PaperTable) -> str:

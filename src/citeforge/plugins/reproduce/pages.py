@@ -8,6 +8,7 @@ import msgspec
 from jinja2 import Environment, StrictUndefined
 
 from citeforge.engines.files import write_text
+from citeforge.engines.markdown import markdown_text
 from citeforge.engines.report_table import Table
 from citeforge.plugins.reproduce.verdicts import CellVerdict, ComparedTable
 from citeforge.schemas.errors import UsageError
@@ -93,7 +94,7 @@ def write_result(tables: Sequence[ComparedTable], path: Path) -> None:
         autoescape=path.suffix == ".html", undefined=StrictUndefined,
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
-    environment.filters["cell"] = lambda text: str(text).replace("|", "\\|").replace("\n", " ")
+    environment.filters["cell"] = markdown_text
     template = environment.from_string((TEMPLATES / f"page{path.suffix}.j2").read_text("utf-8"))
     page = template.render(
         tables=tables,
