@@ -5,6 +5,7 @@ import io
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ import citeforge as cf
 from citeforge.schemas.audit import LINE, ExploitRow, Exploits, is_up_to
 from citeforge.schemas.recipes.rage import Mixture
 from conftest import Inline, write_beir
+from conftest_pages import opened
 
 PASSAGES = {
     "p1": "The red bridge was opened in 1937. It is long.",
@@ -117,6 +119,57 @@ def test_a_controls_own_scores_are_a_line_where_signatures_agree(
         measure["signature"] = measure["signature"].replace("ctx:mix", "ctx:other")
     control.write_text(json.dumps(content))
     assert "beat copying" not in inline.ok("report", *files, control).stdout
+
+
+def test_tables_for_papers_have_the_line_and_its_mark(
+    scored: dict[str, Path], tmp_path: Path, inline: Inline
+) -> None:
+    """The control's precision is 1/3: above that of `all` (1/4), below that of `half` (1/2)."""
+    folder, *files = scored.values()
+    control = tmp_path / "control.json"
+    inline.ok("run", "copy-nearest-3", "--benchmark", folder, "--out", tmp_path / "c.jsonl")
+    inline.ok("score", tmp_path / "c.jsonl", "--benchmark", folder, "--out", control)
+    options = ("report", *files, control, "--measures", "CiteP", "--best", "bold")
+    text = inline.ok(*options, "--format", "md").stdout
+    assert "| all | 25.00 ≤ |" in text and "| half | 50.00 |" in text
+    assert f"| {LINE} | 33.33 |" in text
+    assert "all does not beat copying: CiteP 25.00 (line 33.33)." in text
+    latex = inline.ok(*options, "--format", "latex").stdout
+    assert r"all & 25.00\textsuperscript{$\leq$} \\" in latex
+    assert rf"{LINE} & 33.33 \\" in latex
+    table = csv.DictReader(io.StringIO(inline.ok(*options, "--format", "csv").stdout))
+    below = {row["system"]: row["below"] for row in table}
+    assert (below["all"], below["half"]) == ("1", "0")
+    apart = inline.ok(*options, "--per-context", "--format", "md").stdout
+    assert f"| {LINE} | 33.33 |" in apart
+    alone = inline.ok("report", *files, "--measures", "CiteP", "--format", "md").stdout
+    assert LINE not in alone and "≤" not in alone
+
+
+def test_a_leaderboard_has_the_line_below_its_systems(
+    scored: dict[str, Path], tmp_path: Path, inline: Inline, browser: Any
+) -> None:
+    folder, *files = scored.values()
+    inline.ok("audit", folder, "--exploits")
+    (tmp_path / "scores").mkdir()
+    for file in files:
+        shutil.copy(file, tmp_path / "scores")
+    site = tmp_path / "site"
+    inline.ok("leaderboard", "build", "--benchmark", folder, "--scores", tmp_path / "scores",
+              "--out", site)  # fmt: skip
+    page = opened(browser, site / "index.html")
+    page.select_option("#measure", label="CiteP")
+    rows = [row.inner_text().split("\t") for row in page.locator("#table tbody tr").all()]
+    assert len(rows) == 4
+    assert LINE in rows[-1] and "100.00" in rows[-1]
+    shown = {row[2].strip(): " ".join(row) for row in rows}
+    assert "50.00 ≤" in shown["half"] and "25.00 ≤" in shown["all"] and "100.00 ≤" in shown["best"]
+    assert "≤ marks a value at or below it." in page.inner_text("body")
+    page.fill("#find", "half")
+    assert LINE in page.locator("#table tbody tr").last.inner_text()
+    assert page.problems == []
+    (system,) = (site / "systems").glob("half*.html")
+    assert "half does not beat copying: CiteP 50.00 (line 100.00)" in system.read_text()
 
 
 def test_the_card_has_the_line_beside_reference_scores(

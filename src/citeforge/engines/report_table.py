@@ -17,7 +17,7 @@ _GAP = 2
 _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{", "}": r"\}",
           "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "\\": r"\textbackslash{}",
           "–": "--", "†": r"\textdagger{}", "‡": r"\textdaggerdbl{}", "Δ": r"$\Delta$",
-          "↑": r"$\uparrow$", "↓": r"$\downarrow$",
+          "↑": r"$\uparrow$", "↓": r"$\downarrow$", "≤": r"$\leq$", "≥": r"$\geq$",
           "−": "$-$", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
           "`": r"\textasciigrave{}", '"': r"\textquotedbl{}"}  # fmt: skip
 

@@ -4,6 +4,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
+from types import MappingProxyType
 
 from citeforge.engines.markdown import markdown_code, markdown_text
 from citeforge.engines.report_table import MarkedCell, Table, comment
@@ -13,6 +14,7 @@ from citeforge.evaluator.compare import (
     parts_across,
     wanted_measures,
 )
+from citeforge.evaluator.lines import Lines, is_below, line_notes
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.notes import report_lines
 from citeforge.evaluator.ranks import comparable_entries
@@ -28,6 +30,7 @@ from citeforge.evaluator.rows import (
 )
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.withhold import require_values
+from citeforge.schemas.audit import BELOW, LINE
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -43,12 +46,14 @@ class TableCell:
         is_best: whether it is the best of its column.
         p: adjusted p-value of its difference from the baseline; NaN without one.
         is_trivial: whether any citation satisfies the measure in this file.
+        is_below: whether it is at or below the line of systems that copy what is nearest.
     """
 
     score: MeasureScore
     is_best: bool = False
     p: float = math.nan
     is_trivial: bool = False
+    is_below: bool = False
 
     @property
     def text(self) -> str:
@@ -89,6 +94,7 @@ class PaperTable:
         notes: explanations below the table.
         signatures: signatures of the numbers.
         mark: mark of significant differences.
+        lines: rows of the lines to beat, below the systems.
     """
 
     columns: list[TableColumn]
@@ -97,12 +103,16 @@ class PaperTable:
     notes: list[str]
     signatures: list[str]
     mark: str
+    lines: list[list[str]]
 
 
-def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable:
+def paper_table(
+    files: Sequence[ScoreFile], options: TableOptions, lines: Lines = MappingProxyType({})
+) -> PaperTable:
     """Make a paper's table: a row per system, a column per measure (or measure and context set).
 
     Without ``per_context``, each context set of a system has its own row, which names the set.
+    Values at or below their line are marked.
 
     Raises:
         UnknownValueError: no file has such a measure, or no system has such a name.
@@ -131,16 +141,40 @@ def paper_table(files: Sequence[ScoreFile], options: TableOptions) -> PaperTable
                     allowed="one score file per system and context set", code="duplicate-id"
                 )  # fmt: skip
             p = p_values.get((id(file), m.name), math.nan)
-            cells[at] = TableCell(m, p=p, is_trivial=is_trivial(file, m.name))
+            cells[at] = TableCell(
+                m, p=p, is_trivial=is_trivial(file, m.name), is_below=is_below(file, m, lines)
+            )
     if options.best == "bold":
         _mark_best(columns, cells, alike)
-    cautions = [f"{line}." for line in report_lines(rows, [], wanted)]
+    shown = [
+        r.model_copy(update={"measures": [m for m in r.measures if m.name in wanted]}) for r in rows
+    ]
+    cautions = [f"{line}." for line in report_lines(rows, [], wanted) + line_notes(shown, lines)]
+    used = [c for c in columns if any(at == c for _, at in cells)]
     return PaperTable(
-        [c for c in columns if any(at == c for _, at in cells)],
+        used,
         list(dict.fromkeys(f.system for f in rows)), cells,
         _explain_marks(options, n_tests) + _left_out(files, alike, wanted, options) + cautions,
         list(dict.fromkeys(c.score.signature for c in cells.values())), options.mark,
+        _line_rows(used, cells, lines),
     )  # fmt: skip
+
+
+def _line_rows(
+    columns: Sequence[TableColumn], cells: dict[_CellKey, TableCell], lines: Lines
+) -> list[list[str]]:
+    """Make the rows of the lines to beat; several where a column has several lines, by context."""
+    rows: dict[str, dict[TableColumn, str]] = {}
+    for (_, column), cell in cells.items():
+        if (line := lines.get(cell.score.signature)) is not None:
+            parts = dict(p.partition(":")[::2] for p in cell.score.signature.split("|"))
+            place = "" if column.context else parts.get("ctx", "")
+            rows.setdefault(place, {})[column] = f"{line:.2f}"
+    titles = [LINE if len(rows) == 1 else f"{LINE} · {place}" for place in rows]
+    return [
+        [title, *(row.get(column, "–") for column in columns)]
+        for title, row in zip(titles, rows.values(), strict=True)
+    ]
 
 
 def _name_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
@@ -266,7 +300,8 @@ def _to_table(table: PaperTable) -> Table:
     cells = table.cells
     return Table(
         ["system", *(_column_heading(table, c) for c in table.columns)],
-        [[s, *(_marked(cells.get((s, c)), table.mark) for c in table.columns)] for s in table.rows],
+        [[s, *(_marked(cells.get((s, c)), table.mark) for c in table.columns)] for s in table.rows]
+        + table.lines,
         groups=["", *(c.context for c in table.columns)],
         notes=table.notes,
     )
@@ -274,11 +309,10 @@ def _to_table(table: PaperTable) -> Table:
 
 def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
     """Write a cell with its marks for best and significant values; a dash without a score."""
-    return (
-        MarkedCell("–")
-        if cell is None
-        else MarkedCell(cell.text, cell.is_best, mark if cell.is_significant else "")
-    )
+    if cell is None:
+        return MarkedCell("–")
+    marks = [mark] * cell.is_significant + [BELOW] * cell.is_below
+    return MarkedCell(cell.text, cell.is_best, " ".join(marks))
 
 
 def paper_markdown(table: PaperTable) -> str:
@@ -307,10 +341,11 @@ def paper_csv(table: PaperTable) -> str:
             significant = None if math.isnan(cell.p) else int(cell.is_significant)
             rows.append((
                 system, column.context or parts.get("ctx", ""), m.name, m.value, m.low, m.high, m.n,
-                int(cell.is_best), cell.p, significant, int(cell.is_trivial), m.signature,
+                int(cell.is_best), cell.p, significant, int(cell.is_trivial), int(cell.is_below),
+                m.signature,
             ))  # fmt: skip
     head = ("system", "context", "measure", "value", "low", "high", "n", "best", "p_holm",
-            "significant", "trivial", "signature")  # fmt: skip
+            "significant", "trivial", "below", "signature")  # fmt: skip
     return Table(head, rows).csv()
 
 
@@ -322,8 +357,10 @@ NEEDS_A_TABLE = (
 )
 
 
-def paper_report(files: Sequence[ScoreFile], form: str, options: TableOptions) -> bytes:
-    """Write score files as a table for a paper, in the given format.
+def paper_report(
+    files: Sequence[ScoreFile], form: str, options: TableOptions, lines: Lines
+) -> bytes:
+    """Write score files as a table for a paper, in the given format, with the lines to beat.
 
     Raises:
         InputError: as :func:`paper_table`.
@@ -337,4 +374,4 @@ def paper_report(files: Sequence[ScoreFile], form: str, options: TableOptions) -
             "--per-context",
             code="wrong-kind",
         )
-    return WRITERS[form](paper_table(files, options)).encode()
+    return WRITERS[form](paper_table(files, options, lines)).encode()

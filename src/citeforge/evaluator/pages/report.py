@@ -76,11 +76,11 @@ def _render_table(
         )
     if audit is not None and form != "md":
         raise UsageError(_FOR_AN_AUDIT, code="option-without-effect")
+    lines = find_lines(files, audit)
     if options.is_plain:
-        lines = find_lines(files, audit)
         content = TABLES[form](files, parts_across(options.across), lines).encode()
     else:
-        content = paper_report(files, form, options)
+        content = paper_report(files, form, options, lines)
     if audit is not None:
         content += "".join(["\n", *(f"- {line}\n" for line in describe_negatives(audit))]).encode()
     return content

@@ -10,6 +10,7 @@ from jinja2 import Environment
 
 from citeforge.engines.files import write_text
 from citeforge.evaluator.audited import describe_negatives, read_audit
+from citeforge.evaluator.lines import Lines, find_lines, line_notes
 from citeforge.evaluator.markup import page_templates, script_json
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.pages.explorer import make_explorer
@@ -39,6 +40,7 @@ from citeforge.plugins.leaderboard.ranking import (
     make_views,
     slug,
 )
+from citeforge.schemas.audit import LINE
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -107,8 +109,10 @@ def write_pages(
     names = {p.id: slug(p.id, slugs) for p in pages}
     site["texts"] = {p.id: p.text for p in pages}
     audit = read_audit(package)
+    lines = find_lines(files, audit)
     index = templates.get_template("index.html.j2").render(
-        site=site, data=script_json({"views": [compact(v) for v in views]}), n_queries=len(pages),
+        site=site, n_queries=len(pages), line=LINE if lines else "",
+        data=script_json({"views": [compact(v, lines) for v in views], "line": LINE}),
         intro=introduction(package, about or Presentation(), files),
         measures=explain_measures(views),
         audit=describe_negatives(audit) if audit else [], cautions=caution_lines(files),
@@ -117,7 +121,7 @@ def write_pages(
     for number, view in enumerate(views):
         text = json.dumps(later_data(view), separators=(",", ":"))
         write_text(out / f"more-{number}.js", f"citeforgeMore({number},{text});\n")
-    _write_system_pages(templates, site, views, names, out)
+    _write_system_pages(templates, site, views, names, out, lines)
     template = templates.get_template("definitions.html.j2")
     write_text(out / "definitions.html", template.render(site=site, text=definitions()[0]))
     search = script_json([[names[p.id], p.id, p.text] for p in pages])
@@ -158,6 +162,7 @@ def _write_system_pages(
     views: Sequence[View],
     names: dict[str, str],
     out: Path,
+    lines: Lines,
 ) -> None:
     """Write a page for each system of each ranking of a benchmark."""
     template = templates.get_template("system.html.j2")
@@ -167,7 +172,8 @@ def _write_system_pages(
             text = template.render(
                 site=site, file=file, view=view, hardest=hardest, measures=file.measures,
                 about=about_rows(file),
-                missing=missing_lines([file]), cautions=caution_lines([file]),
+                missing=missing_lines([file]),
+                cautions=[*caution_lines([file]), *line_notes([file], lines)],
                 slices=list(slice_tables([file])), slices_note=SLICES_NOTE,
             )  # fmt: skip
             write_text(out / "systems" / f"{name}.html", text)

@@ -3,7 +3,9 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
+from citeforge.evaluator.lines import Lines, is_below
 from citeforge.evaluator.measures.registry import declared_place, direction, find_measure
 from citeforge.evaluator.ranks import RankInterval, rank_systems
 from citeforge.evaluator.rows import PREFERRED, count_systems, marked_name
@@ -85,8 +87,11 @@ def _find_comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore
     return next((m for m in file.measures if m.name == name and m.signature == signature), None)
 
 
-def compact(view: View) -> dict[str, object]:
-    """Make a ranking's data for its page's JSON: systems, scores in hundredths, and intervals."""
+def compact(view: View, lines: Lines = MappingProxyType({})) -> dict[str, object]:
+    """Make a ranking's data for its page's JSON: systems, scores in hundredths, and intervals.
+
+    With each measure's line to beat, and the systems at or below it.
+    """
     columns = [name for name in ABOUT_FIELDS if any(about_text(f, name) for f in view.files)]
     return {
         "t": view.title,
@@ -100,11 +105,22 @@ def compact(view: View) -> dict[str, object]:
         "v": [[e and hundredths(e.value) for e in view.entries[n]] for n in view.measures],
         "g": [r or 0 for r in view.ranks.get(view.main, [])],
         "i": [interval(e) or 0 for e in view.entries.get(view.main, [])],
+        "e": [hundredths(_find_line(view, n, lines)) for n in view.measures],
+        "u": [
+            [i for i, e in enumerate(view.entries[n]) if e and is_below(view.files[i], e, lines)]
+            for n in view.measures
+        ],
         "n": [f.counts.n_missing for f in view.files],
         "c": [int(f.is_control) for f in view.files],
         "f": columns,
         "a": [[about_text(f, name) for name in columns] for f in view.files],
     }  # fmt: skip
+
+
+def _find_line(view: View, name: str, lines: Lines) -> float | None:
+    """Find the line of a measure in a ranking; None if it has none."""
+    found = (lines.get(e.signature) for e in view.entries[name] if e is not None)
+    return next((line for line in found if line is not None), None)
 
 
 ABOUT_FIELDS = ("organisation", "model", "parameters", "date", "cost")

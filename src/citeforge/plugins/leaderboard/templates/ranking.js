@@ -164,7 +164,7 @@ function draw() {
         make("a", { href: `systems/${v.p[i]}.html`, dir: "auto", title: v.s[i] }, v.s[i]),
         ...(v.c[i] ? [make("small", {}, "control, not ranked")] : [])));
     for (const m of columns) {
-      const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i])));
+      const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i])), ...(v.u[m].includes(i) ? [" ≤"] : []));
       const ends = m === state.by ? interval(v, i) : null;
       if (ends) cell.append(make("small", {}, `${shown(ends[0])} – ${shown(ends[1])}`));
       line.append(cell);
@@ -173,6 +173,12 @@ function draw() {
     for (const f of state.fields) line.append(make("td", { class: "left said" }, v.a[i][f]));
     return line;
   });
+  // What copying scores, knowing nothing, stands below all systems, whatever the order.
+  if (v.e.some(x => x !== null)) page.push(make("tr", { class: "reference line" }, make("td", {}, "–"),
+    ...(ranked ? [make("td", {}, "–")] : []),
+    make("td", { class: "left system" }, data.line),
+    ...columns.map(m => make("td", {}, shown(v.e[m]))),
+    make("td", {}), ...state.fields.map(() => make("td", {}))));
   const head = make("tr", {}, make("th", { scope: "col" }, "Rank"),
     ...(ranked ? [make("th", { scope: "col" }, "95 %")] : []),
     header("System", null, true), ...columns.map(m => header(v.m[m], m)),
