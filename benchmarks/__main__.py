@@ -4,7 +4,7 @@ import sys
 from importlib import import_module
 
 NAMES = ("convert", "mine", "embed", "score", "llm", "judge", "evaluate", "kg", "leaderboard",
-         "explorer", "plots", "segment", "lines", "offline", "runtime", "hidden_board",
+         "explorer", "plots", "segment", "lines", "offline", "runtime", "hidden_attacks",
          "candidates", "hashes", "start", "documents", "negatives")  # fmt: skip
 
 for name in sys.argv[1:] or NAMES:

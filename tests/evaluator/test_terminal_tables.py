@@ -43,13 +43,13 @@ def test_a_table_says_which_way_is_better_what_counts_contain_and_what_is_rounde
     assert heads == ["CiteP ↑", "CiteR ↑", "CiteF1 ↑", "ALCE.Overcited ↓", "Length"]
     counts = "truncated, empty, unparsed, uncited, out of range"
     assert f"of the answered: {counts}" in lines
-    assert not any("rounded" in line for line in lines)
+    assert not any("whole points" in line for line in lines)
     hidden = withhold_scores(file.model_copy(update={"gold": "private"}))
     for text in (
         render_scores([hidden]),
         *(TABLES[kind]([hidden], ()) for kind in ("md", "latex")),
     ):
-        assert "the gold is hidden: values are rounded to whole points" in text
+        assert "the gold is hidden: values are in whole points" in text
 
 
 @pytest.mark.parametrize("width", [40, 80, 200])

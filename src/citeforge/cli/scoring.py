@@ -120,7 +120,7 @@ def score(
     of the scores. Absent answers score the worst value.
     """
     from citeforge.evaluator.table import render_scores
-    from citeforge.evaluator.withhold import withhold_scores
+    from citeforge.evaluator.withhold import describe_failures, withhold_scores
     from citeforge.library.scores import plan_scores, score_files
     from citeforge.schemas.errors import FailuresError
 
@@ -140,13 +140,13 @@ def score(
     for file in files:
         for text in (*file.warnings, *file.private_warnings):
             click.echo(f"warning: {file.submission}: {text}", err=True)
-    session = scored.judge
+    session, is_withheld = scored.judge, any(file.gold == "withheld" for file in files)
     if allow_judge_failures:
         return
     if session is not None and session.n_failed:
         raise FailuresError(
-            f"the judge failed on {session.n_failed:,} pairs; bounds are given; the first: "
-            f"{session.first_failure}",
+            describe_failures(session.n_failed, files)
+            + ("" if is_withheld else f"; bounds are given; the first: {session.first_failure}"),
             code="counted-failures",
         )
     if n_failed := sum(file.counts.n_judge_failed for file in files):

@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Sequence
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.rows import caution_lines, missing_lines, not_comparable
 from citeforge.evaluator.rows import variance_lines as variances
-from citeforge.evaluator.withhold import MANY_QUERIES
 from citeforge.schemas.scores import UNKNOWN_BUILD, ScoreFile
 
 _MOST_NAMED = 3
@@ -62,13 +61,13 @@ def judge_lines(files: Iterable[ScoreFile], measures: Collection[str] | None = N
 
 
 def rounding_lines(files: Iterable[ScoreFile]) -> list[str]:
-    """Write a note if values are rounded because the gold is hidden; empty if none is."""
-    if not any(f.gold == "withheld" for f in files):
+    """Write a note if figures have noise because the gold is hidden; empty if none has."""
+    hidden = [f for f in files if f.gold == "withheld"]
+    if not hidden:
         return []
-    return [
-        "the gold is hidden: values are rounded to whole points (to tenths from "
-        f"{MANY_QUERIES:,} queries on, and of counts), ends of intervals outwards"
-    ]
+    sizes = [m.noise for f in hidden for m in f.measures if m.noise and m.scale == 100]
+    noise = f", with noise of {max(sizes):.1f} points (standard deviation)" if sizes else ""
+    return [f"the gold is hidden: values are in whole points (counts in tenths){noise}"]
 
 
 _OF_THESE_RUNS = (

@@ -14,6 +14,7 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import ScoredSubmission
 from citeforge.evaluator.measures.registry import measures as known_measures
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.noise import copy_figures, make_figures, noise_key
 from citeforge.evaluator.slices import make_slices, query_labels
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -24,7 +25,7 @@ from citeforge.package.kinds import KINDS, require_base
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
-from citeforge.schemas.scores import ScoreFile, Slice
+from citeforge.schemas.scores import MeasureScore, ScoreFile, Slice
 from citeforge.schemas.signature import Signature
 from citeforge.schemas.submission import CONTROL
 
@@ -241,6 +242,8 @@ def _score_submission(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     if scored.design is None:  # else a missing cell is not computed
         findings += submission.missing_warnings(counts.n_missing)
     is_hidden, corrected = benchmark.has_hidden_gold, list[str]()
+    if is_hidden:
+        _add_figures(entries, samples, submission)
     private = [f for f in findings if is_hidden and f.code not in PUBLISHED_WARNINGS]
     warnings = [str(finding) for finding in findings if finding not in private]
     if setup.correction is not None:
@@ -275,6 +278,20 @@ def _score_submission(submission: Submission, setup: ScoringSetup) -> ScoreFile:
         warnings=[*warnings, *([] if is_hidden else corrected), *filter(None, [setup.warning])],
         private_warnings=[*map(str, private), *(corrected if is_hidden else [])],
     )
+
+
+def _add_figures(
+    entries: Sequence[MeasureScore], samples: Sequence[tuple[Measure, Sample]],
+    submission: Submission,
+) -> None:  # fmt: skip
+    """Add to entries what is published of them where the gold is hidden."""
+    benchmark = submission.benchmark
+    key = noise_key(submission, benchmark)
+    for entry, (measure, sample) in zip(entries, samples, strict=True):
+        if measure.reads_labels and not benchmark.is_public_half:
+            entry.published = make_figures(entry, measure, sample, key, benchmark.clusters)
+        else:
+            entry.published = copy_figures(entry)
 
 
 def _slices(

@@ -20,7 +20,7 @@ from citeforge.evaluator.rows import (
     variance_lines,
 )
 from citeforge.evaluator.slices import NOTE, slice_tables
-from citeforge.evaluator.statistics.intervals import ALPHA, SKEW, STUDENT, WILSON
+from citeforge.evaluator.statistics.intervals import ALPHA, SKEW, STUDENT, WIDEST, WILSON
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import joined_signatures
 
@@ -332,6 +332,7 @@ def interval_note(methods: Iterable[str]) -> list[str]:
         WILSON: "Wilson's with the effective number of queries for shares",
         SKEW: "Student's t corrected for skewness for counts",
         STUDENT: "Student's t for differences",
+        WIDEST: "as wide as any values could make them, noise included, for hidden gold",
     }
     notes = [words[name] for name in words if name in set(methods)]
     return [f"intervals: 95 %, {'; '.join(notes)}; ± is the sd between runs"] if notes else []

@@ -1,6 +1,5 @@
-"""Score files of hidden gold: round and remove what would reveal the gold."""
+"""Score files of hidden gold: leave out what would reveal the gold."""
 
-import math
 from collections.abc import Iterable
 from typing import TypeVar
 
@@ -8,24 +7,21 @@ from citeforge.evaluator.measures.declared import OWN_WEIGHTS
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.record import Record
-from citeforge.schemas.scores import Corrected, Counts, MeasureScore, NotComputed, ScoreFile
+from citeforge.schemas.scores import Counts, MeasureScore, NotComputed, ScoreFile
 
-MANY_QUERIES = 1000
-"""Queries from which the standard error of a share (at most 1.6 points) warrants tenths."""
 FEWEST_QUERIES = 20
 """Fewest queries of a published value."""
 PUBLISHED: dict[type[Record], tuple[str, ...]] = {
     ScoreFile: (
         "scores_version", "system", "submission", "submission_format", "submission_sha256",
-        "benchmark", "benchmark_hash", "protocol", "context", "design", "warnings", "about",
+        "benchmark", "benchmark_hash", "protocol", "context", "design", "about",
         "is_control", "is_build_known", "same_family", "unpublished_judge",
     ),
     Counts: (
-        "n_queries", "n_runs", "n_answered", "n_missing", "n_unparsed", "n_judge_failed", "n_empty",
-        "n_truncated", "n_uncited", "n_out_of_range", "n_listed",
+        "n_queries", "n_runs", "n_answered", "n_missing", "n_unparsed", "n_empty", "n_truncated",
+        "n_uncited", "n_out_of_range", "n_listed",
     ),
-    MeasureScore: ("name", "signature", "scale", "interval", "n", "n_undefined", "weights"),
-    Corrected: ("method", "n_labels", "signature"),
+    MeasureScore: ("name", "signature", "scale", "n", "n_undefined", "weights"),
 }  # fmt: skip
 """Fields that leave a private score file as they are: submission and benchmark tell them."""
 PUBLISHED_WARNINGS = frozenset(
@@ -35,15 +31,26 @@ PUBLISHED_WARNINGS = frozenset(
     }
 )  # fmt: skip
 """Codes of warnings that leave: they follow from the submission and what systems are shown."""
+NO_NOISE = (
+    "the gold is hidden, and noise cannot keep it: the measure has no bound on what one query may "
+    "do to it, or the benchmark has no secret.hex (build --hidden makes one)"
+)
+"""Reason why measures without published figures are left out."""
+JUDGE_FAILED = (
+    "the judge failed on some pairs, which count as not supported; how many depends on hidden gold"
+)
+"""Warning in place of the number of failures, where a hidden text may have caused them."""
 R = TypeVar("R", bound=Record)
 
 
-def find_own_denominator(options: ScoreOptions) -> str | None:
-    """Name the first scoring option that lets a submission choose what it is scored on.
+def find_revealing_option(options: ScoreOptions) -> str | None:
+    """Name the first scoring option that would reveal hidden labels; None if there is none.
 
-    With hidden gold, few queries make each label weigh much; None if there is no such option.
+    With few queries, which a submission chooses, each label weighs much; a row of the best values
+    per query tells where systems differ.
     """
     chosen = {
+        "max_row": options.max_row,
         "only_asked": options.only_asked,
         "only_answered": options.only_answered,
         "by": options.by,
@@ -54,17 +61,16 @@ def find_own_denominator(options: ScoreOptions) -> str | None:
 
 
 def withhold_scores(file: ScoreFile) -> ScoreFile:
-    """Copy scores so that they reveal no hidden gold: rounded, and without values per query.
+    """Copy scores so that they keep hidden gold: figures with noise, no values per query.
 
-    Values are rounded to whole points (to tenths from 1,000 queries on), which is far below their
-    standard error, and ends of intervals outwards: a value is one of 101 and not one of 2^53.
-    Everything about single queries is removed.
+    Of each measure only the figures are left that :mod:`citeforge.evaluator.noise` made for
+    publication. Everything about single queries is removed, and counts that labels decide.
 
     Args:
         file: scores with hidden gold; others are returned unchanged.
 
     Raises:
-        UsageError: the submission chose what it is scored on, see :func:`find_own_denominator`.
+        UsageError: the submission chose what it is scored on, see :func:`find_revealing_option`.
     """
     if file.gold != "private":
         return file
@@ -74,17 +80,30 @@ def withhold_scores(file: ScoreFile) -> ScoreFile:
             "hidden gold; keep them with --private (save(private=True))",
             code="hidden-gold",
         )
+    n_failed = file.counts.n_judge_failed
+    is_secret = n_failed > 0 and any(
+        "|judge:" in m.signature and (m.published is None or m.published.noise > 0)
+        for m in file.measures
+    )
     reasons = {m.name: reason for m in file.measures if (reason := _why_withheld(m))}
     absent = [NotComputed(name=name, reason=reason) for name, reason in reasons.items()]
     return _publish(
         file,
         gold="withheld",
         query_ids=[],
-        counts=_publish(file.counts),
-        measures=[_round_score(m) for m in file.measures if m.name not in reasons],
+        counts=_publish(file.counts, n_judge_failed=0 if is_secret else n_failed),
+        warnings=[*file.warnings, *([JUDGE_FAILED] if is_secret else [])],
+        measures=[_publish_score(m) for m in file.measures if m.name not in reasons],
         # An order by what is undefined would tell it.
         not_computed=sorted([*file.not_computed, *absent], key=lambda one: one.name),
     )
+
+
+def describe_failures(n_failed: int, files: Iterable[ScoreFile]) -> str:
+    """Describe how often the judge failed; without the number if a published file withholds it."""
+    if any(JUDGE_FAILED in file.warnings for file in files):
+        return "the judge failed on some pairs; the owner reads how many with --private"
+    return f"the judge failed on {n_failed:,} pairs"
 
 
 def withhold_error(error: CiteforgeError) -> str:
@@ -110,7 +129,16 @@ def _why_withheld(entry: MeasureScore) -> str | None:
         return OWN_WEIGHTS
     if entry.n < FEWEST_QUERIES:
         return f"the gold is hidden, and fewer than {FEWEST_QUERIES} queries define it"
+    if entry.published is None:
+        return NO_NOISE
     return None
+
+
+def _publish_score(entry: MeasureScore) -> MeasureScore:
+    """Copy a measure's score with its published figures, and without its values per query."""
+    figures = entry.published
+    assert figures is not None
+    return _publish(entry, **figures.model_dump(), stderr=None, per_query=[])
 
 
 def require_publishable(files: Iterable[ScoreFile]) -> None:
@@ -147,46 +175,3 @@ def require_values(files: Iterable[ScoreFile], verb: str) -> None:
                 allowed="the maintainer's own file: citeforge score --gold HALF --private",
                 code="hidden-gold",
             )
-
-
-def _round_score(entry: MeasureScore) -> MeasureScore:
-    """Copy a measure's score with rounded values, and without its values per query."""
-    return _publish(
-        entry,
-        value=_round_value(entry.value, entry),
-        low=_round_down(entry.low),
-        high=_round_up(entry.high),
-        lower_bound=_round_down(entry.lower_bound),
-        upper_bound=_round_up(entry.upper_bound),
-        corrected=_round_corrected(entry),
-        stderr=None,
-        per_query=[],
-    )
-
-
-def _round_corrected(entry: MeasureScore) -> Corrected | None:
-    """Copy a score's value corrected with labels: rounded, and without labels of single answers."""
-    old = entry.corrected
-    return old and _publish(
-        old, value=_round_value(old.value, entry), low=_round_down(old.low),
-        high=_round_up(old.high), stderr=None,
-    )  # fmt: skip
-
-
-def _round_value(value: float | None, entry: MeasureScore) -> float | None:
-    """Round a value to whole points; counts, and values of many queries, to tenths.
-
-    The unit of a count (scale 1) is not a hundredth of a share.
-    """
-    tenths = entry.scale == 1 or entry.n >= MANY_QUERIES
-    return None if value is None else round(value, 1 if tenths else 0)
-
-
-def _round_down(value: float | None) -> float | None:
-    """Round down to a whole number; None remains None."""
-    return None if value is None else float(math.floor(value))
-
-
-def _round_up(value: float | None) -> float | None:
-    """Round up to a whole number; None remains None."""
-    return None if value is None else float(math.ceil(value))

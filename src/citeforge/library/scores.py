@@ -25,7 +25,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.table import counts_table, scores_table, signature_notes
 from citeforge.evaluator.targets import context_target, score_targets
-from citeforge.evaluator.withhold import find_own_denominator, withhold_scores
+from citeforge.evaluator.withhold import find_revealing_option, withhold_scores
 from citeforge.library.answers import Answers, in_python, submission_file
 from citeforge.library.benchmarks import load
 from citeforge.schemas.errors import (
@@ -308,10 +308,10 @@ def score_files(
             "--private is for benchmarks with hidden gold; the labels of this one are public",
             code="option-without-effect",
         )
-    if opened.has_hidden_gold and not private and (name := find_own_denominator(options)):
+    if opened.has_hidden_gold and not private and (name := find_revealing_option(options)):
         raise UsageError(
-            f"--{name.replace('_', '-')} needs --private: scores of some of the queries, or of "
-            "passages that a submission chooses, would reveal hidden gold",
+            f"--{name.replace('_', '-')} needs --private: scores of chosen queries or passages, "
+            "and the best values per query, would reveal hidden gold",
             code="hidden-gold",
         )
     setup = prepare_scoring(opened, options, run=run or RunOptions())

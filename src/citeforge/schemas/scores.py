@@ -118,6 +118,25 @@ class Variance(Record, allow_inf_nan=False):
         return self
 
 
+class Figures(Record, allow_inf_nan=False):
+    """What is published of a measure where the gold is hidden; made beside the value itself.
+
+    Attributes:
+        value: with noise, in whole points (counts: in tenths).
+        low: lower end of the 95 % interval.
+        high: upper end.
+        interval: how the interval was made; ``widest`` where it follows from the value alone.
+        noise: standard deviation of the noise in ``value``, as displayed; 0 where hidden labels
+            decide nothing of it.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    interval: str
+    noise: float = Field(ge=0)
+
+
 class MeasureScore(Record, allow_inf_nan=False):
     """One measure of one submission.
 
@@ -131,7 +150,8 @@ class MeasureScore(Record, allow_inf_nan=False):
         stderr: standard error, as displayed.
         sd_runs: standard deviation between runs, as displayed; None with one run.
         interval: how the interval was made: ``wilson`` (shares), ``skew-t`` (counts), ``t``
-            (differences) or ``none``.
+            (differences), ``widest`` (hidden gold: as wide as any values could make it) or
+            ``none``.
         n: queries that enter the value.
         n_undefined: queries for which the measure is not defined.
         lower_bound: value if every pair on which the judge failed had been against; None without.
@@ -147,6 +167,10 @@ class MeasureScore(Record, allow_inf_nan=False):
         variance: by queries, runs and repeats of the judge; None of one run that was judged once.
         weights: what decides how much each query weighs: nothing, as all weigh the same
             (``equal``); the benchmark (``fixed``); or what the answers contain (``own``).
+        published: what leaves of it where the gold is hidden; None where nothing does, or the
+            gold is public.
+        noise: standard deviation of the noise in a published value, as displayed; None where the
+            gold is public.
     """
 
     name: str
@@ -169,6 +193,8 @@ class MeasureScore(Record, allow_inf_nan=False):
     corrected: Corrected | None = None
     variance: Variance | None = None
     weights: Weights = "equal"
+    published: Figures | None = None
+    noise: float | None = None
 
 
 class Slice(Record):

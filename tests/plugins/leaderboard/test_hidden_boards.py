@@ -8,17 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 import yaml
+from benchmarks.hidden_attacks import bring
 from benchmarks.hidden_board import (
     RELEVANT,
     SHOWN,
     Board,
-    Learnt,
-    bring,
     figures,
     make_board,
-    probe,
-    spell,
-    vote,
     write_lines,
     write_runs,
 )
@@ -35,7 +31,14 @@ from citeforge.plugins.leaderboard.build import build_leaderboard, build_one
 from citeforge.plugins.leaderboard.submit import add_submissions
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.record import Record
-from citeforge.schemas.scores import Corrected, Counts, MeasureScore, NotComputed, ScoreFile
+from citeforge.schemas.scores import (
+    Corrected,
+    Counts,
+    Figures,
+    MeasureScore,
+    NotComputed,
+    ScoreFile,
+)
 from conftest import Inline, refused
 
 N_QUERIES = 30
@@ -95,7 +98,7 @@ def test_five_runs_at_most(board: Board, n_runs: int, is_right: bool) -> None:
 
 def test_passages_of_its_own_tell_nothing(board: Board) -> None:
     """The attack would tell two labels per submission for certain; all of it is refused."""
-    assert bring(board, 3) == Learnt(0, 0, 0)
+    assert bring(board, 3).claims == 0
     root = board.folder.parent
     path = root / "mine" / "bring-0.jsonl"
     place = {"line": 2, "field": "passages"}
@@ -130,7 +133,8 @@ def test_no_line_brings_passages(
                        private=True)  # fmt: skip
 
 
-OWN_DENOMINATORS = [
+REVEALING = [
+    {"max_row": True},
     {"only_asked": True},
     {"only_answered": True},
     {"by": ("n_shown",)},
@@ -139,8 +143,8 @@ OWN_DENOMINATORS = [
 ]
 
 
-@pytest.mark.parametrize("chosen", OWN_DENOMINATORS, ids=lambda chosen: next(iter(chosen)))
-def test_no_option_chooses_the_queries(board: Board, chosen: dict[str, Any]) -> None:
+@pytest.mark.parametrize("chosen", REVEALING, ids=lambda chosen: next(iter(chosen)))
+def test_no_option_reveals_labels(board: Board, chosen: dict[str, Any]) -> None:
     root = board.folder.parent
     with refused("hidden-gold"):
         cf.score_files([root / "answers.jsonl"], root / "public", ScoreOptions(**chosen),
@@ -149,7 +153,7 @@ def test_no_option_chooses_the_queries(board: Board, chosen: dict[str, Any]) -> 
     content = yaml.safe_load(config.read_text())
     content["boards"][0]["score"] = {k: v if v != ("n_shown",) else [*v] for k, v in chosen.items()}
     config.write_text(yaml.safe_dump(content))
-    with pytest.raises(cf.InputError, match="with hidden gold, submissions could choose"):
+    with pytest.raises(cf.InputError, match="would reveal hidden gold"):
         read_boards(board.folder)
 
 
@@ -209,9 +213,9 @@ def test_nothing_on_a_board_tells_of_single_queries(board: Board) -> None:
         for entry in file.measures:
             assert entry.per_query == []
             assert entry.influence is entry.stderr is entry.sd_runs is None
-            if entry.scale == 100:
-                ends = (entry.value, entry.low, entry.high)
-                assert all(v is None or v == round(v) for v in ends)
+            assert entry.published is entry.lower_bound is entry.upper_bound is None
+            ends = (entry.value, entry.low, entry.high)[entry.scale == 1 :]  # counts: tenths
+            assert all(v is None or v == round(v) for v in ends)
         assert not any(query in path.read_text() for query in (f'"{q}"' for q in board.queries))
     site = board.folder / "site"
     assert not (site / "answers.html").exists()
@@ -240,18 +244,16 @@ LEAVES = {
         is_control is_build_known same_family unpublished_judge gold""",
     Counts: """n_queries n_runs n_answered n_missing n_unparsed n_judge_failed n_empty n_truncated
         n_uncited n_out_of_range n_listed""",
-    MeasureScore: """name signature scale interval n n_undefined weights value low high lower_bound
-        upper_bound corrected""",
-    Corrected: "method n_labels signature value low high",
+    MeasureScore: "name signature scale interval n n_undefined weights value low high noise",
+    Figures: "value low high interval noise",
     NotComputed: "name reason",
     Event: "submission sha256 system context benchmark_hash scores",
 }
 STAYS = {
     ScoreFile: "query_ids clusters slices answers private_warnings",
     Counts: "n_premises_cut n_no_relevant n_no_gold n_all_relevant",
-    MeasureScore: "stderr sd_runs p_t p_holm per_query influence variance",
-    Corrected: """stderr tuning df labels_value labels_low labels_high human linear_judged
-        linear_human labelled""",
+    MeasureScore: """stderr sd_runs p_t p_holm per_query influence variance lower_bound upper_bound
+        corrected published""",
 }
 NOTHING = (None, [], 0)
 
@@ -276,7 +278,7 @@ def test_fields_that_stay_are_empty(board: Board) -> None:
     )  # fmt: skip
     entry = file.measures[0].model_copy(
         update={"sd_runs": 1.0, "p_t": 0.1, "p_holm": 0.1, "influence": [0.0] * N_QUERIES,
-                "corrected": corrected}
+                "lower_bound": 50.0, "upper_bound": 51.0, "corrected": corrected}
     )  # fmt: skip
     counts = Counts.model_validate(dict.fromkeys(Counts.model_fields, 7))
     full = file.model_copy(
@@ -285,13 +287,11 @@ def test_fields_that_stay_are_empty(board: Board) -> None:
     )  # fmt: skip
     shown = withhold_scores(full)
     pairs = [(full, shown), (counts, shown.counts), (entry, shown.measures[0])]
-    for before, behind in [*pairs, (corrected, shown.measures[0].corrected)]:
-        assert behind is not None
+    for before, behind in pairs:
         for name in STAYS[type(before)].split():
             if name not in ("slices", "answers", "variance"):
                 assert getattr(before, name) not in NOTHING, name
             assert getattr(behind, name) in NOTHING, name
-    assert shown.measures[0].corrected.value == 51
 
 
 def test_only_warnings_of_the_submission_leave(board: Board) -> None:
@@ -402,16 +402,6 @@ def test_scores_with_values_by_query_are_refused(board: Board) -> None:
         build_one(root / "public", root / "files", root / "site", gold=root / "gold")
 
 
-def test_one_label_per_submission_at_the_edge_of_rounding(board: Board) -> None:
-    """What rounding cannot keep, as docs/leaderboard.md says; the number of submissions bounds it.
-
-    One of three relevant passages is 1/3 of a query: 100 / 30 / 3 = 1.1 points of the recall.
-    """
-    first, third = probe(board, 3)
-    assert (first.claims, first.right) == (1, 1)
-    assert (third.claims, third.right) == (3, 3)
-
-
 def test_errors_of_scoring_say_their_code_alone(board: Board) -> None:
     """They arise with the gold; without a judge, what is asked for cannot be computed."""
     config = board.folder / "leaderboard.yaml"
@@ -421,33 +411,6 @@ def test_errors_of_scoring_say_their_code_alone(board: Board) -> None:
     path = write_runs(board.folder.parent / "a.jsonl", "a", [{board.queries[0]: "So [1]."}])
     (line,) = add_submissions([path], board.folder).refused
     assert line.startswith(f"{path}: cannot be scored (not-computed); the owner reads why in: ")
-
-
-def test_withdrawn_submissions_count(board: Board) -> None:
-    """The history keeps what was scored, also where its file was taken back."""
-    root = board.folder.parent
-    for cited in range(1, 5):
-        path = write_runs(root / "a.jsonl", "a", [dict.fromkeys(board.queries, f"So [{cited}].")])
-        if cited == 4:
-            with refused("quota"):
-                add_submissions([path], board.folder)
-            return
-        add_submissions([path], board.folder)
-        (board.folder / "submissions" / "public" / "a.jsonl").unlink()
-
-
-@pytest.mark.slow
-def test_what_n_submissions_learn(board: Board) -> None:
-    """The most that docs/leaderboard.md states; by votes, no more than luck explains."""
-    spelling = spell(board, 10)
-    for n, one in zip((1, 3, 10), spelling, strict=True):
-        assert one.right == one.claims <= 3 * n
-        # Each submission shows precision, recall and their mean as one of 101 values.
-        assert one.claims <= n * 3 * math.log2(101)
-    votes = vote(board, 10)
-    share = RELEVANT / SHOWN
-    deviation = math.sqrt(N_QUERIES * share * (1 - share))
-    assert all(abs(one.right - one.chance) <= 3 * deviation for one in votes)
 
 
 def test_a_board_without_gold_builds_what_was_scored(board: Board) -> None:

@@ -115,7 +115,7 @@ def _citation_options(tools: ScoringTools, protocol: str) -> str | None:
 _cited = partial(
     PassageMeasure, family="alce", needs="a judge", source=ALCE,
     uses=("judge", "segmenter", "statements"),
-    options=_citation_options,
+    options=_citation_options, reads_labels=False,
 )  # fmt: skip
 _quality = partial(
     CitationQuality,

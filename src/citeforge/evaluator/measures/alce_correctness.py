@@ -271,7 +271,7 @@ MEASURES = (
         "ALCE.Length", "alce", "words of the output without markers", source=ALCE,
         formula="words of the [text](#text)", edge_cases="missing answer: 0",
         compute=mean_of(values_by_answer(count_words), float), changes=SCRIPTS,
-        options=length_option,
+        options=length_option, reads_labels=False,
     ),
     count(
         "QAMPARI.NumPreds", "alce", "list items of the output", needs=_LISTS, source=ALCE,

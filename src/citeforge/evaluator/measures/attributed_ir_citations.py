@@ -104,6 +104,7 @@ _judged = partial(
     needs="a judge",
     source=AIR,
     uses=("judge", "segmenter", "statements"),
+    reads_labels=False,
 )
 _quality = partial(
     CitationQuality,

@@ -75,6 +75,9 @@ class Measure:
         unlabelled: why labels of statements and citations decide nothing of it; empty where they
             do.
         higher_is_better: whether a higher value is a better one; None where neither direction is.
+        reads_labels: whether hidden labels, gold answers or assessments may decide anything of it;
+            False where answers and what systems are shown decide alone. Where the gold is hidden,
+            it is published without noise then.
         linear: it is a share of verdicts, so that error rates of the judge can correct it.
         citation_quality: how it defines the quality of citations; None where it measures something
             else.
@@ -99,6 +102,7 @@ class Measure:
     gold: Mapping[str, str] = field(default_factory=dict, compare=False)
     origin: str | None = None
     higher_is_better: bool | None = True
+    reads_labels: bool = True
     linear: bool = False
     unlabelled: str = ""
     citation_quality: CitationQuality | None = None

@@ -256,7 +256,9 @@ class RageMeasure(MeasureOf[RageScores]):
 _PAPER = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
 _SHORT = "short answers in mapping/relevant"
 _share = partial(RageMeasure, family="rage", source=_PAPER)
-_count = partial(_share, high=None, scale=1, higher_is_better=None)
+_count = partial(
+    _share, high=None, scale=1, higher_is_better=None, reads_labels=False,
+)  # fmt: skip
 _quality = partial(
     CitationQuality,
     reference="RAGE's code drops citations out of range and reads no marks but [1].",

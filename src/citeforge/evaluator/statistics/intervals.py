@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-WILSON, SKEW, STUDENT, NONE = "wilson", "skew-t", "t", "none"
+WILSON, SKEW, STUDENT, WIDEST, NONE = "wilson", "skew-t", "t", "widest", "none"
 """Kinds of intervals, as score files name them."""
 ALPHA = 0.05
 """Level below which a difference is called significant."""
@@ -48,6 +48,26 @@ def student_interval(value: float, stderr: float, df: float, level: float = COVE
     """Compute Student's t interval; NaN below one degree of freedom."""
     half = quantile(df, level) * stderr
     return value - half, value + half
+
+
+def widest_interval(
+    share: float, inverse_n: float, noise: float = 0.0, q: float = Z_95
+) -> Interval:
+    """Compute the interval of a share whose spread is not known, with noise of a known size.
+
+    Values between 0 and 1 with a mean p vary by p (1 − p) at most. The ends are the shares that are
+    ``q`` standard errors away, which without noise is Wilson's interval.
+
+    Args:
+        share: between 0 and 1, noise included.
+        inverse_n: 1 ÷ the number of independent values.
+        noise: standard deviation of the noise in ``share``.
+        q: standard errors to either side.
+    """
+    wide = q * q * inverse_n
+    middle, scale = 2 * share + wide, 2 * (1 + wide)
+    half = math.sqrt(middle**2 - 2 * scale * (share**2 - (q * noise) ** 2))
+    return max(0.0, (middle - half) / scale), min(1.0, (middle + half) / scale)
 
 
 def wilson_interval(share: float, n: float, q: float = Z_95) -> Interval:

@@ -114,9 +114,14 @@ class Benchmark(Package):
         return is_half or manifest.has_hidden_labels
 
     @property
+    def is_public_half(self) -> bool:
+        """Whether this is the half without labels, alone."""
+        return bool(self.manifest.config.get("hidden_gold")) and not self.also_known
+
+    @property
     def why_no_labels(self) -> str:
         """Reason, as text, why relevance of the passages shown is unknown."""
-        if self.manifest.config.get("hidden_gold") and not self.also_known:
+        if self.is_public_half:
             return "the labels of this benchmark are hidden; give its gold half with --gold"
         return "the benchmark has no relevance judgements"
 

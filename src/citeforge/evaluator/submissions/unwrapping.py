@@ -62,7 +62,7 @@ class Unwrapper:
     unknown_endings: Counter[str] = field(default_factory=Counter)
 
     def unwrap(self, answer: SubmissionLine) -> SubmissionLine:
-        """Remove prompt, thoughts, fences and JSON around an answer; count all but fences.
+        """Remove prompt, thoughts, fences and JSON around an answer, and blanks behind it.
 
         Spans and log probabilities move with their words and marks; those of what is removed go.
         An answer with a thought that never ends counts as truncated.
@@ -77,7 +77,7 @@ class Unwrapper:
         self.n_unbegun += parts.is_cut and not parts.answer.strip()
         self.n_thinking += bool(parts.thoughts)
         self.n_words += sum(len(thought.split()) for thought in parts.thoughts)
-        said = self._unwrapped(parts.answer)
+        said = self._unwrapped(parts.answer).rstrip()
         if said == output:
             return answer
         changes: dict[str, object] = {"output": said}

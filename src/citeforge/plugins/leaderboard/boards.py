@@ -8,7 +8,7 @@ from pydantic import Field, field_validator, model_validator
 
 from citeforge.engines.running.names import JUDGES, LLMS
 from citeforge.engines.textfiles import read_yaml, validated
-from citeforge.evaluator.withhold import find_own_denominator
+from citeforge.evaluator.withhold import find_revealing_option
 from citeforge.plugins.leaderboard.about import Presentation
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Part
@@ -73,11 +73,10 @@ class Board(Part):
 
     @model_validator(mode="after")
     def _check_hidden_gold(self) -> Self:
-        """Refuse options by which submissions choose what they are scored on, with hidden gold."""
-        if self.gold is not None and (name := find_own_denominator(self.score)) is not None:
+        """Refuse options that would reveal hidden gold."""
+        if self.gold is not None and (name := find_revealing_option(self.score)) is not None:
             raise ValueError(
-                f"score.{name.replace(' ', ': ')}: with hidden gold, submissions could choose what "
-                "they are scored on; leave it out"
+                f"score.{name.replace(' ', ': ')}: would reveal hidden gold; leave it out"
             )
         return self
 

@@ -17,7 +17,7 @@ from citeforge.evaluator.rows import main_measure, systems_text
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.formats import named_hashes
 from citeforge.evaluator.submissions.reader import bare_name
-from citeforge.evaluator.withhold import withhold_error, withhold_scores
+from citeforge.evaluator.withhold import describe_failures, withhold_error, withhold_scores
 from citeforge.library.benchmarks import load, package_folder
 from citeforge.library.scores import plan_scores, score_files
 from citeforge.package.manifest import load_manifest
@@ -383,15 +383,14 @@ def _score_by_board(
             [p.source for p in mine.values()], board.benchmark, board.score, gold=board.gold,
             run=run, on_error=wrong.__setitem__,
         )  # fmt: skip
+        files = [withhold_scores(scores.file) for scores in done.scores]
         if done.judge is not None and done.judge.n_failed and not allow_failures:
-            raise FailuresError(
-                f"the judge failed on {done.judge.n_failed:,} pairs; nothing was changed",
-                code="judge-failed",
-            )
+            text = describe_failures(done.judge.n_failed, files)
+            raise FailuresError(f"{text}; nothing was changed", code="judge-failed")
         describe = str if board.gold is None else withhold_error
         refused += [f"{path}: {escape_line(describe(error))}" for path, error in wrong.items()]
-        for scores in done.scores:
-            mine[scores.file.submission].files.append(withhold_scores(scores.file))
+        for file in files:
+            mine[file.submission].files.append(file)
 
 
 def _store_submissions(scored: Sequence[PendingSubmission], boards: Boards) -> None:

@@ -137,6 +137,7 @@ def accuracy(inputs: Inputs) -> Sample:
 _needs = "a judge, reports that cite by URL, and passages with `url` and `text`"
 _percent = partial(
     PassageMeasure, family="fact", needs=_needs, source=PAPER, uses=("judge", "segmenter"),
+    reads_labels=False,
 )  # fmt: skip
 _number = partial(_percent, high=None, scale=1, higher_is_better=None)
 MEASURES = (
