@@ -298,10 +298,12 @@ def _column_heading(table: PaperTable, column: TableColumn) -> str:
 def _to_table(table: PaperTable) -> Table:
     """Convert a table for a paper to a table of texts with marks, ready to write."""
     cells = table.cells
+    rows: list[list[object]] = [
+        [s, *(_marked(cells.get((s, c)), table.mark) for c in table.columns)] for s in table.rows
+    ]
     return Table(
         ["system", *(_column_heading(table, c) for c in table.columns)],
-        [[s, *(_marked(cells.get((s, c)), table.mark) for c in table.columns)] for s in table.rows]
-        + table.lines,
+        [*rows, *table.lines],
         groups=["", *(c.context for c in table.columns)],
         notes=table.notes,
     )
