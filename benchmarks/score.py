@@ -35,9 +35,9 @@ def make_package(
     import msgspec
     import pyarrow as pa
 
-    from citeforge.builders.hiding import write_secret
     from citeforge.builders.package import PackageWriter
     from citeforge.engines.files import sha256_file
+    from citeforge.package.secret import write_secret
     from citeforge.schemas.manifest import SECRET, ContextSet, Manifest
     from citeforge.schemas.recipes.rage import RageRecipe
     from citeforge.schemas.tables import CONTEXTS, CORPUS, LABELS, MAPPING, QUERIES

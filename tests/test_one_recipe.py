@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.builders.hiding import write_secret
 from citeforge.engines.models.compute import cpu_has_bfloat16
 from citeforge.engines.models.embed import TransformerEmbedder
 from citeforge.package.kinds import kind_of_recipe
+from citeforge.package.secret import write_secret
 from citeforge.schemas.recipes.answers import AlceRecipe, Retrieving
 from citeforge.schemas.recipes.base import Compute, RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe

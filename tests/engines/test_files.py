@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.builders.hiding import write_secret
 from citeforge.engines.files import (
     atomic_file,
     digest,
@@ -19,6 +18,7 @@ from citeforge.engines.files import (
     write_text,
 )
 from citeforge.kg.endpoint import ReplyStore
+from citeforge.package.secret import write_secret
 from citeforge.schemas.manifest import SECRET
 from conftest import refused
 

@@ -29,10 +29,10 @@ from attacks import (
     tried_out,
     view,
 )
-from citeforge.builders.hiding import write_secret
 from citeforge.builders.verify import verify
 from citeforge.package import kinds
 from citeforge.package.package import Package
+from citeforge.package.secret import write_secret
 from citeforge.publishing.hidden import join_package, split_package
 from citeforge.publishing.hub import Publisher
 from citeforge.schemas.manifest import benchmark_hash

@@ -6,8 +6,6 @@ gold and in no public file. With it, ids become keyed hashes, the corpus is sort
 context gets an order of its own.
 """
 
-import hashlib
-import re
 import secrets
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.package import PackageWriter
-from citeforge.engines.files import sha256_file, write_bytes
+from citeforge.engines.files import sha256_file
 from citeforge.engines.tables import (
     TableWriter,
     count_rows,
@@ -27,14 +25,12 @@ from citeforge.engines.tables import (
     shard_paths,
     write_table,
 )
+from citeforge.package.secret import SECRET_BYTES, pseudonym, read_secret, write_secret
 from citeforge.schemas.citations.grammar import Grammar
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import SECRET
 from citeforge.schemas.tables import BY_CONFIG, CORPUS
 from citeforge.schemas.text import splice
 
-_BYTES = 32
-_OWNER_ONLY = 0o600
 _ROWS_PER_BUCKET = 1 << 16
 _ID_COLUMNS = {"corpus-id", "_id", "twin_id"}
 Places = dict[str, dict[int, int]]
@@ -53,45 +49,9 @@ def secret_in(folder: Path, source: Path | None) -> bytes:
     """
     if source is None and (folder / SECRET).is_file():
         return read_secret(folder)
-    secret = secrets.token_bytes(_BYTES) if source is None else read_secret(source)
+    secret = secrets.token_bytes(SECRET_BYTES) if source is None else read_secret(source)
     write_secret(folder, secret)
     return secret
-
-
-def read_secret(folder: Path) -> bytes:
-    """Read the secret key that hides a package's labels, from the package or its gold half.
-
-    Raises:
-        InputError: there is none, or it is damaged.
-    """
-    path = folder / SECRET
-    if not path.is_file():
-        raise InputError(
-            f"has no {SECRET}",
-            path=folder,
-            allowed="a package that was built with --hidden, or its gold half",
-            code="missing-file",
-        )
-    text = path.read_bytes()
-    if not re.fullmatch(rb"[0-9a-f]{64}\n", text):
-        raise InputError(
-            "is not a valid secret",
-            path=path,
-            allowed="64 hexadecimal digits and a line end",
-            code="bad-secret",
-        )
-    return bytes.fromhex(text.decode())
-
-
-def write_secret(folder: Path, secret: bytes) -> None:
-    """Write a secret into a folder, readable by its owner only."""
-    write_bytes(folder / SECRET, f"{secret.hex()}\n".encode(), _OWNER_ONLY)
-
-
-def pseudonym(secret: bytes, *parts: str) -> str:
-    """Derive 20 hexadecimal digits from texts, which reveal nothing without the secret key."""
-    text = "\x1f".join(parts).encode("utf-8", "surrogatepass")
-    return hashlib.blake2b(text, key=secret, digest_size=10).hexdigest()
 
 
 def hide(writer: PackageWriter, secret: bytes, scratch: Path) -> None:

@@ -19,13 +19,13 @@ import msgspec
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.builders.hiding import pseudonym, read_secret
 from citeforge.engines.files import digest
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.intervals import WIDEST, widest_interval
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.submission import Submission
+from citeforge.package.secret import pseudonym, read_secret
 from citeforge.schemas.manifest import SECRET
 from citeforge.schemas.scores import Figures, MeasureScore
 from citeforge.schemas.signature import without_parts

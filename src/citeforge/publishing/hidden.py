@@ -9,7 +9,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.changes import make_build_command
-from citeforge.builders.hiding import read_secret, write_secret
 from citeforge.builders.package import (
     WORDS,
     PackageWriter,
@@ -29,6 +28,7 @@ from citeforge.package.manifest import (
     resolve_package_file,
 )
 from citeforge.package.package import Package
+from citeforge.package.secret import read_secret, write_secret
 from citeforge.publishing.card import EVALS, render_evals
 from citeforge.publishing.hub import copy_files
 from citeforge.schemas.errors import InputError, UsageError

