@@ -43,7 +43,7 @@ def test_the_whole_route_on_real_people(cli: Cli, tmp_path: Path) -> None:
         result = cli(*args)
         assert result.returncode == 0, (args, result.stderr)
     # It cites shown triples alone.
-    told = r"KaLMA\.Corr@micro ↑(.*\n.*\nrandom \(reference\))? +100\.00"
+    told = r"KaLMA\.Corr@micro ↑(.*\n.*\nrandom \(control\))? +100\.00"
     assert re.search(told, result.stdout), result.stdout
     with sparql_server(graph, tmp_path) as url:
         result = cli(*common, "--kg", f"sparql:{url}", "--out", "served")

@@ -246,12 +246,10 @@ def test_a_perfect_submission(inline: Inline, kalma_package: Path, tmp_path: Pat
     assert "minimum knowledge" in page
     # Each set of the file has its row.
     rows = inline(*there, "--measures", "KaLMA.R@micro").stdout
-    assert re.search(r"echo-relevant · full \(reference\) +100\.00", rows)
+    assert re.search(r"echo-relevant · full \(control\) +100\.00", rows)
     gold = Package(kalma_package).gold.num_rows  # one fact of each question is gone
     left = 100 * (gold - len(cf.load(kalma_package).query_ids)) / gold
-    assert re.search(
-        rf"echo-relevant · absent_1 \(reference\) +{left:.2f}".replace(".", r"\."), rows
-    )
+    assert re.search(rf"echo-relevant · absent_1 \(control\) +{left:.2f}".replace(".", r"\."), rows)
     names = ["KaLMA.R@micro", "KaLMA.NA.P"]
     scores = cf.score(echo, kalma_package, names, context="absent_1", judge="lexical")
     assert scores["KaLMA.R@micro"].value == pytest.approx(left)
@@ -311,7 +309,7 @@ def test_marks_of_an_endpoint(inline: Inline, kalma_package: Path, tmp_path: Pat
         assert asked == sum(row.get("context") == "full" for row in lines)
         assert inline(*command).stdout == result.stdout
         assert len(server.requests()) == asked  # every mark was kept
-    assert re.search(r"GEval\.coherence ↑\n.*\necho-relevant \(reference\) +4\.00", result.stdout)
+    assert re.search(r"GEval\.coherence ↑\n.*\necho-relevant \(control\) +4\.00", result.stdout)
     alone = inline(*args)
     assert "needs --llm openai:MODEL or replay:FILE" in alone.stdout + alone.stderr
 
