@@ -52,11 +52,11 @@ def test_the_draft_is_a_domain_that_builds(tmp_path: Path, inline: Inline) -> No
     where = ("--kg", "file:g.ttl", "--domain")
     told = inline.ok("kg", "profile", *where, "bridges.yaml", "--out", "draft.yaml")
     assert "2 entities of Q9; classes: Q9 bridge 2, Q10 Q10 1" in told.stdout
-    assert "| made from | P2 | 2 | 2 | granite | no |" in told.stdout
+    assert "made from P2 2 2 granite no" in " ".join(told.stdout.split())
     words = load_domain(str(tmp_path / "draft.yaml")).questions
     assert words is not None and set(words.relations) == {"made from", "replaces", "span {m}"}
     again = inline("kg", "profile", *where, "draft.yaml")
-    assert "| made from | P2 | 2 | 2 | granite | yes |" in again.stdout
+    assert "made from P2 2 2 granite yes" in " ".join(again.stdout.split())
     made = inline.ok("build", "kalma", *where, "draft.yaml", "--pairs-from-kg", "replaces",
                   "--min-facts", "1", "--licence", "cc0-1.0", "--out", "k")  # fmt: skip
     assert "warning" not in made.stderr

@@ -427,8 +427,9 @@ def test_a_profile_of_unmapped_rdf_lists_its_predicates(tmp_path: Path, inline: 
     path = EXAMPLES / "plain" / "people.ttl"
     told = inline.ok("kg", "profile", "--kg", f"file:{path}", "--out", "mine.yaml")
     assert "classes: http://xmlns.com/foaf/0.1/Person 5, https://schema.org/Person 2" in told.stdout
-    assert "| https://schema.org/spouse | 4 | 4 | 4 | entity |" in told.stdout
-    assert "| https://schema.org/birthDate | 3 | 3 | 3 | text | 1788 |" in told.stdout
+    rows = [line.split() for line in told.stdout.splitlines()]
+    assert ["https://schema.org/spouse", "4", "4", "4", "entity"] in [row[:5] for row in rows]
+    assert ["https://schema.org/birthDate", "3", "3", "3", "text", "1788"] in rows
     domain = yaml.safe_load((tmp_path / "mine.yaml").read_text())
     assert domain["plain"]["relations"]["https://schema.org/birthPlace"]["label"] == "birth place"
     inline.ok("build", "kalma", "--kg", f"file:{path}", "--domain", "mine.yaml",

@@ -88,7 +88,7 @@ def _show_predicates(listing: "PlainProfile") -> None:
         (p.iri, f"{p.triples:,}", f"{p.entities:,}", f"{p.values:,}", p.sort, p.example[:40])
         for p in listing.predicates
     ]
-    click.echo(Table(head, rows).markdown())
+    click.echo("\n".join(Table(head, rows).text()))
 
 
 def _show_relations(about: "ClassProfile", model: str) -> None:
@@ -104,7 +104,7 @@ def _show_relations(about: "ClassProfile", model: str) -> None:
          "yes" if r.has_words else "no")
         for r in about.relations
     ]  # fmt: skip
-    click.echo(Table(head, rows).markdown())
+    click.echo("\n".join(Table(head, rows).text()))
 
 
 @kg.command("snapshot")

@@ -76,7 +76,7 @@ def scored(path: Path, benchmark: Benchmark) -> ScoreFile:
 
 def test_epochs_are_runs_and_the_origin_is_kept(benchmark: Benchmark, tmp_path: Path) -> None:
     path = tmp_path / "a::b [b]é.eval"
-    long = "So it is [1]. " + "And on. " * 5000
+    long = "So it is [1]." + " And on." * 5000
     samples = [sample("q01", long), sample("q01", "", epoch=2, stop="max_tokens")]
     write_eval_log(log_of(benchmark, samples, metadata={"system": "<b>mine</b>"}), str(path))
     read = Submission(path, benchmark)
