@@ -77,7 +77,7 @@ def test_the_table_is_downloaded(browser: Any, site: Path) -> None:
     rows = json.loads(texts["JSON"])
     assert sorted(r["system"] for r in rows) == [f"system {n}" for n in range(140, 150)]
     assert [r["CiteF1"] for r in rows] == sorted((r["CiteF1"] for r in rows), reverse=True)
-    assert all(r["rank"] > 100 and r["reference"] is False for r in rows)
+    assert all(r["rank"] > 100 and r["control"] is False for r in rows)
     lines = list(csv.DictReader(io.StringIO(texts["CSV"])))
     assert [(r["system"], float(r["CiteP"])) for r in lines] == [
         (r["system"], r["CiteP"]) for r in rows
