@@ -18,7 +18,7 @@ from citeforge.plugins.leaderboard.build import build_site
 from citeforge.plugins.leaderboard.query_pages import text_differences
 from citeforge.plugins.leaderboard.ranking import slug
 from citeforge.publishing.hidden import split_package
-from citeforge.schemas.scores import About, ScoreFile
+from citeforge.schemas.scores import About, Figures, MeasureScore, ScoreFile
 from conftest import Inline, content, refused
 from conftest_boards import entry, scored
 from conftest_pages import expect, opened, serious_faults
@@ -271,13 +271,22 @@ def answers(package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def published(measure: MeasureScore) -> MeasureScore:
+    """A measure with figures in whole points, as if they had noise."""
+    value, low, high = (round(x or 0) for x in (measure.value, measure.low, measure.high))
+    figures = Figures(value=value, low=low, high=high, interval="widest", noise=4.6)
+    return measure.model_copy(update={"published": figures})
+
+
 @pytest.fixture(scope="module")
 def hidden(hidden_package: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A site of a benchmark whose labels are hidden, of scores made with them."""
     root = tmp_path_factory.mktemp("hidden")
     _, whole = split_package(hidden_package, root / "public", root / "gold")
     files = [
-        withhold_scores(f.model_copy(update={"gold": "private"}))
+        withhold_scores(
+            f.model_copy(update={"gold": "private", "measures": [*map(published, f.measures)]})
+        )
         for f in answering(whole.benchmark_hash)
     ]
     build_site(root / "public", files, root / "site", gold=root / "gold")
