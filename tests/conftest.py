@@ -24,6 +24,7 @@ from hypothesis import HealthCheck, settings
 
 from citeforge.builders.rage.build import build_rage
 from citeforge.cli.main import main
+from citeforge.engines import keys
 from citeforge.engines.models.embed import EmbedderSettings
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.running.names import make_embedder
@@ -140,6 +141,12 @@ def no_disk_waits() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(os, "fsync", lambda handle: None)
         yield
+
+
+@pytest.fixture(autouse=True)
+def no_addresses_of_other_tests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forget passwords of addresses that other tests used: each would be masked in all messages."""
+    monkeypatch.setattr(keys, "_used_addresses", set())
 
 
 # Searches for garbage took a sixteenth of the time of the quick tests.

@@ -443,11 +443,11 @@ def test_errors_of_the_hub_are_one_short_line_without_the_token(
 ) -> None:
     token = "hf_" + "aBcDeFgHiJkLmNoPq" * 2
     monkeypatch.setenv("HF_TOKEN", token)
-    said = f"no access\nwith {token}; " + "lorem " * 500
+    said = f"no access\nwith {token}; " + "word " * 500
     with refused("hub-failed", path="org/x") as error, hub_errors("org/x"):
         raise ConnectionError(said)
-    assert "(no access with [key]; lorem lorem" in str(error.value)
-    assert "lorem …)" in str(error.value)
+    assert "(no access with [key]; word word" in str(error.value)
+    assert "word …)" in str(error.value)
     assert len(str(error.value)) < 800
 
 
@@ -457,7 +457,7 @@ def test_errors_of_the_hub_end_where_a_sentence_ends() -> None:
     for said, shown in [
         (f"{first} Short end.", f"({first} Short end.)"),
         (f"{first} {rest}", f"({first})"),
-        ("lorem " * 500, "lorem …)"),
+        ("word " * 500, "word …)"),
     ]:
         with refused("hub-failed", path="org/x") as error, hub_errors("org/x"):
             raise ConnectionError(said)

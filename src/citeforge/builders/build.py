@@ -28,8 +28,8 @@ import msgspec
 from citeforge.builders.changes import (
     find_recipe,
     list_differences,
-    require_same,
-    require_same_choices,
+    require_same_options,
+    require_same_recipe,
 )
 from citeforge.builders.hiding import hide, secret_in
 from citeforge.builders.package import PackageWriter, safe_name
@@ -267,11 +267,11 @@ class Build:
         workspace = self.workspace
         if workspace.if_exists == "resume" and is_taken(workspace.out):
             workspace.finished_package = load_intact(workspace.out)
-            require_same(workspace.finished_package, draft, workspace.out)
+            require_same_recipe(workspace.finished_package, draft, workspace.out)
             return workspace.finished_package
         marker = workspace.root / _RECIPE
         if workspace.had_stages and marker.is_file():
-            require_same_choices(Manifest.model_validate(read_json(marker)), draft, workspace.root)
+            require_same_options(Manifest.model_validate(read_json(marker)), draft, workspace.root)
         write_text(marker, canonical_json(draft.model_dump(mode="json")) + "\n")
         return None
 

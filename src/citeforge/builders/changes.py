@@ -95,7 +95,7 @@ def _value_text(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 
-def require_same(old: Manifest, draft: Manifest, out: Path) -> None:
+def require_same_recipe(old: Manifest, draft: Manifest, out: Path) -> None:
     """Raise an error if a finished package was made by another recipe than this build's.
 
     Raises:
@@ -104,7 +104,7 @@ def require_same(old: Manifest, draft: Manifest, out: Path) -> None:
     _refuse_other_recipe("a finished package", recipe_differences(old, draft), out, "another --out")
 
 
-def require_same_choices(begun: Manifest, draft: Manifest, partial: Path) -> None:
+def require_same_options(begun: Manifest, draft: Manifest, partial: Path) -> None:
     """Raise an error if an unfinished build was begun with another recipe.
 
     A changed source, model or library is no other recipe: the stages notice it by their keys.

@@ -40,7 +40,10 @@ def licences_of(manifest: Manifest) -> list[tuple[str, str | None]]:
 
 
 def most_restrictive(manifest: Manifest) -> str | None:
-    """Find the sources' strictest licence (else the manifest's); None if a source states none."""
+    """Find the strictest licence of a benchmark's sources; None if a source states none.
+
+    A benchmark without sources has the licence of its manifest.
+    """
     licences = licences_of(manifest)
     if not licences:
         return manifest.licence

@@ -119,7 +119,7 @@ def cli(log_json: bool) -> None:
 
 
 def main(args: list[str] | None = None) -> None:
-    """Run the command line; turn errors into one line and an exit code from 0 to 4."""
+    """Run the command line; turn errors into one line and an exit code (``ExitCode``)."""
     make_output_safe()
     try:
         with extras_named():

@@ -92,7 +92,7 @@ class KnowledgeGraph:
         return graphs, unknown
 
     def _find_merged(self, ids: Sequence[str]) -> dict[str, str]:
-        """Map ids to the entity that each was merged into; if several, to the lowest number."""
+        """Map each merged entity to the one it was merged into; of several, to the lowest id."""
         found: dict[str, str] = {}
         for row in self._rows_about("merged", ids, "into"):
             old, new = self._id(row["entity"]), self._id(row["into"])

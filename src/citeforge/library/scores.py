@@ -124,8 +124,10 @@ class Scores(Displayed):
         measures, names = self.file.measures, [m.name for m in self.file.measures]
         index = pandas.Index(names, name="measure")
         if by is not None:
+            if by not in (fields := slice_fields([self.file])):
+                raise UnknownValueError("field of slices", by, fields)
             measures, keys = [], []
-            for value, _ in list_slices([self.file], self._sliced(by)):
+            for value, _ in list_slices([self.file], by):
                 part = make_slice_file(self.file, by, value)
                 measures += [] if part is None else part.measures
                 keys += [] if part is None else [(value, m.name) for m in part.measures]
@@ -135,17 +137,6 @@ class Scores(Displayed):
         frame = pandas.DataFrame(rows, index=index, columns=columns)
         frame.attrs |= {"counts": self.counts.model_dump(), "warnings": self.warnings}
         return frame
-
-    def _sliced(self, by: str) -> str:
-        """Return the name of a field if the answers were scored by it.
-
-        Raises:
-            UnknownValueError: they were not.
-        """
-        fields = slice_fields([self.file])
-        if by not in fields:
-            raise UnknownValueError("field of slices", by, fields)
-        return by
 
     def per_query(self) -> pandas.DataFrame:
         """Make a table of raw values: one row per query, one column per measure; NaN if undefined.

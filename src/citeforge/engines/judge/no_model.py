@@ -14,7 +14,7 @@ from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.judge_profile import LEVELS
-from citeforge.schemas.matching.answers import AnswerText, is_number
+from citeforge.schemas.matching.answers import AnswerText, has_digits
 
 _STOP = frozenset(
     """a an and are as at be been but by for from had has have he her his in is it its of on or
@@ -56,7 +56,7 @@ class LexicalJudge:
         if not content:
             return Verdict(False, -1.0)
         lacking = [token for token in content if not premise.has(token)]
-        if any(map(is_number, lacking)):
+        if any(map(has_digits, lacking)):
             return Verdict(False, -1.0)
         share = 1 - len(lacking) / len(content)
         return Verdict(share >= self.threshold, share - self.threshold)

@@ -38,7 +38,7 @@ _FORMS = (
     r"<(?=/?[be]o[acdehimpqst]>)",  # <eoh>, <bos>
     r"<(?=0x[0-9a-f]{2}>)",  # <0x0A>
 )
-"""Forms that special tokens have, and neither HTML nor code nor prose has."""
+"""Forms that special tokens have; prose and HTML have none, and of code names in capitals alone."""
 _ENTITY = re.compile(r"&(?:(?P<less>lt|LT|#0*60|#[xX]0*3[cC])|gt|GT|#0*62|#[xX]0*3[eE]);?")
 _HARMLESS = {"<": "‹", ">": "›", "[": "⁅", "]": "⁆", "|": "¦"}
 """First characters of special tokens, and what is written in their place."""

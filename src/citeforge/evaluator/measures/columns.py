@@ -38,7 +38,7 @@ class Value:
 
     @staticmethod
     def best(values: "Iterable[Value]") -> "Value":
-        """Take the highest lower and the highest upper bound of the values; 0 if there are none."""
+        """Take the maximum of the lower bounds and that of the upper bounds; 0 for no values."""
         pairs = [(v.low, v.high) for v in values] or [(0.0, 0.0)]
         return Value(*map(max, zip(*pairs, strict=True)))
 

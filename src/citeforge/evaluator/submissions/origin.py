@@ -18,7 +18,7 @@ from citeforge.schemas.errors import InputError
 
 HASH = "benchmark_hash"
 Claims = Iterator[tuple[int, list[object]]]
-"""Answers of a file, each as (line, hashes that it names, which are none or usually one)."""
+"""For each answer of a file: (its line or number, the benchmark hashes in it)."""
 _NAME = re.compile(r"benchmark_?[hH]ash")
 _WRITTEN = re.compile(_NAME.pattern.encode())
 """Its literal beginning makes this search several times as fast as one that ignores case."""
@@ -78,7 +78,7 @@ def hashes_in_json(content: bytes) -> list[object]:
 
 
 def claims_in_lines(path: Path) -> Claims:
-    """Yield the hashes that each line of a JSON Lines file names; a header is passed over.
+    """Yield the benchmark hashes in each line of a JSON Lines file but its header.
 
     Raises:
         InputError: the file cannot be read.
@@ -89,7 +89,7 @@ def claims_in_lines(path: Path) -> Claims:
 
 
 def claims_in_csv(path: Path) -> Claims:
-    """Yield the hash in the column ``benchmark_hash`` of each row of a CSV file.
+    """Yield the benchmark hash of each row of a CSV file, in the column ``benchmark_hash``.
 
     Raises:
         InputError: the file cannot be read.
@@ -99,7 +99,7 @@ def claims_in_csv(path: Path) -> Claims:
 
 
 def claims_in_document(path: Path) -> Claims:
-    """Yield the hashes that each item of a JSON file names, by number: of its own, or of the file.
+    """Yield the benchmark hashes of each item in a JSON document; one beside the items is of all.
 
     Raises:
         InputError: the file cannot be read.

@@ -89,7 +89,13 @@ class PointLists:
 
 
 def find_labels(labels: Mapping[Key, V], names: Sequence[str], topic: str) -> V | None:
-    """Look up the labels of a run's answer to a topic; None if there are none."""
+    """Look up the labels of a run's answer to a topic; None if there are none.
+
+    Args:
+        labels: of (run, topic); those without a run hold for every run.
+        names: names that files may have for the run.
+        topic: id of a query.
+    """
     return next((labels[n, topic] for n in (*names, "") if (n, topic) in labels), None)
 
 

@@ -168,7 +168,7 @@ def is_answer(text: str, answers: Iterable[str]) -> bool:
     return AnswerText(text).equals_any(answers)
 
 
-def is_number(token: str | Token) -> bool:
-    """Whether a token is a number or a date, or a word with digits."""
+def has_digits(token: str | Token) -> bool:
+    """Whether a token is a number, a date, or a word with a digit such as ``Q42``."""
     words = (token,) if isinstance(token, str) else token.keys
     return any(not isinstance(w, str) or any(c.isdigit() for c in w) for w in words)
