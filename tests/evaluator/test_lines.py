@@ -166,7 +166,10 @@ def test_a_leaderboard_has_the_line_below_its_systems(
     assert "50.00 ≤" in shown["half"] and "25.00 ≤" in shown["all"] and "100.00 ≤" in shown["best"]
     assert "≤ marks a value at or below it." in page.inner_text("body")
     page.fill("#find", "half")
-    assert LINE in page.locator("#table tbody tr").last.inner_text()
+    line = page.locator("#table tbody tr").last
+    assert LINE in line.inner_text()
+    shade = "e => getComputedStyle(e).backgroundColor"
+    assert line.evaluate(shade) != page.locator("#table tbody tr").first.evaluate(shade)
     assert page.problems == []
     (system,) = (site / "systems").glob("half*.html")
     assert "half does not beat copying: CiteP 50.00 (line 100.00)" in system.read_text()

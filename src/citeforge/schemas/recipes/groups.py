@@ -17,6 +17,7 @@ class Group:
 FOLDER = Group()
 """Output folder, and what to do if it exists."""
 DRY = Group()
+"""The option that only says what a command would ask of models."""
 SETTING = Group()
 """Options that citeforge.toml or the environment may set.
 

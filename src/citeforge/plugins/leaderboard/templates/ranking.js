@@ -174,7 +174,7 @@ function draw() {
     return line;
   });
   // What copying scores, knowing nothing, stands below all systems, whatever the order.
-  if (v.e.some(x => x !== null)) page.push(make("tr", { class: "reference line" }, make("td", {}, "–"),
+  if (v.e.some(x => x !== null)) page.push(make("tr", { class: "control" }, make("td", {}, "–"),
     ...(ranked ? [make("td", {}, "–")] : []),
     make("td", { class: "left system" }, data.line),
     ...columns.map(m => make("td", {}, shown(v.e[m]))),
