@@ -4,6 +4,7 @@ import hashlib
 import random
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 
 from citeforge import InputError
 from citeforge.engines import tables
+from citeforge.engines.interrupts import interrupt
 from citeforge.engines.tables import (
     TableWriter,
     iter_batches,
@@ -84,6 +86,30 @@ def test_an_error_leaves_nothing_behind(tmp_path: Path) -> None:
         writer.write(numbered(0, 100))
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_interrupt_while_the_encoder_starts_leaves_nothing_behind(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A pool does not wait for a thread whose start is cut, and that thread would write on."""
+    start = threading.Thread.start
+    started: list[threading.Thread] = []
+
+    def start_and_interrupt(thread: threading.Thread) -> None:
+        start(thread)
+        started.append(thread)
+        interrupt()
+
+    monkeypatch.setattr(threading.Thread, "start", start_and_interrupt)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        cut_at(10, 10),
+        TableWriter(tmp_path, "t", SCHEMA) as writer,
+    ):
+        writer.write(numbered(0, 100))
+    [encoder] = started
+    assert not encoder.is_alive()
+    assert not list(tmp_path.iterdir())
 
 
 def test_rows_of_another_schema_are_refused(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from citeforge.engines.files import sha256_file, storage_errors
+from citeforge.engines.interrupts import interrupts_held
 from citeforge.engines.pages import bound_unpacked_bytes
 from citeforge.engines.progress import progress
 from citeforge.schemas.errors import InputError
@@ -86,7 +87,8 @@ class TableWriter:
         self.rows += table.num_rows
         self._pending, self._pending_rows = [], 0
         self._wait()
-        self._encoding = self._encoder.submit(self._encode, table)
+        with interrupts_held():  # nobody would wait for a thread whose start is cut
+            self._encoding = self._encoder.submit(self._encode, table)
 
     def _wait(self) -> None:
         """Wait until the encoder thread has written the last row group; raise its errors."""
@@ -105,9 +107,10 @@ class TableWriter:
                     self._close_part()
                     self._name_shards()
         finally:
-            self._encoder.shutdown(cancel_futures=True)
-            for path in self._parts:  # under these names only what is not whole
-                path.unlink(missing_ok=True)
+            with interrupts_held():
+                self._encoder.shutdown(cancel_futures=True)
+                for path in self._parts:  # under these names only what is not whole
+                    path.unlink(missing_ok=True)
 
     def _encode(self, table: pa.Table) -> None:
         """Write a row group in the encoder thread; close the shard when it is full."""
