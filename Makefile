@@ -62,9 +62,9 @@ test-new: $(STAMP)  ## run the tests that find what a new source, judge, measure
 test: $(STAMP)  ## run the quick tests (minutes)
 	CITEFORGE_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow and not ray'
 
-test-all: $(STAMP)  ## run all tests, also with kills, servers, browsers, Ray and every kind of arithmetic
+test-all: $(STAMP)  ## run all tests, also with kills, servers, browsers, Ray, and in the newest and the oldest arithmetic
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m 'not ray'
-	$(MAKE) -j 2 -O test-ray processors  # Ray leaves half of the time to others
+	$(MAKE) -j 2 -O test-ray processors SETTINGS="1 6"  # Ray leaves half of the time to others
 
 peers: $(STAMP)  ## run the papers' own code in checkouts, and see whether its stored numbers hold (DIR=folder WRITE=1)
 	@test -d "$(DIR)" || { echo "make peers DIR=a folder with checkouts (tests/peers/conftest.py lists them)"; exit 2; }
@@ -73,8 +73,8 @@ peers: $(STAMP)  ## run the papers' own code in checkouts, and see whether its s
 test-ray: $(STAMP)  ## run the tests that start a Ray cluster on loopback (minutes)
 	CITEFORGE_RAY=1 $(BIN)/python -m pytest -q -m ray tests/engines/running tests/test_docs.py
 
-processors: $(STAMP)  ## run the numeric tests in every kind of arithmetic that this processor has
-	PYTHONPATH=tests $(BIN)/python -m processors
+processors: $(STAMP)  ## run the numeric tests in every kind of arithmetic that this processor has (SETTINGS=numbers of some)
+	PYTHONPATH=tests $(BIN)/python -m processors $(SETTINGS)
 
 durations: $(STAMP)  ## measure how long each test takes, into tests/durations.json
 	$(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not ray' --junitxml=build/tests.xml
@@ -105,7 +105,7 @@ mutants: $(STAMP)  ## change lines of what scores, and see whether a test fails 
 	  {sub(/\.x.*/, "", $$1); n[$$1]++; k[$$1] += !/survived/} \
 	  END {for (m in n) printf "%-45s %5.1f %% of %d killed\n", m, 100 * k[m] / n[m], n[m]}' | sort
 
-nightly: exhaustive fuzz fuzz-files torture mutants  ## what takes too long for every change
+nightly: processors exhaustive fuzz fuzz-files torture mutants  ## what takes too long for every change
 
 lint: $(STAMP)  ## check style
 	$(BIN)/ruff check .

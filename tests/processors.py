@@ -2,6 +2,7 @@
 
 ``python -m processors`` (`make processors`) starts pytest once per setting of the variables by
 which libraries choose their kernels and threads, prints a table, and ends with 1 if a test failed.
+``python -m processors 1 6`` runs the first and the sixth setting alone.
 """
 
 import os
@@ -132,4 +133,5 @@ def run_settings(settings: Iterable[Setting], files: Sequence[Path], flags: set[
 
 if __name__ == "__main__":
     marked = [p for p in sorted(TESTS.rglob("test_*.py")) if "mark.numeric" in p.read_text()]
-    sys.exit(not run_settings(SETTINGS, marked, cpu_flags()))
+    chosen = [SETTINGS[int(number) - 1] for number in sys.argv[1:]] or SETTINGS
+    sys.exit(not run_settings(chosen, marked, cpu_flags()))

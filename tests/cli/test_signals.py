@@ -16,6 +16,7 @@ import pytest
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.vectors import SUFFIX
 from conftest import ROOT, content
+from patience import patience
 from servers.running import Running, openai_server
 
 pytestmark = [
@@ -98,7 +99,7 @@ def test_replies_are_kept_and_asked_for_once(
         write_lines(tmp_path / folder / "pairs.jsonl", pairs)
     n = len(server.requests())
     with started(typed, tmp_path / "calm") as process:
-        assert process.wait(60) == 0, process.communicate()
+        assert process.wait(patience(60)) == 0, process.communicate()
     n_calm = len(server.requests()) - n
     n += n_calm
     assert n_calm > 4
@@ -106,7 +107,7 @@ def test_replies_are_kept_and_asked_for_once(
     with started(typed, tmp_path / "cut") as process:
         wait_until(lambda: len(server.requests()) > n + 4, process)
         process.send_signal(number)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=patience(60))
     server.answer_up_to(None)
     assert process.returncode == 128 + number
     kept, last = said.splitlines()[-2:]
@@ -121,7 +122,7 @@ def test_replies_are_kept_and_asked_for_once(
     n_asked = len(server.requests())
     assert n_asked - n - n_kept <= N_AT_ONCE
     with started(typed, tmp_path / "cut") as process:
-        assert process.wait(60) == 0, process.communicate()
+        assert process.wait(patience(60)) == 0, process.communicate()
     assert len(server.requests()) == n_asked + n_calm - n_kept
     assert content(tmp_path / "cut" / made) == content(tmp_path / "calm" / made)
 
@@ -148,7 +149,7 @@ def test_a_terminal_that_is_closed_ends_the_command(server: Running, tmp_path: P
         os.close(theirs)
         wait_until(lambda: len(server.requests()) > n, process)
         os.close(ours)
-        assert process.wait(60) == 128 + signal.SIGHUP
+        assert process.wait(patience(60)) == 128 + signal.SIGHUP
     server.answer_up_to(None)
     assert not list(tmp_path.glob("*.lock"))
 
@@ -169,7 +170,7 @@ def test_nohup_is_heeded(server: Running, tmp_path: Path) -> None:
         wait_until(lambda: len(server.requests()) > n, process)
         process.send_signal(signal.SIGHUP)
         server.answer_up_to(None)
-        assert process.wait(60) == 0, process.communicate()
+        assert process.wait(patience(60)) == 0, process.communicate()
     assert len((tmp_path / "a.jsonl").read_text().splitlines()) == 1 + 2
 
 
@@ -186,10 +187,10 @@ def test_threads_that_compute_end_with_the_command(tmp_path: Path) -> None:
     with started(words, tmp_path) as process:
         wait_until(lambda: len(list(shards.glob("*.json"))) >= 2, process)
         process.terminate()
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=patience(60))
     assert process.returncode == 128 + signal.SIGTERM
     assert "shards of vectors in out.partial/embeddings" in said.splitlines()[-2]
     assert all(path.with_suffix(".json").exists() for path in shards.glob(f"*{SUFFIX}"))
     assert not list(tmp_path.rglob("*.tmp"))
     with started([*words, "--resume"], tmp_path) as process:
-        assert process.wait(90) == 0, process.communicate()
+        assert process.wait(patience(90)) == 0, process.communicate()

@@ -14,10 +14,9 @@ from benchmarks.gate import POLICIES, two_systems, verdicts
 from benchmarks.simulated import world
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("judge", [(0.95, 0.95), (0.6, 0.7)])
-@pytest.mark.parametrize(
-    ("n", "least"), [(20, 0.7), pytest.param(100, 0.86, marks=pytest.mark.slow)]
-)
+@pytest.mark.parametrize(("n", "least"), [(20, 0.7), (100, 0.86)])
 def test_corrected_intervals_cover(judge: tuple[float, float], n: int, least: float) -> None:
     result = corrected_coverage([world(judge, 0.6, 3, 20_000)], 100, 50, n, 4)
     # Binomial(20, .95) and (100, .95): 1 in 10,000 lies below .7, and .86.

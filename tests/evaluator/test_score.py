@@ -215,9 +215,14 @@ def test_an_empty_file(tmp_path: Path, benchmark: cf.Benchmark) -> None:
         scored(tmp_path, benchmark, [])
 
 
-@pytest.mark.parametrize("n_words", [9_000, pytest.param(330_000, marks=pytest.mark.slow)])
-def test_a_long_answer(tmp_path: Path, benchmark: cf.Benchmark, n_words: int) -> None:
-    rows = [{"query_id": "q01", "output": "word [2019] " * n_words}]
+def test_a_long_answer(tmp_path: Path, benchmark: cf.Benchmark) -> None:
+    rows = [{"query_id": "q01", "output": "word [2019] " * 9_000}]
+    assert scored(tmp_path, benchmark, rows).counts.n_unparsed == 1
+
+
+@pytest.mark.slow
+def test_an_answer_of_almost_the_largest_line(tmp_path: Path, benchmark: cf.Benchmark) -> None:
+    rows = [{"query_id": "q01", "output": "word [2019] " * 330_000}]
     assert scored(tmp_path, benchmark, rows).counts.n_unparsed == 1
 
 

@@ -79,10 +79,8 @@ def test_one_recipe_gives_one_hash(
 
 
 # tests/test_one_recipe.py builds the same in every arithmetic.
-@pytest.mark.parametrize(
-    "wanted",
-    [pytest.param(c, marks=pytest.mark.slow if c in ("int8", "fp64") else ()) for c in possible()],
-)
+@pytest.mark.slow
+@pytest.mark.parametrize("wanted", possible())
 def test_the_example_has_the_hash_that_the_readme_prints(tmp_path: Path, wanted: Compute) -> None:
     printed = re.search(r"quickstart@([0-9a-f]{8})", README.read_text())
     assert printed is not None

@@ -166,9 +166,19 @@ def read_leniently(text: str) -> str:
     return latin_letters(seen).casefold()
 
 
-@pytest.mark.parametrize("disguise", DISGUISES)
-def test_no_special_token_reaches_a_model_by_any_prompt(disguise: str) -> None:
+def test_no_special_token_reaches_a_model_by_any_prompt() -> None:
     """Judges, G-Eval, nuggets, rubrics, contradictions, documents' checks, writers of builds."""
+    require_no_token("plain")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("disguise", [name for name in DISGUISES if name != "plain"])
+def test_no_disguised_token_reaches_a_model_by_any_prompt(disguise: str) -> None:
+    require_no_token(disguise)
+
+
+def require_no_token(disguise: str) -> None:
+    """Ask by every prompt about a text with all special tokens in a disguise."""
     text = "\n".join(f"a {DISGUISES[disguise](token)} b" for token in TOKENS)
     tokens = [read_leniently(token) for token in TOKENS]
     assert all(token in read_leniently(text) for token in tokens)

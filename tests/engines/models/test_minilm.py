@@ -37,6 +37,7 @@ def peer(folder: Path) -> Any:
     return SentenceTransformer(str(folder), device="cpu", local_files_only=True)
 
 
+@pytest.mark.slow
 @pytest.mark.numeric
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 @pytest.mark.parametrize("batch", [TEXTS, *([text] for text in TEXTS[1:])])

@@ -431,6 +431,7 @@ def test_tables_are_named_as_their_files(name: str) -> None:
     assert find_table(name).name == name
 
 
+@pytest.mark.slow
 def test_published_numbers_from_the_real_outputs_here() -> None:
     """Two of Attributed-IR's files, in the layout of the data folder; nobody is asked."""
     pytest.importorskip("rouge_score")
