@@ -8,7 +8,7 @@ OUT := out/quickstart
 LOG := out/quickstart.log
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test-new test test-all peers test-ray processors durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
+.PHONY: help install quickstart test-new test test-all test-tiers peers test-ray processors durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -63,8 +63,11 @@ test: $(STAMP)  ## run the quick tests (minutes)
 	CITEFORGE_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow and not ray'
 
 test-all: $(STAMP)  ## run all tests, also with kills, servers, browsers, Ray, and in the newest and the oldest arithmetic
-	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m 'not ray'
+	$(MAKE) test-tiers
 	$(MAKE) -j 2 -O test-ray processors SETTINGS="1 6"  # Ray leaves half of the time to others
+
+test-tiers: $(STAMP)  ## run the quick tests and the slow ones, without Ray, in the arithmetic of this processor
+	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m 'not ray'
 
 peers: $(STAMP)  ## run the papers' own code in checkouts, and see whether its stored numbers hold (DIR=folder WRITE=1)
 	@test -d "$(DIR)" || { echo "make peers DIR=a folder with checkouts (tests/peers/conftest.py lists them)"; exit 2; }
