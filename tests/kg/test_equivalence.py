@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from citeforge.evaluator.measures.kalma_citations import Share, reference_counts, strict_counts
-from citeforge.evaluator.measures.kalma_graphs import ShownGraphs, read_answer
+from citeforge.evaluator.statements.triples import ShownGraphs, read_answer
 from citeforge.kg.domain import load_domain
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import open_graph

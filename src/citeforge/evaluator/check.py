@@ -8,7 +8,7 @@ from pathlib import Path
 
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.textfiles import count_text
-from citeforge.evaluator.measures.kalma_graphs import read_answer, read_shown
+from citeforge.evaluator.statements.triples import read_answer, read_shown
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding

@@ -144,7 +144,7 @@ def _with_kalma_splitter(tools: ScoringTools) -> ScoringTools:
             "leave the option out, or score with --protocol strict",
             code="conflicting-options",
         )
-    from citeforge.evaluator.measures.kalma_reference import SENTENCES
+    from citeforge.evaluator.statements.kalma import SENTENCES
 
     return tools if tools.judge is None else replace(tools, segmenter=SENTENCES)
 

@@ -7,7 +7,7 @@ from random import Random
 from typing import Any
 
 from citeforge.engines.draws import generator
-from citeforge.evaluator.measures.kalma_graphs import ShownGraphs, read_shown
+from citeforge.evaluator.statements.triples import ShownGraphs, read_shown
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.kg.domain import Domain
 from citeforge.schemas.citations.triples import render

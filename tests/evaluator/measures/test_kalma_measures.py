@@ -14,8 +14,8 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures import kalma_citations
-from citeforge.evaluator.measures.kalma_graphs import (
-    KalmaInputs,
+from citeforge.evaluator.measures.kalma_graphs import KalmaInputs
+from citeforge.evaluator.statements.triples import (
     ParsedAnswer,
     ShownGraphs,
     read_answer,

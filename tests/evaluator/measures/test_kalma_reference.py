@@ -6,14 +6,10 @@ import pytest
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures import kalma_citations
-from citeforge.evaluator.measures.kalma_graphs import (
-    KalmaInputs,
-    ShownGraphs,
-    read_answer,
-    read_reference,
-)
+from citeforge.evaluator.measures.kalma_graphs import KalmaInputs
 from citeforge.evaluator.measures.kalma_judged import align_micro, mean_mark, reference_mark
-from citeforge.evaluator.measures.kalma_reference import SENTENCES, read_brackets
+from citeforge.evaluator.statements.kalma import SENTENCES, read_brackets
+from citeforge.evaluator.statements.triples import ShownGraphs, read_answer, read_reference
 from citeforge.evaluator.statistics.estimates import estimate_value
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.kg import Key, Triple

@@ -51,13 +51,9 @@ from typing import Any
 import numpy as np
 
 from citeforge.evaluator.measures.declared import VALUES, CitationQuality
-from citeforge.evaluator.measures.kalma_graphs import (
-    ComputeGraphs,
-    GraphMeasure,
-    KalmaInputs,
-    ParsedAnswer,
-)
-from citeforge.evaluator.measures.kalma_reference import is_unreadable
+from citeforge.evaluator.measures.kalma_graphs import ComputeGraphs, GraphMeasure, KalmaInputs
+from citeforge.evaluator.statements.kalma import is_unreadable
+from citeforge.evaluator.statements.triples import ParsedAnswer
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,

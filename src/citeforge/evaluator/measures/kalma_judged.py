@@ -26,14 +26,9 @@ from citeforge.evaluator.measures.kalma_citations import (
     micro_and_macro,
     micro_sample,
 )
-from citeforge.evaluator.measures.kalma_graphs import (
-    GraphMeasure,
-    KalmaInputs,
-    ParsedAnswer,
-    TripleClaim,
-    pair_triple,
-)
-from citeforge.evaluator.measures.kalma_reference import is_unreadable, without_brackets
+from citeforge.evaluator.measures.kalma_graphs import GraphMeasure, KalmaInputs, pair_triple
+from citeforge.evaluator.statements.kalma import is_unreadable, without_brackets
+from citeforge.evaluator.statements.triples import ParsedAnswer, TripleClaim
 from citeforge.evaluator.statistics.estimates import Sample, mean_sample, sample_between
 from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.schemas.kg import Key, Triple

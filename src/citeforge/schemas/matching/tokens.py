@@ -1,6 +1,7 @@
 """The tokeniser of short answers: words, numbers, dates, ranges."""
 
 import re
+from functools import cache
 
 from citeforge.schemas.matching.dates import DATE, read_date
 from citeforge.schemas.matching.folding import CURRENCY
@@ -25,8 +26,7 @@ _CLUSTER = rf"""[{_HAN}]
       |[\u1780-\u17ff](?:\u17d2[\u1780-\u17b3]|[\u17b4-\u17d1\u17d3\u17dd])*"""
 _SIGN = re.compile(f"{_CLUSTER}|[{_KANA}]", re.VERBOSE)
 _PLAIN = "a-zß-öø-ɏͰ-ԯ"
-_TOKEN = re.compile(
-    rf"""(?![\s,;:!?()'"]|\.(?!\d))(?:
+_TOKEN = rf"""(?![\s,;:!?()'"]|\.(?!\d))(?:
     (?P<plain>[{_PLAIN}]++(?:[ ][{_PLAIN}]++)*(?![^\s,;.?!)])(?!\.[^\s]))
   | (?P<word>{_L}{_L}(?:{_L}|\d)*(?:\^-?\d+)?(?:[+\#]{{1,2}}(?![^\s,.;:!?)\]}}'"/-]))?)
   | (?P<initials>{_L}(?:\.{_L}(?!{_L}))+\.?)
@@ -39,9 +39,7 @@ _TOKEN = re.compile(
   | (?P<hangul>[{_HANGUL}]+)
   | (?P<kana>[{_KANA}]+)
   | (?P<cluster>{_CLUSTER}))
-    """,
-    re.VERBOSE,
-)
+    """
 _WORDS = re.compile(f"[{_PLAIN}]+(?: [{_PLAIN}]+)*")
 _KANJI_DIGITS = str.maketrans("〇零一二三四五六七八九", "00123456789")
 _HOURS = 24
@@ -60,6 +58,12 @@ _SCIENCE_UNIT = 3
 """Letters of a unit with a power, such as ``km^2``; behind longer words it is a footnote's mark."""
 
 
+@cache
+def _token_pattern() -> re.Pattern[str]:
+    """Compile the pattern of a token, when the first text is read: it takes long."""
+    return re.compile(_TOKEN, re.VERBOSE)
+
+
 def separate_signs(text: str) -> str:
     """Write spaces around each sign of scripts without spaces, as each token of them is."""
     return _SIGN.sub(r" \g<0> ", text)
@@ -72,7 +76,7 @@ def tokenize(folded: str) -> Tokens:
     main: Words = []
     gaps: list[str] = []
     end, has_numbers = 0, False
-    for match in _TOKEN.finditer(folded):
+    for match in _token_pattern().finditer(folded):
         form = match.lastgroup
         start, stop = match.span()
         gaps.append(folded[end:start])
