@@ -286,6 +286,19 @@ def test_two_truncated_answers_are_within_five_percent() -> None:
     assert gate(counted(GOOD, n_truncated=9), OLD, counts={"truncated": None}).verdict == "pass"
 
 
+def test_refusals_have_a_bound() -> None:
+    """21 of 100 answers are above 20 %; without a bound any number passes."""
+    n = GOOD.counts.n_answered + GOOD.counts.n_missing
+    new = counted(GOOD, n_refused=n // 5 + 1)
+    assert gate(new, OLD).verdict == "pass"
+    decision = gate(new, OLD, counts={"refused": "20%"})
+    (row,) = (row for row in decision.rows if row.name == "refusals")
+    assert (decision.verdict, row.new, row.allowed) == ("fail", n // 5 + 1, n // 5)
+    assert f"{n // 5 + 1} of {n} answers say that they cannot answer; at most {n // 5}" in (
+        row.sentence
+    )
+
+
 def test_allowed_failures_of_the_judge_count_at_their_worst() -> None:
     """10 ± 0.3 points better, of which verdicts that are missing may take 60 − 45 = 15."""
     allowed = {"judge_failed": 50}

@@ -1,15 +1,17 @@
 """`score`: keys, missing answers, runs, protocols, signatures."""
 
+import csv
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
 import citeforge as cf
 from citeforge.evaluator.measures.registry import measures, select
+from citeforge.evaluator.report import TABLES
 from citeforge.evaluator.submissions.tools import ScoringTools
-from citeforge.evaluator.table import render_scores
+from citeforge.evaluator.table import counts_table, render_scores
 from citeforge.plugins.training.benchmark_reward import CitationReward
 from conftest import EXAMPLES, refused, write_jsonl
 
@@ -69,6 +71,35 @@ def test_counts_of_odd_answers(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     assert counts.n_listed == 1
     assert counts.n_uncited == 2
     assert counts.n_no_relevant == counts.n_all_relevant == 0
+
+
+@pytest.mark.parametrize("protocol", ["strict", "reference"])
+def test_refusals_are_counted(
+    tmp_path: Path, benchmark: cf.Benchmark, protocol: Literal["strict", "reference"]
+) -> None:
+    """In any language, with marks or without; an answer that is empty, or wrong, is none."""
+    rows = [perfect(benchmark, r) for r in range(30)]
+    rows[0]["output"] = "The passages do not say when [1]."
+    rows[1]["output"] = "Dazu steht in den Quellen nichts; ich kann die Frage nicht beantworten."
+    rows[2]["output"] = "It is not stated [1][2]."
+    rows[3]["output"] = " "
+    rows[4]["output"] = "No one saw it."
+    scores = scored(tmp_path, benchmark, rows, protocol=protocol)
+    # Rows 1, 3 and 4 cite nothing.
+    assert (scores.counts.n_refused, scores.counts.n_uncited, scores.counts.n_empty) == (2, 3, 1)
+    sentence = "2 of 30 answers say that they cannot answer"
+    assert f"{scores.system}: {sentence}" in scores.warnings
+    assert "; 3 uncited; 2 refused>" in repr(scores)
+    files = [scores.file]
+    for kind in ("md", "latex"):
+        assert sentence in TABLES[kind](files)
+    head, *lines = csv.reader(TABLES["csv"](files).splitlines())
+    at = head.index("missing")
+    assert head[at : at + 3] == ["missing", "uncited", "refused"]
+    assert {tuple(line[at : at + 3]) for line in lines} == {("0", "3", "2")}
+    assert json.loads(TABLES["json"](files))[0]["counts"]["n_refused"] == 2
+    printed = counts_table(files).transposed().text()
+    assert [line.split()[-1] for line in printed if "refused  " in line] == ["2"]
 
 
 def test_the_random_baseline_meets_its_expectation(tmp_path: Path, benchmark: cf.Benchmark) -> None:

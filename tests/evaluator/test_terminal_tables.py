@@ -41,7 +41,7 @@ def test_a_table_says_which_way_is_better_what_counts_contain_and_what_is_rounde
     lines = render_scores([file], 80).splitlines()
     heads = [line.split("  ")[0] for line in lines[2:7]]
     assert heads == ["CiteP ↑", "CiteR ↑", "CiteF1 ↑", "ALCE.Overcited ↓", "Length"]
-    counts = "truncated, empty, unparsed, uncited, out of range"
+    counts = "truncated, empty, unparsed, uncited, refused, out of range"
     assert f"of the answered: {counts}" in lines
     assert not any("whole points" in line for line in lines)
     hidden = withhold_scores(file.model_copy(update={"gold": "private"}))

@@ -6,6 +6,7 @@ from typing import Literal
 
 from citeforge.evaluator.gate_policy import PolicySource
 from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.notes import REFUSED, UNCITED
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.gate import GatePolicy, RequiredQuery, Tier
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -176,7 +177,8 @@ _COUNTED = {
     "truncated": ("truncated answers", "{n} of {of} answers were cut at the token limit"),
     "empty": ("empty answers", "{n} of {of} answers are empty"),
     "unparsed": ("unread marks", "{n} of {of} answers have a mark that could not be read"),
-    "uncited": ("answers without citation", "{n} of {of} answers cite nothing"),
+    "uncited": ("answers without citation", UNCITED),
+    "refused": ("refusals", REFUSED),
     "out_of_range": (
         "citations out of range", "{n} of {of} answers cite a passage that was not shown"
     ),

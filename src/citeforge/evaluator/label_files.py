@@ -9,7 +9,7 @@ import msgspec
 
 from citeforge.engines.files import read_json
 from citeforge.engines.jsonlines import open_bytes, read_errors, read_rows
-from citeforge.schemas.citations.grammar import Grammar, without_markers
+from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError
 
 FULL, PARTIAL, NOT = "full", "partial", "not"
@@ -212,7 +212,7 @@ def _read_expertqa(path: Path) -> Iterator[Label]:
     for line, row in read_rows(path, _ExpertQa):
         for claim in row.claims:
             level = _find_level(claim.support, EXPERTQA, path, line, "claims.support")
-            text = without_markers(claim.claim, grammar.parse(claim.claim, 1 << 30).markers)
+            text = grammar.strip_marks(claim.claim)
             yield Label(
                 path, line, row.system, row.question, level, text=text,
                 evidence=tuple(claim.evidence),

@@ -25,14 +25,25 @@ def scope_lines(files: Iterable[ScoreFile]) -> list[str]:
     return [f"{place} ({', '.join(names)})" for place, names in systems.items()]
 
 
+UNCITED = "{n} of {of} answers cite nothing"
+REFUSED = "{n} of {of} answers say that they cannot answer"
+
+
 def count_lines(files: Iterable[ScoreFile]) -> list[str]:
-    """List systems with missing answers or failed verdicts, unless their own warnings say so."""
+    """List systems with missing, uncited or refused answers or failed verdicts.
+
+    What a system's own warnings say is left out.
+    """
     lines = []
     for f in files:
         if f.counts.n_missing and not any(" missing" in text for text in f.warnings):
             missing = count_text(f.counts.n_missing, "answer")
             how = "with the worst value each" if f.protocol == "strict" else "which are left out"
             lines.append(f"{f.system}: {missing} missing, {how}")
+        answers = f"{f.counts.n_answered:,}"
+        for count, text in ((f.counts.n_uncited, UNCITED), (f.counts.n_refused, REFUSED)):
+            if count:
+                lines.append(f"{f.system}: {text.format(n=f'{count:,}', of=answers)}")
         if f.counts.n_judge_failed:
             pairs = count_text(f.counts.n_judge_failed, "pair")
             lines.append(

@@ -123,9 +123,10 @@ def render_csv(
     extra = ["corrected", "corrected_low", "corrected_high", "n_labels"] if corrected else []
     ranks = {} if of_cells(files) else ranks_by_measure(compared_across(files, across))
     head = ["system", "measure", "value", "low", "high", "n", "signature", "rank_low", "rank_high",
-            "trivial", "line"]  # fmt: skip
+            "trivial", "line", "missing", "uncited", "refused"]  # fmt: skip
     rows: list[tuple[object, ...]] = []
     for place, file in enumerate(files):
+        counts = file.counts.n_missing, file.counts.n_uncited, file.counts.n_refused
         for m in file.measures:
             numbers = (m.value, m.low, m.high, m.n)
             c = m.corrected
@@ -133,7 +134,8 @@ def render_csv(
             rank = (ranks[m.name][place] if ranks else None) or (None, None)
             trivial = int(is_trivial(file, m.name))
             line = lines.get(m.signature)
-            rows.append((file.system, m.name, *numbers, m.signature, *rank, trivial, line, *more))
+            rows.append((file.system, m.name, *numbers, m.signature, *rank, trivial, line,
+                         *counts, *more))  # fmt: skip
     if not (fields := slice_fields(files)):
         return Table([*head, *extra], rows).csv()
     wide = [(*row, "", "") for row in rows]
@@ -141,7 +143,7 @@ def render_csv(
         for part in (p for p in file.slices if p.field in fields):
             for m in part.measures:
                 row = (file.system, m.name, m.value, m.low, m.high, m.n, m.signature)
-                wide.append((*row, *[""] * (4 + len(extra)), part.field, part.value))
+                wide.append((*row, *[""] * (7 + len(extra)), part.field, part.value))
     return Table([*head, *extra, "field", "slice"], wide).csv()
 
 

@@ -27,12 +27,13 @@ from citeforge.schemas.signature import joined_signatures
 _MAIN_COUNTS = ("queries", "answered", "missing")
 """Counts that are always shown."""
 _COUNTS = (*_MAIN_COUNTS, "truncated", "empty", "unparsed", "judge failed", "uncited",
-           "out of range", "no relevant")  # fmt: skip
+           "refused", "out of range", "no relevant")  # fmt: skip
 """Counts that ``--verbose`` always shows; others are shown if they are not 0."""
 _FIELDS = {title: f"n_{title.replace(' ', '_')}" for title in _COUNTS}
 _FIELDS |= {"reference lists": "n_listed", "premises cut": "n_premises_cut"}
 """Title of each count to its field in score files."""
-_OF_ANSWERED = {"truncated", "empty", "unparsed", "uncited", "out of range", "reference lists"}
+_OF_ANSWERED = {"truncated", "empty", "unparsed", "uncited", "refused", "out of range",
+               "reference lists"}  # fmt: skip
 """Counts that are part of the answered queries."""
 _ARROWS = {True: "↑", False: "↓", None: ""}
 """Direction in which a measure gets better."""
@@ -287,7 +288,7 @@ def _render_design(results: list[ScoreFile], width: int | None) -> str:
         lines.append(
             f"{r.system}: {c.n_queries} queries, {c.n_answered:,} answers in all cells, "
             f"{c.n_missing:,} missing, {c.n_truncated:,} truncated, {c.n_empty:,} empty, "
-            f"{c.n_unparsed:,} unparsed, {c.n_uncited:,} uncited, "
+            f"{c.n_unparsed:,} unparsed, {c.n_uncited:,} uncited, {c.n_refused:,} refused, "
             f"{c.n_out_of_range:,} out of range"
             + (f", {c.n_no_gold:,} queries without gold" if c.n_no_gold else "")
         )

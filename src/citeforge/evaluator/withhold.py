@@ -19,7 +19,7 @@ PUBLISHED: dict[type[Record], tuple[str, ...]] = {
     ),
     Counts: (
         "n_queries", "n_runs", "n_answered", "n_missing", "n_unparsed", "n_empty", "n_truncated",
-        "n_uncited", "n_out_of_range", "n_listed",
+        "n_uncited", "n_refused", "n_out_of_range", "n_listed",
     ),
     MeasureScore: ("name", "signature", "scale", "n", "n_undefined", "weights"),
 }  # fmt: skip

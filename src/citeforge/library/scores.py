@@ -97,7 +97,7 @@ class Scores(Displayed):
 
     @property
     def warnings(self) -> list[str]:
-        """Limits of the scores: missing answers, failed verdicts, an unknown build, cautions."""
+        """Limits of the scores: missing and refused answers, failed verdicts, cautions."""
         return limit_lines([self.file])
 
     @property
@@ -164,9 +164,12 @@ class Scores(Displayed):
         """Summarise the scores in one line: the first four values."""
         values = [f"{m.name} {m.value:.2f}" for m in self.file.measures if m.value is not None]
         more = f" and {len(self) - 4:,} more" if len(self) > 4 else ""
-        n_missing, n_failed = self.counts.n_missing, self.counts.n_judge_failed
-        n_wanted = self.counts.n_answered + n_missing
+        counts = self.counts
+        n_missing, n_failed = counts.n_missing, counts.n_judge_failed
+        n_wanted = counts.n_answered + n_missing
         more += f"; {n_missing:,} of {n_wanted:,} answers missing" if n_missing else ""
+        more += f"; {counts.n_uncited:,} uncited" if counts.n_uncited else ""
+        more += f"; {counts.n_refused:,} refused" if counts.n_refused else ""
         more += f"; the judge failed on {count_text(n_failed, 'pair')}" if n_failed else ""
         return f"scores of {self.system} on {self.file.benchmark}: {', '.join(values[:4])}{more}"
 

@@ -2,6 +2,8 @@
 
 LANGUAGES = ("de", "en", "es", "fr", "it", "nl", "pt", "zh")
 """Languages that there are rules for."""
+EVERY_LANGUAGE = "rules:" + ",".join(LANGUAGES)
+"""Detector by the rules of all languages."""
 VERSION = 2
 """Version of the rules, in signatures."""
 JUDGE = "judge"

@@ -240,6 +240,7 @@ class Counts(Record):
         n_empty: answers without any text.
         n_truncated: answers that were cut at the token limit, as their lines say.
         n_uncited: answers without any citation.
+        n_refused: answers that say, in whole or in part, that they cannot answer; not empty ones.
         n_out_of_range: answers that cite a passage that was not shown.
         n_listed: answers with a reference list, whose numbers are no citations (``strict``).
         n_no_relevant: queries without a relevant passage in the context.
@@ -257,6 +258,7 @@ class Counts(Record):
     n_empty: NonNegativeInt = 0
     n_truncated: NonNegativeInt = 0
     n_uncited: NonNegativeInt = 0
+    n_refused: NonNegativeInt = 0
     n_out_of_range: NonNegativeInt = 0
     n_listed: NonNegativeInt = 0
     n_no_relevant: NonNegativeInt = 0

@@ -243,7 +243,7 @@ LEAVES = {
         benchmark_hash protocol context counts measures not_computed design warnings about
         is_control is_build_known same_family unpublished_judge gold""",
     Counts: """n_queries n_runs n_answered n_missing n_unparsed n_judge_failed n_empty n_truncated
-        n_uncited n_out_of_range n_listed""",
+        n_uncited n_refused n_out_of_range n_listed""",
     MeasureScore: "name signature scale interval n n_undefined weights value low high noise",
     Figures: "value low high interval noise",
     NotComputed: "name reason",

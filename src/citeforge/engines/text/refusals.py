@@ -1,6 +1,8 @@
 """Detection of refusals among answers, by regular expressions per language."""
 
 import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
@@ -8,6 +10,9 @@ from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.schemas.record import FrozenRecord
 
 _DATA = Path(__file__).parent / "data" / "refusals"
+_WORD = re.compile(r"\w+")
+_SPACED = {ord(c): c if c.isalnum() or c == "_" else " " for c in map(chr, range(128))}
+"""ASCII characters that are no part of a word to spaces."""
 _BLOCK = re.compile("<([A-Z_]+)>")
 _QUOTATION = re.compile(r"[\"“„«][^\"“”„«»\n]{1,200}[\"“”»]")
 _SAME_LETTERS = str.maketrans(
@@ -19,22 +24,43 @@ class RuleFile(FrozenRecord):
     """Content of a rule file: regular expressions in lower case, one per line; ``#`` is a comment.
 
     Attributes:
-        cues: one of them is in every refusal: most answers have none, and are done quickly.
+        cue_words: one of them, or of ``cue_parts``, is in every refusal: most answers have none,
+            and are done quickly.
+        cue_parts: parts of words or of sentences, one per line.
         blocks: name to what ``<NAME>`` means in later blocks and in rules.
         strong: rules about the evidence, or about the system itself.
         weak: rules that can be about the world as well ("there is no information"); they
             count in answers that cite nothing.
     """
 
-    cues: str
+    cue_words: frozenset[str]
+    cue_parts: str
     blocks: dict[str, str]
     strong: str
     weak: str
 
 
+@dataclass(frozen=True)
+class LanguageRules:
+    """Refusal rules of a language, see :class:`RuleFile`."""
+
+    cue_words: frozenset[str]
+    cue_parts: tuple[str, ...]
+    strong: re.Pattern[str]
+    weak: re.Pattern[str]
+
+    def has_cue(self, text: str, words: Collection[str]) -> bool:
+        """Whether a text in lower case, which consists of these words, may be a refusal."""
+        return not self.cue_words.isdisjoint(words) or any(p in text for p in self.cue_parts)
+
+    def match(self, text: str, cites: bool) -> bool:
+        """Whether the rules match a text given in lower case."""
+        return bool(self.strong.search(text) or (not cites and self.weak.search(text)))
+
+
 @cache
-def language_rules(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]:
-    """Compile the refusal rules of a language (``en``) to patterns: cues, strong and weak rules."""
+def language_rules(language: str) -> LanguageRules:
+    """Read the refusal rules of a language (``en``), and compile their patterns."""
     path = _DATA / f"{language}.yaml"
     file = validated(RuleFile, read_yaml(path), path)
     blocks: dict[str, str] = {}
@@ -45,19 +71,36 @@ def language_rules(language: str) -> tuple[re.Pattern[str], re.Pattern[str], re.
 
     for name, block in file.blocks.items():
         blocks[name] = f"(?:{fill(block)})"
-    cues, strong, weak = (
+    strong, weak = (
         re.compile("|".join(fill(e) for e in group.splitlines() if not e.startswith("#")))
-        for group in (file.cues, file.strong, file.weak)
+        for group in (file.strong, file.weak)
     )
-    return cues, strong, weak
+    return LanguageRules(file.cue_words, tuple(file.cue_parts.splitlines()), strong, weak)
 
 
-def _matches(language: str, text: str, cites: bool) -> bool:
-    """Whether the refusal rules of a language match a text given in lower case."""
-    cues, strong, weak = language_rules(language)
-    if cues.search(text) is None:
-        return False
-    return bool(strong.search(text) or (not cites and weak.search(text)))
+def split_words(text: str) -> list[str]:
+    """Split a text into its words; characters that are neither letters nor digits are in none."""
+    return text.translate(_SPACED).split() if text.isascii() else _WORD.findall(text)
+
+
+def _fold(text: str) -> str:
+    """Fold a text to lower case, without quotations unless it consists of them."""
+    whole = (text if text.isascii() else text.translate(_SAME_LETTERS)).lower().strip()
+    own_words = _QUOTATION.sub(" ", whole)
+    return own_words if any(map(str.isalnum, own_words)) else whole
+
+
+def _rules_with_cue(folded: str, detector: str) -> Iterator[LanguageRules]:
+    """Yield the rules of those of a detector's languages of which a folded text has a cue."""
+    words = set(split_words(folded))
+    for language in detector.partition(":")[2].split(","):
+        if (rules := language_rules(language)).has_cue(folded, words):
+            yield rules
+
+
+def may_refuse(text: str, detector: str) -> bool:
+    """Whether a text has a cue, as every refusal that is not empty has; its marks do not matter."""
+    return any(_rules_with_cue(_fold(text), detector))
 
 
 def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
@@ -69,9 +112,5 @@ def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
         cites: whether the answer cites anything: then "there is no information" is about the
             world, unless it is about the evidence or the system itself.
     """
-    whole = text.translate(_SAME_LETTERS).lower().strip()
-    # Quoted text is not the answer's own words, unless it is the whole answer.
-    own_words = _QUOTATION.sub(" ", whole)
-    answer = own_words if any(map(str.isalnum, own_words)) else whole
-    languages = detector.partition(":")[2].split(",")
-    return not answer or any(_matches(one, answer, cites) for one in languages)
+    answer = _fold(text)
+    return not answer or any(r.match(answer, cites) for r in _rules_with_cue(answer, detector))

@@ -25,7 +25,6 @@ from citeforge.evaluator.statements.attributed_ir import air_text, without_refer
 from citeforge.evaluator.statistics.estimates import Floats, Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
 from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
-from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import InputError, MissingExtraError
 
 PartScores = tuple[float, float, float]
@@ -48,7 +47,7 @@ def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem
         """Remove the citation marks from a gold answer, by the rules of the scoring protocol."""
         if inputs.protocol == "reference":
             return without_reference_marks(text)
-        return without_markers(text, inputs.grammar.parse(text, 1 << 30).markers)
+        return inputs.grammar.strip_marks(text)
 
     has_gold = False
     for run, item in inputs.items():

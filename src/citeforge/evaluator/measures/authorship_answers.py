@@ -289,7 +289,9 @@ def read_design(
     tally, reach = AnswerCounts(), CitationRange()
     for cell, row, answer in answers_by_cell(cells, submission):
         values = cells[cell].add(row, answer)
-        tally.add(answer, values.distinct, values.n_out_of_range, values.n_unparsed)
+        tally.add(
+            answer, values.distinct, values.n_out_of_range, values.n_unparsed, grammar.strip_marks
+        )
         if submission.form == "citeforge" and submission.is_anonymous:
             reach.observe(answer, grammar, table.sizes[row])
     for scores in cells.values() if is_strict else ():

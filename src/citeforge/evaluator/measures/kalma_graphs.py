@@ -110,7 +110,7 @@ def read_triples(
         by_run.setdefault(answer.run, {})[row] = parsed
         cited = parsed.citations
         n_beyond = sum(not shown[row].is_complete_and_shown(c) for c in cited)
-        tally.add(answer, len(cited), n_beyond, parsed.n_unparsed)
+        tally.add(answer, len(cited), n_beyond, parsed.n_unparsed, without_brackets)
         complete = {c.compared for c in cited if c.complete}
         reach.add((), len(complete - shown[row].citable), 0)
     runs = [by_run[number] for number in sorted(by_run)]

@@ -46,10 +46,13 @@ def read_passages(
         values = None if scores is None else scores.add(row, answer)
         item = None if items is None else items.add(row, answer)
         if values is not None:
-            tally.add(answer, values.distinct, values.n_out_of_range, values.n_unparsed)
+            tally.add(
+                answer, values.distinct, values.n_out_of_range, values.n_unparsed,
+                grammar.strip_marks,
+            )  # fmt: skip
         elif item is not None:
             inside, beyond, unparsed = grammar.cited(answer.output, len(item.passages))
-            tally.add(answer, len(inside) + beyond, beyond, unparsed)
+            tally.add(answer, len(inside) + beyond, beyond, unparsed, grammar.strip_marks)
         if is_strict:
             tally["n_listed"] += grammar.has_list(answer.output)
         if table is not None and submission.is_anonymous:

@@ -39,7 +39,7 @@ from citeforge.evaluator.statistics.estimates import (
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.tools import CannotError
-from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, read_number, without_markers
+from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, read_number
 from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.submission import SubmissionLine
 
@@ -112,7 +112,7 @@ def _strip_markers(output: str, n_docs: int, grammar: Grammar) -> str:
             pieces.append(piece)
         if len(pieces) == marks:
             return "".join([*pieces, output[at:]])
-    return without_markers(output, grammar.parse(output, n_docs).markers)
+    return grammar.strip_marks(output, n_docs)
 
 
 def reference_scorer(grammar: Grammar) -> Scorer:

@@ -14,6 +14,7 @@ import numpy as np
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import ProgressLines
+from citeforge.engines.text.refusals import is_refusal, may_refuse
 from citeforge.evaluator.measures.declared import OWN_WEIGHTS, Answers, Measure, MeasureOf
 from citeforge.evaluator.statistics.estimates import Floats, Sample, join_repeats
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -24,6 +25,7 @@ from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.schemas.authorship import Design
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.refusals import EVERY_LANGUAGE
 from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed
 from citeforge.schemas.submission import SubmissionLine
 
@@ -77,19 +79,26 @@ class AnswerCounts(Counter[str]):
     """Counts of answers, and of those with anomalies, by the fields of :class:`Counts`."""
 
     def add(
-        self, answer: SubmissionLine, n_cited: float, n_beyond: float, n_unparsed: float
-    ) -> None:
-        """Count one answer, and whether it is empty, uncited, truncated or has faulty citations.
+        self, answer: SubmissionLine, n_cited: float, n_beyond: float, n_unparsed: float,
+        strip_marks: Callable[[str], str], detector: str = EVERY_LANGUAGE,
+    ) -> None:  # fmt: skip
+        """Count one answer, and whether it is empty, refused, uncited, cut or has faulty citations.
 
         Args:
             answer: what the system wrote.
             n_cited: distinct citations.
             n_beyond: citations of what was not shown.
             n_unparsed: marks that could not be read.
+            strip_marks: removes the citation marks from an answer.
+            detector: rules by which an answer is a refusal.
         """
+        output = answer.output
         self["n_answered"] += 1
         self["n_unparsed"] += n_unparsed > 0
-        self["n_empty"] += not answer.output.strip()
+        self["n_empty"] += not output.strip()
+        # Reading marks takes longer than looking for words that every refusal has.
+        if may_refuse(output, detector) and (text := strip_marks(output)):
+            self["n_refused"] += is_refusal(text, detector, cites=n_cited > 0)
         self["n_uncited"] += n_cited == 0
         self["n_out_of_range"] += n_beyond > 0
         self["n_truncated"] += answer.is_truncated

@@ -12,7 +12,7 @@ from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.markup import script_json
 from citeforge.evaluator.pages.markup import read_assets, render_markup
 from citeforge.evaluator.rows import main_measure
-from citeforge.schemas.refusals import LANGUAGES, checked_detector
+from citeforge.schemas.refusals import EVERY_LANGUAGE
 from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
 from citeforge.schemas.tables import RELEVANT
 
@@ -24,7 +24,6 @@ MISSING, UNCITED, OUTSIDE, UNSUPPORTED, REFUSED = 1, 2, 4, 8, 16
 """Bits of an answer's flags."""
 Chunks = tuple[dict[str, Any], dict[str, Any]]
 """(index, which is inside the page; chunks of data by name)"""
-_REFUSALS = checked_detector("rules:" + ",".join(LANGUAGES))
 
 
 def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
@@ -117,11 +116,12 @@ def _answer_flags(answer: AnswerDetail | None) -> int:
         return MISSING
     statements = answer.statements
     text = " ".join(s.text for s in statements)
+    is_citing = bool(answer.all_cited or answer.n_not_shown)
     return (
-        (0 if answer.all_cited or answer.n_not_shown else UNCITED)
+        (0 if is_citing else UNCITED)
         | (OUTSIDE if answer.n_not_shown else 0)
         | (UNSUPPORTED if any(s.supported is False for s in statements) else 0)
-        | (REFUSED if text and is_refusal(text, _REFUSALS) else 0)
+        | (REFUSED if text and is_refusal(text, EVERY_LANGUAGE, cites=is_citing) else 0)
     )
 
 

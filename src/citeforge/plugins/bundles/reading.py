@@ -16,9 +16,8 @@ from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.bundles.design import parse_bundle
 from citeforge.plugins.bundles.measures import BundleMeasure, CellAnswer, CellAnswers
-from citeforge.schemas.citations.grammar import without_markers
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.refusals import JUDGE, signed_detector
+from citeforge.schemas.refusals import EVERY_LANGUAGE, JUDGE, signed_detector
 
 CONTEXT = "bundle"
 """``context`` of score files that cover all cells."""
@@ -46,11 +45,12 @@ def read_bundle(
         tools = replace(tools, judge=None)
     tables = {c: benchmark.context(c) for c in bundle.cells}
     answers = CellAnswers(benchmark, bundle, tools, tables, {c: {} for c in bundle.cells})
+    detector = EVERY_LANGUAGE if bundle.refusals in (None, JUDGE) else bundle.refusals
     for cell, row, answer in answers_by_cell(tables, submission):
         n_passages = tables[cell].sizes[row]
         inside, beyond, unparsed = grammar.cited(answer.output, n_passages)
-        tally.add(answer, len(inside) + beyond, beyond, unparsed)
-        text = without_markers(answer.output, grammar.parse(answer.output, n_passages).markers)
+        text = grammar.strip_marks(answer.output, n_passages)
+        tally.add(answer, len(inside) + beyond, beyond, unparsed, grammar.strip_marks, detector)
         answers.by_cell[cell][answer.run, row] = CellAnswer(frozenset(inside), text)
     absent = next((cell for cell, some in answers.by_cell.items() if not some), None)
     if absent is None:

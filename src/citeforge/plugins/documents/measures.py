@@ -25,10 +25,10 @@ from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.package.package import Package
-from citeforge.plugins.documents.recipe import ABSENT, REFUSALS
+from citeforge.plugins.documents.recipe import ABSENT
 from citeforge.plugins.documents.tables import question_column
 from citeforge.schemas.citations.grammar import Grammar, without_markers
-from citeforge.schemas.refusals import signed_detector
+from citeforge.schemas.refusals import EVERY_LANGUAGE, signed_detector
 
 FAMILY = "abstention"
 
@@ -107,7 +107,7 @@ def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
     """Whether an answer, read without its citation markers, refuses to answer."""
     markers = grammar.parse(item.output, len(item.passages)).markers
     cites = any(not m.is_residue for m in markers)
-    return is_refusal(without_markers(item.output, markers), REFUSALS, cites=cites)
+    return is_refusal(without_markers(item.output, markers), EVERY_LANGUAGE, cites=cites)
 
 
 def read_document_answers(
@@ -138,7 +138,7 @@ _abstain = partial(
     family=FAMILY,
     source="ours",
     needs="questions without an answer",
-    options=lambda tools, protocol: signed_detector(REFUSALS),
+    options=lambda tools, protocol: signed_detector(EVERY_LANGUAGE),
 )
 MEASURES = (
     _abstain("Abstain.P", definition="questions without an answer among all that are refused",

@@ -9,9 +9,10 @@ import msgspec
 
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.text.refusals import is_refusal
-from citeforge.plugins.documents.recipe import ABSENT, LIST, PAIR, REFUSALS
+from citeforge.plugins.documents.recipe import ABSENT, LIST, PAIR
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.matching.answers import AnswerText
+from citeforge.schemas.refusals import EVERY_LANGUAGE
 from citeforge.schemas.text import normalise_answer
 
 _LABELS = ("question", "answer", "statement", "quote")
@@ -119,7 +120,7 @@ def read_question(reply: str, question: Question) -> str | None:
     if not reply:
         return "says nothing"
     if len(texts["question"]) != 1:
-        refused = is_refusal(reply, REFUSALS) and not texts["question"]
+        refused = is_refusal(reply, EVERY_LANGUAGE) and not texts["question"]
         what = "refuses" if refused else f"has {len(texts['question'])} questions"
         return f"{what}: {reply[:100]!r}"
     if question.form == ABSENT:
@@ -140,7 +141,7 @@ def read_question(reply: str, question: Question) -> str | None:
 
 def is_not_answered(reply: str) -> bool:
     """Whether an LLM's reply says that there is no answer."""
-    return bool(_NOT_ANSWERED.search(reply)) or is_refusal(reply, REFUSALS)
+    return bool(_NOT_ANSWERED.search(reply)) or is_refusal(reply, EVERY_LANGUAGE)
 
 
 def holds_answer(text: str, answer: str) -> bool:

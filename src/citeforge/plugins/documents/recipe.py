@@ -23,8 +23,6 @@ PASSAGE_SIZE = 900
 """Characters of a passage: about 150 English words."""
 MOST_MEGABYTES = 100
 """Size up to which a document is read."""
-REFUSALS = "rules:de,en,es,fr,it,nl,pt,zh"
-"""Detector of refusals, of systems and of the LLM that tries questions."""
 SINGLE, PAIR, LIST, ABSENT = FORMS = ("single", "pair", "list", "absent")
 """Forms of questions: one passage answers, two passages together answer, the answer is a list, the
 documents do not answer."""

@@ -167,6 +167,10 @@ class Grammar:
         inside = {n - self.base for n in numbers if 0 <= n - self.base < n_docs}
         return inside, len(numbers) - len(inside), unparsed
 
+    def strip_marks(self, output: str, n_docs: int = 1 << 30) -> str:
+        """Remove the citation marks from an output, see :func:`without_markers`."""
+        return without_markers(output, self.parse(output, n_docs).markers)
+
     def has_list(self, output: str) -> bool:
         """Whether an output holds a reference list."""
         return may_hold_list(output) and bool(self.parse(output, 0).lists)

@@ -80,6 +80,8 @@ class CountBounds(Part):
     """Answers with a mark that could not be read: a number, or a share such as 1%."""
     uncited: Bound = None
     """Answers without a citation: a number, or a share such as 10%."""
+    refused: Bound = None
+    """Answers that say that they cannot answer: a number, or a share such as 20%."""
     out_of_range: Bound = None
     """Answers that cite a passage that was not shown: a number, or a share such as 1%."""
     undefined: Share = Field("10%", validate_default=True)
