@@ -11,7 +11,7 @@ from citeforge.schemas.record import FrozenRecord
 
 _DATA = Path(__file__).parent / "data" / "refusals"
 _WORD = re.compile(r"\w+")
-_SPACED = {ord(c): c if c.isalnum() or c == "_" else " " for c in map(chr, range(128))}
+_SPACED = bytes(c if chr(c).isalnum() or c == ord("_") else ord(" ") for c in range(128)).ljust(256)
 """ASCII characters that are no part of a word to spaces."""
 _BLOCK = re.compile("<([A-Z_]+)>")
 _QUOTATION = re.compile(r"[\"“„«][^\"“”„«»\n]{1,200}[\"“”»]")
@@ -80,7 +80,9 @@ def language_rules(language: str) -> LanguageRules:
 
 def split_words(text: str) -> list[str]:
     """Split a text into its words; characters that are neither letters nor digits are in none."""
-    return text.translate(_SPACED).split() if text.isascii() else _WORD.findall(text)
+    if not text.isascii():
+        return _WORD.findall(text)
+    return text.encode().translate(_SPACED).decode().split()
 
 
 def _fold(text: str) -> str:
