@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.evaluator.measures.declared import Measure, MeasureOf
 from citeforge.evaluator.measures.reading import AnswerCounts, ScoredSubmission, answers_to, compute
-from citeforge.evaluator.statements.kalma import SENTENCES
+from citeforge.evaluator.statements.kalma import SENTENCES, without_brackets
 from citeforge.evaluator.statements.triples import (
     ParsedAnswer,
     TripleClaim,
