@@ -15,7 +15,7 @@ from citeforge.schemas.version import __version__ as __version__
 if TYPE_CHECKING:
     from citeforge.builders.rebuild import Rebuilt as Rebuilt
     from citeforge.evaluator.check import Findings as Findings
-    from citeforge.evaluator.gate import Decision as Decision
+    from citeforge.evaluator.gate_decision import Decision as Decision
     from citeforge.evaluator.gate_plan import GatePlan as GatePlan
     from citeforge.evaluator.submissions.benchmark import Benchmark as Benchmark
     from citeforge.evaluator.submissions.finding import Finding as Finding

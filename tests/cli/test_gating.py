@@ -191,3 +191,20 @@ def test_systems_of_one_name_are_told_apart() -> None:
     # In CI both are made by one line, from a file of one name.
     second = second.model_copy(update={"submission": "v1.jsonl"})
     assert headline(second, first) == "pass: prod · new against prod · baseline"
+
+
+@pytest.mark.parametrize("command", ["gate", "compare"])
+def test_the_text_in_python_is_that_of_the_command(
+    command: str, inline: Inline, tmp_path: Path
+) -> None:
+    """Only the width of a terminal folds the lines of the command."""
+    new, old = tmp_path / "new.json", tmp_path / "old.json"
+    if command == "gate":
+        printed = inline("gate", *PAIR).stdout
+        found: object = cf.gate(new, old)
+    else:
+        printed = inline("compare", "old.json", "new.json", COLUMNS="500").stdout
+        found = cf.compare(old, new)
+    assert str(found).split() == printed.split()
+    assert "CiteP" in printed and "signature: " in printed
+    assert "\n" not in repr(found) and len(repr(found)) < 100

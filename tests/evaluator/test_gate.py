@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import citeforge as cf
-from citeforge.evaluator.gate_outputs import to_markdown, to_text
+from citeforge.evaluator.gate_outputs import to_markdown
 from citeforge.schemas.scores import Corrected, NotComputed, ScoreFile, Variance
 from conftest import Inline, refused
 from conftest_plots import scored
@@ -456,5 +456,5 @@ def test_names_act_on_nothing(tmp_path: Path) -> None:
     assert "- pass: " in page and not any(line.startswith("```") for line in page.splitlines())
     cases = ElementTree.parse(tmp_path / "g.xml").getroot().iter("testcase")
     assert any("@me <b>|`x`" in case.get("name", "") for case in cases)
-    assert HOSTILE.partition("\x1b")[0] in to_text(result)
+    assert HOSTILE.partition("\x1b")[0] in str(result)
     assert "<img" not in result._repr_html_()

@@ -100,7 +100,7 @@ def gate(
         raise click.UsageError(f"--{next(iter(planning))} needs --plan")
     if not options["new"]:
         raise click.UsageError("Missing argument 'NEW...'.")
-    from citeforge.evaluator.gate_outputs import could_not_run, report_to_actions, to_text
+    from citeforge.evaluator.gate_outputs import could_not_run, report_to_actions
     from citeforge.library.gates import gate as decide
 
     with _errors_as_not_run():
@@ -111,7 +111,7 @@ def gate(
             report_to_actions(could_not_run(error))
             raise
     report_to_actions(result)
-    click.echo(to_text(result, get_terminal_size().columns))
+    click.echo(result.text(get_terminal_size().columns))
     if result.verdict in _ENDS:
         exit_code, code = _ENDS[result.verdict]
         raise GateError(f"the gate says: {result.verdict}", exit_code, code=code)

@@ -172,7 +172,7 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
     """
     from citeforge.engines.textfiles import count_text
     from citeforge.evaluator.report import compare_files
-    from citeforge.evaluator.table import folded_note, render_differences
+    from citeforge.evaluator.table import render_comparison
     from citeforge.library.scores import get_score_file, listed
     from citeforge.schemas.errors import FailuresError
 
@@ -180,10 +180,8 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
     comparison = compare_files([*map(get_score_file, listed(scores))], options, out)
     if out is None:
         width = get_terminal_size().columns
-        click.echo(render_differences(comparison.differences, width))
-        signatures = (f"signature: {text}" for text in comparison.signatures)
-        for note in (*comparison.scope, *comparison.cautions, *signatures):
-            click.echo("\n".join(folded_note(note, width)))
+        notes = [*comparison.scope, *comparison.cautions]
+        click.echo(render_comparison(comparison.differences, notes, comparison.signatures, width))
     else:
         click.echo(f"{out}: {count_text(len(comparison.differences), 'difference')}")
     if comparison.left_out:

@@ -6,13 +6,13 @@ where it is worse by a test of no difference, after Holm over all rows that can 
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
-from citeforge.engines.report_table import Displayed, Table
 from citeforge.evaluator.compare import compare_pairs, measure_change
+from citeforge.evaluator.gate_decision import Decision
 from citeforge.evaluator.gate_policy import PolicySource, checked_policy
 from citeforge.evaluator.gate_reasons import (
     MeasureTest,
@@ -28,7 +28,6 @@ from citeforge.evaluator.gate_rows import (
     PASS,
     Pair,
     Row,
-    Verdict,
     count_rows,
     pair_files,
     required_rows,
@@ -46,48 +45,6 @@ from citeforge.schemas.recipes.gate import GatePolicy, Margin, Tier
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 _TINY = 1e-9
-
-
-@dataclass(frozen=True, repr=False)
-class Decision(Displayed):
-    """Verdict of the gate; with :mod:`~citeforge.evaluator.gate_outputs` it becomes a file.
-
-    Attributes:
-        verdict: ``pass``, ``fail``, ``not enough evidence`` or ``could not run``.
-        rows: what decided it, and what was only reported.
-        new: names of the new systems.
-        baseline: names of the systems of the baseline.
-        notes: cautions on the verdict.
-        signatures: signatures of the new scores that decided.
-    """
-
-    verdict: Verdict
-    rows: list[Row]
-    new: list[str]
-    baseline: list[str]
-    notes: list[str] = field(default_factory=list)
-    signatures: list[str] = field(default_factory=list)
-
-    @property
-    def headline(self) -> str:
-        """The gate's verdict in one line, with the names of the rows that decided it."""
-        of_verdict = (r for r in self.rows if r.decides and r.verdict == self.verdict)
-        names = dict.fromkeys(r.name for r in of_verdict if r.group != "files")
-        new, old = ", ".join(self.new), ", ".join(self.baseline)
-        if not new:
-            return f"{self.verdict}: {self.rows[0].sentence}"
-        subject = f"{new} against {old}" if old else f"{new} without a baseline"
-        why = f": {', '.join(names)}" if names and self.verdict != PASS else ""
-        return f"{self.verdict}: {subject}{why}"
-
-    def _headline(self) -> str:
-        """Summarise the decision in one line."""
-        return self.headline
-
-    def _tables(self) -> Iterator[Table]:
-        """Make a table of all rows, with their verdicts."""
-        rows = [(r.verdict, r.group, r.sentence) for r in self.rows]
-        yield Table(("verdict", "tier", "found"), rows, left=3, notes=self.notes)
 
 
 def decide(

@@ -8,32 +8,19 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict
 from itertools import groupby
 from pathlib import Path
-from textwrap import wrap
 from xml.etree import ElementTree
 
 from citeforge.engines.files import write_text
 from citeforge.engines.markdown import markdown_text
 from citeforge.engines.report_table import Table
-from citeforge.evaluator.gate import Decision
-from citeforge.evaluator.gate_rows import FAIL, NOT_RUN, OPEN, PASS, Row
-from citeforge.evaluator.table import folded_note
+from citeforge.evaluator.gate_decision import GROUPS, Decision, row_sentence, row_word
+from citeforge.evaluator.gate_rows import FAIL, NOT_RUN, OPEN, Row
 from citeforge.schemas.errors import CiteforgeError, InputError
-from citeforge.schemas.signature import joined_signatures
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
 """Variable of GitHub Actions: the file whose Markdown is shown with a job."""
 OUTPUT = "GITHUB_OUTPUT"
 """Variable of GitHub Actions: the file with the outputs of a step, which later steps read."""
-_WORDS = {PASS: "pass", FAIL: "fail", OPEN: "unclear", NOT_RUN: "error"}
-_GROUPS = {
-    "run": "why the gate could not run",
-    "files": "score files",
-    "critical": "critical: shown not to fall by more than the margin",
-    "supporting": "supporting: not shown to fall",
-    "advisory": "advisory: decides nothing",
-    "required": "required queries",
-    "counts": "counts",
-}
 _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -44,37 +31,6 @@ def could_not_run(error: Exception) -> Decision:
     return Decision(NOT_RUN, [Row("gate", "run", NOT_RUN, reason)], [], [])
 
 
-def to_text(decision: Decision, width: int | None = None) -> str:
-    """Write a decision as text: one sentence per row, under the heading of its group.
-
-    Args:
-        decision: the decision.
-        width: of the terminal; None where lines may be of any length.
-    """
-    lines = [*folded_note(decision.headline, width)]
-    for group, rows in groupby(decision.rows, key=lambda row: row.group):
-        lines += ["", _GROUPS[group]]
-        for row in rows:
-            lines += wrap(
-                _sentence(row), width or 10**6, initial_indent=f"  {_word(row):<9}",
-                subsequent_indent=" " * 11, break_on_hyphens=False,
-            )  # fmt: skip
-    notes = _notes(decision)
-    lines += ["", *(line for note in notes for line in folded_note(note, width))] if notes else []
-    return "\n".join(lines)
-
-
-def _notes(decision: Decision) -> list[str]:
-    """List a decision's notes, and the signatures (settings) of its scores, one per line."""
-    recipes = [f"signature: {s}" for s in joined_signatures(decision.signatures)]
-    return [*(f"note: {note}" for note in decision.notes), *recipes]
-
-
-def _word(row: Row) -> str:
-    """Return a row's verdict as a word; a dash for an advisory row, which decides nothing."""
-    return _WORDS[row.verdict] if row.decides else "–"
-
-
 def to_markdown(decision: Decision) -> str:
     """Write a decision as Markdown for a pull request: verdict, table and all sentences.
 
@@ -82,7 +38,7 @@ def to_markdown(decision: Decision) -> str:
     """
     head = ("", "measure", "tier", "baseline", "new", "difference", "95 % interval", "allowed", "n")
     rows = [
-        (_word(r), r.name, r.group, _number(r.baseline), _number(r.new),
+        (row_word(r), r.name, r.group, _number(r.baseline), _number(r.new),
          _number(r.difference, "+"),
          "–" if r.low is None else f"[{_number(r.low, '+')}, {_number(r.high, '+')}]",
          "–" if r.allowed is None else f"−{r.allowed:.2f}", f"{r.n:,}")
@@ -91,16 +47,11 @@ def to_markdown(decision: Decision) -> str:
     parts = [f"### citeforge gate: {decision.verdict}", markdown_text(decision.headline)]
     parts += [Table(head, rows, left=3).markdown()] if rows else []
     for group, of_group in groupby(decision.rows, key=lambda row: row.group):
-        sentences = (f"- {_word(r)}: {markdown_text(_sentence(r))}" for r in of_group)
-        parts += [f"**{_GROUPS[group]}**", "\n".join(sentences)]
-    if notes := _notes(decision):
+        sentences = (f"- {row_word(r)}: {markdown_text(row_sentence(r))}" for r in of_group)
+        parts += [f"**{GROUPS[group]}**", "\n".join(sentences)]
+    if notes := decision.all_notes:
         parts += ["**notes**", "\n".join(f"- {markdown_text(note)}" for note in notes)]
     return "\n\n".join(parts) + "\n"
-
-
-def _sentence(row: Row) -> str:
-    """Write a row's sentence, preceded by what tells its score file from others, if anything."""
-    return f"{row.place}: {row.sentence}" if row.place else row.sentence
 
 
 def _number(value: float | None, sign: str = "") -> str:
@@ -138,7 +89,7 @@ def to_junit(decision: Decision) -> str:
             ElementTree.SubElement(
                 case, tag, type=row.verdict, message=_replace_invalid(row.sentence)
             )
-    if notes := _notes(decision):
+    if notes := decision.all_notes:
         ElementTree.SubElement(suite, "system-out").text = _replace_invalid("\n".join(notes))
     ElementTree.indent(suites)
     return ElementTree.tostring(suites, encoding="unicode", xml_declaration=True) + "\n"

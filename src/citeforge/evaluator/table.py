@@ -210,6 +210,16 @@ def render_differences(differences: Iterable[Difference], width: int | None = No
     return "\n".join([*lines, *(folded_note(BY_QUERY_NOTE, width) if by_query else [])])
 
 
+def render_comparison(
+    differences: Iterable[Difference], notes: Iterable[str], signatures: Iterable[str],
+    width: int | None = None,
+) -> str:  # fmt: skip
+    """Render differences as :func:`render_differences` does, with notes and signatures below."""
+    recipes = (f"signature: {text}" for text in signatures)
+    foot = [line for note in (*notes, *recipes) for line in folded_note(note, width)]
+    return "\n".join([render_differences(differences, width), *foot])
+
+
 def difference_tables(
     differences: Iterable[Difference], has_bold: bool = False
 ) -> Iterator[tuple[Difference, Table]]:

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from citeforge.evaluator.gate import Decision, decide
+from citeforge.evaluator.gate import decide
+from citeforge.evaluator.gate_decision import Decision
 from citeforge.evaluator.gate_outputs import could_not_run, output_fault, write_outputs
 from citeforge.evaluator.gate_policy import PolicySource, checked_policy, read_policy
 from citeforge.library.scores import Scored, Scores, get_score_file, listed

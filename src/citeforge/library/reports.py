@@ -15,7 +15,12 @@ from citeforge.evaluator.pages.report import make_report
 from citeforge.evaluator.report import compare_files, find_report_format
 from citeforge.evaluator.rows import controls_last, named_rows
 from citeforge.evaluator.statistics.intervals import ALPHA
-from citeforge.evaluator.table import difference_tables, scores_table, signature_notes
+from citeforge.evaluator.table import (
+    difference_tables,
+    render_comparison,
+    scores_table,
+    signature_notes,
+)
 from citeforge.library.benchmarks import package_folder
 from citeforge.library.scores import Scored, get_score_file, listed
 from citeforge.package.package import Package
@@ -31,14 +36,26 @@ if TYPE_CHECKING:
 class Comparisons(Displayed, list[Difference]):
     """Paired differences of systems: a list of records, which ``pandas.DataFrame`` takes, too.
 
+    ``str`` of it is what the command prints.
+
     Attributes:
         cautions: what to know before the differences are believed.
+        scope: what was scored, a line per benchmark, context set and protocol.
+        signatures: signatures of the scores.
     """
 
-    def __init__(self, differences: Sequence[Difference] = (), cautions: Sequence[str] = ()):
+    def __init__(
+        self, differences: Sequence[Difference] = (), cautions: Sequence[str] = (),
+        scope: Sequence[str] = (), signatures: Sequence[str] = (),
+    ):  # fmt: skip
         """Make a list of paired differences, with cautions about them."""
         super().__init__(differences)
-        self.cautions = list(cautions)
+        self.cautions, self.scope = list(cautions), list(scope)
+        self.signatures = list(signatures)
+
+    def __str__(self) -> str:
+        """Return the text of the command, in lines of any length."""
+        return render_comparison(self, [*self.scope, *self.cautions], self.signatures)
 
     def to_pandas(self) -> pandas.DataFrame:
         """Make a table with one row per difference; its ``attrs`` have the cautions."""
@@ -91,7 +108,9 @@ def compare(
         raise InputError(
             comparison.left_out[0], allowed="across=[…] with what may differ", code="not-comparable"
         )
-    return Comparisons(comparison.differences, comparison.cautions)
+    return Comparisons(
+        comparison.differences, comparison.cautions, comparison.scope, comparison.signatures
+    )
 
 
 @dataclass(frozen=True, repr=False)

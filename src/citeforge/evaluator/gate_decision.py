@@ -1,0 +1,104 @@
+"""Verdict of the gate with its reasons, and its text."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from textwrap import wrap
+
+from citeforge.engines.report_table import Displayed, Table
+from citeforge.evaluator.gate_rows import FAIL, NOT_RUN, OPEN, PASS, Row, Verdict
+from citeforge.evaluator.table import folded_note
+from citeforge.schemas.signature import joined_signatures
+
+WORDS = {PASS: "pass", FAIL: "fail", OPEN: "unclear", NOT_RUN: "error"}
+GROUPS = {
+    "run": "why the gate could not run",
+    "files": "score files",
+    "critical": "critical: shown not to fall by more than the margin",
+    "supporting": "supporting: not shown to fall",
+    "advisory": "advisory: decides nothing",
+    "required": "required queries",
+    "counts": "counts",
+}
+
+
+def row_word(row: Row) -> str:
+    """Return a row's verdict as a word; a dash for an advisory row, which decides nothing."""
+    return WORDS[row.verdict] if row.decides else "–"
+
+
+def row_sentence(row: Row) -> str:
+    """Write a row's sentence, preceded by what tells its score file from others, if anything."""
+    return f"{row.place}: {row.sentence}" if row.place else row.sentence
+
+
+@dataclass(frozen=True, repr=False)
+class Decision(Displayed):
+    """Verdict of the gate; ``str`` of it is what the command prints.
+
+    With :mod:`~citeforge.evaluator.gate_outputs` it becomes a file.
+
+    Attributes:
+        verdict: ``pass``, ``fail``, ``not enough evidence`` or ``could not run``.
+        rows: what decided it, and what was only reported.
+        new: names of the new systems.
+        baseline: names of the systems of the baseline.
+        notes: cautions on the verdict.
+        signatures: signatures of the new scores that decided.
+    """
+
+    verdict: Verdict
+    rows: list[Row]
+    new: list[str]
+    baseline: list[str]
+    notes: list[str] = field(default_factory=list)
+    signatures: list[str] = field(default_factory=list)
+
+    @property
+    def headline(self) -> str:
+        """The gate's verdict in one line, with the names of the rows that decided it."""
+        of_verdict = (r for r in self.rows if r.decides and r.verdict == self.verdict)
+        names = dict.fromkeys(r.name for r in of_verdict if r.group != "files")
+        new, old = ", ".join(self.new), ", ".join(self.baseline)
+        if not new:
+            return f"{self.verdict}: {self.rows[0].sentence}"
+        subject = f"{new} against {old}" if old else f"{new} without a baseline"
+        why = f": {', '.join(names)}" if names and self.verdict != PASS else ""
+        return f"{self.verdict}: {subject}{why}"
+
+    def text(self, width: int | None = None) -> str:
+        """Write the decision as the command prints it: a sentence per row, under its group.
+
+        Args:
+            width: of the terminal; None where lines may be of any length.
+        """
+        lines = [*folded_note(self.headline, width)]
+        for group, rows in groupby(self.rows, key=lambda row: row.group):
+            lines += ["", GROUPS[group]]
+            for row in rows:
+                lines += wrap(
+                    row_sentence(row), width or 10**6, initial_indent=f"  {row_word(row):<9}",
+                    subsequent_indent=" " * 11, break_on_hyphens=False,
+                )  # fmt: skip
+        if self.all_notes:
+            lines += ["", *(line for note in self.all_notes for line in folded_note(note, width))]
+        return "\n".join(lines)
+
+    def __str__(self) -> str:
+        """Return the text of the command, in lines of any length."""
+        return self.text()
+
+    @property
+    def all_notes(self) -> list[str]:
+        """Notes, and the signatures (settings) of the new scores, one per line."""
+        recipes = [f"signature: {s}" for s in joined_signatures(self.signatures)]
+        return [*(f"note: {note}" for note in self.notes), *recipes]
+
+    def _headline(self) -> str:
+        """Summarise the decision in one line."""
+        return self.headline
+
+    def _tables(self) -> Iterator[Table]:
+        """Make a table of all rows, with their verdicts."""
+        rows = [(r.verdict, r.group, r.sentence) for r in self.rows]
+        yield Table(("verdict", "tier", "found"), rows, left=3, notes=self.notes)
