@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 _UNREAD = {"events", "events_data", "timelines", "store", "attachments", "messages"}
 """Parts of samples that answers are not in, and that most of a log consists of."""
 _MOST_BYTES = 1 << 30
-"""Largest size of an unpacked log; its reader needs several times as much memory."""
+"""Largest size of an unpacked log."""
+_MOST_OF_A_FILE = 1 << 25
+"""Largest size of a file in a log: its reader took 870 MB of memory for one of 60 MiB."""
 _MISSING = "count as missing answers"
 _ALLOWED = (
     "a log that `inspect eval` wrote (.eval; `inspect log convert` makes one of .json), whole"
@@ -192,6 +194,26 @@ def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
         yield f"samples of the log were invalidated; they {_MISSING}"
 
 
+def _require_size(path: Path, sizes: Mapping[str, int]) -> None:
+    """Refuse a log that is too large unpacked, or has too large a file.
+
+    Args:
+        path: log.
+        sizes: names of its files, and their bytes when unpacked.
+    """
+    largest = max(sizes, key=lambda name: sizes[name], default="")
+    if sum(sizes.values()) > _MOST_BYTES:
+        what = f"is larger than {_MOST_BYTES >> 20:,} MiB, unpacked"
+    elif largest and sizes[largest] > _MOST_OF_A_FILE:
+        what = f"has a file larger than {_MOST_OF_A_FILE >> 20:,} MiB, unpacked: {largest!r}"
+    else:
+        return
+    raise InputError(
+        what, path=path, code="too-large",
+        allowed="a smaller log: inspect eval --no-log-model-api, or a part of the samples each",
+    )  # fmt: skip
+
+
 def _read_log(path: Path, unread: set[str] | None) -> EvalLog:
     """Read an inspect_ai log; refuse a log that is damaged or too large.
 
@@ -208,13 +230,7 @@ def _read_log(path: Path, unread: set[str] | None) -> EvalLog:
         )  # fmt: skip
     try:
         with zipfile.ZipFile(path) as archive:
-            if sum(entry.file_size for entry in archive.infolist()) > _MOST_BYTES:
-                raise InputError(
-                    f"is larger than {_MOST_BYTES >> 20:,} MiB, unpacked", path=path,
-                    allowed="a smaller log: inspect eval --no-log-model-api, or a part of the "
-                    "samples each",
-                    code="too-large",
-                )  # fmt: skip
+            _require_size(path, {e.filename: e.file_size for e in archive.infolist()})
             # The reader of inspect_ai looks neither at checksums nor at the sizes above.
             if unread is not None and (name := archive.testzip()):
                 raise zipfile.BadZipFile(f"{name} does not have its checksum")
