@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.statements.split import split_statements
 from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.invisible import is_invisible
 
 SEGMENTER = SentenceSegmenter()
 
@@ -58,8 +59,15 @@ def test_marks_without_any_statement_are_stray() -> None:
 PIECES = [*'[]12, .ABab\n!?"【】()#*|:-', "\n\n", "References:\n", ". ", "[1] "]
 
 
+def visible(text: str) -> str:
+    """A text without spaces and without what shows nothing, which statements leave out."""
+    return "".join(c for c in text if not (c.isspace() or is_invisible(c)))
+
+
 @given(st.lists(st.sampled_from(PIECES) | st.characters(codec="utf-8"), max_size=60).map("".join))
 @example("[1][2]")
+@example("A\xad")
+@example("A \u200dB [1]\u200b")
 def test_nothing_is_lost_twice_or_invented(output: str) -> None:
     parsed = Grammar().parse(output, 5)
     result = split_statements(output, Grammar(), SEGMENTER, 5)
@@ -70,7 +78,7 @@ def test_nothing_is_lost_twice_or_invented(output: str) -> None:
             assert at <= start < end <= len(output)
             at = end
         inside = "".join(output[s:e] for s, e in statement.spans)
-        assert "".join(inside.split()) == "".join(statement.text.split())
+        assert visible(inside) == visible(statement.text)
     attached = [m for s in result.statements for m in s.markers] + list(result.stray)
     assert sorted(attached, key=lambda m: m.start) == [
         m for m in parsed.markers if not (m.is_listed or m.is_residue)
