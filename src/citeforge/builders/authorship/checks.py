@@ -15,7 +15,6 @@ from rapidfuzz.distance import Levenshtein
 from citeforge.builders.authorship.facts import (
     Entities,
     bare_words,
-    detect_language,
     missing_quotations,
     months_in_text,
     numbers_from_years,
@@ -27,6 +26,7 @@ from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.progress import progress
+from citeforge.engines.text.languages import detect_language
 from citeforge.engines.text.quoting import without_tags
 from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.recipes.twins import Attempts, Thresholds

@@ -55,8 +55,6 @@ _FREE = frozenset({"Celsius", "Fahrenheit", "Kelvin", "Sun", "Moon", "Earth", *M
 """Names that a rewrite may drop or add: signs and numbers replace them, or all know them."""
 _SAME_LETTERS = 4
 """First letters that an adjective shares with its place: "Scottish", "Scotland"."""
-_LEAST_CHARACTERS = 40
-_LEAST_PROBABILITY = 0.95
 _OTHER_WORDS: dict[str, str] = _LISTS["in_place_of_numbers"]
 _AMBIGUOUS = frozenset({"one", "zero", "second", "first", "zeroth", "two", "hundred"})
 """Number words that a rewrite may drop or add: "the latter of the two", "a second later"."""
@@ -165,27 +163,6 @@ def missing_quotations(human: str, twin: str) -> list[str]:
         if words and f" {words} " not in f" {there} ":
             quotations.append(quotation)
     return quotations
-
-
-@cache
-def _load_identifier() -> Any:
-    """Load py3langid's language identifier, once."""
-    from py3langid.langid import MODEL_FILE, LanguageIdentifier
-
-    return LanguageIdentifier.from_model_file(MODEL_FILE, norm_probs=True)
-
-
-def detect_language(text: str) -> str | None:
-    """Detect a text's language (ISO 639-1 code); None if the text is too short or mixed."""
-    if len(text) < _LEAST_CHARACTERS:
-        return None
-    name, probability = _load_identifier().classify(text[:5000])
-    return str(name) if probability >= _LEAST_PROBABILITY else None
-
-
-def language_probabilities(text: str) -> dict[str, float]:
-    """Compute the probability of each language (ISO 639 code) that a text is in it."""
-    return {str(name): float(share) for name, share in _load_identifier().rank(text[:5000])}
 
 
 class Entities:

@@ -20,7 +20,7 @@ from citeforge.builders.authorship.checks import (
     TwinWriter,
     twin_request,
 )
-from citeforge.builders.authorship.facts import Entities, detect_language
+from citeforge.builders.authorship.facts import Entities
 from citeforge.builders.authorship.wording import count_denials
 from citeforge.builders.build import Stats, open_build
 from citeforge.builders.derive import Base, Docs
@@ -35,6 +35,7 @@ from citeforge.engines.llm.writers import CHAT
 from citeforge.engines.running.names import llm_for_dry_run, make_llm
 from citeforge.engines.running.setup import build_judge, replay_path, replay_store
 from citeforge.engines.tables import rows_with
+from citeforge.engines.text.languages import detect_language
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import SECRET, Manifest
 from citeforge.schemas.recipes.base import RunOptions, model_name

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.authorship.facts import detect_language
 from citeforge.builders.derive import Base, mapped_negatives
 from citeforge.builders.package import WordLengths
 from citeforge.engines.judge.records import Pair, Verdict
@@ -15,6 +14,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.model_files import find_model
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
 from citeforge.engines.tables import rows_of, rows_with
+from citeforge.engines.text.languages import detect_language
 from citeforge.package.package import Package
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.schemas.audit import Flaw

@@ -6,7 +6,8 @@ from difflib import SequenceMatcher
 
 from rapidfuzz.fuzz import token_sort_ratio
 
-from citeforge.builders.authorship.facts import bare_words, detect_language
+from citeforge.builders.authorship.facts import bare_words
+from citeforge.engines.text.languages import detect_language
 from citeforge.plugins.documents.questions import Question, holds_answer
 from citeforge.plugins.documents.recipe import PAIR
 from citeforge.schemas.matching.answers import AnswerText, is_answer

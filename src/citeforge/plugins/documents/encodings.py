@@ -6,7 +6,7 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from citeforge.builders.authorship.facts import language_probabilities
+from citeforge.engines.text.languages import language_probabilities
 
 _SAMPLE_BYTES = 1 << 16
 """Bytes of lines with other characters than ASCII from which a code page is guessed."""
