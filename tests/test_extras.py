@@ -171,6 +171,7 @@ def test_a_missing_extra_is_named_in_one_sentence(package: Path, tmp_path: Path)
         (*rage, "--embedder", "offline"): "offline",
         (*rage, "--embedder", package): "build",
         ("build", "rage", "--source", f"attrieval:{package}"): "build",
+        (*rage, "--candidates", "bm25", "--hidden"): "audit",
         ("build", "rage", "--source", "ir-datasets:vaswani"): "ir",
         (*link, "--questions", "texts.jsonl"): "kg",
         ("leaderboard", "build", "--benchmark", package, "--scores", "pairs.jsonl"): "markdown",

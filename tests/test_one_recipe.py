@@ -4,7 +4,6 @@
 ``CITEFORGE_HASHES`` names. With ``CITEFORGE_REAL_DATA`` a part of HAGRID's passages is built, too.
 """
 
-import json
 import os
 from collections.abc import Callable, Iterator
 from importlib.util import find_spec
@@ -20,9 +19,9 @@ from citeforge.schemas.recipes.answers import AlceRecipe, Retrieving
 from citeforge.schemas.recipes.base import Compute, RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
 from conftest import EXAMPLES
+from conftest_builders import copy_part
 
 HASHES = "CITEFORGE_HASHES"
-_HAGRID_PASSAGES, _HAGRID_QUERIES = 150, 30
 Build = Callable[[RunOptions], str]
 
 
@@ -42,7 +41,9 @@ def benchmarks(scratch: Path) -> Iterator[tuple[str, str, Build]]:
     yield "hidden", "facts", lambda run: hidden(scratch / "secret", run)
     yield "asqa", "facts", asqa
     if real := os.environ.get("CITEFORGE_REAL_DATA"):
-        part = copy_part(Path(real) / "beir_hagrid", scratch / "hagrid")
+        part = copy_part(
+            Path(real) / "beir_hagrid", scratch / "hagrid", n_queries=30, n_passages=150
+        )
         yield "hagrid", "hagrid", lambda run: rage(part, run, "dev")
 
 
@@ -70,24 +71,6 @@ def asqa(run: RunOptions) -> str:
         retrieving=Retrieving(retrievers=("dense",), depth=50), name="b",
     )  # fmt: skip
     return kind_of_recipe(recipe).build(recipe, run).benchmark_hash
-
-
-def copy_part(folder: Path, out: Path) -> Path:
-    """A BEIR folder with the first queries of another, their passages, and some more."""
-    (out / "qrels").mkdir(parents=True)
-    judged = (folder / "qrels" / "dev.tsv").read_text().splitlines()
-    rows = [line.split("\t") for line in judged[1:]]
-    queries = list(dict.fromkeys(query for query, *_ in rows))[:_HAGRID_QUERIES]
-    kept = [row for row in rows if row[0] in queries]
-    (out / "qrels" / "dev.tsv").write_text(
-        "\n".join([judged[0], *("\t".join(row) for row in kept)]) + "\n"
-    )
-    wanted = {passage for _, passage, _ in kept}
-    for name, ids, most in (("queries", set(queries), 0), ("corpus", wanted, _HAGRID_PASSAGES)):
-        lines = (folder / f"{name}.jsonl").read_text().splitlines()
-        chosen = [x for i, x in enumerate(lines) if json.loads(x)["_id"] in ids or i < most]
-        (out / f"{name}.jsonl").write_text("\n".join(chosen) + "\n")
-    return out
 
 
 @pytest.mark.slow

@@ -44,6 +44,7 @@ def test_the_secret_lies_in_one_file_that_its_owner_alone_reads(hidden_package: 
     assert not list(hidden_package.parent.glob("*.partial"))
 
 
+@pytest.mark.slow
 def test_two_builds_differ_and_a_rebuild_does_not(
     package: Path, hidden_package: Path, tmp_path: Path
 ) -> None:
@@ -71,6 +72,7 @@ def _judged(package: Package, texts: dict[str, str]) -> list[tuple[str, str]]:
     return sorted((r["query-id"], texts[r["corpus-id"]]) for r in rows)
 
 
+@pytest.mark.slow
 def test_a_build_that_was_cut_off_goes_on_with_its_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

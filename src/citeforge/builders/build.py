@@ -31,6 +31,7 @@ from citeforge.builders.changes import (
     require_same_options,
     require_same_recipe,
 )
+from citeforge.builders.form_audit import NEEDED, audit_form
 from citeforge.builders.hiding import hide, secret_in
 from citeforge.builders.package import PackageWriter, safe_name
 from citeforge.engines.files import (
@@ -53,11 +54,20 @@ from citeforge.engines.folders import (
 from citeforge.engines.ledger import current_ledger
 from citeforge.engines.models.vectors import SUFFIX
 from citeforge.engines.plugins import warn
+from citeforge.engines.progress import progress
 from citeforge.engines.running.setup import make_runner
-from citeforge.package.manifest import MANIFEST, load_intact, load_manifest, unknown_files
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.package.manifest import (
+    FORM,
+    MANIFEST,
+    load_intact,
+    load_manifest,
+    pretty_json,
+    unknown_files,
+)
+from citeforge.package.package import Package
+from citeforge.schemas.errors import InputError, UsageError, require
 from citeforge.schemas.manifest import SECRET, GrammarInfo, Manifest
-from citeforge.schemas.recipes.base import Hideable, IfExists, Recipe, RunOptions
+from citeforge.schemas.recipes.base import IfExists, Recipe, RunOptions, hides_labels
 from citeforge.schemas.recipes.groups import DRY
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.version import __version__
@@ -187,7 +197,7 @@ def check_options(recipe: Recipe, run: RunOptions) -> None:
             f"--batch: not for build {recipe.kind}: {recipe.no_batch}, and a batch may take a day",
             code="option-without-effect",
         )
-    if run.secret_from is not None and not (isinstance(recipe, Hideable) and recipe.hidden):
+    if run.secret_from is not None and not hides_labels(recipe):
         raise UsageError("--secret-from requires --hidden", code="missing-option")
     if not run.dry_run:  # a plan is made without the workers
         make_runner(run).require()
@@ -202,7 +212,11 @@ def open_build(recipe: Recipe, run: RunOptions) -> "Iterator[Build]":
     Raises:
         InputError: something is there already that may not be replaced, or another process builds
             there.
+        MissingExtraError: labels are to be hidden, and a module of the audit is not installed.
     """
+    if hides_labels(recipe):
+        for module in NEEDED:
+            require(module)
     workspace = Workspace(run.folder, run.if_exists)
     with staging_directory(workspace.out, _KNOWN):
         names = (path.name.removesuffix(".json") for path in workspace.root.iterdir())
@@ -281,7 +295,7 @@ class Build:
         Raises:
             InputError: ``--secret-from`` names a folder without one.
         """
-        if not (isinstance(self.recipe, Hideable) and self.recipe.hidden):
+        if not hides_labels(self.recipe):
             return None
         source = self.run.secret_from
         if source is not None and (source / MANIFEST).is_file():
@@ -311,7 +325,7 @@ class Build:
     def finish(
         self, draft: Manifest, writer: PackageWriter, stats: Stats, **learnt: Any
     ) -> Manifest:
-        """Hide labels if asked; write statistics, card and manifest.
+        """Hide labels if asked, and audit what tells them; write statistics, card and manifest.
 
         Args:
             draft: result of :meth:`draft`.
@@ -322,6 +336,14 @@ class Build:
         Returns:
             The manifest of the finished package.
         """
+        manifest = draft.model_copy(update=learnt)
+        further = {}
         if (secret := self.secret()) is not None:
             hide(writer, secret, self.workspace.start("hiding"))
-        return writer.finish(draft.model_copy(update=learnt), stats)
+            package = Package(writer.folder, manifest.model_copy(update={"files": writer.files}))
+            with progress("auditing the form of passages", None, "tests") as advance:
+                audit = audit_form(package, advance)
+            for text in audit.findings:
+                warn(text)
+            further[FORM] = pretty_json(audit.model_dump(mode="json"))
+        return writer.finish(manifest, stats, further)

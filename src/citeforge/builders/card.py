@@ -22,8 +22,9 @@ from citeforge.engines.report_table import MarkedCell, Table
 from citeforge.engines.textfiles import validated
 from citeforge.ir_convert.registry import citation_of
 from citeforge.package.kinds import Kind, kind_of
-from citeforge.package.manifest import AUDIT, BY_HAND, SCORES
+from citeforge.package.manifest import AUDIT, BY_HAND, FORM, SCORES
 from citeforge.schemas.audit import BELOW, LINE, Audit, Exploits, checks_made, is_up_to
+from citeforge.schemas.form import FormAudit
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.signature import joined_signatures
 
@@ -41,11 +42,13 @@ class SidecarFiles:
         audit: record of ``audit.json``.
         scores: content of ``reference_scores.json``.
         by_hand: text of ``card.md``.
+        form: record of ``form.json``.
     """
 
     audit: Audit | None = None
     scores: list[dict[str, Any]] = field(default_factory=list)
     by_hand: str = ""
+    form: FormAudit | None = None
 
     @staticmethod
     def read(folder: Path, changed: Mapping[str, str] | None = None) -> "SidecarFiles":
@@ -56,7 +59,7 @@ class SidecarFiles:
             changed: texts of files that are about to be replaced.
 
         Raises:
-            InputError: a file cannot be read, or ``audit.json`` is no audit.
+            InputError: a file cannot be read, or ``audit.json`` or ``form.json`` is no audit.
         """
 
         def content(name: str, otherwise: Any) -> Any:
@@ -69,7 +72,9 @@ class SidecarFiles:
         audit = None if found is None else validated(Audit, found, folder / AUDIT)
         path = folder / BY_HAND
         by_hand = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
-        return SidecarFiles(audit, content(SCORES, []), by_hand)
+        found = content(FORM, None)
+        form = None if found is None else validated(FormAudit, found, folder / FORM)
+        return SidecarFiles(audit, content(SCORES, []), by_hand, form)
 
 
 def render_card(
@@ -105,6 +110,7 @@ def render_card(
         statistics=rows,
         counts=[(what, format_statistic(count)) for what, count in manifest.counts.items()],
         audit=audit,
+        form=beside.form,
         checks_made=checks_made,
         flaws=[] if audit is None else _list_flaws(audit),
         exploits_table=exploits_table,

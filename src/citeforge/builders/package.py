@@ -4,7 +4,7 @@ import hashlib
 import os
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from itertools import chain
 from pathlib import Path
@@ -252,6 +252,7 @@ def copy_corpus(
     corpus: list[Path],
     only: Iterable[str] | None = None,
     extra: pa.Table | None = None,
+    change: Callable[[pa.RecordBatch], pa.RecordBatch] | None = None,
 ) -> dict[str, str]:
     """Write the corpus of a package from the files of another one: all or some passages.
 
@@ -260,6 +261,7 @@ def copy_corpus(
         corpus: Parquet files of the passages; their order is kept.
         only: ids of those that the package needs; None for all.
         extra: further passages, schema CORPUS, written after them.
+        change: changes batches (schema CORPUS) before they are written; None for nothing.
 
     Returns:
         File names with sha256.
@@ -269,7 +271,8 @@ def copy_corpus(
         ids = pa.array(sorted(set(only)), pa.string())
         batches = (rows_with(b, "_id", ids) for b in batches)
     further = [] if extra is None else [extra]
-    written = (batch.cast(CORPUS) for batch in chain(batches, further))
+    cast = (batch.cast(CORPUS) for batch in chain(batches, further))
+    written = cast if change is None else map(change, cast)
     return _write_passages(folder / "corpus", written, "writing the corpus")
 
 

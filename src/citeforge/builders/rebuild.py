@@ -18,7 +18,7 @@ from citeforge.package.kinds import kind_of_recipe, plugin_of
 from citeforge.package.manifest import load_manifest
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.manifest import Manifest, is_hashed
-from citeforge.schemas.recipes.base import Hideable, Judging, Recipe, RunOptions
+from citeforge.schemas.recipes.base import Judging, Recipe, RunOptions, hides_labels
 from citeforge.schemas.recipes.flags import list_flags
 
 _PACKAGES = ("benchmark", "twins")
@@ -181,7 +181,7 @@ def _prepare(
     recipe = _replace_inputs(
         recipe, _find_packages(recipe, folder, old.config.get("benchmark_hash"))
     )
-    if isinstance(recipe, Hideable) and recipe.hidden and run.secret_from is None:
+    if hides_labels(recipe) and run.secret_from is None:
         stores["secret_from"] = folder
     run = run.model_copy(update=stores)
     check_options(recipe, run)

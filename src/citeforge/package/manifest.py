@@ -21,12 +21,14 @@ MANIFEST = "manifest.json"
 STATS = "stats.json"
 CARD = "README.md"
 AUDIT, SCORES, BY_HAND = "audit.json", "reference_scores.json", "card.md"
+FORM = "form.json"
+"""Audit of what the form of passages tells about hidden labels; never in a public half."""
 PUBLIC = "public.json"
 """Hashes of the public halves of a package with hidden gold; no part of the package."""
 FRESH_COPY = "a fresh copy of the package"
 _A_FILE = "a copy of the file"
 _VERSION = ("schema_version", SCHEMA_VERSION)
-BESIDE = (AUDIT, SCORES, BY_HAND, "croissant.json", "eval.yaml")
+BESIDE = (AUDIT, FORM, SCORES, BY_HAND, "croissant.json", "eval.yaml")
 """Files that may join a package after its build; the manifest then knows them."""
 
 

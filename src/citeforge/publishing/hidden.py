@@ -21,6 +21,7 @@ from citeforge.engines.tables import TableWriter, iter_batches
 from citeforge.engines.textfiles import validated
 from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import (
+    FORM,
     MANIFEST,
     load_intact,
     load_manifest,
@@ -32,6 +33,7 @@ from citeforge.package.secret import read_secret, write_secret
 from citeforge.publishing.card import EVALS, render_evals
 from citeforge.publishing.hub import copy_files
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.form import FormAudit
 from citeforge.schemas.manifest import SECRET, ContextSet, Manifest, Sha256
 from citeforge.schemas.record import FrozenRecord
 from citeforge.schemas.tables import CONTEXTS, UNJUDGED
@@ -65,11 +67,13 @@ def split_package(
         metadata: fields of the metadata of queries and passages that stay public.
 
     Raises:
-        UsageError: its kind has no public half, it has no secret, or several context sets.
+        UsageError: its kind has no public half, it has no secret, or several context sets; a field
+            of the metadata tells labels.
     """
     package = Package(folder)
     manifest, kind = package.manifest, package.kind
     context = _only_public_context(package)
+    _refuse_telling_fields(package, metadata)
     writer = PackageWriter(public)
     for config in kind.blinded:
         for split in [context] if config == "contexts" else package.splits.get(config, []):
@@ -125,15 +129,42 @@ def _only_public_context(package: Package) -> str:
     return contexts[0]
 
 
+def _read_form(package: Package) -> FormAudit | None:
+    """Read what a hidden build found out about the form of its passages; None if nothing."""
+    if FORM not in package.manifest.files:
+        return None
+    path = resolve_package_file(package.folder, FORM)
+    return validated(FormAudit, read_json(path), path)
+
+
+def _refuse_telling_fields(package: Package, metadata: Collection[str]) -> None:
+    """Raise an error if a field that is to stay public tells labels, by the build's audit.
+
+    Raises:
+        UsageError: one does.
+    """
+    form = _read_form(package)
+    telling = sorted(form.telling_fields & {*metadata}) if form is not None else []
+    if telling:
+        raise UsageError(
+            f"--metadata {telling[0]}: this field of the passages tells labels, by the audit in "
+            f"{FORM}; leave it out",
+            code="hidden-gold",
+        )
+
+
 def withheld_words(folder: Path) -> list[str]:
-    """Explain which context sets stay unpublished when labels are hidden; empty if none does."""
+    """Explain what a public half leaves out, and what its form tells of the labels."""
     package = Package(folder)
     names = [name for name in package.contexts if name in package.kind.withheld]
+    form = _read_form(package)
+    findings = form.findings if form is not None else []
     if not names:
-        return []
+        return findings
     return [
+        *findings,
         f"the context sets {', '.join(names)} stay in the gold half: the passages that they leave "
-        "out would reveal the gold"
+        "out would reveal the gold",
     ]
 
 

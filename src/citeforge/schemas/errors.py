@@ -236,6 +236,7 @@ EXTRAS = {
     "SPARQLWrapper": ("kg", "a SPARQL endpoint"),
     "datasketch": ("audit", "a search for near duplicates"),
     "py3langid": ("audit", "a check of languages"),
+    "sklearn": ("audit", "--hidden"),
     "markdown_it": ("markdown", "Markdown"),
     **dict.fromkeys(("openvino", "nncf"), ("fast", "int8 on a CPU")),
     "faiss": ("cpu", "vector search"),

@@ -1,6 +1,6 @@
 """``build rage``: from a source to a packaged RAGE benchmark (Penzkofer & Baumann 2024)."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -17,6 +17,7 @@ from citeforge.builders.package import (
     link_corpus,
     mapping_stats,
 )
+from citeforge.builders.rage.form import Levelling
 from citeforge.builders.rage.hidden_contexts import freeze_hidden
 from citeforge.builders.rage.material import Material, read_material
 from citeforge.builders.rage.mixture import (
@@ -31,7 +32,9 @@ from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import EmbedderMaker, open_sources
 from citeforge.builders.rage.suspects import drop_decided, drop_suspects
 from citeforge.engines.draws import mix_secret
+from citeforge.engines.plugins import warn
 from citeforge.engines.tables import rows_of
+from citeforge.engines.textfiles import count_text
 from citeforge.schemas.errors import require
 from citeforge.schemas.manifest import ContextSet, Manifest
 from citeforge.schemas.recipes.base import RunOptions
@@ -107,12 +110,14 @@ class FrozenContexts:
         sets: context set to its description in the manifest.
         short_mappings: queries with fewer negatives than asked; empty for hidden labels, where the
             number of near ones would tell that of relevant ones.
+        levelled: parts of the form that are removed from all passages, as they would tell labels.
     """
 
     mappings: Mappings
     docs: dict[str, Contexts]
     sets: dict[str, ContextSet]
     short_mappings: dict[str, dict[str, int]]
+    levelled: Sequence[str] = ()
 
 
 def freeze_contexts(
@@ -135,8 +140,8 @@ def freeze_contexts(
         mixture = recipe.mixtures[0]
         # These are candidates: what is dropped is counted already.
         drop = partial(drop_negatives, replace(material, counts={}))
-        mappings, shown, info = freeze_hidden(material, mappings, mixture, seed, drop)
-        return FrozenContexts(mappings, {mixture.name: shown}, {mixture.name: info}, {})
+        mappings, shown, info, levelled = freeze_hidden(material, mappings, mixture, seed, drop)
+        return FrozenContexts(mappings, {mixture.name: shown}, {mixture.name: info}, {}, levelled)
     pools = Pools.from_mappings(material.ids, mappings)
     docs, sets = {}, {}
     for mixture in recipe.mixtures:
@@ -150,8 +155,12 @@ def write_rage_tables(
 ) -> tuple[Stats, dict[str, Any]]:
     """Write all tables of the package; return statistics and fields for the manifest."""
     n = material.queries.num_rows
+    pool = None
     if material.recipe.corpus == "pool":
         pool = {i for t in frozen.mappings.values() for i in t["corpus-id"].to_pylist()}
+    if frozen.levelled:
+        files = write_levelled(writer, material, pool, frozen.levelled)
+    elif pool is not None:
         files = copy_corpus(writer.folder, material.corpus, pool)
     else:
         files = link_corpus(writer.folder, material.corpus)
@@ -171,6 +180,31 @@ def write_rage_tables(
         "counts": material.counts,
         "short_mappings": frozen.short_mappings,
     }
+
+
+def write_levelled(
+    writer: PackageWriter, material: Material, pool: set[str] | None, features: Sequence[str]
+) -> dict[str, str]:
+    """Write the corpus without titles or line breaks that tell labels; count changed passages.
+
+    Args:
+        writer: writer of the package.
+        material: material of the build; its counts are updated.
+        pool: ids of the passages to write; None for all.
+        features: what to remove.
+
+    Returns:
+        File names with sha256.
+    """
+    levelling = Levelling(features)
+    files = copy_corpus(writer.folder, material.corpus, pool, change=levelling)
+    for name, number in levelling.changed.items():
+        material.counts[f"hidden contexts: passages whose {name} were removed"] = number
+        warn(
+            f"{name} told relevant passages from the negatives that there are, so all {name} are "
+            f"removed: from {count_text(number, 'passage')}"
+        )
+    return files
 
 
 def _libraries() -> dict[str, str]:

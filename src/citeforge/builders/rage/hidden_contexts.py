@@ -1,13 +1,18 @@
 """Contexts of benchmarks with hidden labels, chosen for all queries together."""
 
+from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
 from citeforge.builders.rage.exclusions import find_exclusions
+from citeforge.builders.rage.form import LEVELLED, Form, Forms, find_forms, find_telling
 from citeforge.builders.rage.hidden_negatives import (
     Candidates,
+    Chosen,
     Pairs,
     choose_negatives,
     near_numbers,
@@ -17,12 +22,11 @@ from citeforge.builders.rage.hidden_negatives import (
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mixture import Contexts, Mappings, Pools, too_few_error
 from citeforge.engines.draws import generator
-from citeforge.engines.tables import find_rows, rows_of, table_of
+from citeforge.engines.tables import find_rows, iter_batches, rows_of, rows_with, table_of
 from citeforge.engines.textfiles import count_text
-from citeforge.package.package import read_texts
 from citeforge.schemas.manifest import ContextSet
 from citeforge.schemas.recipes.rage import Mixture
-from citeforge.schemas.tables import IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
+from citeforge.schemas.tables import CORPUS, IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
 
 
 def freeze_hidden(
@@ -31,7 +35,7 @@ def freeze_hidden(
     mixture: Mixture,
     seed: int,
     drop: Callable[[Mappings], Mappings],
-) -> tuple[Mappings, Contexts, ContextSet]:
+) -> tuple[Mappings, Contexts, ContextSet, list[str]]:
     """Choose the contexts of all queries so that they do not reveal which passages are relevant.
 
     Args:
@@ -44,36 +48,39 @@ def freeze_hidden(
 
     Returns:
         Mappings with the irrelevant passages that were chosen; query to ``corpus-id`` and
-        ``label`` of its passages; what the manifest says of them.
+        ``label`` of its passages; what the manifest says of them; titles or line breaks
+        (LEVELLED) if they are to be removed from all passages.
 
     Raises:
         InputError: a query has fewer passages than the mixture names.
     """
     pools = Pools.from_mappings(material.ids, mappings)
-    candidates = _collect_candidates(material, pools, mixture, seed)
-    n_near = mixture.relevant + mixture.seemingly_relevant
+    passages = _read_candidates(material, pools)
+    candidates = _collect_candidates(material, pools, mixture, seed, passages)
+    forms = _choose_forms(pools, mixture, candidates, find_forms(passages), seed)
     refused = _Refusals(material, mappings, drop)
-    chosen = choose_negatives(candidates, mixture.total, n_near, seed, refused)
-    contexts: Contexts = {}
-    short: dict[str, dict[str, int]] = {}
-    for query, mine, near, far in zip(
-        pools.query_ids, candidates, chosen.near, chosen.far, strict=True
-    ):
-        parts = {RELEVANT: mine.relevant, IRRELEVANT: far, SEEMINGLY_RELEVANT: near}
-        docs = [{"corpus-id": p, "label": label} for label, ids in parts.items() for p in ids]
-        if len(docs) < mixture.total:
-            raise too_few_error(query, len(docs), mixture, mixture.total)
-        generator(seed, "order", mixture.name, query).shuffle(docs)
-        contexts[query] = docs
-        for label in (IRRELEVANT, SEEMINGLY_RELEVANT):
-            if len(parts[label]) < mixture.sizes[label]:
-                short.setdefault(query, {})[label] = len(parts[label])
+    draw = partial(_draw_contexts, mixture, pools.query_ids, candidates, seed, refused)
+    levelled: set[str] = set()
+    # A feature that tells labels is matched more strictly, and removed if it tells even so.
+    while True:
+        chosen, contexts = draw(forms)
+        telling = find_telling(contexts, forms.passages)
+        if telling - forms.telling:
+            forms = replace(forms, telling=forms.telling | telling)
+        elif removable := telling.intersection(LEVELLED):
+            levelled |= removable
+            forms = forms.without(levelled)
+        else:
+            break
     counts = material.counts
     counts |= {
         "hidden contexts: times that a passage is shown": chosen.repeats,
         "hidden contexts: places of near negatives filled with far ones": chosen.n_short,
         "hidden contexts: places filled whatever the frequencies": chosen.n_uneven,
+        "hidden contexts: negatives of another form than relevant passages": chosen.n_unlike,
     }
+    short = _find_short(contexts, mixture)
+    n_near = mixture.relevant + mixture.seemingly_relevant
     about = (
         f"up to {mixture.relevant} relevant passages; with seemingly relevant ones {n_near}, the "
         f"others irrelevant: always {mixture.total}, in random order. Each passage is shown "
@@ -83,17 +90,91 @@ def freeze_hidden(
     info = ContextSet(description=about, sizes=mixture.sizes, short=short)
     irrelevant = _put_chosen_first(pools.by_label[IRRELEVANT], chosen.far)
     rows = [(query, p, None, None, None) for query, ids in irrelevant.items() for p in ids]
-    return {**mappings, IRRELEVANT: table_of(rows, MAPPING)}, contexts, info
+    return {**mappings, IRRELEVANT: table_of(rows, MAPPING)}, contexts, info, sorted(levelled)
+
+
+def _draw_contexts(
+    mixture: Mixture,
+    query_ids: Sequence[str],
+    candidates: Sequence[Candidates],
+    seed: int,
+    refused: "_Refusals",
+    forms: Forms,
+) -> tuple[Chosen, Contexts]:
+    """Choose negatives and draw the orders of all contexts.
+
+    Args:
+        mixture: how many passages of each label.
+        query_ids: queries, in order.
+        candidates: candidates of each query.
+        seed: secret seed of the draws.
+        refused: says which far negatives may not be.
+        forms: forms that negatives are to have.
+
+    Raises:
+        InputError: a query has fewer passages than the mixture names.
+    """
+    n_near = mixture.relevant + mixture.seemingly_relevant
+    ordered = [
+        replace(mine, near=forms.order(row, mine.near)) for row, mine in enumerate(candidates)
+    ]
+    chosen = choose_negatives(ordered, mixture.total, n_near, seed, refused, forms)
+    contexts: Contexts = {}
+    for query, mine, near, far in zip(query_ids, ordered, chosen.near, chosen.far, strict=True):
+        parts = {RELEVANT: mine.relevant, IRRELEVANT: far, SEEMINGLY_RELEVANT: near}
+        docs = [{"corpus-id": p, "label": label} for label, ids in parts.items() for p in ids]
+        if len(docs) < mixture.total:
+            raise too_few_error(query, len(docs), mixture, mixture.total)
+        generator(seed, "order", mixture.name, query).shuffle(docs)
+        contexts[query] = docs
+    return chosen, contexts
+
+
+def _find_short(contexts: Contexts, mixture: Mixture) -> dict[str, dict[str, int]]:
+    """Find queries with fewer negatives than the mixture names: query to label to number found."""
+    short: dict[str, dict[str, int]] = {}
+    for query, docs in contexts.items():
+        labels = Counter(doc["label"] for doc in docs)
+        for label in (IRRELEVANT, SEEMINGLY_RELEVANT):
+            if labels[label] < mixture.sizes[label]:
+                short.setdefault(query, {})[label] = labels[label]
+    return short
+
+
+def _read_candidates(material: Material, pools: Pools) -> pa.Table:
+    """Read all passages that some query may be shown (schema CORPUS)."""
+    names = {p for of_query in pools.by_label.values() for ids in of_query.values() for p in ids}
+    wanted = pa.array(sorted(names), pa.string())
+    batches = iter_batches(material.corpus, schema=CORPUS)
+    return pa.Table.from_batches([rows_with(b, "_id", wanted) for b in batches], CORPUS)
+
+
+def _choose_forms(
+    pools: Pools,
+    mixture: Mixture,
+    candidates: Sequence[Candidates],
+    passages: dict[str, Form],
+    seed: int,
+) -> Forms:
+    """Choose the forms of each query's negatives: those of its relevant passages, in turn."""
+    targets = []
+    for query, mine in zip(pools.query_ids, candidates, strict=True):
+        wanted = [passages[p] for p in mine.relevant]
+        generator(seed, "form", mixture.name, query).shuffle(wanted)
+        targets.append(wanted)
+    return Forms(passages, targets)
 
 
 def _collect_candidates(
-    material: Material, pools: Pools, mixture: Mixture, seed: int
+    material: Material, pools: Pools, mixture: Mixture, seed: int, passages: pa.Table
 ) -> list[Candidates]:
     """Collect each query's candidates: relevant, seemingly relevant (near), irrelevant (far)."""
     by_label = pools.by_label
     near = by_label[SEEMINGLY_RELEVANT]
-    passages = read_texts(material.corpus, {p for ids in near.values() for p in ids})
-    texts = {name: f"{title} {text}" for name, (title, text) in passages.items()}
+    rows = rows_with(
+        passages, "_id", pa.array(sorted({p for ids in near.values() for p in ids}), pa.string())
+    )
+    texts = {name: f"{title} {text}" for name, title, text in rows_of(rows, "_id", "title", "text")}
     weights = word_weights(texts.values())
     result = []
     numbers = near_numbers(material.recipe, [len(by_label[RELEVANT][q]) for q in pools.query_ids])

@@ -11,6 +11,8 @@ as are relevant. So all queries are drawn for together:
 - Near negatives are those that share most with the query in words, as relevant passages do. Words
   are counted in whole numbers, which are the same on every processor.
 - Far negatives are passages that are shown to other queries, as often as is left for them.
+- Negatives have the forms of the query's relevant passages where there are such passages (see
+  ``form``): far ones are exchanged between queries for that, too.
 """
 
 import random
@@ -23,12 +25,15 @@ from itertools import accumulate, pairwise
 import numpy as np
 import numpy.typing as npt
 
+from citeforge.builders.rage.form import Forms
 from citeforge.engines.draws import generator
 from citeforge.schemas.recipes.rage import RageRecipe
 
 _WORD = re.compile(r"\w+")
 _ROUNDS = 50
 """Rounds of exchanging far negatives between queries, and tries in each."""
+_FORM_ROUNDS = 10
+"""First rounds, in which passages of another form than is wanted are exchanged, too."""
 
 Pairs = set[tuple[int, str]]
 """(row of a query, passage)."""
@@ -61,6 +66,7 @@ class Chosen:
         repeats: how often a passage that is relevant to one query is shown.
         n_short: places of near negatives that had to be filled with far ones.
         n_uneven: places that were filled whatever the frequencies.
+        n_unlike: negatives of another form than the relevant passages of their query.
     """
 
     near: list[list[str]]
@@ -68,6 +74,7 @@ class Chosen:
     repeats: int
     n_short: int = 0
     n_uneven: int = 0
+    n_unlike: int = 0
 
 
 def near_numbers(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[np.int64]:
@@ -112,11 +119,17 @@ def word_weights(texts: Iterable[str]) -> dict[str, int]:
 
 
 def choose_negatives(
-    queries: Sequence[Candidates], size: int, n_near: int, seed: int, refused: Refused
+    queries: Sequence[Candidates],
+    size: int,
+    n_near: int,
+    seed: int,
+    refused: Refused,
+    forms: Forms | None = None,
 ) -> Chosen:
     """Choose the negatives of all queries together, so that passages are shown equally often.
 
-    The smallest number of repeats is taken with which most places can be filled by the rules.
+    That number of repeats is taken with which most places can be filled by the rules; of several,
+    that with most passages of the forms that are wanted, and of these the smallest.
 
     Args:
         queries: candidates of each query.
@@ -124,22 +137,30 @@ def choose_negatives(
         n_near: passages of a context that are relevant or seem so.
         seed: secret seed of the draws.
         refused: says which far negatives may not be.
+        forms: forms that negatives are to have; None where any will do.
 
     Returns:
         Negatives, ``size`` with the relevant ones; fewer where a query has no more candidates.
     """
+    forms = forms or Forms()
     weights = Counter(p for query in queries for p in query.relevant)
     most = min(
         size * len(queries) // max(1, weights.total()),
         len(queries) // max(weights.values(), default=1),
     )
     plans = [
-        _Plan(queries, weights, size, n_near, repeats, generator(seed, "hidden", repeats))
+        _Plan(queries, weights, size, n_near, repeats, generator(seed, "hidden", repeats), forms)
         for repeats in range(1, max(1, most) + 1)
     ]
-    best = min(plans, key=lambda plan: (plan.n_short + plan.left, plan.repeats))
+    best = min(plans, key=lambda plan: (plan.n_short + plan.left, plan.n_unlike, plan.repeats))
     far, n_uneven = _deal_far_negatives(best, refused)
-    return Chosen(list(map(list, best.chosen)), far, best.repeats, best.n_short, n_uneven)
+    near = list(map(list, best.chosen))
+    n_unlike = sum(
+        forms.distance(row, place, passage) > 0
+        for row, (ids, others) in enumerate(zip(near, far, strict=True))
+        for place, passage in enumerate([*ids, *others])
+    )
+    return Chosen(near, far, best.repeats, best.n_short, n_uneven, n_unlike)
 
 
 @dataclass
@@ -158,6 +179,7 @@ class _Plan:
     n_near: int
     repeats: int
     rng: random.Random
+    forms: Forms
     left: int = 0
     rest: dict[str, int] = field(default_factory=dict)
     chosen: list[dict[str, None]] = field(default_factory=list)
@@ -174,9 +196,38 @@ class _Plan:
                 pass
         more = list(dict.fromkeys(p for query in self.queries for p in query.far))
         self.rng.shuffle(more)
-        for passage in more:
+        for passage in self._put_missing_forms_first(more):
             if passage not in self.rest and self.left:
                 self._admit(passage, self.left)
+
+    def _put_missing_forms_first(self, passages: list[str]) -> list[str]:
+        """Put passages first that have forms of which the planned ones are too few."""
+        wanted = self._missing_forms()
+        first: list[str] = []
+        for passage in passages:
+            if passage in self.rest or passage not in self.forms.passages:
+                continue
+            kind = self.forms.reduce(self.forms.passages[passage])
+            if wanted[kind] > 0:
+                wanted[kind] -= self.repeats
+                first.append(passage)
+        taken = set(first)
+        return first + [p for p in passages if p not in taken]
+
+    def _missing_forms(self) -> Counter[tuple[object, ...]]:
+        """Count the negatives of each kind of form that are wanted and not planned to be shown."""
+        forms = self.forms
+        missing = forms.count_wanted([self.size - len(q.relevant) for q in self.queries])
+        if missing:
+            near = Counter(p for of_query in self.chosen for p in of_query)
+            for passage, number in (near + Counter(self.rest)).items():
+                missing[forms.reduce(forms.passages[passage])] -= number
+        return missing
+
+    @property
+    def n_unlike(self) -> int:
+        """Number of negatives for which there is no passage of the form that is wanted."""
+        return sum(number for number in self._missing_forms().values() if number > 0)
 
     @property
     def n_short(self) -> int:
@@ -287,21 +338,41 @@ def _deal_far_negatives(plan: _Plan, refused: Refused) -> tuple[list[list[str]],
             and mine.count(passage) == 1
         )  # fmt: skip
 
+    def unlike(place: int, passage: str) -> int:
+        """Count the differences of a passage from the form wanted at a position."""
+        if place >= n:
+            return 0
+        row = places[place]
+        return plan.forms.distance(row, len(plan.chosen[row]) + place - ends[row], passage)
+
+    def exchange(place: int) -> None:
+        """Exchange a passage that does not fit, or has another form, if a better one is found."""
+        is_wrong, before = not fits(place), unlike(place, dealt[place])
+        for _ in range(_ROUNDS):
+            # What was dealt beyond the last place may be exchanged, too.
+            other = rng.randrange(len(dealt))
+            change = unlike(place, dealt[other]) - before
+            change += unlike(other, dealt[place]) - unlike(other, dealt[other])
+            if not is_wrong and change >= 0:
+                continue
+            dealt[place], dealt[other] = dealt[other], dealt[place]
+            if fits(place) and (other >= n or fits(other)):
+                return
+            dealt[place], dealt[other] = dealt[other], dealt[place]
+
     for number in range(_ROUNDS + 1):
         new = set(zip(places[:n], dealt[:n], strict=True)) - asked
         barred |= refused(new)
         asked |= new
         wrong = [place for place in range(n) if not fits(place)]
-        if not wrong or number == _ROUNDS:  # what is exchanged must be asked about once more
+        if number == _ROUNDS:  # what is exchanged must be asked about once more
+            break
+        if number < _FORM_ROUNDS:
+            wrong = [p for p in range(n) if not fits(p) or unlike(p, dealt[p])]
+        if not wrong:
             break
         for place in wrong:
-            for _ in range(_ROUNDS):
-                # What was dealt beyond the last place may be exchanged, too.
-                other = rng.randrange(len(dealt))
-                dealt[place], dealt[other] = dealt[other], dealt[place]
-                if fits(place) and (other >= n or fits(other)):
-                    break
-                dealt[place], dealt[other] = dealt[other], dealt[place]
+            exchange(place)
     far: list[list[str]] = []
     n_uneven = len(dealt) - n
     for row, (start, end) in enumerate(pairwise(ends)):

@@ -261,6 +261,11 @@ class Hideable(Recipe):
     """Draw by a secret that stays with the gold, so that `publish --hide-gold` hides it."""
 
 
+def hides_labels(recipe: Recipe) -> bool:
+    """Whether a recipe asks for labels that can be hidden."""
+    return isinstance(recipe, Hideable) and recipe.hidden
+
+
 class Judging(Part):
     """Judge that checks texts, and its settings."""
 

@@ -1,0 +1,212 @@
+"""Form of negatives in hidden contexts: like that of the relevant passages, or levelled.
+
+Whether a passage has a title, how long it is, whether it has line breaks, its language and where it
+comes from can tell labels if relevant passages differ in it from the others of a corpus. Negatives
+of a query are therefore chosen to have the forms of its relevant passages, in the same proportions.
+Near negatives are first chosen by their words alone, as nearness is worth more. What tells labels
+then decides their choice, too. Titles and line breaks that tell even so are removed from all
+passages.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache
+from itertools import cycle, islice
+from typing import NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from citeforge.builders.rage.mixture import Contexts
+from citeforge.builders.surface import find_languages, keep_frequent, read_source_fields
+from citeforge.schemas.tables import CORPUS, RELEVANT
+
+_BANDS = 2
+"""Bands of length per doubling; neighbours count as equal."""
+_SURE = 3.0
+"""Standard deviations above or below chance from which a feature tells labels."""
+TITLES, LINE_BREAKS, LENGTH = "titles", "line breaks", "length"
+FEATURES = (TITLES, LINE_BREAKS, "language", "source", LENGTH)
+"""Names of the fields of a form."""
+_ALL = frozenset(FEATURES)
+LEVELLED = (TITLES, LINE_BREAKS)
+"""Those that can be removed from all passages."""
+
+
+class Form(NamedTuple):
+    """Form of a passage.
+
+    Attributes:
+        is_titled: whether it has a title.
+        has_breaks: whether its text has line breaks.
+        language: ISO code; empty if it is not clear or rare.
+        source: fields of its metadata that few values are in.
+        band: band of its length.
+    """
+
+    is_titled: bool
+    has_breaks: bool
+    language: str
+    source: tuple[str, ...]
+    band: int
+
+    def without(self, features: Collection[str]) -> "Form":
+        """Make the form that a passage has when some of LEVELLED are removed."""
+        return self._replace(
+            is_titled=self.is_titled and TITLES not in features,
+            has_breaks=self.has_breaks and LINE_BREAKS not in features,
+        )
+
+
+@lru_cache(1 << 16)
+def count_differences(form: Form, other: Form, features: frozenset[str] = _ALL) -> int:
+    """Count the features that differ; lengths count by the number of bands between them."""
+    plain = zip(FEATURES[:-1], form[:-1], other[:-1], strict=True)
+    differing = sum(mine != its for name, mine, its in plain if name in features)
+    bands = abs(form.band - other.band) if LENGTH in features else 0
+    return differing + max(0, bands - 1)
+
+
+@dataclass(frozen=True)
+class Forms:
+    """Forms of passages, and those that the negatives of each query are to have.
+
+    Attributes:
+        passages: passage to its form.
+        targets: forms for the negatives of each query, most wanted first, to be repeated in turn;
+            empty where any form will do.
+        telling: features that come before shared words in the choice of near negatives, and count
+            in that of how often passages are shown.
+    """
+
+    passages: Mapping[str, Form] = field(default_factory=dict)
+    targets: Sequence[Sequence[Form]] = ()
+    telling: frozenset[str] = frozenset()
+
+    def distance(self, row: int, place: int, passage: str) -> int:
+        """Count the differences of a passage from the form for a query's n-th negative."""
+        targets = self.targets[row] if self.targets else ()
+        if not targets:
+            return 0
+        return count_differences(self.passages[passage], targets[place % len(targets)])
+
+    def without(self, features: Collection[str]) -> "Forms":
+        """Make the forms that passages have when some of LEVELLED are removed from all."""
+        return Forms(
+            {name: form.without(features) for name, form in self.passages.items()},
+            [[form.without(features) for form in targets] for targets in self.targets],
+            self.telling.difference(features),
+        )
+
+    def order(self, row: int, names: Sequence[str]) -> list[str]:
+        """Order passages so that the n-th has the n-th form in what tells, or nearly so; stable."""
+        targets = self.targets[row] if self.targets and self.telling else ()
+        left, ordered = list(names), []
+        for target in islice(cycle(targets), len(names)):
+            best = min(
+                left, key=lambda name: count_differences(self.passages[name], target, self.telling)
+            )
+            left.remove(best)
+            ordered.append(best)
+        return ordered + left
+
+    def reduce(self, form: Form) -> tuple[object, ...]:
+        """Reduce a form to what tells."""
+        coarse = form._replace(band=form.band // _BANDS)
+        return tuple(
+            value for name, value in zip(FEATURES, coarse, strict=True) if name in self.telling
+        )
+
+    def count_wanted(self, numbers: Sequence[int]) -> Counter[tuple[object, ...]]:
+        """Count the negatives of each kind of form, for the number of negatives of each query.
+
+        Empty where nothing tells.
+        """
+        if not self.telling:
+            return Counter()
+        return Counter(
+            self.reduce(form)
+            for targets, n in zip(self.targets, numbers, strict=False)
+            for form in islice(cycle(targets), n)
+        )
+
+
+def find_forms(passages: pa.Table) -> dict[str, Form]:
+    """Find the form of each passage.
+
+    Args:
+        passages: schema CORPUS.
+    """
+    names, titles, texts, metadata = (passages[c].to_pylist() for c in CORPUS.names)
+    languages = find_languages(texts)
+    fields = [keep_frequent(v) for v in read_source_fields([m or "" for m in metadata]).values()]
+    sources = list(zip(*fields, strict=True)) if fields else [()] * len(names)
+    return {
+        name: Form(bool(title), "\n" in text, language, source, _find_band(text))
+        for name, title, text, language, source in zip(
+            names, titles, texts, languages, sources, strict=True
+        )
+    }
+
+
+def _find_band(text: str) -> int:
+    """Find the band of a text's length."""
+    return int((1 + len(text)) ** _BANDS).bit_length()
+
+
+def find_telling(contexts: Contexts, forms: Mapping[str, Form]) -> set[str]:
+    """Find the features that relevant passages have more or less often than chance explains."""
+    middle = sorted(form.band for form in forms.values())[len(forms) // 2] if forms else 0
+    having: dict[tuple[str, object], set[str]] = {}
+    for name, form in forms.items():
+        values = (form.is_titled, form.has_breaks, form.language, form.source, form.band > middle)
+        for feature, value in zip(FEATURES, values, strict=True):
+            having.setdefault((feature, value), set()).add(name)
+    return {
+        feature
+        for (feature, _), names in having.items()
+        if abs(_compute_excess(contexts, names)) > _SURE
+    }
+
+
+def _compute_excess(contexts: Contexts, having: Collection[str]) -> float:
+    """Compute how far relevant passages have a feature more often than chance, in deviations.
+
+    In each context the number of relevant passages that have it is hypergeometric by chance.
+    """
+    excess = variance = 0.0
+    for docs in contexts.values():
+        n = len(docs)
+        r = sum(doc["label"] == RELEVANT for doc in docs)
+        h = sum(doc["corpus-id"] in having for doc in docs)
+        both = sum(doc["label"] == RELEVANT and doc["corpus-id"] in having for doc in docs)
+        excess += both - r * h / n
+        if n > 1:
+            variance += r * h * (n - r) * (n - h) / (n * n * (n - 1))
+    return excess / math.sqrt(variance) if variance else 0.0
+
+
+class Levelling:
+    """Removes titles or line breaks from passages.
+
+    Attributes:
+        changed: what is removed to the number of passages that had it.
+    """
+
+    def __init__(self, features: Collection[str]) -> None:
+        """Set what is removed: TITLES, LINE_BREAKS."""
+        self.changed = dict.fromkeys(features, 0)
+
+    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Remove them from a batch of passages (schema CORPUS)."""
+        title, text = batch["title"], batch["text"]
+        if TITLES in self.changed:
+            self.changed[TITLES] += pc.sum(pc.not_equal(title, "")).as_py() or 0
+            batch = batch.set_column(1, CORPUS.field("title"), pa.array([""] * len(title)))
+        if LINE_BREAKS in self.changed:
+            self.changed[LINE_BREAKS] += pc.sum(pc.match_substring(text, "\n")).as_py() or 0
+            joined = pc.replace_substring_regex(text, r"\s*\n\s*", " ")
+            batch = batch.set_column(2, CORPUS.field("text"), joined)
+        return batch
