@@ -140,6 +140,8 @@ def _echo_omitted(count: int, full: bool) -> None:
 
 def _show_query(package: Package, query: str, contexts: list[str], full: bool) -> None:
     """Print a query with what each context set shows for it, and the passages' rewritten twins."""
+    from citeforge.package.items import name_label
+
     # The cells of a design show the same passages: their texts are printed once.
     is_design, printed = package.kind.is_design, set[str]()
     twins = {} if is_design else {row["_id"]: row for row in package.twins.to_pylist()}
@@ -158,7 +160,8 @@ def _show_query(package: Package, query: str, contexts: list[str], full: bool) -
             for place, passage in enumerate(item.passages):
                 said = labels.get_label(query, place) if labels else ""
                 number = place + package.grammar.base
-                click.echo(f"  [{number}] {passage.label} ({passage.id}){said and ', ' + said}")
+                label = name_label(passage.label, package.manifest)
+                click.echo(f"  [{number}] {label} ({passage.id}){said and ', ' + said}")
                 if not (is_design and passage.id in printed):
                     echo(f"{passage.title}: {passage.text}" if passage.title else passage.text)
                 printed.add(passage.id)

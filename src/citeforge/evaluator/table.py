@@ -181,11 +181,11 @@ def _score_cell(score: MeasureScore | None, is_corrected: bool, has_sd: bool) ->
     entry = score.corrected if score is not None and is_corrected else score
     if score is None or entry is None or entry.value is None:
         return "–"
-    text = f"{entry.value:.2f}"
+    text = score.show(entry.value)
     if has_sd and not is_corrected and score.sd_runs is not None:
         text += f" ±{score.sd_runs:.2f}"
     if entry.low is not None and entry.high is not None:
-        text += f" [{entry.low:.2f}, {entry.high:.2f}]"
+        text += f" [{score.show(entry.low)}, {score.show(entry.high)}]"
     return text
 
 

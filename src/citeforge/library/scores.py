@@ -162,7 +162,7 @@ class Scores(Displayed):
 
     def _headline(self) -> str:
         """Summarise the scores in one line: the first four values."""
-        values = [f"{m.name} {m.value:.2f}" for m in self.file.measures if m.value is not None]
+        values = [f"{m.name} {m.show(m.value)}" for m in self.file.measures if m.value is not None]
         more = f" and {len(self) - 4:,} more" if len(self) > 4 else ""
         counts = self.counts
         n_missing, n_failed = counts.n_missing, counts.n_judge_failed

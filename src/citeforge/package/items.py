@@ -9,7 +9,8 @@ from typing import Any
 
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.schemas.kg import Graph, Triple
-from citeforge.schemas.tables import RELEVANT
+from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.tables import RELEVANT, UNJUDGED
 
 
 @dataclass(frozen=True)
@@ -217,3 +218,15 @@ class Labelling:
     def bracket_labels(self, text: str) -> str:
         """Put what looks like an author label in a passage's own text into round brackets."""
         return text if self.own is None else self.own.sub(r"(\1)", text)
+
+
+def name_label(label: str | None, manifest: Manifest) -> str:
+    """Name the relevance label of a passage for readers.
+
+    Args:
+        label: its label; None or ``unjudged`` where the tables have none.
+        manifest: of the benchmark: where its labels are hidden, passages are judged all the same.
+    """
+    if label is not None and label != UNJUDGED:
+        return label
+    return "hidden" if manifest.config.get("hidden_gold") else UNJUDGED

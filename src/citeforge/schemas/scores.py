@@ -196,6 +196,15 @@ class MeasureScore(Record, allow_inf_nan=False):
     published: Figures | None = None
     noise: float | None = None
 
+    def show(self, value: float) -> str:
+        """Format the value or an end of its interval."""
+        return f"{value:.{self.n_digits}f}"
+
+    @property
+    def n_digits(self) -> int:
+        """Decimals of the value: none (counts: one) where hidden labels are kept, else two."""
+        return 2 if self.noise is None else 1 if self.scale == 1 else 0
+
 
 class Slice(Record):
     """Scores of the queries that share the value of a field.

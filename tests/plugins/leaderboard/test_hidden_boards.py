@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -224,9 +225,14 @@ def test_nothing_on_a_board_tells_of_single_queries(board: Board) -> None:
     for page in pages:
         text = page.read_text()
         assert "system alpha" not in text
-        assert 'class="tag">relevant' not in text
+        assert 'class="tag">hidden<' in text and 'class="tag">relevant' not in text
+        assert "unjudged</span>" not in text
     for page in (site / "systems").glob("*.html"):
-        assert "queries/" not in page.read_text()
+        text = page.read_text()
+        assert "queries/" not in text
+        # Values are whole points, Length and Distinct are in tenths; the ends of all are whole.
+        assert re.search(r"<td>[0-9]+</td><td>[0-9]+ – [0-9]+</td>", text)
+        assert not re.search(r"<td>[0-9]+\.[0-9]{2}", text)
     assert "labels are hidden" in (site / "index.html").read_text()
 
 

@@ -122,6 +122,7 @@ def answer_details(inputs: Inputs, measures: Iterable[Measure]) -> list[AnswerDe
         is_strict = inputs.protocol == "strict"
         return Pair(premise(item.passages, statement.cited, is_strict, not is_air), statement.text)
 
+    hides_labels = inputs.benchmark.is_public_half
     judge = inputs.tools.judge
     asked = [
         (item, c)
@@ -156,7 +157,9 @@ def answer_details(inputs: Inputs, measures: Iterable[Measure]) -> list[AnswerDe
                 for statement in statements
             ],
             passages=[
-                PassageDetail(id=p.id, title=p.title, text=p.text, label=p.label)
+                PassageDetail(
+                    id=p.id, title=p.title, text=p.text, label=None if hides_labels else p.label
+                )
                 for p in item.passages
             ],
             is_missing=item.is_missing,

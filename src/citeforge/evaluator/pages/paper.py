@@ -57,8 +57,8 @@ class TableCell:
 
     @property
     def text(self) -> str:
-        """Value with two decimals; a dash if there is none."""
-        return "–" if self.score.value is None else f"{self.score.value:.2f}"
+        """Value as it is shown; a dash if there is none."""
+        return "–" if self.score.value is None else self.score.show(self.score.value)
 
     @property
     def is_significant(self) -> bool:
@@ -266,9 +266,8 @@ def _mark_best(
         }  # fmt: skip
         values = sorted(c.score.value for c in mine.values() if c.score.value is not None)
         for at, cell in mine.items():
-            if (
-                cell.score.value is not None
-                and cell.text == f"{values[-1 if is_higher_better else 0]:.2f}"
+            if cell.score.value is not None and cell.text == cell.score.show(
+                values[-1 if is_higher_better else 0]
             ):
                 cells[at] = replace(cell, is_best=True)
 

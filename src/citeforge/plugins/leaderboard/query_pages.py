@@ -7,8 +7,10 @@ from dataclasses import dataclass, field
 
 from citeforge.builders.derive import Base
 from citeforge.engines.tables import rows_of
+from citeforge.package.items import name_label
 from citeforge.package.package import Package
 from citeforge.schemas.kg import Graph, Key
+from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.tables import CONTEXTS, LABELS, UNJUDGED
 
 _MOST_SPOKES = 18
@@ -149,7 +151,9 @@ def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]
         page.gold = (gold.get(row["_id"], []) + base.answers[row["_id"]])[:10]
         for name, docs in contexts.items():
             page.contexts[name] = [
-                _passage_view(base.grammar.base + i, row["_id"], d, texts, notes, twin_of_human)
+                _passage_view(
+                    base.grammar.base + i, row["_id"], d, texts, notes, twin_of_human, base.manifest
+                )
                 for i, d in enumerate(docs[row["_id"]])
             ]
         yield page
@@ -169,7 +173,7 @@ def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
         page = QueryPage(items[0].query_id, items[0].query, gold=gold[:10], left_out=left_out)
         for item in items:
             page.contexts[item.context] = [
-                PassageView(number, p.id, p.title, p.text, *_label_texts(p.label or UNJUDGED))
+                PassageView(number, p.id, p.title, p.text, *_label_texts(p.label, package.manifest))
                 for number, p in enumerate(item.passages, package.grammar.base)
             ]
         yield page
@@ -196,6 +200,7 @@ def _passage_view(
     texts: dict[str, tuple[str, str]],
     notes: dict[tuple[str, str], str],
     twin_of_human: dict[str, str],
+    manifest: Manifest,
 ) -> PassageView:
     """Make a page's view of a passage: label, note, and differences from its LLM-written twin."""
     name = doc["corpus-id"]
@@ -205,12 +210,14 @@ def _passage_view(
     if name in twin_of_human and twin_of_human[name] in texts:
         human, twin = text_differences(text, texts[twin_of_human[name]][1])
     note = notes.get((query, name), "")
-    return PassageView(number, name, title, text, *_label_texts(doc["label"]), note, human, twin)
+    return PassageView(
+        number, name, title, text, *_label_texts(doc["label"], manifest), note, human, twin
+    )
 
 
-def _label_texts(label: str) -> tuple[str, str]:
+def _label_texts(label: str | None, manifest: Manifest) -> tuple[str, str]:
     """Convert a relevance label to (its name for readers, CSS class of its colour)."""
-    return label.replace("_", " "), label.replace("_", "-")
+    return name_label(label, manifest).replace("_", " "), (label or UNJUDGED).replace("_", "-")
 
 
 def text_differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:

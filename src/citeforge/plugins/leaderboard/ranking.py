@@ -102,6 +102,7 @@ def compact(view: View, lines: Lines = MappingProxyType({})) -> dict[str, object
         "main": view.measures.index(view.main) if view.main else 0,
         "s": [f.system for f in view.files],
         "p": list(view.slugs),
+        "k": [max((e.n_digits for e in view.entries[n] if e), default=2) for n in view.measures],
         "v": [[e and hundredths(e.value) for e in view.entries[n]] for n in view.measures],
         "g": [r or 0 for r in view.ranks.get(view.main, [])],
         "i": [interval(e) or 0 for e in view.entries.get(view.main, [])],

@@ -260,7 +260,7 @@ def _write_notes(measure: MeasureScore, file: ScoreFile) -> str:
     """Describe a measure's value: score signature, interval, number of queries, judge failures."""
     parts = [measure.signature]
     if measure.low is not None and measure.high is not None:
-        parts.append(f"95 % interval {measure.low:.2f} to {measure.high:.2f}")
+        parts.append(f"95 % interval {measure.show(measure.low)} to {measure.show(measure.high)}")
     counts = file.counts
     parts.append(f"{counts.n_queries:,} queries")
     if counts.n_missing:

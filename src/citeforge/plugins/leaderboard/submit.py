@@ -134,9 +134,12 @@ def _main_scores_text(files: Sequence[ScoreFile]) -> str:
     text = "".join(f", {escape_line(file.system)}: " for file in files[:1])
     for at, file in enumerate(files):
         entry = next((m for m in file.measures if m.name == main_measure([file])), None)
-        has_value = entry is not None and entry.value is not None
         text += ("; " if at else "") + (f"{file.context} " if len(files) > 1 else "")
-        text += f"{entry.name} {entry.value:.2f}" if entry and has_value else "no score"
+        text += (
+            f"{entry.name} {entry.show(entry.value)}"
+            if entry and entry.value is not None
+            else "no score"
+        )
     return text
 
 

@@ -164,9 +164,9 @@ function draw() {
         make("a", { href: `systems/${v.p[i]}.html`, dir: "auto", title: v.s[i] }, v.s[i]),
         ...(v.c[i] ? [make("small", {}, "control, not ranked")] : [])));
     for (const m of columns) {
-      const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i])), ...(v.u[m].includes(i) ? [" ≤"] : []));
+      const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i], v.k[m])), ...(v.u[m].includes(i) ? [" ≤"] : []));
       const ends = m === state.by ? interval(v, i) : null;
-      if (ends) cell.append(make("small", {}, `${shown(ends[0])} – ${shown(ends[1])}`));
+      if (ends) cell.append(make("small", {}, `${shown(ends[0], v.k[m])} – ${shown(ends[1], v.k[m])}`));
       line.append(cell);
     }
     line.append(make("td", { class: "left" }, bar(v.v[state.by][i], interval(v, i), span)));
