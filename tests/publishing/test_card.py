@@ -36,8 +36,13 @@ def folder(package: Path, tmp_path: Path) -> Path:
 def test_the_card_says_what_is_known(folder: Path, inline: Inline) -> None:
     (folder / "card.md").write_text("## Who made it\n\nWe did.\n")
     inline.ok("run", "random", "--benchmark", "facts", "--out", "r.jsonl")
+    answers = folder.parent / "r.jsonl"
+    header, *lines = answers.read_text().splitlines()
+    lines[1] = json.dumps(json.loads(lines[1]) | {"output": "The passages do not say when."})
+    answers.write_text("\n".join([header, *lines[1:]]) + "\n")
     inline.ok("score", "r.jsonl", "--benchmark", "facts", "--out", "r.json")
     inline.ok("export", "card", folder, "--scores", "r.json", "--version", "1.2.0")
+    n = len(lines) - 1
     assert verify(folder) == []
     text = (folder / "README.md").read_text()
     front = yaml.safe_load(text.split("---")[1])
@@ -46,6 +51,9 @@ def test_the_card_says_what_is_known(folder: Path, inline: Inline) -> None:
         "contexts", "corpus", "cosines", "mapping", "queries",
     }  # fmt: skip
     for part in ("We did.", "Version 1.2.0", "## Reference scores",
+                 "- random: 1 answer missing, with the worst value each",
+                 f"- random: 1 of {n} answers cite nothing",
+                 f"- random: 1 of {n} answers say that they cannot answer",
                  "| measure | random (control), mix |",
                  "not audited", "@inproceedings{penzkofer2024rage",
                  "words per passage | "):  # fmt: skip

@@ -234,7 +234,7 @@ def exploits_table(found: Exploits) -> Table:
 
 
 def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str, Any]:
-    """Collect the card's reference scores (a row per measure), judges and signatures.
+    """Collect the card's reference scores (a row per measure), notes and signatures.
 
     The first column is the line to beat, where the audit has one; systems at or below it are
     marked. Empty without scores; only the first measures have room.
@@ -266,7 +266,7 @@ def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str,
         "systems": [LINE] * bool(of_measure) + systems,
         "has_line": bool(of_measure),
         "rows": rows,
-        "judges": list(filter(None, dict.fromkeys(s.get("unpublished_judge") for s in scores))),
+        "notes": list(dict.fromkeys(note for s in scores for note in s["notes"])),
         "signatures": joined_signatures(
             of_system[n]["signature"] for of_system in entries for n in names if n in of_system
         ),

@@ -19,6 +19,8 @@ from citeforge.builders.licences import with_licence
 from citeforge.builders.package import WORDS, render_again, word_lengths
 from citeforge.engines.folders import amending
 from citeforge.engines.tables import read_schema
+from citeforge.evaluator.notes import limit_lines
+from citeforge.evaluator.withhold import withhold_scores
 from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import AUDIT, SCORES, load_intact, load_manifest, read_stats
 from citeforge.package.package import Package
@@ -173,7 +175,7 @@ def _responsible_ai_fields(manifest: Manifest, audit: Audit | None) -> dict[str,
 
 
 _MEASURE = {"name", "signature", "value", "low", "high"}
-_OF_TABLES: Any = {"system": True, "context": True, "is_control": True, "unpublished_judge": True,
+_OF_TABLES: Any = {"system": True, "context": True, "is_control": True,
                    "measures": {"__all__": _MEASURE}}  # fmt: skip
 """Of a score file only what a table shows."""
 
@@ -219,7 +221,10 @@ def write_card(
             stats[WORDS] = dict(words)
         changed = {}
         if scores:
-            rows = [s.model_dump(include=_OF_TABLES) for s in scores]
+            rows = [
+                {**s.model_dump(include=_OF_TABLES), "notes": limit_lines([s])}
+                for s in map(withhold_scores, scores)
+            ]
             changed[SCORES] = json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
         if audit is not None:
             changed[AUDIT] = audit
