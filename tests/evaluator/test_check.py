@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import citeforge as cf
@@ -169,8 +169,14 @@ lines = st.fixed_dictionaries(
 ).map(lambda row: json.dumps(row).encode()) | st.binary(max_size=40)
 
 
+damaged = st.builds(
+    lambda line, at: line[:at] + b"\xff" + line[at:], lines, st.integers(0, 80)
+)  # fmt: skip
+
+
 @settings(max_examples=8 * settings().max_examples)
-@given(st.lists(lines, max_size=6))
+@example([b'{"submission":{}}', b'{"query_id":"q01","output":"\xff"}'])
+@given(st.lists(lines | damaged, max_size=6))
 def test_no_submission_makes_a_traceback(
     tmp_path: Path, benchmark: cf.Benchmark, setup: ScoringSetup, content: list[bytes]
 ) -> None:

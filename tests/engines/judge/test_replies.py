@@ -62,7 +62,10 @@ def test_other_words_for_booleans(yes: str, no: str) -> None:
 
 @pytest.mark.parametrize(
     "reply", [f"{YES}\n{NO}", "", "I cannot tell.", '{"entailed": 2}', '{"entailed": null}', "{",
-              '{"verdict": true}', "[true]"],
+              '{"verdict": true}', "[true]", '{"entailed": false, "entailed": true}',
+              '{"\\u0065ntailed": false, "entailed": true}',
+              '{"Entailed": false, "entailed": true}',
+              '{"entailed": true, "entailed": false, "entailed": true}'],
 )  # fmt: skip
 def test_two_verdicts_or_none_are_unreadable(reply: str) -> None:
     assert decide(reply) is None

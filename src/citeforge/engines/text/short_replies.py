@@ -93,12 +93,21 @@ def _decode_object(text: str, at: int) -> tuple[dict[str, Any] | None, int]:
     """Decode the JSON object at a position: (object, its end), or (None, the wrong character)."""
     piece = text[at : at + _LONGEST_OBJECT]  # an error would count the lines of all before it
     try:
-        value, end = json.JSONDecoder().raw_decode(piece)
+        value, end = json.JSONDecoder(object_pairs_hook=_without_doubt).raw_decode(piece)
     except json.JSONDecodeError as error:
         return None, at + max(1, error.pos)
     except RecursionError:
         return None, at + len(piece)
     return value, at + end
+
+
+def _without_doubt(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of its members; a name with two different values has none."""
+    row = dict(members)
+    for name, value in members:
+        if row[name] != value:
+            row[name] = None
+    return row
 
 
 def read_words(text: str, words: Collection[str]) -> str | None:

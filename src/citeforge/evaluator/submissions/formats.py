@@ -78,13 +78,13 @@ class _OurNames(msgspec.Struct):
 
 
 def _has_our_names(line: bytes) -> bool:
-    """Whether a JSON line has the fields of citeforge's own format; true if the line is cut off."""
+    """Whether a JSON line has the fields of citeforge's own format; true if it cannot be read."""
     try:
         msgspec.json.decode(line, type=_OurNames)
     except msgspec.ValidationError:
         return False
-    except (msgspec.DecodeError, RecursionError):
-        pass
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        pass  # the line is cut off, or its reader says what is wrong
     return True
 
 
