@@ -1,5 +1,6 @@
 """Lines, CSV and YAML of users: what cannot be meant is refused with file and line."""
 
+import csv
 import gzip
 from pathlib import Path
 
@@ -92,3 +93,14 @@ def test_ten_lines_of_yaml_that_mean_ten_billion_items(tmp_path: Path) -> None:
         read_recipe(path)
     path.write_text("a: &name x\nb: *name")
     assert read_yaml(path) == {"a": "x", "b": "x"}
+
+
+def test_the_largest_cell_is_that_of_this_file_alone(tmp_path: Path) -> None:
+    """Also while two are read in turn, and afterwards."""
+    cell = "x" * 200_000
+    assert csv.field_size_limit() < len(cell)
+    for name in "ab":
+        (tmp_path / f"{name}.csv").write_text(f"c\n{name}\n{cell}\n")
+    both = zip(read_csv(tmp_path / "a.csv"), read_csv(tmp_path / "b.csv"), strict=True)
+    assert [(a["c"], b["c"]) for (_, a), (_, b) in both] == [("a", "b"), (cell, cell)]
+    assert csv.field_size_limit() < len(cell)

@@ -36,14 +36,14 @@ def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, di
         InputError: it cannot be read, is no CSV, lacks one of the needed columns, has one twice, or
             a row has another number of cells.
     """
-    csv.field_size_limit(largest_line())
     reader = None
     try:
         with readable_path(path).open(encoding="utf-8-sig", newline="") as file:
             reader = csv.reader(file, strict=True)
-            header = next(reader, [])
+            rows = _bounded_rows(reader)
+            header = next(rows, [])
             _check_header(path, header, needed)
-            for cells in reader:
+            for cells in rows:
                 if not cells:
                     continue
                 if len(cells) != len(header):
@@ -63,6 +63,22 @@ def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, di
         raise InputError(
             f"is not a readable CSV file ({error})", path=path, line=line, code="bad-csv"
         ) from error
+
+
+def _bounded_rows(rows: Iterator[list[str]]) -> Iterator[list[str]]:
+    """Yield rows of a CSV reader, with cells of :func:`largest_line` at most.
+
+    The limit is the whole process's: others find it as it was.
+    """
+    row: list[str] | None = []
+    while row is not None:
+        before = csv.field_size_limit(largest_line())
+        try:
+            row = next(rows, None)
+        finally:
+            csv.field_size_limit(before)
+        if row is not None:
+            yield row
 
 
 def _check_header(path: Path, header: list[str], needed: tuple[str, ...]) -> None:
