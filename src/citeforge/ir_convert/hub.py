@@ -77,7 +77,7 @@ class Repository:
 
     @classmethod
     def parse(cls, argument: str, ending: str = "") -> "Repository":
-        """Parse ``NAME[@revision][#LANGUAGE]``, and hash a local folder.
+        """Parse ``NAME[@revision][#LANGUAGE]``; if it is a local folder, hash its files.
 
         Args:
             argument: name of the repository, or path of the folder.

@@ -232,7 +232,13 @@ class RehearsedEmbedder:
     """Embedder of a dry run: notes the calls of a served one, and makes vectors out of digests."""
 
     def __init__(self, name: str, served: Embedder | None) -> None:
-        """Stand in for an embedder; None for ``served`` if it would compute here."""
+        """Take the place of an embedder.
+
+        Args:
+            name: of the embedder.
+            served: embedder whose calls are noted if it is a served one; None or another one if it
+                would compute here, which costs nothing.
+        """
         self._name = name
         self._served = served if isinstance(served, ServedEmbedder) else None
 

@@ -52,8 +52,8 @@ def _squeeze(text: str) -> str:
     return "".join(without_invisible(text).split())
 
 
-def _place(text: str, number: int) -> int:
-    """Find the offset in a text behind the first ``number`` characters that squeezing keeps."""
+def _find_end(text: str, number: int) -> int:
+    """Find where the first ``number`` characters of a text end; white space does not count."""
     kept = (at for at, c in enumerate(text) if not (c.isspace() or c in INVISIBLE))
     last = next(islice(kept, number - 1, None)) if number else -1
     return last + 1
@@ -77,7 +77,7 @@ class EchoFinder:
         squeezed = _squeeze(output) if answer.prompt else ""
         own = _squeeze(answer.prompt or "")
         at = squeezed.find(own) if len(own) >= _SHORTEST else -1
-        if at >= 0 and _BEFORE.search(output[: _place(output, at)]) is not None:
+        if at >= 0 and _BEFORE.search(output[: _find_end(output, at)]) is not None:
             return self._end(output, at + len(own))
         question = " ".join(self._questions.get(answer.query_id, "").split())
         if len(question) < _SHORTEST or (
@@ -96,9 +96,9 @@ class EchoFinder:
 
     def _end(self, output: str, number: int) -> int:
         """Find the start of the answer, behind so many characters and a chat template's tokens."""
-        place = _place(output, number)
-        behind = _BEHIND.match(output, place)
-        return place if behind is None else behind.end()
+        end = _find_end(output, number)
+        behind = _BEHIND.match(output, end)
+        return end if behind is None else behind.end()
 
     @cached_property
     def _questions(self) -> dict[str, str]:

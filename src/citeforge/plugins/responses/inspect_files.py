@@ -9,7 +9,7 @@ block cites.
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -194,18 +194,18 @@ def _warnings(log: EvalLog, is_limited: bool) -> Iterator[str]:
         yield f"samples of the log were invalidated; they {_MISSING}"
 
 
-def _require_size(path: Path, sizes: Mapping[str, int]) -> None:
+def _require_size(path: Path, files: Sequence[zipfile.ZipInfo]) -> None:
     """Refuse a log that is too large unpacked, or has too large a file.
 
     Args:
         path: log.
-        sizes: names of its files, and their bytes when unpacked.
+        files: what it consists of; two may have one name.
     """
-    largest = max(sizes, key=lambda name: sizes[name], default="")
-    if sum(sizes.values()) > _MOST_BYTES:
+    too_large = [file.filename for file in files if file.file_size > _MOST_OF_A_FILE]
+    if sum(file.file_size for file in files) > _MOST_BYTES:
         what = f"is larger than {_MOST_BYTES >> 20:,} MiB, unpacked"
-    elif largest and sizes[largest] > _MOST_OF_A_FILE:
-        what = f"has a file larger than {_MOST_OF_A_FILE >> 20:,} MiB, unpacked: {largest!r}"
+    elif too_large:
+        what = f"has a file larger than {_MOST_OF_A_FILE >> 20:,} MiB, unpacked: {too_large[0]!r}"
     else:
         return
     raise InputError(
@@ -230,7 +230,7 @@ def _read_log(path: Path, unread: set[str] | None) -> EvalLog:
         )  # fmt: skip
     try:
         with zipfile.ZipFile(path) as archive:
-            _require_size(path, {e.filename: e.file_size for e in archive.infolist()})
+            _require_size(path, archive.infolist())
             # The reader of inspect_ai looks neither at checksums nor at the sizes above.
             if unread is not None and (name := archive.testzip()):
                 raise zipfile.BadZipFile(f"{name} does not have its checksum")
