@@ -18,7 +18,7 @@ def main() -> None:
     """Print the figures."""
     from playwright.sync_api import sync_playwright
 
-    from citeforge.evaluator.pages.page import page_report
+    from citeforge.reports.pages.page import page_report
     from conftest_plots import answer, scored
 
     rng = np.random.default_rng(1)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from citeforge.evaluator.pages.page import page_report
+from citeforge.reports.pages.page import page_report
 from citeforge.schemas.scores import (
     About,
     AnswerDetail,

@@ -17,12 +17,12 @@ from citeforge.engines.plugins import list_entries as plugin_entries
 from citeforge.engines.running import names
 from citeforge.engines.running.setup import make_runner
 from citeforge.evaluator.measures import registry as measures
-from citeforge.evaluator.pages.names import PLOTS
 from citeforge.evaluator.submissions.formats import format_of_file
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.kg.engines import GRAPHS
 from citeforge.package.kinds import KINDS
 from citeforge.publishing.export import EXPORTS
+from citeforge.reports.pages.names import PLOTS
 from citeforge.schemas.catalogue import Sort
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import RunOptions

@@ -187,7 +187,7 @@ def test_a_bench_scores_every_context_set(inline: Inline, two: Path, tmp_path: P
 def test_a_bench_without_the_extra_for_plots_says_so_in_its_report(
     inline: Inline, package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("citeforge.evaluator.pages.markup.find_spec", lambda name: None)
+    monkeypatch.setattr("citeforge.reports.pages.markup.find_spec", lambda name: None)
     words = ("--systems", "random,top-1", "--measures", "CiteP", "--out", "bench")
     inline.ok("bench", "--benchmark", package, *words)
     assert "There are no plots" in (tmp_path / "bench" / "report.html").read_text()

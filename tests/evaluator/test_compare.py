@@ -21,7 +21,6 @@ from citeforge.evaluator.compare import (
     compare_many,
     load_scores,
 )
-from citeforge.evaluator.report import to_html, to_markdown
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.significance import (
     count_permutations,
@@ -29,7 +28,8 @@ from citeforge.evaluator.statistics.significance import (
     paired_t,
     permutation_tests,
 )
-from citeforge.evaluator.table import render_differences
+from citeforge.reports.formats import to_html, to_markdown
+from citeforge.reports.terminal import render_differences
 from citeforge.schemas.authorship import Design, make_cells
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile, Variance
 from conftest import Inline, refused

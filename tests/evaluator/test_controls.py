@@ -11,13 +11,13 @@ import pytest
 
 import citeforge as cf
 from citeforge.evaluator.compare import compare_many
-from citeforge.evaluator.pages.choose import plot
-from citeforge.evaluator.pages.paper import paper_table
 from citeforge.evaluator.ranks import ranks_by_measure
-from citeforge.evaluator.report import render_csv, render_markdown
-from citeforge.evaluator.table import render_scores
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.ranking import compact, make_views
+from citeforge.reports.formats import render_csv, render_markdown
+from citeforge.reports.pages.choose import plot
+from citeforge.reports.pages.paper import paper_table
+from citeforge.reports.terminal import render_scores
 from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest_boards import entry, scored

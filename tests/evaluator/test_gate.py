@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import citeforge as cf
-from citeforge.evaluator.gate_outputs import to_markdown
+from citeforge.reports.gate_outputs import to_markdown
 from citeforge.schemas.scores import Corrected, NotComputed, ScoreFile, Variance
 from conftest import Inline, refused
 from conftest_plots import scored

@@ -20,9 +20,9 @@ from citeforge.evaluator.statistics.bounds import mean_interval
 from citeforge.evaluator.statistics.error_rates import Rates
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.tools import ScoringTools
-from citeforge.evaluator.table import render_differences, render_scores
 from citeforge.plugins.labels.options import LabelPlanOptions
 from citeforge.plugins.labels.planning import plan_labelling
+from citeforge.reports.terminal import render_differences, render_scores
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from conftest import refused, write_jsonl
 from scoring import score

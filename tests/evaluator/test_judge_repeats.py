@@ -11,7 +11,7 @@ import citeforge as cf
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.evaluator.compare import compare_many
 from citeforge.evaluator.rows import variance_lines
-from citeforge.evaluator.table import render_scores
+from citeforge.reports.terminal import render_scores
 from conftest import refused
 
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import citeforge as cf
 from citeforge.evaluator.compare import compare_many
-from citeforge.evaluator.report import COMPARISONS
 from citeforge.evaluator.rows import caution_lines, missing_lines, trivial_lines
-from citeforge.evaluator.table import render_scores
+from citeforge.reports.formats import COMPARISONS
+from citeforge.reports.terminal import render_scores
 from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import Counts, NotComputed, ScoreFile
 from conftest import Inline

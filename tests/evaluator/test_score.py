@@ -9,10 +9,10 @@ import pytest
 
 import citeforge as cf
 from citeforge.evaluator.measures.registry import measures, select
-from citeforge.evaluator.report import TABLES
 from citeforge.evaluator.submissions.tools import ScoringTools
-from citeforge.evaluator.table import counts_table, render_scores
 from citeforge.plugins.training.benchmark_reward import CitationReward
+from citeforge.reports.formats import TABLES
+from citeforge.reports.terminal import counts_table, render_scores
 from conftest import EXAMPLES, refused, write_jsonl
 
 

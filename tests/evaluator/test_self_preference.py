@@ -8,7 +8,7 @@ import pytest
 import citeforge as cf
 from citeforge.engines.judge.profiles import built_in_profiles
 from citeforge.evaluator.rows import caution_lines
-from citeforge.evaluator.table import render_scores
+from citeforge.reports.terminal import render_scores
 from conftest import write_jsonl
 from conftest_evaluator import Facts
 from conftest_reports import report_text

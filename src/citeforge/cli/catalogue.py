@@ -112,7 +112,7 @@ def find_catalogue(sort: Sort) -> _Rows:
 
             return SYSTEMS
         case "plots":
-            from citeforge.evaluator.pages.names import PLOTS
+            from citeforge.reports.pages.names import PLOTS
 
             return PLOTS
         case "commands":

@@ -100,8 +100,8 @@ def gate(
         raise click.UsageError(f"--{next(iter(planning))} needs --plan")
     if not options["new"]:
         raise click.UsageError("Missing argument 'NEW...'.")
-    from citeforge.evaluator.gate_outputs import could_not_run, report_to_actions
     from citeforge.library.gates import gate as decide
+    from citeforge.reports.gate_outputs import could_not_run, report_to_actions
 
     with _errors_as_not_run():
         try:

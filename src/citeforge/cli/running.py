@@ -200,8 +200,8 @@ def bench(**parameters: Any) -> None:
     many calls the first round takes, with --price what they cost, and how many may follow.
     """
     from citeforge.engines.running.setup import judge_session
-    from citeforge.evaluator.table import render_differences, render_scores
     from citeforge.library.systems import bench as make
+    from citeforge.reports.terminal import render_differences, render_scores
     from citeforge.schemas.errors import FailuresError
 
     names, out = _split_names(parameters["systems"]), parameters["out"]

@@ -119,9 +119,9 @@ def score(
     Prints one table with 95 % intervals, what is missing or could not be read, and the signature
     of the scores. Absent answers score the worst value.
     """
-    from citeforge.evaluator.table import render_scores
     from citeforge.evaluator.withhold import describe_failures, withhold_scores
     from citeforge.library.scores import plan_scores, score_files
+    from citeforge.reports.terminal import render_scores
     from citeforge.schemas.errors import FailuresError
 
     given = {
@@ -171,9 +171,9 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
     whose signatures differ are left out, with the differing parts, and the exit code is 3.
     """
     from citeforge.engines.textfiles import count_text
-    from citeforge.evaluator.report import compare_files
-    from citeforge.evaluator.table import render_comparison
     from citeforge.library.scores import get_score_file, listed
+    from citeforge.reports.formats import compare_files
+    from citeforge.reports.terminal import render_comparison
     from citeforge.schemas.errors import FailuresError
 
     options = record_from(CompareOptions, parameters)
@@ -208,10 +208,10 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **param
     The HTML report is one file that needs no network. It shows answers when the scores were made
     with --details.
     """
-    from citeforge.evaluator.pages.report import make_report
-    from citeforge.evaluator.report import find_report_format
     from citeforge.library.benchmarks import package_folder
     from citeforge.library.scores import get_score_file, listed
+    from citeforge.reports.formats import find_report_format
+    from citeforge.reports.pages.report import make_report
 
     form, files = kind or find_report_format(out), [*map(get_score_file, listed(scores))]
     if (benchmark := parameters["benchmark"]) is not None:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from html import escape
 from itertools import groupby, zip_longest
+from textwrap import wrap
 
 from citeforge.engines.markdown import markdown_text
 from citeforge.engines.textfiles import escape_formula
@@ -20,6 +21,9 @@ _LATEX = {"&": r"\&", "%": r"\%", "$": r"\$", "#": r"\#", "_": r"\_", "{": r"\{"
           "↑": r"$\uparrow$", "↓": r"$\downarrow$", "≤": r"$\leq$", "≥": r"$\geq$",
           "−": "$-$", "<": r"\textless{}", ">": r"\textgreater{}", "|": r"\textbar{}",
           "`": r"\textasciigrave{}", '"': r"\textquotedbl{}"}  # fmt: skip
+
+SIGNATURE = "|p:"
+"""Part that every signature has, and no other note: the protocol."""
 
 
 @dataclass(frozen=True)
@@ -297,3 +301,10 @@ def _split_columns(widths: Sequence[int], width: int | None, keys: int) -> list[
     whole = sum(widths) + _GAP * len(widths)
     fewest = len(fill(whole if width is None else width))
     return next(b for limit in range(whole + 1) if len(b := fill(limit)) == fewest)
+
+
+def folded_note(text: str, width: int | None) -> list[str]:
+    """Wrap a note to a terminal's width; a signature stays on one line."""
+    if width is None or SIGNATURE in text:
+        return [text]
+    return wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)

@@ -1,5 +1,5 @@
-"""From submissions to scores, and from scores to comparisons, gates and reports.
+"""From submissions to scores, and from scores to comparisons and gates.
 
 May import everything below it. Begin at `score`, then `submissions` and `measures`; `compare` and
-`report` read score files.
+`gate` read score files.
 """

@@ -5,9 +5,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from textwrap import wrap
 
-from citeforge.engines.report_table import Displayed, Table
+from citeforge.engines.report_table import Displayed, Table, folded_note
 from citeforge.evaluator.gate_rows import FAIL, NOT_RUN, OPEN, PASS, Row, Verdict
-from citeforge.evaluator.table import folded_note
 from citeforge.schemas.signature import joined_signatures
 
 WORDS = {PASS: "pass", FAIL: "fail", OPEN: "unclear", NOT_RUN: "error"}
@@ -36,7 +35,7 @@ def row_sentence(row: Row) -> str:
 class Decision(Displayed):
     """Verdict of the gate; ``str`` of it is what the command prints.
 
-    With :mod:`~citeforge.evaluator.gate_outputs` it becomes a file.
+    With :mod:`~citeforge.reports.gate_outputs` it becomes a file.
 
     Attributes:
         verdict: ``pass``, ``fail``, ``not enough evidence`` or ``could not run``.

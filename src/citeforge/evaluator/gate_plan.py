@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from citeforge.engines.report_table import Displayed, Table
+from citeforge.engines.report_table import Displayed, Table, folded_note
 from citeforge.evaluator.compare import measure_change
 from citeforge.evaluator.gate_policy import PolicySource
 from citeforge.evaluator.gate_reasons import POWER, judge_doubts
@@ -13,7 +13,6 @@ from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.rows import main_measure
 from citeforge.evaluator.statistics.estimates import Floats, column
 from citeforge.evaluator.statistics.power import full_changes, pass_power, queries_to_pass
-from citeforge.evaluator.table import folded_note
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.gate import Margin
 from citeforge.schemas.scores import MeasureScore, ScoreFile

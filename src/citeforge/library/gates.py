@@ -9,9 +9,9 @@ from typing import Any
 
 from citeforge.evaluator.gate import decide
 from citeforge.evaluator.gate_decision import Decision
-from citeforge.evaluator.gate_outputs import could_not_run, output_fault, write_outputs
 from citeforge.evaluator.gate_policy import PolicySource, checked_policy, read_policy
 from citeforge.library.scores import Scored, Scores, get_score_file, listed
+from citeforge.reports.gate_outputs import could_not_run, output_fault, write_outputs
 from citeforge.schemas.errors import InputError, UsageError, read_error
 from citeforge.schemas.recipes.base import make_record
 from citeforge.schemas.recipes.command_options import CompareOptions

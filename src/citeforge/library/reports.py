@@ -11,19 +11,19 @@ from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.compare import Difference
 from citeforge.evaluator.lines import find_lines
-from citeforge.evaluator.pages.report import make_report
-from citeforge.evaluator.report import compare_files, find_report_format
 from citeforge.evaluator.rows import controls_last, named_rows
 from citeforge.evaluator.statistics.intervals import ALPHA
-from citeforge.evaluator.table import (
+from citeforge.library.benchmarks import package_folder
+from citeforge.library.scores import Scored, get_score_file, listed
+from citeforge.package.package import Package
+from citeforge.reports.formats import compare_files, find_report_format
+from citeforge.reports.pages.report import make_report
+from citeforge.reports.terminal import (
     difference_tables,
     render_comparison,
     scores_table,
     signature_notes,
 )
-from citeforge.library.benchmarks import package_folder
-from citeforge.library.scores import Scored, get_score_file, listed
-from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError, UsageError, extras_named
 from citeforge.schemas.recipes.base import make_record
 from citeforge.schemas.recipes.command_options import CompareOptions, ReportOptions

@@ -23,11 +23,11 @@ from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score_conte
 from citeforge.evaluator.slices import list_slices, make_slice_file, slice_fields, slice_tables
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.submission import Submission
-from citeforge.evaluator.table import counts_table, scores_table, signature_notes
 from citeforge.evaluator.targets import context_target, score_targets
 from citeforge.evaluator.withhold import find_revealing_option, withhold_scores
 from citeforge.library.answers import Answers, in_python, submission_file
 from citeforge.library.benchmarks import load
+from citeforge.reports.terminal import counts_table, scores_table, signature_notes
 from citeforge.schemas.errors import (
     CiteforgeError,
     FailuresError,

@@ -13,9 +13,9 @@ from citeforge.builders.authorship.twins import build_twins
 from citeforge.evaluator.measures import authorship_tables as tables
 from citeforge.evaluator.measures.authorship import find_bias_cells
 from citeforge.evaluator.measures.authorship_answers import measure_reference, measure_strict
-from citeforge.evaluator.report import TABLES
 from citeforge.evaluator.rows import named_rows
-from citeforge.evaluator.table import render_scores
+from citeforge.reports.formats import TABLES
+from citeforge.reports.terminal import render_scores
 from citeforge.schemas.authorship import make_cells, parse_design
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.recipes.authorship import Selection

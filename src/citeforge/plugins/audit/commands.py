@@ -36,7 +36,7 @@ def _print_exploits(found: Exploits) -> None:
     from shutil import get_terminal_size
 
     from citeforge.builders.card import exploits_table
-    from citeforge.evaluator.table import folded_note
+    from citeforge.engines.report_table import folded_note
 
     width = get_terminal_size().columns
     table = exploits_table(found)

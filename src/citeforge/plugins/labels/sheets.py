@@ -15,12 +15,12 @@ from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.files import digest, read_json, write_text
 from citeforge.engines.report_table import Table
 from citeforge.engines.tables import rows_of
-from citeforge.evaluator.audited import read_audit
 from citeforge.evaluator.compare import load_scores
 from citeforge.library.benchmarks import package_folder
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
 from citeforge.plugins.labels.options import AnnotationOptions
+from citeforge.reports.audited import read_audit
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
 from citeforge.schemas.record import FrozenRecord
 from citeforge.schemas.scores import AnswerDetail, ScoreFile

@@ -9,7 +9,6 @@ from pathlib import Path
 from citeforge.engines.files import sha256_file, write_text
 from citeforge.engines.folders import atomic_directory, files_below, is_temporary
 from citeforge.evaluator.compare import load_scores
-from citeforge.evaluator.markup import script_json
 from citeforge.evaluator.rows import count_systems
 from citeforge.evaluator.statistics.values import value_fault
 from citeforge.evaluator.submissions.reader import bare_name
@@ -22,6 +21,7 @@ from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
 from citeforge.plugins.leaderboard.matrix import BoardColumn, board_column, compact_matrix
 from citeforge.plugins.leaderboard.pages import TEMPLATES, Site, environment, write_pages
 from citeforge.publishing.hidden import matching_gold
+from citeforge.reports.markup import script_json
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
 

@@ -9,11 +9,8 @@ from typing import Any
 from jinja2 import Environment
 
 from citeforge.engines.files import write_text
-from citeforge.evaluator.audited import describe_negatives, read_audit
 from citeforge.evaluator.lines import Lines, find_lines, line_notes
-from citeforge.evaluator.markup import page_templates, script_json
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.pages.explorer import make_explorer
 from citeforge.evaluator.rows import (
     caution_lines,
     controls_last,
@@ -40,6 +37,9 @@ from citeforge.plugins.leaderboard.ranking import (
     make_views,
     slug,
 )
+from citeforge.reports.audited import describe_negatives, read_audit
+from citeforge.reports.markup import page_templates, script_json
+from citeforge.reports.pages.explorer import make_explorer
 from citeforge.schemas.audit import LINE
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 

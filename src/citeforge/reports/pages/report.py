@@ -4,17 +4,17 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from citeforge.engines.files import write_bytes
-from citeforge.evaluator.audited import audit_for, describe_negatives
 from citeforge.evaluator.compare import parts_across
 from citeforge.evaluator.lines import find_lines
-from citeforge.evaluator.pages.choose import plot
-from citeforge.evaluator.pages.names import MAIN_PLOT, PLOTS, ROBUSTNESS
-from citeforge.evaluator.pages.page import page_report
-from citeforge.evaluator.pages.paper import NEEDS_A_TABLE, paper_report
-from citeforge.evaluator.pages.robustness_report import write_robustness
-from citeforge.evaluator.report import PICTURES, TABLES
 from citeforge.evaluator.rows import compared_across, controls_last, named_rows
 from citeforge.evaluator.slices import with_slices
+from citeforge.reports.audited import audit_for, describe_negatives
+from citeforge.reports.formats import PICTURES, TABLES
+from citeforge.reports.pages.choose import plot
+from citeforge.reports.pages.names import MAIN_PLOT, PLOTS, ROBUSTNESS
+from citeforge.reports.pages.page import page_report
+from citeforge.reports.pages.paper import NEEDS_A_TABLE, paper_report
+from citeforge.reports.pages.robustness_report import write_robustness
 from citeforge.schemas.audit import Audit
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.command_options import ReportOptions

@@ -5,8 +5,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from citeforge.evaluator.measures.registry import direction, find_measure
-from citeforge.evaluator.pages import palette
-from citeforge.evaluator.pages.charts import (
+from citeforge.evaluator.ranks import rank_systems, rank_text
+from citeforge.evaluator.slices import FEW, list_slices, make_slice_file, slice_fields
+from citeforge.evaluator.statistics.intervals import ALPHA
+from citeforge.reports.pages import palette
+from citeforge.reports.pages.charts import (
     are_comparable,
     domain,
     entries,
@@ -17,10 +20,7 @@ from citeforge.evaluator.pages.charts import (
     name_lines,
     with_ends,
 )
-from citeforge.evaluator.pages.figure import NARROW_WIDTH, Figure, Rows, altair, make_figure, values
-from citeforge.evaluator.ranks import rank_systems, rank_text
-from citeforge.evaluator.slices import FEW, list_slices, make_slice_file, slice_fields
-from citeforge.evaluator.statistics.intervals import ALPHA
+from citeforge.reports.pages.figure import NARROW_WIDTH, Figure, Rows, altair, make_figure, values
 from citeforge.schemas.authorship import AUTHORS, PLACEBO
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import ScoreFile

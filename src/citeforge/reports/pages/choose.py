@@ -3,9 +3,6 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from citeforge.evaluator.pages.charts import entries
-from citeforge.evaluator.pages.figure import Figure
-from citeforge.evaluator.pages.names import PLOTS
 from citeforge.evaluator.rows import (
     is_trivial,
     main_measure,
@@ -13,6 +10,9 @@ from citeforge.evaluator.rows import (
     of_cells,
     trivial_lines,
 )
+from citeforge.reports.pages.charts import entries
+from citeforge.reports.pages.figure import Figure
+from citeforge.reports.pages.names import PLOTS
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.scores import ScoreFile
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from citeforge.engines.report_table import Table
-from citeforge.evaluator.pages import palette
+from citeforge.reports.pages import palette
 from citeforge.schemas.errors import InputError, extras_named
 
 WIDTH, NARROW_WIDTH = 300, 220

@@ -18,12 +18,12 @@ from citeforge.builders.card import render_card
 from citeforge.engines.markdown import markdown_block, markdown_code, markdown_text
 from citeforge.engines.report_table import MarkedCell, Table
 from citeforge.evaluator.compare import compare_many
-from citeforge.evaluator.gate_outputs import to_junit
-from citeforge.evaluator.gate_outputs import to_markdown as gate_markdown
-from citeforge.evaluator.pages.paper import paper_markdown, paper_table
-from citeforge.evaluator.pages.robustness_report import write_robustness
-from citeforge.evaluator.report import TABLES, render_markdown, to_html, to_markdown
 from citeforge.package.manifest import load_intact
+from citeforge.reports.formats import TABLES, render_markdown, to_html, to_markdown
+from citeforge.reports.gate_outputs import to_junit
+from citeforge.reports.gate_outputs import to_markdown as gate_markdown
+from citeforge.reports.pages.paper import paper_markdown, paper_table
+from citeforge.reports.pages.robustness_report import write_robustness
 from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest_plots import scored

@@ -17,7 +17,6 @@ from citeforge.evaluator.compare import (
     compare_many,
 )
 from citeforge.evaluator.lines import Lines, line_notes
-from citeforge.evaluator.markup import page_templates
 from citeforge.evaluator.measures.authorship_tables import signature_lines, tables
 from citeforge.evaluator.notes import report_lines
 from citeforge.evaluator.ranks import ranks_by_measure
@@ -29,7 +28,8 @@ from citeforge.evaluator.rows import (
     of_cells,
 )
 from citeforge.evaluator.slices import NOTE, slice_fields, slice_tables
-from citeforge.evaluator.table import difference_tables, scores_table
+from citeforge.reports.markup import page_templates
+from citeforge.reports.terminal import difference_tables, scores_table
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.command_options import CompareOptions
 from citeforge.schemas.scores import ScoreFile

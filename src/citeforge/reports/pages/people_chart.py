@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.pages import palette
-from citeforge.evaluator.pages.charts import entry, lookup, name_lines
-from citeforge.evaluator.pages.figure import WIDTH, Figure, Rows, altair, make_figure, values
 from citeforge.evaluator.statistics.intervals import wilson_interval
+from citeforge.reports.pages import palette
+from citeforge.reports.pages.charts import entry, lookup, name_lines
+from citeforge.reports.pages.figure import WIDTH, Figure, Rows, altair, make_figure, values
 from citeforge.schemas.scores import ScoreFile
 
 MOST_SYSTEMS = 6

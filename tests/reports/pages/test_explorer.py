@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from citeforge.evaluator.pages import page as report
-from citeforge.evaluator.pages.explorer import explain_value, make_chunks
-from citeforge.evaluator.pages.markup import PlotPart
+from citeforge.reports.pages import page as report
+from citeforge.reports.pages.explorer import explain_value, make_chunks
+from citeforge.reports.pages.markup import PlotPart
 from citeforge.schemas.scores import CitedWords, ScoreFile
 from conftest_pages import expect, opened, serious_faults
 from conftest_plots import HOSTILE, answer, scored

@@ -9,8 +9,9 @@ from typing import Any
 import numpy as np
 
 from citeforge.evaluator.measures.registry import direction, find_measure
-from citeforge.evaluator.pages import palette
-from citeforge.evaluator.pages.charts import (
+from citeforge.evaluator.statistics.estimates import estimate_value, mean_sample
+from citeforge.reports.pages import palette
+from citeforge.reports.pages.charts import (
     are_comparable,
     entries,
     entry,
@@ -20,8 +21,7 @@ from citeforge.evaluator.pages.charts import (
     per_query,
     system_encodings,
 )
-from citeforge.evaluator.pages.figure import WIDTH, Figure, altair, make_figure, values
-from citeforge.evaluator.statistics.estimates import estimate_value, mean_sample
+from citeforge.reports.pages.figure import WIDTH, Figure, altair, make_figure, values
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
 from citeforge.schemas.tables import RELEVANT
 

@@ -3,9 +3,8 @@
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
-from textwrap import wrap
 
-from citeforge.engines.report_table import MarkedCell, Table
+from citeforge.engines.report_table import MarkedCell, Table, folded_note
 from citeforge.evaluator.compare import BY_QUERY_NOTE, Difference
 from citeforge.evaluator.corrected_ranks import correction_notes, order_notes
 from citeforge.evaluator.lines import Lines, line_rows, mark_below
@@ -37,8 +36,6 @@ _OF_ANSWERED = {"truncated", "empty", "unparsed", "uncited", "refused", "out of 
 """Counts that are part of the answered queries."""
 _ARROWS = {True: "↑", False: "↓", None: ""}
 """Direction in which a measure gets better."""
-SIGNATURE = "|p:"
-"""Part that every signature has, and no other note: the protocol."""
 
 
 def render_scores(
@@ -135,13 +132,6 @@ def _shown_counts(results: Sequence[ScoreFile], verbose: bool) -> dict[str, str]
         if name in (_COUNTS if verbose else _MAIN_COUNTS)
         or any(getattr(r.counts, field) for r in results)
     }  # fmt: skip
-
-
-def folded_note(text: str, width: int | None) -> list[str]:
-    """Wrap a note to a terminal's width; a signature stays on one line."""
-    if width is None or SIGNATURE in text:
-        return [text]
-    return wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)
 
 
 def scores_table(

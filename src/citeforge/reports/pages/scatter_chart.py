@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.pages import palette
-from citeforge.evaluator.pages.charts import (
+from citeforge.reports.pages import palette
+from citeforge.reports.pages.charts import (
     FONT_SIZE,
     are_comparable,
     domain,
@@ -19,7 +19,7 @@ from citeforge.evaluator.pages.charts import (
     system_encodings,
     with_ends,
 )
-from citeforge.evaluator.pages.figure import WIDTH, Figure, Rows, altair, make_figure, values
+from citeforge.reports.pages.figure import WIDTH, Figure, Rows, altair, make_figure, values
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 PAIRS = (("CiteP", "CiteR"), ("ALCE.CitPrec", "ALCE.CitRec"), ("NLI.prec", "NLI.rec"),

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from citeforge.evaluator.compare import compare_many
-from citeforge.evaluator.report import to_html
+from citeforge.reports.formats import to_html
 from conftest_pages import expect, opened, serious_faults
 from conftest_plots import many, page_text
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import citeforge as cf
 from citeforge.evaluator.compare import compare_many
 from citeforge.evaluator.notes import limit_lines
-from citeforge.evaluator.report import TABLES
 from citeforge.evaluator.rows import scored_text
+from citeforge.reports.formats import TABLES
 from citeforge.schemas.scores import ScoreFile, Source, Variance
 from conftest import Inline, refused
 from conftest_plots import many, page_text

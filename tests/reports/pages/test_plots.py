@@ -5,9 +5,9 @@ import io
 
 import pytest
 
-from citeforge.evaluator.pages.choose import page_figures, plot
-from citeforge.evaluator.pages.names import PLOTS
 from citeforge.evaluator.rows import trivial_lines
+from citeforge.reports.pages.choose import page_figures, plot
+from citeforge.reports.pages.names import PLOTS
 from conftest import refused
 from conftest_plots import answer, many, scored, trivial_files
 

@@ -4,10 +4,10 @@ import shutil
 from pathlib import Path
 
 import citeforge as cf
-from citeforge.evaluator.audited import describe_negatives
 from citeforge.evaluator.compare import load_scores
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.build import build_site
+from citeforge.reports.audited import describe_negatives
 from citeforge.schemas.audit import Audit, Cascade, EstimatedShare
 from conftest import Inline
 

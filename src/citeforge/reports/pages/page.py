@@ -8,15 +8,10 @@ from urllib.parse import quote
 
 from citeforge.engines.files import write_text
 from citeforge.engines.folders import atomic_directory, files_below, is_temporary
-from citeforge.evaluator.audited import describe_negatives
 from citeforge.evaluator.lines import Lines, find_lines, is_below, line_notes, line_rows
-from citeforge.evaluator.markup import script_json
 from citeforge.evaluator.measures.authorship_tables import tables
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.notes import limit_lines, scope_lines
-from citeforge.evaluator.pages.choose import page_figures
-from citeforge.evaluator.pages.explorer import MOST_INLINE, chunk_script, explorer_part
-from citeforge.evaluator.pages.markup import plots_part, read_assets, render_markup
 from citeforge.evaluator.ranks import rank_text, ranks_by_measure
 from citeforge.evaluator.rows import (
     compared_across,
@@ -28,6 +23,11 @@ from citeforge.evaluator.rows import (
     of_cells,
     scored_text,
 )
+from citeforge.reports.audited import describe_negatives
+from citeforge.reports.markup import script_json
+from citeforge.reports.pages.choose import page_figures
+from citeforge.reports.pages.explorer import MOST_INLINE, chunk_script, explorer_part
+from citeforge.reports.pages.markup import plots_part, read_assets, render_markup
 from citeforge.schemas.audit import Audit
 from citeforge.schemas.scores import ScoreFile
 

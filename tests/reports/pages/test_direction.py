@@ -4,14 +4,14 @@ import json
 import re
 from collections.abc import Sequence
 
-from citeforge.evaluator.pages.charts import entries
-from citeforge.evaluator.pages.choose import plot
-from citeforge.evaluator.pages.paper import paper_markdown, paper_table
-from citeforge.evaluator.pages.queries_chart import distribution, query_differences
-from citeforge.evaluator.pages.scatter_chart import precision_recall
 from citeforge.evaluator.ranks import ranks_by_measure
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.ranking import compact, make_views
+from citeforge.reports.pages.charts import entries
+from citeforge.reports.pages.choose import plot
+from citeforge.reports.pages.paper import paper_markdown, paper_table
+from citeforge.reports.pages.queries_chart import distribution, query_differences
+from citeforge.reports.pages.scatter_chart import precision_recall
 from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
 from conftest import refused

@@ -13,7 +13,7 @@ from citeforge.engines.catalogue import Catalogue
 from citeforge.schemas.catalogue import Row
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.pages.figure import Figure
+    from citeforge.reports.pages.figure import Figure
     from citeforge.schemas.scores import ScoreFile
 
 MAIN_PLOT = "intervals"
@@ -47,106 +47,106 @@ class Plot(Row):
 
 def _intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Draw values with their intervals."""
-    from citeforge.evaluator.pages.forest_chart import intervals
+    from citeforge.reports.pages.forest_chart import intervals
 
     return intervals(files, measure)
 
 
 def _select_shares(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
     """Select the main measure, and the first few others that are shares."""
-    from citeforge.evaluator.pages.forest_chart import main_and_shares
+    from citeforge.reports.pages.forest_chart import main_and_shares
 
     return main_and_shares(files, main)
 
 
 def _bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Draw the differences between author labels."""
-    from citeforge.evaluator.pages.forest_chart import bias
+    from citeforge.reports.pages.forest_chart import bias
 
     return bias(files, measure)
 
 
 def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Draw precision against recall."""
-    from citeforge.evaluator.pages.scatter_chart import draw_first_pair
+    from citeforge.reports.pages.scatter_chart import draw_first_pair
 
     return draw_first_pair(files, measure)
 
 
 def _select_precisions(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
     """Select the precisions that have a recall."""
-    from citeforge.evaluator.pages.scatter_chart import list_precisions
+    from citeforge.reports.pages.scatter_chart import list_precisions
 
     return list_precisions(files)
 
 
 def _slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Draw the values of slices."""
-    from citeforge.evaluator.pages.forest_chart import slices
+    from citeforge.reports.pages.forest_chart import slices
 
     return slices(files, measure)
 
 
 def _calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Draw the errors of the judge."""
-    from citeforge.evaluator.pages.people_chart import calibration
+    from citeforge.reports.pages.people_chart import calibration
 
     return calibration(files, measure)
 
 
 def _select_labelled(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
     """Select the first two measures that people's labels correct; a table has the others."""
-    from citeforge.evaluator.pages.people_chart import labelled_measures
+    from citeforge.reports.pages.people_chart import labelled_measures
 
     return labelled_measures(files)[:2]
 
 
 def _differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Draw differences by query."""
-    from citeforge.evaluator.pages.queries_chart import best_differences
+    from citeforge.reports.pages.queries_chart import best_differences
 
     return best_differences(files, measure)
 
 
 def _distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Draw distributions of values."""
-    from citeforge.evaluator.pages.queries_chart import distribution
+    from citeforge.reports.pages.queries_chart import distribution
 
     return distribution(files, measure)
 
 
 def _position(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Draw scores by the position of the first relevant passage."""
-    from citeforge.evaluator.pages.queries_chart import POSITION, by_property
+    from citeforge.reports.pages.queries_chart import POSITION, by_property
 
     return by_property(POSITION, files, measure)
 
 
 def _citations(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Draw scores by the number of citations."""
-    from citeforge.evaluator.pages.queries_chart import CITATIONS, by_property
+    from citeforge.reports.pages.queries_chart import CITATIONS, by_property
 
     return by_property(CITATIONS, files, measure)
 
 
 def _cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Draw cost against score."""
-    from citeforge.evaluator.pages.scatter_chart import cost
+    from citeforge.reports.pages.scatter_chart import cost
 
     return cost(files, measure)
 
 
 def _length(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Draw distributions of lengths."""
-    from citeforge.evaluator.pages.queries_chart import answer_lengths
+    from citeforge.reports.pages.queries_chart import answer_lengths
 
     return answer_lengths(files)
 
 
 def _robustness(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Draw the ranks by each definition."""
-    from citeforge.evaluator.pages.robustness import compare_definitions
-    from citeforge.evaluator.pages.robustness_report import ranks_figure
+    from citeforge.reports.pages.robustness import compare_definitions
+    from citeforge.reports.pages.robustness_report import ranks_figure
 
     return ranks_figure(compare_definitions(files))
 

@@ -9,9 +9,9 @@ from typing import Any
 from rich.cells import cell_len
 
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.pages import palette
-from citeforge.evaluator.pages.figure import altair
 from citeforge.evaluator.ranks import comparable_entries
+from citeforge.reports.pages import palette
+from citeforge.reports.pages.figure import altair
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 FileScore = tuple[ScoreFile, MeasureScore]

@@ -6,11 +6,11 @@ import sys
 
 import pytest
 
-from citeforge.evaluator.pages.figure import drawing_problem, to_svg
+from citeforge.reports.pages.figure import drawing_problem, to_svg
 from conftest import refused
 
 _DRAWS = """
-from citeforge.evaluator.pages.figure import to_svg
+from citeforge.reports.pages.figure import to_svg
 from citeforge.schemas.errors import InputError
 try:
     to_svg({"data": {"values": [{}]}, "mark": "point"})

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from citeforge.evaluator.measures.registry import measures
-from citeforge.evaluator.pages.robustness import Robustness, compare_definitions
-from citeforge.evaluator.pages.robustness_report import (
+from citeforge.reports.pages.robustness import Robustness, compare_definitions
+from citeforge.reports.pages.robustness_report import (
     explain_differing,
     headline,
     summary_sentences,

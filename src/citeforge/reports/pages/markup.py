@@ -6,9 +6,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from citeforge.evaluator.markup import page_templates
-from citeforge.evaluator.pages import palette
-from citeforge.evaluator.pages.figure import Figure, drawing_problem
+from citeforge.reports.markup import page_templates
+from citeforge.reports.pages import palette
+from citeforge.reports.pages.figure import Figure, drawing_problem
 from citeforge.schemas.errors import EXTRAS, MissingExtraError
 
 _TEMPLATES = Path(__file__).parent / "templates"

@@ -14,11 +14,11 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from citeforge.evaluator.pages import palette
-from citeforge.evaluator.pages import scatter_chart as scatter
-from citeforge.evaluator.pages.choose import page_figures, plot
-from citeforge.evaluator.pages.names import PLOTS
 from citeforge.evaluator.statistics.intervals import wilson_interval
+from citeforge.reports.pages import palette
+from citeforge.reports.pages import scatter_chart as scatter
+from citeforge.reports.pages.choose import page_figures, plot
+from citeforge.reports.pages.names import PLOTS
 from citeforge.schemas.authorship import PLACEBO, Design, LabelSet, make_cells
 from citeforge.schemas.scores import Corrected, ScoreFile, Slice
 from conftest import refused

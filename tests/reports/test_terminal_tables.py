@@ -5,9 +5,9 @@ from rich.cells import cell_len
 
 from citeforge.engines.report_table import Table
 from citeforge.evaluator.compare import compare_many
-from citeforge.evaluator.report import TABLES
-from citeforge.evaluator.table import render_differences, render_scores
 from citeforge.evaluator.withhold import withhold_scores
+from citeforge.reports.formats import TABLES
+from citeforge.reports.terminal import render_differences, render_scores
 from citeforge.schemas.scores import ScoreFile
 from conftest_boards import entry, scored
 

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from citeforge.evaluator.compare import compare_many
-from citeforge.evaluator.pages.paper import WRITERS, paper_table
-from citeforge.evaluator.pages.report import make_report
 from citeforge.evaluator.rows import not_comparable
+from citeforge.reports.pages.paper import WRITERS, paper_table
+from citeforge.reports.pages.report import make_report
 from citeforge.schemas.recipes.command_options import ReportOptions, TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused

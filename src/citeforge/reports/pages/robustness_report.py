@@ -8,12 +8,12 @@ from functools import partial
 from typing import Any
 
 from citeforge.engines.report_table import MarkedCell, Table, comment
-from citeforge.evaluator.markup import script_json
-from citeforge.evaluator.pages.charts import overlap_size, system_encodings
-from citeforge.evaluator.pages.figure import Figure, altair, make_figure
-from citeforge.evaluator.pages.forest_chart import forest
-from citeforge.evaluator.pages.markup import plots_part, read_assets, render_markup
-from citeforge.evaluator.pages.robustness import (
+from citeforge.reports.markup import script_json
+from citeforge.reports.pages.charts import overlap_size, system_encodings
+from citeforge.reports.pages.figure import Figure, altair, make_figure
+from citeforge.reports.pages.forest_chart import forest
+from citeforge.reports.pages.markup import plots_part, read_assets, render_markup
+from citeforge.reports.pages.robustness import (
     Definition,
     Robustness,
     compare_definitions,
