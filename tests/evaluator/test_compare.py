@@ -17,7 +17,6 @@ import citeforge as cf
 from citeforge.builders.authorship.labels import choose_label_sets
 from citeforge.evaluator.compare import (
     BY_QUERY_NOTE,
-    Comparison,
     compare_many,
     load_scores,
 )
@@ -28,6 +27,7 @@ from citeforge.evaluator.statistics.significance import (
     paired_t,
     permutation_tests,
 )
+from citeforge.reports.comparison import ComparisonReport, describe_comparison
 from citeforge.reports.formats import to_html, to_markdown
 from citeforge.reports.terminal import render_differences
 from citeforge.schemas.authorship import Design, make_cells
@@ -78,7 +78,7 @@ def test_intervals_hold_over_runs_too() -> None:
     """All queries differ by a quarter, so that all uncertainty is of runs."""
     files = [scores("a", [0.0, 0.25, 0.5]), scores("b", [0.25, 0.5, 0.75])]
     components = {"runs": 6.0, "queries": 9.0, "runs:queries": 0.0}
-    result = compare_many([with_runs(f, components) for f in files])
+    result = describe_comparison(compare_many([with_runs(f, components) for f in files]))
     (row,) = result.differences
     assert row.difference == 25
     (plain,) = compare_many(files).differences
@@ -88,13 +88,13 @@ def test_intervals_hold_over_runs_too() -> None:
         assert added == pytest.approx(2.776**2 * (2 + 2), rel=1e-3)
     assert any("p-values, ranks and detectable differences" in line for line in result.cautions)
     assert not any("one run" in line for line in result.cautions)
-    result = compare_many([with_runs(files[0], components), files[1]])
+    result = describe_comparison(compare_many([with_runs(files[0], components), files[1]]))
     assert result.cautions[-1].startswith("b: one run, judged once")
     (row,) = result.differences
     # One side alone: 2 degrees of freedom, t = 4.303.
     added = (row.high - 25) ** 2 - (plain.high - 25) ** 2
     assert added == pytest.approx(4.303**2 * 2, rel=1e-3)
-    assert compare_many(files).cautions == []
+    assert describe_comparison(compare_many(files)).cautions == []
 
 
 def test_paired_difference() -> None:
@@ -220,8 +220,8 @@ def test_values_that_are_no_means_say_so() -> None:
     assert told.endswith(BY_QUERY_NOTE)
     plain = replace(row, by_query=False)
     assert BY_QUERY_NOTE not in render_differences([plain])
-    assert BY_QUERY_NOTE in to_markdown(Comparison([row], []))
-    assert BY_QUERY_NOTE not in to_markdown(Comparison([plain], []))
+    assert BY_QUERY_NOTE in to_markdown(ComparisonReport([row]))
+    assert BY_QUERY_NOTE not in to_markdown(ComparisonReport([plain]))
 
 
 def test_a_clear_difference_passes_holm_over_a_large_family() -> None:
@@ -435,7 +435,9 @@ def test_the_page_of_a_comparison(browser: Any, tmp_path: Path) -> None:
     evil = "<img src=x onerror=\"document.title='owned'\">"
     files = [scores(evil, [0.1 * i for i in range(10)]), scores("b", [1.0] * 10)]
     page = tmp_path / "c.html"
-    page.write_text(to_html(compare_many([*files, other_context("c", [0.1] * 10)])))
+    page.write_text(
+        to_html(describe_comparison(compare_many([*files, other_context("c", [0.1] * 10)])))
+    )
     shown = opened(browser, page, viewport={"width": 390, "height": 844})
     assert shown.evaluate("document.documentElement.scrollWidth") <= 390
     assert serious_faults(shown) == []

@@ -10,7 +10,7 @@ import pytest
 import citeforge as cf
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.evaluator.compare import compare_many
-from citeforge.evaluator.rows import variance_lines
+from citeforge.reports.notes import variance_lines
 from citeforge.reports.terminal import render_scores
 from conftest import refused
 

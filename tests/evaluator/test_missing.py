@@ -6,8 +6,9 @@ from pathlib import Path
 
 import citeforge as cf
 from citeforge.evaluator.compare import compare_many
-from citeforge.evaluator.rows import caution_lines, missing_lines, trivial_lines
+from citeforge.reports.comparison import describe_comparison
 from citeforge.reports.formats import COMPARISONS
+from citeforge.reports.notes import caution_lines, missing_lines, trivial_lines
 from citeforge.reports.terminal import render_scores
 from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import Counts, NotComputed, ScoreFile
@@ -58,7 +59,7 @@ def test_a_measure_that_any_citation_satisfies_is_called_trivial() -> None:
 
 
 def test_comparisons_mark_trivial_measures() -> None:
-    result = compare_many(trivial_files())
+    result = describe_comparison(compare_many(trivial_files()))
     assert [(d.measure, d.is_trivial) for d in result.differences] == [
         ("CiteP", True), ("CiteR", False),
     ]  # fmt: skip
@@ -74,7 +75,7 @@ def test_comparisons_mark_trivial_measures() -> None:
     data = json.loads(COMPARISONS["json"](result))
     assert data["cautions"] == [line]
     assert [d["is_trivial"] for d in data["differences"]] == [True, False]
-    assert compare_many(trivial_files(), ["CiteR"]).cautions == []
+    assert describe_comparison(compare_many(trivial_files(), ["CiteR"])).cautions == []
 
 
 def test_the_command_says_that_a_measure_is_trivial(inline: Inline, tmp_path: Path) -> None:

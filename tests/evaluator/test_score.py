@@ -12,7 +12,8 @@ from citeforge.evaluator.measures.registry import measures, select
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.training.benchmark_reward import CitationReward
 from citeforge.reports.formats import TABLES
-from citeforge.reports.terminal import counts_table, render_scores
+from citeforge.reports.tables import counts_table
+from citeforge.reports.terminal import render_scores
 from conftest import EXAMPLES, refused, write_jsonl
 
 

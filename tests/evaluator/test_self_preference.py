@@ -7,7 +7,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.engines.judge.profiles import built_in_profiles
-from citeforge.evaluator.rows import caution_lines
+from citeforge.reports.notes import caution_lines
 from citeforge.reports.terminal import render_scores
 from conftest import write_jsonl
 from conftest_evaluator import Facts

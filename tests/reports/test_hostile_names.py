@@ -19,6 +19,7 @@ from citeforge.engines.markdown import markdown_block, markdown_code, markdown_t
 from citeforge.engines.report_table import MarkedCell, Table
 from citeforge.evaluator.compare import compare_many
 from citeforge.package.manifest import load_intact
+from citeforge.reports.comparison import describe_comparison
 from citeforge.reports.formats import TABLES, render_markdown, to_html, to_markdown
 from citeforge.reports.gate_outputs import to_junit
 from citeforge.reports.gate_outputs import to_markdown as gate_markdown
@@ -80,7 +81,7 @@ def of_gate(files: list[ScoreFile]) -> str:
 
 WRITERS: dict[str, Callable[[list[ScoreFile]], str]] = {
     "report": render_markdown,
-    "comparison": lambda files: to_markdown(compare_many(files)),
+    "comparison": lambda files: to_markdown(describe_comparison(compare_many(files))),
     "paper": lambda files: paper_markdown(paper_table(files, TableOptions())),
     "robustness": lambda files: write_robustness(
         [*files, *(f.model_copy(update={"protocol": "reference", "measures": [
@@ -157,7 +158,7 @@ def test_csv_has_no_formula_and_html_no_tag() -> None:
         rows = list(csv.DictReader(io.StringIO(TABLES["csv"](files_named(name)))))
         assert rows[0]["system"].removeprefix("'") == name
         assert not rows[0]["system"].startswith(("=", "+", "-", "@", "\t", "\r"))
-        page = to_html(compare_many(files_named(name)))
+        page = to_html(describe_comparison(compare_many(files_named(name))))
         assert not re.search(r"<img|<!-- gone|<https", page)
 
 

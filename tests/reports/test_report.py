@@ -7,9 +7,9 @@ from pathlib import Path
 
 import citeforge as cf
 from citeforge.evaluator.compare import compare_many
-from citeforge.evaluator.notes import limit_lines
-from citeforge.evaluator.rows import scored_text
+from citeforge.reports.comparison import describe_comparison
 from citeforge.reports.formats import TABLES
+from citeforge.reports.notes import limit_lines, scored_text
 from citeforge.schemas.scores import ScoreFile, Source, Variance
 from conftest import Inline, refused
 from conftest_plots import many, page_text
@@ -88,6 +88,8 @@ def test_what_holds_for_these_runs_only_is_in_every_report() -> None:
     for text in shown:
         assert "ranks and detectable differences hold for these runs and verdicts only" in text
         assert "prod · once.jsonl: one run, judged once" in text
-    assert any("hold for these runs" in line for line in compare_many(files).cautions)
+    assert any(
+        "hold for these runs" in line for line in describe_comparison(compare_many(files)).cautions
+    )
     assert not any("these runs" in line for line in limit_lines(files[:1]))
     assert not any("these runs" in line for line in limit_lines(files[2:] * 2))

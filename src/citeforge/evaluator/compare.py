@@ -3,7 +3,7 @@
 import itertools
 import math
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -15,7 +15,6 @@ from citeforge.engines.jsonlines import read_start
 from citeforge.engines.textfiles import validated
 from citeforge.evaluator.corrected_ranks import CorrectedDifference, corrected_difference
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.notes import limit_lines, scope_lines
 from citeforge.evaluator.rows import TRIVIAL, is_trivial, named_rows
 from citeforge.evaluator.slices import slice_pairs
 from citeforge.evaluator.statistics.changes import is_displayed, jackknife_pseudovalues
@@ -33,7 +32,7 @@ from citeforge.evaluator.withhold import require_values
 from citeforge.schemas.authorship import PLACEBO
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import SCORES_VERSION, MeasureScore, ScoreFile
-from citeforge.schemas.signature import differing_parts, joined_signatures
+from citeforge.schemas.signature import differing_parts
 
 ACROSS = {"contexts": "ctx", "benchmarks": "bench", "judges": "judge", "segmenters": "seg",
           "grammars": "gram", "gold": "gold", "options": "opt", "versions": "v"}  # fmt: skip
@@ -132,16 +131,16 @@ class Comparison:
     Attributes:
         differences: in the order of the pairs.
         left_out: reasons why pairs cannot be compared.
-        cautions: notes that limit the differences.
-        scope: benchmark, context set, protocol and number of queries.
-        signatures: signatures of the values.
+        files: the score files.
+        measures: names of the measures that were compared.
+        small_slices: slices of few queries, with their numbers of queries.
     """
 
     differences: list[Difference]
     left_out: list[str]
-    cautions: list[str] = field(default_factory=list)
-    scope: list[str] = field(default_factory=list)
-    signatures: list[str] = field(default_factory=list)
+    files: Sequence[ScoreFile] = ()
+    measures: Collection[str] = ()
+    small_slices: Mapping[str, int] = field(default_factory=dict)
 
 
 def load_scores(path: Path) -> ScoreFile:
@@ -204,11 +203,7 @@ def compare_many(
         if errors:
             raise errors[0]
         raise InputError("there is no pair of systems", code="not-comparable")
-    cautions = limit_lines([*renamed.values()], names) + small
-    every_signature = [m.signature for f in files for m in f.measures if m.name in names]
-    return Comparison(
-        differences, left_out, cautions, scope_lines(files), joined_signatures(every_signature)
-    )
+    return Comparison(differences, left_out, files, names, small)
 
 
 def parts_across(across: Sequence[str]) -> tuple[str, ...]:

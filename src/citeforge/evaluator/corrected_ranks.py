@@ -1,7 +1,7 @@
 """Compare and rank systems by values that labels corrected."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -11,7 +11,6 @@ from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.ranks import (
     RankInterval,
     better_by_tests,
-    rank_text,
     ranks_from,
 )
 from citeforge.evaluator.statistics.estimates import column, mean_sample
@@ -187,35 +186,3 @@ def rank_by_intervals(intervals: Sequence[tuple[float, float]]) -> list[RankInte
     """
     low, high = np.array(intervals, np.float64).reshape(-1, 2).T
     return ranks_from(low[:, None] > high)
-
-
-def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
-    """Describe how each corrected value was made, for the notes below a report."""
-    lines = []
-    for r in results:
-        for m in r.measures:
-            if (c := m.corrected) is None:
-                continue
-            if c.method == PPI:
-                lines.append(
-                    f"corrected: {r.system}, {m.name}: PPI++ with {c.n_labels:,} labelled answers, "
-                    f"weight of the judge {c.tuning or 0:.2f}; labels alone "
-                    f"{c.labels_value or 0:.2f} [{c.labels_low or 0:.2f}, {c.labels_high or 0:.2f}]"
-                )
-            else:
-                lines.append(
-                    f"corrected: {r.system}, {m.name}: Rogan–Gladen, with error rates of the judge "
-                    "on other answers; it holds where the judge errs here as it did there"
-                )
-    return lines
-
-
-def order_notes(results: Sequence[ScoreFile]) -> list[str]:
-    """Describe the ranks that corrected values allow, for the notes below a report."""
-    return [
-        f"ranks by {order.measure} corrected (at once, 95 %"
-        + ("" if order.paired else "; unpaired: pairing needs labels on the same queries")
-        + "): "
-        + ", ".join(f"{system} {rank_text(ranks)}" for system, ranks in order.ranks.items())
-        for order in corrected_ranks(results)
-    ]

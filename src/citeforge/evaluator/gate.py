@@ -6,13 +6,12 @@ where it is worse by a test of no difference, after Holm over all rows that can 
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from citeforge.evaluator.compare import compare_pairs, measure_change
-from citeforge.evaluator.gate_decision import Decision
 from citeforge.evaluator.gate_policy import PolicySource, checked_policy
 from citeforge.evaluator.gate_reasons import (
     MeasureTest,
@@ -28,12 +27,12 @@ from citeforge.evaluator.gate_rows import (
     PASS,
     Pair,
     Row,
+    Verdict,
     count_rows,
     pair_files,
     required_rows,
 )
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.notes import limit_lines, scope_lines
 from citeforge.evaluator.rows import main_measure, named_apart
 from citeforge.evaluator.slices import slice_pairs
 from citeforge.evaluator.statistics.intervals import ALPHA
@@ -47,10 +46,31 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 _TINY = 1e-9
 
 
+@dataclass(frozen=True)
+class Outcome:
+    """What the gate found, before it is put into words.
+
+    Attributes:
+        verdict: the worst verdict of the rows that decide.
+        rows: what decided it, and what was only reported.
+        pairs: score files of the new system with those of the baseline.
+        tests: tests of all measures, also on slices.
+        small_slices: slices of few queries, with their numbers of queries.
+        open_slices: slices with the rows of measures that could not be tested on them.
+    """
+
+    verdict: Verdict
+    rows: list[Row]
+    pairs: list[Pair]
+    tests: list[MeasureTest]
+    small_slices: Mapping[str, int]
+    open_slices: Sequence[tuple[str, Row]]
+
+
 def decide(
     new: Sequence[ScoreFile], baseline: Sequence[ScoreFile], source: PolicySource,
     by: Sequence[str] = (),
-) -> Decision:  # fmt: skip
+) -> Outcome:  # fmt: skip
     """Decide by a policy whether the new system may replace the baseline.
 
     Args:
@@ -76,15 +96,17 @@ def decide(
     pairs, rows = pair_files(new, baseline)
     pairs = [p if p.old is None else Pair(*named_apart(p.new, p.old), p.place) for p in pairs]
     tests: list[MeasureTest] = []
-    small: list[str] = []
+    small: dict[str, int] = {}
+    open_slices: list[tuple[str, Row]] = []
     for pair in pairs:
         rows += count_rows(pair, source.policy)
         for tier, margins in source.policy.tiers.items():
             found, undecided = _compare_measures(pair, tier, margins, source.policy)
             tests, rows = tests + found, rows + undecided
     for pair in pairs if by else ():
-        found, lines = _slice_tests(pair, source.policy, by)
-        tests, small = tests + found, small + lines
+        found, few, undecided_slices = _slice_tests(pair, source.policy, by)
+        tests, small = tests + found, small | few
+        open_slices += undecided_slices
     # Advisory measures decide nothing, and have no part in Holm's correction.
     adjusted = holm([math.nan if t.tier == "advisory" else t.p for t in tests])
     rows = [*map(_decide_test, tests, adjusted), *rows, *required_rows(pairs, source)]
@@ -92,12 +114,7 @@ def decide(
     rows.sort(key=lambda row: order.index(row.group))
     verdicts = {row.verdict for row in rows if row.decides}
     verdict = next(v for v in (FAIL, NOT_RUN, OPEN, PASS) if v in verdicts)
-    signatures = [t.new.signature for t in tests if t.tier != "advisory"]
-    return Decision(
-        verdict, rows, _names(p.new for p in pairs),
-        _names(p.old for p in pairs if p.old is not None),
-        _notes(pairs, tests) + small, list(dict.fromkeys(signatures)),
-    )  # fmt: skip
+    return Outcome(verdict, rows, pairs, tests, small, open_slices)
 
 
 def _require_consistent(file: ScoreFile) -> None:
@@ -108,11 +125,6 @@ def _require_consistent(file: ScoreFile) -> None:
             fault, path=file.submission, allowed="the file that `citeforge score` wrote",
             code="inconsistent-scores",
         )  # fmt: skip
-
-
-def _names(files: Iterable[ScoreFile]) -> list[str]:
-    """List the names of the systems of score files, each once."""
-    return list(dict.fromkeys(f.system for f in files))
 
 
 def _with_main_measure(source: PolicySource, files: Sequence[ScoreFile]) -> PolicySource:
@@ -222,16 +234,17 @@ def _is_unchanged(files: tuple[ScoreFile, ScoreFile], old: MeasureScore, new: Me
 
 def _slice_tests(
     pair: Pair, policy: GatePolicy, by: Sequence[str]
-) -> tuple[list[MeasureTest], list[str]]:
-    """Test critical and supporting measures on each slice of queries; note slices too small.
+) -> tuple[list[MeasureTest], dict[str, int], list[tuple[str, Row]]]:
+    """Test critical and supporting measures on each slice: (tests, small slices, undecided rows).
 
     No slice must be shown to be worse. One of fewer queries than the policy asks for decides
     nothing, and is shown with its interval.
     """
     if pair.old is None:
-        return [], []
+        return [], {}, []
     parts, small = slice_pairs([(pair.old, pair.new)], by)
     tests: list[MeasureTest] = []
+    still_open: list[tuple[str, Row]] = []
     for label, old, new in parts:
         _require_consistent(old)
         _require_consistent(new)
@@ -240,8 +253,8 @@ def _slice_tests(
         margins = policy.critical | policy.supporting
         found, undecided = _compare_measures(part, "supporting", margins, policy)
         tests += found
-        small += [f"{label}: {row.sentence}" for row in undecided]
-    return tests, small
+        still_open += [(label, row) for row in undecided]
+    return tests, small, still_open
 
 
 def _count_defined(old: MeasureScore, new: MeasureScore) -> tuple[int, int]:
@@ -277,22 +290,3 @@ def _decide_test(test: MeasureTest, p: float) -> Row:
         return replace(row, verdict=PASS, sentence=text)
     text, needed = describe_doubt(test)
     return replace(row, verdict=OPEN, sentence=text, n_needed=needed)
-
-
-def _notes(pairs: Sequence[Pair], tests: Sequence[MeasureTest]) -> list[str]:
-    """List cautions on a decision: scope, limits, missing corrections, equal submissions."""
-    files = [f for p in pairs for f in (p.old, p.new) if f is not None]
-    names = {t.new.name for t in tests}
-    notes = scope_lines(files) + limit_lines(files, names)
-    raw = [t.row.what for t in tests if t.new.corrected is not None and not t.is_corrected]
-    if raw:
-        notes.append(f"{', '.join(raw)}: not corrected, since labels are not of the same queries")
-    for pair in pairs:
-        if pair.old is None:
-            continue
-        if pair.old.submission_sha256 == pair.new.submission_sha256:
-            both = f"{pair.new.system} and the baseline {pair.old.system}"
-            notes.append(f"{both} are scores of the same answers")
-        if pair.old.is_control:
-            notes.append(f"the baseline {pair.old.system} is a reference line, not a system")
-    return list(dict.fromkeys(notes))

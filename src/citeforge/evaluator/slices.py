@@ -1,17 +1,15 @@
-"""Score slices: queries with the same value of a field (``--by``), and tables of them."""
+"""Score slices: queries with the same value of a field (``--by``)."""
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.report_table import Table
 from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.rows import main_measure, marked_name
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.intervals import COVERAGE, sidak_level
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -211,13 +209,13 @@ def list_slices(files: Sequence[ScoreFile], name: str) -> list[tuple[str, int]]:
 
 def slice_pairs(
     pairs: Sequence[tuple[ScoreFile, ScoreFile]], by: Sequence[str]
-) -> tuple[list[tuple[str, ScoreFile, ScoreFile]], list[str]]:
-    """List (slice, first, second score file) per pair and slice; also notes on small slices.
+) -> tuple[list[tuple[str, ScoreFile, ScoreFile]], dict[str, int]]:
+    """List (slice, first, second score file) per pair and slice; also small slices with sizes.
 
     Raises:
         UsageError: a file was not scored by one of the fields.
     """
-    found, small = [], dict[str, None]()
+    found, small = [], dict[str, int]()
     for first, second in pairs if by else ():
         for name in slice_fields([first, second], by):
             for value, n in list_slices([first, second], name):
@@ -226,42 +224,5 @@ def slice_pairs(
                     continue
                 found.append((f"{name}={value}", a, b))
                 if n < FEWEST_QUERIES:
-                    small[
-                        f"{name}={value}: {n:,} queries are few: see how wide its intervals are"
-                    ] = None
-    return found, list(small)
-
-
-FEW = "few"
-NOTE = (
-    "slices: 95 % intervals that hold at once for all slices of a system (Šidák); "
-    f"{FEW}: fewer than {FEWEST_QUERIES} queries, too few to rely on the value"
-)
-
-
-def slice_tables(files: Sequence[ScoreFile], measures: Sequence[str] = ()) -> Iterator[Table]:
-    """Yield a table per field and measure, with slices as rows and systems as columns.
-
-    Args:
-        files: score files with distinct names.
-        measures: names of the measures shown; empty for the main one.
-    """
-    for name in slice_fields(files):
-        for measure in measures or [main_measure(files)]:
-            rows = [
-                (value, f"{n:,}", *(_format_cell(file, name, value, measure) for file in files))
-                for value, n in list_slices(files, name)
-            ]
-            title = f"{marked_name(files, measure)} by {name}"
-            yield Table([name, "queries", *(f.system for f in files)], rows, title=title)
-
-
-def _format_cell(file: ScoreFile, name: str, value: str, measure: str) -> str:
-    """Format the value of a slice with its interval; a dash without one."""
-    part = make_slice_file(file, name, value)
-    entry = next((m for m in part.measures if m.name == measure), None) if part else None
-    if entry is None or entry.value is None:
-        return "–"
-    ends = "" if entry.low is None else f" [{entry.low:.2f}, {entry.high:.2f}]"
-    mark = f" {FEW}" if entry.n < FEWEST_QUERIES else ""
-    return f"{entry.value:.2f}{ends}{mark}"
+                    small[f"{name}={value}"] = n
+    return found, small

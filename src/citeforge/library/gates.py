@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.evaluator.gate import decide
-from citeforge.evaluator.gate_decision import Decision
 from citeforge.evaluator.gate_policy import PolicySource, checked_policy, read_policy
 from citeforge.library.scores import Scored, Scores, get_score_file, listed
+from citeforge.reports.gate import Decision, describe_outcome
 from citeforge.reports.gate_outputs import could_not_run, output_fault, write_outputs
 from citeforge.schemas.errors import InputError, UsageError, read_error
 from citeforge.schemas.recipes.base import make_record
@@ -63,7 +63,7 @@ def gate(
                 raise UsageError(f"--out {path}: {fault}", code="bad-option")
         source = open_policy(policy)
         fields = make_record(CompareOptions, by=by).by
-        decision = decide(*_read_sides(new, baseline), source, fields)
+        decision = describe_outcome(decide(*_read_sides(new, baseline), source, fields))
     except Exception as error:
         write_outputs(could_not_run(error), usable)
         raise

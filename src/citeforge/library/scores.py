@@ -17,17 +17,16 @@ from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.corrections import LabelCorrection
 from citeforge.evaluator.max_row import max_row
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.notes import limit_lines
-from citeforge.evaluator.rows import missing_lines
 from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score_context, score_contexts
-from citeforge.evaluator.slices import list_slices, make_slice_file, slice_fields, slice_tables
+from citeforge.evaluator.slices import list_slices, make_slice_file, slice_fields
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.targets import context_target, score_targets
 from citeforge.evaluator.withhold import find_revealing_option, withhold_scores
 from citeforge.library.answers import Answers, in_python, submission_file
 from citeforge.library.benchmarks import load
-from citeforge.reports.terminal import counts_table, scores_table, signature_notes
+from citeforge.reports.notes import limit_lines, missing_lines, signature_notes
+from citeforge.reports.tables import counts_table, scores_table, slice_tables
 from citeforge.schemas.errors import (
     CiteforgeError,
     FailuresError,

@@ -19,13 +19,13 @@ from citeforge.engines.llm.writers import CHAT
 from citeforge.engines.running.names import llm_for_dry_run, make_llm
 from citeforge.engines.running.setup import is_expensive
 from citeforge.evaluator.compare import compare_pairs
-from citeforge.evaluator.notes import limit_lines
 from citeforge.evaluator.rows import named_rows
 from citeforge.evaluator.score import prepare_scoring, score_contexts
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.library.reports import Comparisons, report
 from citeforge.library.scores import Scores, open_judge
+from citeforge.reports.notes import limit_lines
 from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions

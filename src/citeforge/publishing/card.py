@@ -19,11 +19,11 @@ from citeforge.builders.licences import with_licence
 from citeforge.builders.package import WORDS, render_again, word_lengths
 from citeforge.engines.folders import amending
 from citeforge.engines.tables import read_schema
-from citeforge.evaluator.notes import limit_lines
 from citeforge.evaluator.withhold import withhold_scores
 from citeforge.package.kinds import kind_of
 from citeforge.package.manifest import AUDIT, SCORES, load_intact, load_manifest, read_stats
 from citeforge.package.package import Package
+from citeforge.reports.notes import limit_lines
 from citeforge.schemas.audit import Audit, checks_made
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.scores import ScoreFile

@@ -12,13 +12,11 @@ from citeforge.engines.markdown import markdown_code, markdown_text
 from citeforge.engines.report_table import Table, comment
 from citeforge.evaluator.compare import (
     BY_QUERY_NOTE,
-    Comparison,
     Difference,
     compare_many,
 )
-from citeforge.evaluator.lines import Lines, line_notes
+from citeforge.evaluator.lines import Lines
 from citeforge.evaluator.measures.authorship_tables import signature_lines, tables
-from citeforge.evaluator.notes import report_lines
 from citeforge.evaluator.ranks import ranks_by_measure
 from citeforge.evaluator.rows import (
     compared_across,
@@ -27,9 +25,11 @@ from citeforge.evaluator.rows import (
     named_rows,
     of_cells,
 )
-from citeforge.evaluator.slices import NOTE, slice_fields, slice_tables
+from citeforge.evaluator.slices import slice_fields
+from citeforge.reports.comparison import ComparisonReport, describe_comparison
 from citeforge.reports.markup import page_templates
-from citeforge.reports.terminal import difference_tables, scores_table
+from citeforge.reports.notes import SLICES_NOTE, line_notes, report_lines
+from citeforge.reports.tables import difference_tables, scores_table, slice_tables
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.command_options import CompareOptions
 from citeforge.schemas.scores import ScoreFile
@@ -87,7 +87,7 @@ def render_markdown(
     texts = [f"{head}{t.markdown()}\n" for head, t in zip(heads, parts, strict=True)]
     slices = list(slice_tables(files))
     texts += [f"## {markdown_text(t.title)}\n\n{t.markdown()}\n" for t in slices]
-    notes = report_lines(files, compared_across(files, across)) + [NOTE] * bool(slices)
+    notes = report_lines(files, compared_across(files, across)) + [SLICES_NOTE] * bool(slices)
     notes += line_notes(files, lines)
     items = [f"- {markdown_text(note)}" for note in notes]
     items += [f"- {markdown_code(recipe)}" for recipe in recipes]
@@ -106,7 +106,7 @@ def render_latex(
         texts += replace(table, notes=()).latex()
     for table in (slices := list(slice_tables(files))):
         texts += [comment(table.title), *table.latex()]
-    notes = report_lines(files, compared_across(files, across)) + [NOTE] * bool(slices)
+    notes = report_lines(files, compared_across(files, across)) + [SLICES_NOTE] * bool(slices)
     notes += line_notes(files, lines)
     return "\n".join([*texts, *map(comment, notes + recipes)]) + "\n"
 
@@ -178,19 +178,19 @@ _NOTE = (
 )
 
 
-def _explain_columns(comparison: Comparison) -> str:
+def _explain_columns(comparison: ComparisonReport) -> str:
     """Write the note that explains the columns of a comparison."""
     marked = any(d.by_query for d in comparison.differences)
     return " ".join([_NOTE, *[BY_QUERY_NOTE] * marked])
 
 
-def _notes(comparison: Comparison) -> list[str]:
+def _notes(comparison: ComparisonReport) -> list[str]:
     """List the notes below a comparison: scope, cautions, and pairs that were not compared."""
     apart = [f"not compared: {line}" for line in comparison.left_out]
     return [*comparison.scope, *comparison.cautions, *apart]
 
 
-def to_html(comparison: Comparison) -> str:
+def to_html(comparison: ComparisonReport) -> str:
     """Render a comparison as one HTML page that loads nothing else."""
     tables = difference_tables(comparison.differences, has_bold=True)
     template = page_templates(_TEMPLATES).get_template("comparison.html.j2")
@@ -200,7 +200,7 @@ def to_html(comparison: Comparison) -> str:
     )  # fmt: skip
 
 
-def to_markdown(comparison: Comparison) -> str:
+def to_markdown(comparison: ComparisonReport) -> str:
     """Render a comparison as Markdown, with a table per pair of systems."""
     parts = [_explain_columns(comparison)]
     for _, table in difference_tables(comparison.differences):
@@ -211,7 +211,7 @@ def to_markdown(comparison: Comparison) -> str:
     return "\n\n".join([*parts, "\n".join(foot)]) + "\n"
 
 
-def to_latex(comparison: Comparison) -> str:
+def to_latex(comparison: ComparisonReport) -> str:
     """Render a comparison as tables for booktabs, one per pair of systems."""
     lines = [comment(_explain_columns(comparison))]
     for _, table in difference_tables(comparison.differences):
@@ -224,7 +224,7 @@ def to_latex(comparison: Comparison) -> str:
 _FIGURES = ("n", "difference", "low", "high", "p_t", "p_permutation", "p_holm", "detectable")
 
 
-def comparison_csv(comparison: Comparison) -> str:
+def comparison_csv(comparison: ComparisonReport) -> str:
     """Render a comparison as CSV, with a line per measure and pair of systems."""
     head = ("measure", "first", "second", *_FIGURES, "same_as", "across", "by_query", "trivial",
             "slice")  # fmt: skip
@@ -236,7 +236,7 @@ def comparison_csv(comparison: Comparison) -> str:
     return Table(head, rows).csv()
 
 
-def to_json(comparison: Comparison) -> str:
+def to_json(comparison: ComparisonReport) -> str:
     """Render a comparison as JSON; null for numbers that are not defined."""
 
     def plain(d: Difference) -> dict[str, object]:
@@ -251,7 +251,7 @@ def to_json(comparison: Comparison) -> str:
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
-COMPARISONS: dict[str, Callable[[Comparison], str]] = {
+COMPARISONS: dict[str, Callable[[ComparisonReport], str]] = {
     "html": to_html, "md": to_markdown, "latex": to_latex, "csv": comparison_csv, "json": to_json,
 }  # fmt: skip
 """Format to the function that renders a comparison in it."""
@@ -259,7 +259,7 @@ COMPARISONS: dict[str, Callable[[Comparison], str]] = {
 
 def compare_files(
     files: Sequence[ScoreFile], options: CompareOptions, out: Path | None
-) -> Comparison:
+) -> ComparisonReport:
     """Compare the systems of score files; also write the comparison to a file if one is named.
 
     Args:
@@ -279,7 +279,9 @@ def compare_files(
         raise UsageError(
             f"{out}: a comparison is written as {', '.join(COMPARISONS)}", code="bad-option"
         )
-    comparison = compare_many(files, options.measures, options.against, options.across, options.by)
+    comparison = describe_comparison(
+        compare_many(files, options.measures, options.against, options.across, options.by)
+    )
     if out is not None:
         write_text(out, COMPARISONS[form](comparison))
     return comparison

@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 from citeforge.engines.files import write_text
 from citeforge.engines.markdown import markdown_text
 from citeforge.engines.report_table import Table
-from citeforge.evaluator.gate_decision import GROUPS, Decision, row_sentence, row_word
 from citeforge.evaluator.gate_rows import FAIL, NOT_RUN, OPEN, Row
+from citeforge.reports.gate import GROUPS, Decision, row_sentence, row_word
 from citeforge.schemas.errors import CiteforgeError, InputError
 
 SUMMARY = "GITHUB_STEP_SUMMARY"

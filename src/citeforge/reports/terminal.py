@@ -1,41 +1,25 @@
 """Render the tables that ``score`` and ``compare`` print."""
 
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from collections.abc import Iterable, Sequence
 
-from citeforge.engines.report_table import MarkedCell, Table, folded_note
+from citeforge.engines.report_table import Table, folded_note
 from citeforge.evaluator.compare import BY_QUERY_NOTE, Difference
-from citeforge.evaluator.corrected_ranks import correction_notes, order_notes
-from citeforge.evaluator.lines import Lines, line_rows, mark_below
-from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.notes import build_lines, judge_lines, rounding_lines
-from citeforge.evaluator.rows import (
+from citeforge.evaluator.rows import controls_last, named_rows
+from citeforge.reports.notes import (
+    SLICES_NOTE,
+    build_lines,
     caution_lines,
-    controls_last,
-    marked_name,
+    correction_notes,
+    interval_note,
+    judge_lines,
     missing_lines,
-    named_rows,
+    order_notes,
+    rounding_lines,
+    signature_notes,
     variance_lines,
 )
-from citeforge.evaluator.slices import NOTE, slice_tables
-from citeforge.evaluator.statistics.intervals import ALPHA, SKEW, STUDENT, WIDEST, WILSON
-from citeforge.schemas.scores import MeasureScore, ScoreFile
-from citeforge.schemas.signature import joined_signatures
-
-_MAIN_COUNTS = ("queries", "answered", "missing")
-"""Counts that are always shown."""
-_COUNTS = (*_MAIN_COUNTS, "truncated", "empty", "unparsed", "judge failed", "uncited",
-           "refused", "out of range", "no relevant")  # fmt: skip
-"""Counts that ``--verbose`` always shows; others are shown if they are not 0."""
-_FIELDS = {title: f"n_{title.replace(' ', '_')}" for title in _COUNTS}
-_FIELDS |= {"reference lists": "n_listed", "premises cut": "n_premises_cut"}
-"""Title of each count to its field in score files."""
-_OF_ANSWERED = {"truncated", "empty", "unparsed", "uncited", "refused", "out of range",
-               "reference lists"}  # fmt: skip
-"""Counts that are part of the answered queries."""
-_ARROWS = {True: "↑", False: "↓", None: ""}
-"""Direction in which a measure gets better."""
+from citeforge.reports.tables import counts_table, difference_tables, scores_table, slice_tables
+from citeforge.schemas.scores import ScoreFile
 
 
 def render_scores(
@@ -78,7 +62,7 @@ def render_scores(
     slices: list[str] = []
     for table in slice_tables(results, measures=_names(results) if verbose else ()):
         slices += ["", table.title, *table.text(width)]
-    notes = foreign + missing + [NOTE] * bool(slices) + signatures
+    notes = foreign + missing + [SLICES_NOTE] * bool(slices) + signatures
     folded = [line for note in notes for line in folded_note(note, width)]
     return "\n".join([*scores.text(width), "", *counts.text(width), *slices, *folded])
 
@@ -108,81 +92,6 @@ def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list
     return Table([scores.head[n] for n in places], rows), hidden
 
 
-def counts_table(results: Sequence[ScoreFile], verbose: bool = False) -> Table:
-    """Make the table of answered, missing and faulty answers: systems as rows.
-
-    Args:
-        results: score files with distinct names.
-        verbose: whether all counts are shown; else the main ones and those above 0.
-    """
-    fields = _shown_counts(results, verbose)
-    rows = [
-        [r.system, *(f"{getattr(r.counts, field):,}" for field in fields.values())] for r in results
-    ]
-    among = [name for name in fields if name in _OF_ANSWERED]
-    return Table(
-        ["", *fields], rows, notes=[f"of the answered: {', '.join(among)}"] if among else []
-    )
-
-
-def _shown_counts(results: Sequence[ScoreFile], verbose: bool) -> dict[str, str]:
-    """Choose which counts of answers a table shows: column title to field of the counts."""
-    return {
-        name: field for name, field in _FIELDS.items()
-        if name in (_COUNTS if verbose else _MAIN_COUNTS)
-        or any(getattr(r.counts, field) for r in results)
-    }  # fmt: skip
-
-
-def scores_table(
-    results: Sequence[ScoreFile], corner: str = "", has_sd: bool = True, lines: Lines | None = None
-) -> Table:
-    """Make the table of scores: systems as rows, measures (also corrected ones) as columns.
-
-    Args:
-        results: score files with distinct names.
-        corner: title of the column of systems.
-        has_sd: whether values have the standard deviation between runs.
-        lines: values to beat, which get a row; values at or below theirs are marked.
-    """
-    lines = lines or {}
-    names = dict.fromkeys(m.name for r in results for m in r.measures)
-    is_corrected = {m.name for r in results for m in r.measures if m.corrected is not None}
-    head, columns = [corner], list[tuple[str, bool]]()
-    for name in names:
-        title = f"{marked_name(results, name)} {_ARROWS[direction(name)]}".rstrip()
-        head += [title, f"{name} corrected"][: 1 + (name in is_corrected)]
-        columns += [(name, False), (name, True)][: 1 + (name in is_corrected)]
-    rows: list[list[object]] = []
-    for r in results:
-        scores = {m.name: m for m in r.measures}
-        cells: list[object] = [r.system]
-        for name, is_right in columns:
-            score = scores.get(name)
-            text = _score_cell(score, is_right, has_sd)
-            cells.append(text if is_right else mark_below(text, r, score, lines))
-        rows.append(cells)
-    plain = ["" if is_right else name for name, is_right in columns]
-    return Table(head, rows + line_rows(results, plain, lines))
-
-
-def _score_cell(score: MeasureScore | None, is_corrected: bool, has_sd: bool) -> str:
-    """Format a score with interval and, if wanted, SD over runs; a dash if it has no value."""
-    entry = score.corrected if score is not None and is_corrected else score
-    if score is None or entry is None or entry.value is None:
-        return "–"
-    text = score.show(entry.value)
-    if has_sd and not is_corrected and score.sd_runs is not None:
-        text += f" ±{score.sd_runs:.2f}"
-    if entry.low is not None and entry.high is not None:
-        text += f" [{score.show(entry.low)}, {score.show(entry.high)}]"
-    return text
-
-
-_DIFFERENCE = ("measure", "difference", "95 % interval", "p (t)", "p (perm)", "Holm", "detectable",
-               "n")  # fmt: skip
-
-
 def render_differences(differences: Iterable[Difference], width: int | None = None) -> str:
     """Render what ``compare`` prints: a table per pair of systems.
 
@@ -210,61 +119,7 @@ def render_comparison(
     return "\n".join([render_differences(differences, width), *foot])
 
 
-def difference_tables(
-    differences: Iterable[Difference], has_bold: bool = False
-) -> Iterator[tuple[Difference, Table]]:
-    """Yield (first difference, table of all differences) per pair of systems and slice.
-
-    Args:
-        differences: differences, grouped by pair.
-        has_bold: whether rows with an adjusted p-value below .05 are bold.
-    """
-    for (first, second, part), group in groupby(
-        differences, key=lambda d: (d.first, d.second, d.slice)
-    ):
-        rows = list(group)
-        parts = dict.fromkeys(part for d in rows for part in d.across)
-        corrected = any(d.corrected is not None for d in rows)
-        cells = [
-            [MarkedCell(c, has_bold and d.p_holm < ALPHA)
-             for c in (*_difference_cells(d), *(_corrected_cells(d) if corrected else ()))]
-            for d in rows
-        ]  # fmt: skip
-        head, notes = _DIFFERENCE + (_CORRECTED if corrected else ()), "; ".join(parts)
-        title = f"{second} − {first}" + (f", {part}" if part else "")
-        constant = [d.measure for d in rows if d.is_constant]
-        same = [f"{', '.join(constant)}: the same difference in all"] if constant else []
-        yield rows[0], Table(head, cells, title=title,
-                             notes=[*([f"across {notes}"] if parts else []), *same])  # fmt: skip
-
-
 _INDENT = "  "
-_CORRECTED = ("corrected", "95 % interval", "p", "Holm", "labels")
-
-
-def _corrected_cells(d: Difference) -> tuple[str, ...]:
-    """Format a label-corrected difference as cells of a row; dashes if there is none."""
-    corrected = d.corrected
-    if corrected is None:
-        return ("–",) * len(_CORRECTED)
-    interval = f"[{corrected.low:.2f}, {corrected.high:.2f}]"
-    holm = _p(d.corrected_holm)
-    return f"{corrected.value:+z.2f}", interval, _p(corrected.p), holm, f"{corrected.n_labels:,}"
-
-
-def _difference_cells(d: Difference) -> tuple[str, ...]:
-    """Format a difference as cells of a row."""
-    interval = "–" if math.isnan(d.low) else f"[{d.low:.2f}, {d.high:.2f}]"
-    detectable = "–" if math.isnan(d.detectable) else f"{d.detectable:.2f}"
-    tests = map(_p, (d.p_t, d.p_permutation, d.p_holm))
-    return d.name, f"{d.difference:+z.2f}", interval, *tests, detectable, f"{d.n:,}"
-
-
-def _p(p: float) -> str:
-    """Format a p-value with four decimals; a dash for NaN."""
-    if math.isnan(p):
-        return "–"
-    return "<0.0001" if p < 1e-4 else f"{p:.4f}"
 
 
 def _render_design(results: list[ScoreFile], width: int | None) -> str:
@@ -311,29 +166,3 @@ def _first_signatures(notes: Sequence[str]) -> list[str]:
     n_more = len(signatures) - len(contexts)
     more = f"signatures of other measures: {n_more} more (--verbose shows them)"
     return [*contexts.values(), *([more] if n_more else []), *others]
-
-
-def signature_notes(results: Sequence[ScoreFile]) -> list[str]:
-    """List score signatures (settings), joined if only measures differ; and interval methods."""
-    signatures, intervals = list[str](), set[str]()
-    for measure in (m for result in results for m in result.measures):
-        signatures.append(measure.signature)
-        if measure.corrected is not None:
-            name = measure.signature.partition("|")[0]
-            recipe = measure.corrected.signature.partition("|")[2]
-            signatures.append(f"{name} corrected|{recipe}")
-        intervals.add(measure.interval)
-    lines = [f"signature: {line}" for line in joined_signatures(signatures)]
-    return lines + interval_note(intervals)
-
-
-def interval_note(methods: Iterable[str]) -> list[str]:
-    """Write the note on the methods of the intervals in a table; empty without intervals."""
-    words = {
-        WILSON: "Wilson's with the effective number of queries for shares",
-        SKEW: "Student's t corrected for skewness for counts",
-        STUDENT: "Student's t for differences",
-        WIDEST: "as wide as any values could make them, noise included, for hidden gold",
-    }
-    notes = [words[name] for name in words if name in set(methods)]
-    return [f"intervals: 95 %, {'; '.join(notes)}; ± is the sd between runs"] if notes else []

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from citeforge.evaluator.compare import compare_many
-from citeforge.evaluator.rows import not_comparable
+from citeforge.reports.notes import not_comparable
 from citeforge.reports.pages.paper import WRITERS, paper_table
 from citeforge.reports.pages.report import make_report
 from citeforge.schemas.recipes.command_options import ReportOptions, TableOptions

@@ -5,7 +5,7 @@ import io
 
 import pytest
 
-from citeforge.evaluator.rows import trivial_lines
+from citeforge.reports.notes import trivial_lines
 from citeforge.reports.pages.choose import page_figures, plot
 from citeforge.reports.pages.names import PLOTS
 from conftest import refused

@@ -61,8 +61,8 @@ def build(**parameters: Any) -> None:
     Of one benchmark: --benchmark, --scores and --out. Of several, with a matrix of all systems
     before their pages: --boards. A new system is one more file in a folder of score files.
     """
-    from citeforge.evaluator.rows import systems_text
     from citeforge.plugins.leaderboard.build import build_leaderboard, build_one
+    from citeforge.reports.notes import systems_text
 
     site = record_from(SiteOptions, parameters)
     if site.boards is not None:

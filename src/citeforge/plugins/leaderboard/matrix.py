@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.ranks import rank_intervals, towards_better
-from citeforge.evaluator.rows import marked_name, trivial_lines
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.plugins.leaderboard.ranking import (
@@ -21,6 +20,7 @@ from citeforge.plugins.leaderboard.ranking import (
     hundredths,
     interval,
 )
+from citeforge.reports.notes import marked_name, trivial_lines
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 

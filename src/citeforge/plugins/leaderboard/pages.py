@@ -9,17 +9,9 @@ from typing import Any
 from jinja2 import Environment
 
 from citeforge.engines.files import write_text
-from citeforge.evaluator.lines import Lines, find_lines, line_notes
+from citeforge.evaluator.lines import Lines, find_lines
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.rows import (
-    caution_lines,
-    controls_last,
-    count_systems,
-    missing_lines,
-    named_rows,
-)
-from citeforge.evaluator.slices import NOTE as SLICES_NOTE
-from citeforge.evaluator.slices import slice_tables
+from citeforge.evaluator.rows import controls_last, count_systems, named_rows
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.about import (
     Presentation,
@@ -39,7 +31,9 @@ from citeforge.plugins.leaderboard.ranking import (
 )
 from citeforge.reports.audited import describe_negatives, read_audit
 from citeforge.reports.markup import page_templates, script_json
+from citeforge.reports.notes import SLICES_NOTE, caution_lines, line_notes, missing_lines
 from citeforge.reports.pages.explorer import make_explorer
+from citeforge.reports.tables import slice_tables
 from citeforge.schemas.audit import LINE
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 

@@ -8,8 +8,10 @@ from types import MappingProxyType
 from citeforge.evaluator.lines import Lines, is_below
 from citeforge.evaluator.measures.registry import declared_place, direction, find_measure
 from citeforge.evaluator.ranks import RankInterval, rank_systems
-from citeforge.evaluator.rows import PREFERRED, count_systems, marked_name
+from citeforge.evaluator.rows import PREFERRED, count_systems
 from citeforge.plugins.leaderboard.about import definition_link
+from citeforge.reports.notes import marked_name
+from citeforge.reports.shown import BETTER
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 DIRECTIONS = {True: 1, False: -1, None: 0}
@@ -160,9 +162,6 @@ def hundredths(value: float | None) -> int | None:
     return None if value is None else round(100 * value)
 
 
-WORDS = {True: "higher is better", False: "lower is better", None: "neither direction is better"}
-
-
 def explain_measures(views: Sequence[View]) -> list[tuple[str, str, str, str]]:
     """Explain each measure of the tables: (name, definition, better direction, link).
 
@@ -170,7 +169,7 @@ def explain_measures(views: Sequence[View]) -> list[tuple[str, str, str, str]]:
     """
     files = [f for v in views for f in v.files]
     return [
-        (marked_name(files, n), definition(n), WORDS[direction(n)], definition_link(n))
+        (marked_name(files, n), definition(n), BETTER[direction(n)], definition_link(n))
         for n in dict.fromkeys(n.split("[")[0] for v in views for n in v.measures)
     ]
 

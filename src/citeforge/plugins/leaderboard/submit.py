@@ -13,7 +13,7 @@ from citeforge.engines.files import sha256_file, write_bytes, write_text
 from citeforge.engines.folders import file_lock, refuse_link
 from citeforge.evaluator.check import Findings
 from citeforge.evaluator.compare import load_scores
-from citeforge.evaluator.rows import main_measure, systems_text
+from citeforge.evaluator.rows import main_measure
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.formats import named_hashes
 from citeforge.evaluator.submissions.reader import bare_name
@@ -32,6 +32,7 @@ from citeforge.plugins.leaderboard.board_check import (
 from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
 from citeforge.plugins.leaderboard.build import backed_scores, growing_site
 from citeforge.plugins.leaderboard.pages import Site
+from citeforge.reports.notes import systems_text
 from citeforge.schemas.errors import (
     CiteforgeError,
     FailuresError,

@@ -3,13 +3,8 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from citeforge.evaluator.rows import (
-    is_trivial,
-    main_measure,
-    marked_name,
-    of_cells,
-    trivial_lines,
-)
+from citeforge.evaluator.rows import is_trivial, main_measure, of_cells
+from citeforge.reports.notes import marked_name, trivial_lines
 from citeforge.reports.pages.charts import entries
 from citeforge.reports.pages.figure import Figure
 from citeforge.reports.pages.names import PLOTS

@@ -6,8 +6,9 @@ from typing import Any
 
 from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.ranks import rank_systems, rank_text
-from citeforge.evaluator.slices import FEW, list_slices, make_slice_file, slice_fields
+from citeforge.evaluator.slices import list_slices, make_slice_file, slice_fields
 from citeforge.evaluator.statistics.intervals import ALPHA
+from citeforge.reports.notes import FEW
 from citeforge.reports.pages import palette
 from citeforge.reports.pages.charts import (
     are_comparable,

@@ -8,31 +8,29 @@ from urllib.parse import quote
 
 from citeforge.engines.files import write_text
 from citeforge.engines.folders import atomic_directory, files_below, is_temporary
-from citeforge.evaluator.lines import Lines, find_lines, is_below, line_notes, line_rows
+from citeforge.evaluator.lines import Lines, find_lines, is_below
 from citeforge.evaluator.measures.authorship_tables import tables
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.notes import limit_lines, scope_lines
 from citeforge.evaluator.ranks import rank_text, ranks_by_measure
-from citeforge.evaluator.rows import (
-    compared_across,
-    controls_last,
-    marked_name,
-    missing_lines,
-    named_rows,
-    not_comparable,
-    of_cells,
-    scored_text,
-)
+from citeforge.evaluator.rows import compared_across, controls_last, named_rows, of_cells
 from citeforge.reports.audited import describe_negatives
 from citeforge.reports.markup import script_json
+from citeforge.reports.notes import (
+    limit_lines,
+    line_notes,
+    marked_name,
+    missing_lines,
+    not_comparable,
+    scope_lines,
+    scored_text,
+)
 from citeforge.reports.pages.choose import page_figures
 from citeforge.reports.pages.explorer import MOST_INLINE, chunk_script, explorer_part
 from citeforge.reports.pages.markup import plots_part, read_assets, render_markup
+from citeforge.reports.shown import ARROWS
+from citeforge.reports.tables import line_rows
 from citeforge.schemas.audit import Audit
 from citeforge.schemas.scores import ScoreFile
-
-ARROWS = {True: "↑", False: "↓", None: ""}
-"""Arrow of the better direction: whether higher is better, to the arrow."""
 
 
 def page_report(

@@ -14,9 +14,8 @@ from citeforge.evaluator.compare import (
     parts_across,
     wanted_measures,
 )
-from citeforge.evaluator.lines import Lines, is_below, line_notes
+from citeforge.evaluator.lines import Lines, is_below
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.notes import report_lines
 from citeforge.evaluator.ranks import comparable_entries
 from citeforge.evaluator.rows import (
     TRIVIAL,
@@ -25,11 +24,11 @@ from citeforge.evaluator.rows import (
     is_trivial,
     marked_controls,
     named_rows,
-    not_comparable,
     of_cells,
 )
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.withhold import require_values
+from citeforge.reports.notes import line_notes, not_comparable, report_lines
 from citeforge.schemas.audit import BELOW, LINE
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.command_options import TableOptions

@@ -1,12 +1,15 @@
 """Verdict of the gate with its reasons, and its text."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
 from textwrap import wrap
 
 from citeforge.engines.report_table import Displayed, Table, folded_note
+from citeforge.evaluator.gate import Outcome
 from citeforge.evaluator.gate_rows import FAIL, NOT_RUN, OPEN, PASS, Row, Verdict
+from citeforge.reports.notes import limit_lines, scope_lines, small_slice_lines
+from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import joined_signatures
 
 WORDS = {PASS: "pass", FAIL: "fail", OPEN: "unclear", NOT_RUN: "error"}
@@ -101,3 +104,40 @@ class Decision(Displayed):
         """Make a table of all rows, with their verdicts."""
         rows = [(r.verdict, r.group, r.sentence) for r in self.rows]
         yield Table(("verdict", "tier", "found"), rows, left=3, notes=self.notes)
+
+
+def describe_outcome(outcome: Outcome) -> Decision:
+    """Put what the gate found into words: verdict, rows, names of systems, notes, signatures."""
+    signatures = [t.new.signature for t in outcome.tests if t.tier != "advisory"]
+    return Decision(
+        outcome.verdict, outcome.rows, _names(p.new for p in outcome.pairs),
+        _names(p.old for p in outcome.pairs if p.old is not None),
+        _notes(outcome), list(dict.fromkeys(signatures)),
+    )  # fmt: skip
+
+
+def _names(files: Iterable[ScoreFile]) -> list[str]:
+    """List the names of the systems of score files, each once."""
+    return list(dict.fromkeys(f.system for f in files))
+
+
+def _notes(outcome: Outcome) -> list[str]:
+    """List cautions on a decision: scope, limits, missing corrections, equal submissions."""
+    pairs, tests = outcome.pairs, outcome.tests
+    files = [f for p in pairs for f in (p.old, p.new) if f is not None]
+    names = {t.new.name for t in tests}
+    notes = scope_lines(files) + limit_lines(files, names)
+    raw = [t.row.what for t in tests if t.new.corrected is not None and not t.is_corrected]
+    if raw:
+        notes.append(f"{', '.join(raw)}: not corrected, since labels are not of the same queries")
+    for pair in pairs:
+        if pair.old is None:
+            continue
+        if pair.old.submission_sha256 == pair.new.submission_sha256:
+            both = f"{pair.new.system} and the baseline {pair.old.system}"
+            notes.append(f"{both} are scores of the same answers")
+        if pair.old.is_control:
+            notes.append(f"the baseline {pair.old.system} is a reference line, not a system")
+    slices = small_slice_lines(outcome.small_slices)
+    slices += [f"{label}: {row.sentence}" for label, row in outcome.open_slices]
+    return list(dict.fromkeys(notes)) + slices

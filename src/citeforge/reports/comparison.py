@@ -1,0 +1,39 @@
+"""Comparison of systems with what people are told beside it: scope, cautions, signatures."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from citeforge.evaluator.compare import Comparison, Difference
+from citeforge.evaluator.rows import named_rows
+from citeforge.reports.notes import limit_lines, scope_lines, small_slice_lines
+from citeforge.schemas.signature import joined_signatures
+
+
+@dataclass(frozen=True)
+class ComparisonReport:
+    """Differences of systems, and the notes that belong beside them.
+
+    Attributes:
+        differences: in the order of the pairs.
+        left_out: reasons why pairs cannot be compared.
+        cautions: notes that limit the differences.
+        scope: benchmark, context set, protocol and number of queries.
+        signatures: signatures of the values.
+    """
+
+    differences: Sequence[Difference]
+    left_out: Sequence[str] = ()
+    cautions: list[str] = field(default_factory=list)
+    scope: list[str] = field(default_factory=list)
+    signatures: list[str] = field(default_factory=list)
+
+
+def describe_comparison(comparison: Comparison) -> ComparisonReport:
+    """Put a comparison into words: scope, cautions and signatures beside the differences."""
+    files, names = comparison.files, comparison.measures
+    cautions = limit_lines(named_rows(files), names) + small_slice_lines(comparison.small_slices)
+    signatures = [m.signature for f in files for m in f.measures if m.name in names]
+    return ComparisonReport(
+        comparison.differences, comparison.left_out, cautions, scope_lines(files),
+        joined_signatures(signatures),
+    )  # fmt: skip

@@ -1,0 +1,67 @@
+"""How figures are shown, in every format: decimals, intervals, missing values, directions."""
+
+import math
+
+from citeforge.schemas.scores import MeasureScore
+
+DASH = "–"
+"""What is shown where there is no figure."""
+ARROWS = {True: "↑", False: "↓", None: ""}
+"""Whether higher is better, to an arrow."""
+BETTER = {
+    True: "higher is better", False: "lower is better", None: "neither direction is better",
+}  # fmt: skip
+"""Whether higher is better, in words."""
+DIGITS = 2
+"""Decimals of figures that hide nothing; :attr:`MeasureScore.n_digits` has those of a score."""
+
+
+def show_number(value: float | None, digits: int = DIGITS, sign: str = "") -> str:
+    """Format a number; a dash for None and NaN.
+
+    Args:
+        value: the number.
+        digits: decimals.
+        sign: ``+`` for differences, which have a sign and never are −0.
+    """
+    if value is None or math.isnan(value):
+        return DASH
+    return f"{value:{sign}z.{digits}f}" if sign else f"{value:.{digits}f}"
+
+
+def show_interval(
+    low: float | None, high: float | None, digits: int = DIGITS, sign: str = ""
+) -> str:
+    """Format an interval as ``[low, high]``; a dash if it has no ends."""
+    if low is None or high is None or math.isnan(low):
+        return DASH
+    return f"[{show_number(low, digits, sign)}, {show_number(high, digits, sign)}]"
+
+
+def show_value(score: MeasureScore | None) -> str:
+    """Format the value of a score; a dash if there is none."""
+    return DASH if score is None else show_number(score.value, score.n_digits)
+
+
+def show_score(score: MeasureScore | None, is_corrected: bool = False, has_sd: bool = False) -> str:
+    """Format a score with its interval, and SD over runs if wanted; a dash if it has no value.
+
+    Args:
+        score: the score.
+        is_corrected: whether its value corrected by labels is shown.
+        has_sd: whether the standard deviation between runs follows the value.
+    """
+    entry = score.corrected if score is not None and is_corrected else score
+    if score is None or entry is None or entry.value is None:
+        return DASH
+    parts = [show_number(entry.value, score.n_digits)]
+    if has_sd and not is_corrected and score.sd_runs is not None:
+        parts.append(f"±{show_number(score.sd_runs)}")
+    if entry.low is not None and entry.high is not None:
+        parts.append(show_interval(entry.low, entry.high, score.n_digits))
+    return " ".join(parts)
+
+
+def show_p(p: float) -> str:
+    """Format a p-value with four decimals; a dash for NaN."""
+    return "<0.0001" if p < 1e-4 else show_number(p, 4)
