@@ -6,9 +6,10 @@ from typing import Literal
 
 from citeforge.evaluator.gate_policy import PolicySource
 from citeforge.evaluator.measures.registry import direction
+from citeforge.evaluator.rows import REFUSED, UNCITED
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.gate import GatePolicy, RequiredQuery, Tier
-from citeforge.schemas.scores import REFUSED, UNCITED, MeasureScore, ScoreFile
+from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 Verdict = Literal["pass", "fail", "not enough evidence", "could not run"]
 PASS: Verdict = "pass"

@@ -8,15 +8,20 @@ from citeforge.evaluator.corrected_ranks import corrected_ranks
 from citeforge.evaluator.judges import over_judges, values_by_layer
 from citeforge.evaluator.lines import Lines, is_below
 from citeforge.evaluator.ranks import rank_text
-from citeforge.evaluator.rows import OF_ANY_CITATION, TRIVIAL, count_systems, is_trivial
+from citeforge.evaluator.rows import (
+    OF_ANY_CITATION,
+    REFUSED,
+    TRIVIAL,
+    UNCITED,
+    count_systems,
+    is_trivial,
+)
 from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WIDEST, WILSON
 from citeforge.evaluator.statistics.variance import compute_shares
 from citeforge.schemas.audit import BELOW
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import (
     PPI,
-    REFUSED,
-    UNCITED,
     UNKNOWN_BUILD,
     MeasureScore,
     ScoreFile,

@@ -17,10 +17,6 @@ from citeforge.schemas.signature import parse_signature
 SCORES_VERSION = 1
 UNKNOWN_BUILD = "not known which build was answered"
 """Caution beside scores of a submission that names no build of its benchmark."""
-UNCITED = "{n} of {of} answers cite nothing"
-"""Note on answers without a citation; ``n`` and ``of`` are counts as text."""
-REFUSED = "{n} of {of} answers say that they cannot answer"
-"""Note on refusals."""
 Source = Literal["judges", "runs", "repeats", "queries"]
 """Sources of uncertainty, in the order of axes."""
 Gold = Literal["public", "private", "withheld"]
