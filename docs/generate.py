@@ -1,4 +1,4 @@
-"""Writes the generated pages: DATASETS.md, docs/{cli,measures}.md, docs/measures/*, docs/schemas/*.
+"""Writes the generated pages: DATASETS.md, docs/{cli,counts,measures}.md, docs/{measures,schemas}/.
 
 `--check` writes nothing and fails when a page is stale.
 """
@@ -27,6 +27,7 @@ from citeforge.plugins.audit.run import KnownFlaw
 from citeforge.plugins.leaderboard.boards import BOARDS_VERSION, Boards
 from citeforge.schemas.audit import AUDIT_VERSION, Audit
 from citeforge.schemas.authorship import LabelSet
+from citeforge.schemas.counts import COUNTS
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.gate import POLICY_VERSION, GatePolicy
 from citeforge.schemas.scores import SCORES_VERSION, ScoreFile
@@ -137,6 +138,35 @@ def tables_page() -> str:
     return "".join(parts)
 
 
+PLACES = {
+    "source": "`sources[].counts` of the manifest",
+    "graph": "`counts` of a manifest of `build kalma`, of its graph",
+    "build": "`counts` of the manifest",
+    "statistics": "`stats.json`",
+    "run": "`counts` in the header of a submission",
+    "export": "`left_out` in the summary of an export",
+}
+"""Where a count is, as the table of counts calls it."""
+
+
+def counts_page() -> str:
+    """Keys of all counts and statistics, and what people are shown for each."""
+    parts = [
+        "# Counts and statistics\n\n" + NOTE,
+        "Files hold keys, and people are shown their English. What a key is about follows in "
+        'brackets: `context_passages_mean[gold]` is shown as "context gold: passages, mean". '
+        "A plugin's key without a row here is shown with blanks in place of underscores.\n",
+    ]
+    for where, place in PLACES.items():
+        rows = [("key", "English")]
+        for row in COUNTS.values():
+            if row.where == where:
+                english = re.sub(r"\{[^}]*\}", "…", row.english)
+                rows.append((f"`{row.name}{'[…]' * english.count('…')}`", english))
+        parts.append(f"\n## {place}\n\n{markdown_table(rows)}")
+    return "".join(parts)
+
+
 def schema(name: str, version: int, value: dict[str, Any]) -> str:
     """A JSON Schema as text, with the version of the format in its id."""
     head = {
@@ -153,6 +183,7 @@ def pages() -> dict[str, str]:
         "docs/cli.md": cli_page(NOTE),
         "docs/measures.md": measures_page(),
         **{f"docs/measures/{family}.md": family_page(family) for family in built_in_families()},
+        "docs/counts.md": counts_page(),
         "docs/schemas/tables.md": tables_page(),
         **{
             f"docs/schemas/{name}.json": schema(name, version, value)

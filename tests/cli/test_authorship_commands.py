@@ -66,8 +66,8 @@ def annotated(inline: Inline, folder: Path) -> None:
                      "--benchmark", "twins")  # fmt: skip
         assert result.returncode == 0, result.stderr
         stats = json.loads((folder / "twins" / "stats.json").read_text())
-        assert stats[f"annotation {task}: items"] == len(rows)
-        raw = stats[f"annotation {task}: agreement, raw"]
+        assert stats[f"annotation_items[{task}]"] == len(rows)
+        raw = stats[f"annotation_agreement[{task}][raw]"]
         assert raw == round((len(rows) - 1) / len(rows), 4)
     assert verify(folder / "twins") == []
     assert load_intact(folder / "twins").benchmark_hash == before.benchmark_hash

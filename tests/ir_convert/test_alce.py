@@ -107,7 +107,7 @@ def test_blank_questions_are_skipped_and_counted(tmp_path: Path, inline: Inline)
     assert inline(*build).code == "empty-text"
     inline.ok(*build, "--skip-empty")
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
-    assert manifest["sources"][0]["counts"]["queries without text, skipped"] == 2
+    assert manifest["sources"][0]["counts"]["rows_without_text[queries]"] == 2
     assert json.loads((tmp_path / "b" / "stats.json").read_text())["queries"] == 1
 
 

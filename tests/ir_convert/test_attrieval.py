@@ -94,7 +94,7 @@ def test_a_passage_judged_both_ways_is_refused_or_counted(inline: Inline, tmp_pa
     inline.ok(*rage(path), "--skip-contradictions")
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
     (source,) = manifest["sources"]
-    assert source["counts"]["contradicting judgements, the higher one kept"] == 1
+    assert source["counts"]["contradicting_judgements"] == 1
     base = Base(tmp_path / "b")
     texts = {i: t for i, (_, t) in base.texts(base.relevant["m2"]).items()}
     assert list(texts.values()) == ["Fish swim."]
@@ -107,7 +107,7 @@ def test_blank_queries_are_skipped_and_counted(inline: Inline, tmp_path: Path) -
     assert inline(*rage(path)).code == "empty-text"
     inline.ok(*rage(path), "--skip-empty")
     manifest = json.loads((tmp_path / "b" / "manifest.json").read_text())
-    assert manifest["sources"][0]["counts"]["queries without text, skipped"] == 1
+    assert manifest["sources"][0]["counts"]["rows_without_text[queries]"] == 1
     base = Base(tmp_path / "b")
     assert set(base.relevant) == {"m0", "m1"}
     assert set(base.negatives) == {"m0", "m1"}

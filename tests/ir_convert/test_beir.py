@@ -36,7 +36,7 @@ def test_plain_folder(small_beir: Path) -> None:
     ]
     pairs = [(r["query-id"], r["corpus-id"], r["score"]) for r in read["relevant"]]
     assert pairs == [("q1", "p1", 1.0), ("q1", "p5", 2.0), ("q2", "p2", 1.0)]
-    assert read["counts"] == {"judgements of zero or less": 1}
+    assert read["counts"] == {"judgements_of_zero_or_less": 1}
 
 
 def test_gz_and_zip_give_the_same(small_beir: Path, tmp_path: Path) -> None:
@@ -179,9 +179,9 @@ def test_explicit_skipping_is_counted(small_beir: Path) -> None:
     read = read_everything(small_beir, skip_empty=True, skip_dangling=True)
     assert len(read["passages"]) == 12
     assert read["counts"] == {
-        "judgements of unknown queries, skipped": 1,
-        "judgements of zero or less": 1,
-        "passages without text, skipped": 1,
+        "judgements_of_unknown_queries": 1,
+        "judgements_of_zero_or_less": 1,
+        "rows_without_text[passages]": 1,
     }
 
 
@@ -192,7 +192,7 @@ def test_a_blank_query_is_skipped_and_counted(small_beir: Path) -> None:
         read_everything(small_beir)
     read = read_everything(small_beir, skip_empty=True)
     assert [q["_id"] for q in read["queries"]] == ["q1", "q2"]
-    assert read["counts"]["queries without text, skipped"] == 1
+    assert read["counts"]["rows_without_text[queries]"] == 1
 
 
 def test_a_build_without_blank_queries_says_so(small_beir: Path, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_a_build_without_blank_queries_says_so(small_beir: Path, tmp_path: Path)
         mining={"seemingly_relevant": 0, "irrelevant": 2},
     )  # fmt: skip
     manifest = cf.build(config, tmp_path / "out").manifest
-    assert manifest.sources[0].counts["queries without text, skipped"] == 1
+    assert manifest.sources[0].counts["rows_without_text[queries]"] == 1
     assert json.loads((tmp_path / "out" / "stats.json").read_text())["queries"] == 2
 
 

@@ -99,7 +99,7 @@ def test_an_instruction_belongs_to_the_question(tmp_path: Path) -> None:
     assert first["text"] == "what? Find a definition."
     assert json.loads(first["metadata"]) == {"a": 1, "instruction": "Find a definition."}
     assert (second["text"], second["metadata"]) == ("why?", None)
-    assert source.info().counts == {"queries with an instruction, put after their text": 1}
+    assert source.info().counts == {"rows_with_an_instruction[queries]": 1}
 
 
 @pytest.mark.parametrize("option", ["refuse", "keep"])
@@ -109,11 +109,11 @@ def test_further_columns_are_counted_or_kept(tmp_path: Path, option: ExtraFields
     qrels: Rows = [{**row, "iteration": 0} for row in QRELS]
     source = repo(tmp_path / "a", corpus, queries, qrels, option)
     passages, asked, _ = content(source)
-    done = "kept as metadata" if option == "keep" else "ignored"
+    done = "kept" if option == "keep" else "ignored"
     assert source.info().counts == {
-        f"passages with extra fields (url, views), {done}": 1,
-        f"queries with extra fields (lang), {done}": 2,
-        "relevant pairs with extra fields (iteration), ignored": 2,
+        f"extra_fields_{done}[passages][url, views]": 1,
+        f"extra_fields_{done}[queries][lang]": 2,
+        "extra_fields_ignored[relevant pairs][iteration]": 2,
     }
     metadata = [None if (text := r["metadata"]) is None else json.loads(text) for r in passages]
     assert metadata == ([{"url": "u", "views": 3}, None] if option == "keep" else [None, None])
@@ -149,8 +149,8 @@ def test_files_of_passages(tmp_path: Path, option: ExtraFields) -> None:
         {"k": 1} | ({"url": "v"} if is_kept else {}),
         {"url": "w", "emb": [0.5, 1.0]} if is_kept else None,
     ]
-    done = "kept as metadata" if is_kept else "ignored"
+    done = "kept" if is_kept else "ignored"
     assert source.info().counts == {
-        f"passages with extra fields (url), {done}": 2,
-        f"passages with extra fields (emb, url), {done}": 1,
+        f"extra_fields_{done}[passages][url]": 2,
+        f"extra_fields_{done}[passages][emb, url]": 1,
     }

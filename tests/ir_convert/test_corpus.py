@@ -117,7 +117,7 @@ def test_blank_passages_are_skipped_and_counted(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "c.jsonl", [{"id": "a", "text": ""}, {"id": "b", "text": "x"}])
     source = open_corpus(f"corpus:{path}", None, ReadOptions(skip_empty=True), "--corpus")
     assert [row["_id"] for b in source.passages() for row in b.to_pylist()] == ["b"]
-    assert source.info().counts == {"passages without text, skipped": 1}
+    assert source.info().counts == {"rows_without_text[passages]": 1}
 
 
 def test_files_that_are_none(tmp_path: Path) -> None:

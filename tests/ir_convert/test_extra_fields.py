@@ -41,8 +41,8 @@ def test_kept_as_metadata_with_every_value_as_it_stands(beir: Path) -> None:
     assert kept == ['{"b":1.0,"url":"http://a"}', '{"url":"http://b","lang":"en"}', None]
     assert of_query == '{"lang":"en"}'
     assert counts == {
-        "passages with extra fields (lang, url), kept as metadata": 2,
-        "queries with extra fields (lang), kept as metadata": 1,
+        "extra_fields_kept[passages][lang, url]": 2,
+        "extra_fields_kept[queries][lang]": 1,
     }
 
 
@@ -51,8 +51,8 @@ def test_ignored_and_counted(beir: Path) -> None:
     assert kept == ['{"b":1.0}', None, None]
     assert of_query is None
     assert counts == {
-        "passages with extra fields (lang, url), ignored": 2,
-        "queries with extra fields (lang), ignored": 1,
+        "extra_fields_ignored[passages][lang, url]": 2,
+        "extra_fields_ignored[queries][lang]": 1,
     }
 
 
@@ -95,14 +95,14 @@ def test_fields_at_any_depth_of_hagrid(tmp_path: Path) -> None:
     assert kept == {"quotes[0].rank": 1, "answers[0].sentences[0].note": "n"}
     assert source.gold()["text"].to_pylist() == ["So [1]."]
     (name,) = source.info().counts
-    assert name.startswith("questions with extra fields (answers.sentences.note, quotes.rank)")
+    assert name == "extra_fields_kept[questions][answers.sentences.note, quotes.rank]"
     with refused("unknown-field", path=path, line=1, field="quotes[0].rank"):
         open_hagrid(str(path), None, ReadOptions()).queries()
 
 
 def test_hostile_names_do_not_reach_the_card_as_they_are(beir: Path) -> None:
     (beir / "corpus.jsonl").write_bytes(b'{"_id":"p1","text":"x","<b>](x)\\n":1}\n')
-    assert "passages with extra fields (_b___x__), ignored" in read(beir, "ignore")[2]
+    assert "extra_fields_ignored[passages][_b___x__]" in read(beir, "ignore")[2]
 
 
 def test_a_source_that_reads_its_own_columns_alone_refuses_the_option() -> None:
@@ -125,6 +125,6 @@ def test_a_build_tells_the_count_in_the_manifest_and_on_standard_error(
     assert f"warning: beir:{beir}: {count}" in done.stderr
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
     assert manifest["config"]["extra_fields"] == "ignore"
-    assert manifest["sources"][0]["counts"][count.removeprefix("2 ")] == 2
+    assert manifest["sources"][0]["counts"] == {"extra_fields_ignored[passages][lang, url]": 2}
     again = inline("build", "--print-recipe", "--from", str(tmp_path / "out"))
     assert "extra_fields: ignore" in again.stdout

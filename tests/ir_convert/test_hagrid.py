@@ -65,7 +65,7 @@ def test_citations_are_positions_whatever_idx_says(tmp_path: Path, first_idx: in
     (gold,) = source.gold().to_pylist()
     assert gold["citations"] == ["7#0", "7#1"]
     assert gold["sentences"][0]["citations"] == ["7#1"]
-    assert source.info().counts["answer citations outside the quotes"] == 1
+    assert source.info().counts["answer_citations_outside_quotes"] == 1
 
 
 def test_labels_stay_null(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_the_same_quote_twice_is_one_passage(tmp_path: Path) -> None:
     second["quotes"][0] = {"idx": 1, "docid": "7#0", "text": "first  QUOTE of 7."}
     source = open_rows(tmp_path, [question(7), second])
     assert sum(batch.num_rows for batch in source.passages()) == 3
-    assert source.info().counts == {"repeated passages, merged": 1}
+    assert source.info().counts == {"repeated_rows[passages]": 1}
 
 
 def test_the_same_id_with_another_text_is_an_error(tmp_path: Path) -> None:
@@ -152,4 +152,4 @@ def test_a_blank_question_is_skipped_and_counted(tmp_path: Path) -> None:
     assert set(source.gold()["query_id"].to_pylist()) == {"7"}
     # Its quotes stay passages of the corpus.
     assert sum(batch.num_rows for batch in source.passages()) == 4
-    assert source.info().counts["queries without text, skipped"] == 1
+    assert source.info().counts["rows_without_text[queries]"] == 1

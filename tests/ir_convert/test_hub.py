@@ -52,7 +52,7 @@ def test_beir_layout(tmp_path: Path) -> None:
     assert source.queries()["_id"].to_pylist() == ["q1"]
     titles = [t for batch in source.passages() for t in batch["title"].to_pylist()]
     assert titles == ["", "T", ""]
-    assert source.info().counts == {"judgements of zero or less": 1}
+    assert source.info().counts == {"judgements_of_zero_or_less": 1}
     with refused("unknown-name", value="dev", known=["test"]):
         open_source(f"beir-hub:{repo}", "dev", ReadOptions())
 

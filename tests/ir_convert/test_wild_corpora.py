@@ -65,8 +65,8 @@ def test_the_text_of_a_title_alone_is_the_title(tmp_path: Path, kind: str) -> No
     assert len(read) == 5 and "d2" not in read
     assert source.relevant()["corpus-id"].to_pylist() == ["d1"]
     counts = source.info().counts
-    assert counts["passages with a title alone, which is their text"] == 1
-    assert counts["passages without text, skipped"] == 1
+    assert counts["rows_with_a_title_alone[passages]"] == 1
+    assert counts["rows_without_text[passages]"] == 1
     # An embedder and BM25 read the title once.
     (batch,) = source.passages()
     assert pc.index(join_titles(batch), "Masks and spread").as_py() == 0
@@ -89,9 +89,9 @@ def test_equal_rows_are_joined_and_counted(tmp_path: Path, kind: str) -> None:
     source = open_source(spec, None, ReadOptions())
     read = passages(source)
     assert list(read) == ["p0", "p1", "p2", "p3", "d1"] and read["p1"] == ("", "Word 1.")
-    assert source.info().counts["repeated passages, merged"] == 3
+    assert source.info().counts["repeated_rows[passages]"] == 3
     assert passages(source) == read  # the same again, with the same counts
-    assert source.info().counts["repeated passages, merged"] == 3
+    assert source.info().counts["repeated_rows[passages]"] == 3
 
 
 @pytest.mark.parametrize("kind", ["beir", "trec", "mteb"])
@@ -108,7 +108,7 @@ def test_equal_queries_are_joined_and_counted(tmp_path: Path) -> None:
     path = write_jsonl(tmp_path / "beir" / "queries.jsonl", [query, query])
     source = open_source(spec, None, ReadOptions())
     assert source.queries()["_id"].to_pylist() == ["q1"]
-    assert source.info().counts["repeated queries, merged"] == 1
+    assert source.info().counts["repeated_rows[queries]"] == 1
     write_jsonl(path, [query, {**query, "text": "Others?"}])
     with refused("duplicate-id", path=path, line=2):
         open_source(spec, None, ReadOptions()).queries()
@@ -140,7 +140,7 @@ def test_whole_numbers_as_ids_of_hagrid(tmp_path: Path) -> None:
     source = open_source(f"hagrid:{path}", None, ReadOptions())
     assert list(passages(source)) == ["7"]
     assert source.gold().to_pylist()[0]["citations"] == ["7"]
-    assert source.info().counts["repeated queries, merged"] == 1
+    assert source.info().counts["repeated_rows[queries]"] == 1
 
 
 @pytest.mark.parametrize("change", ["bom", "crlf", "both"])

@@ -150,7 +150,7 @@ def test_languages_fall_back_in_the_order_asked_for() -> None:
     assert "Ehepartner" in facts(german, "Q901")
     only = KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"), ("fr",))
     assert list(only.subgraphs(PEOPLE)) == ["Q908"]
-    assert only.counts["entities without a label in the languages asked for"] == 10
+    assert only.counts["entities_without_a_label_in_the_languages"] == 10
 
 
 def test_a_snapshot_gives_the_same_graph(kg: KnowledgeGraph, tmp_path: Path) -> None:
@@ -331,5 +331,5 @@ def test_labels_lose_only_marks_that_no_text_needs(tmp_path: Path, label: str, s
     (tmp_path / "g.ttl").write_text(text)
     kg = KnowledgeGraph(StoreEngine(tmp_path / "g.ttl"), load_domain("people"))
     assert kg.subgraphs(["Q906"])["Q906"].name == shown
-    counted = "labels that held control, bidi or invisible characters, now without"
+    counted = "labels_with_hidden_characters"
     assert (kg.counts[counted] > 0) == (label != shown)

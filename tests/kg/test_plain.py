@@ -71,12 +71,12 @@ def test_what_a_plain_graph_says() -> None:
     unnamed = [t for g in kg.subgraphs(people).values() for t in g.unnamed]
     assert [t.relation for t in unnamed] == ["place of birth"]  # an IRI without a label
     assert dict(kg.counts) == {
-        "entities left out: no IRI": 1,
-        "values left out: dates that are none": 1,
-        "values left out: no label in the languages asked for": 1,
-        "values left out: entities without an IRI": 1,
-        "facts left out: the mapping does not name https://schema.org/height": 1,
-        "facts left out: the mapping does not name https://schema.org/url": 1,
+        "entities_without_an_iri": 1,
+        "values_as_impossible_dates": 1,
+        "values_without_a_label": 1,
+        "values_without_an_iri": 1,
+        "facts_that_the_mapping_does_not_name[https://schema.org/height]": 1,
+        "facts_that_the_mapping_does_not_name[https://schema.org/url]": 1,
     }
 
 

@@ -309,11 +309,11 @@ def test_hidden_gold(hidden_package: Path, inline: Inline, tmp_path: Path, hub: 
     assert set(stats) == {
         "queries",
         "passages",
-        "passages with a title",
-        "words per passage, mean",
-        "words per passage, longest",
-        "context mix: passages, mean",
-        "words per passage",
+        "passages_with_a_title",
+        "words_per_passage_mean",
+        "words_per_passage_longest",
+        "context_passages_mean[mix]",
+        "words_per_passage",
     }
     assert {k: stats[k] for k in stats if k in whole} == {k: whole[k] for k in stats if k in whole}
     joined = join_package(tmp_path / "public", tmp_path / "gold", tmp_path / "joined")

@@ -242,7 +242,7 @@ def test_miracl_layout(tmp_path: Path) -> None:
     assert source.queries().to_pylist()[0]["text"] == "Nani?"
     assert [r["_id"] for b in source.passages() for r in b.to_pylist()] == ["5#1", "5#2"]
     assert source.relevant().num_rows == 1
-    assert source.info().counts["judgements of zero or less"] == 1
+    assert source.info().counts["judgements_of_zero_or_less"] == 1
     with refused("unknown-name", value="test"):
         open_source(f"miracl:{tmp_path}", "test", ReadOptions())
     # A fault names the shard that it is in.

@@ -34,7 +34,7 @@ def test_label_only_benchmark_of_hagrid(inline: Cli, tmp_path: Path, route: str)
     inline.ok("verify", "a")
     stats = json.loads((tmp_path / "a" / "stats.json").read_text())
     assert stats["queries"] == 230
-    assert stats["context hh_vanilla: passages, mean"] == 10
+    assert stats["context_passages_mean[hh_vanilla]"] == 10
     inline.ok("run", "label-follower", "--benchmark", "a", "--out", "s.jsonl")
     # An interval of 95 % misses 0 now and then: with the mined ones it does with seed 0, and with
     # none of the eleven after it.

@@ -43,8 +43,8 @@ def test_build_verify_run_score(
     stats = json.loads((out / "stats.json").read_text())
     # data/README.md: 716 questions, 1,318 answers, 1,997 quotes; 2,789 passages in BEIR's corpus.
     assert stats["queries"] == 716
-    assert stats["relevant passages"] == 1997
-    assert stats["gold rows"] == {"hagrid": 1318, "beir": 0}[kind]
+    assert stats["mapped_passages[relevant]"] == 1997
+    assert stats["gold_rows"] == {"hagrid": 1318, "beir": 0}[kind]
     assert stats["passages"] == {"hagrid": 1978, "beir": 2789}[kind]
     benchmark = Benchmark(out)
     table = benchmark.context("mix")

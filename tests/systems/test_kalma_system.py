@@ -93,5 +93,5 @@ def test_questions_whose_names_lead_nowhere(tmp_path: Path) -> None:
     kg = KnowledgeGraph(StoreEngine(GRAPH), load_domain("people"))
     result, counts = retrieve_graphs(kg, [KalmaQuestion("q1", (), (), "Who was that?")], None)
     assert result.triples == {"q1": []}
-    assert counts["questions without retrieved sub-graphs"] == 1
+    assert counts["questions_without_retrieved_graphs"] == 1
     assert "0.0 % of the right ones" in result.description

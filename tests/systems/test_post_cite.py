@@ -73,7 +73,7 @@ def test_what_was_shown_keeps_its_numbers_and_candidates_follow(frozen: Endpoint
     marks = re.findall(r"\[(\d+)\]", row["output"])
     beyond = str(2 + len(frozen.benchmark.candidates()["b"]))
     assert marks == ["2", "1", "2", beyond, "1"]
-    assert ran.counts["statements cited afterwards"] == 3
+    assert ran.counts["statements_cited_afterwards"] == 3
     frozen.accepted(("Length",), context="own")
     alone = o.AlceOptions(shots=0, post_cite=True, post_cite_over="context")
     _, [row], _ = frozen("vanilla", [[".", said]], alone, contexts=["top1"])
@@ -106,7 +106,7 @@ def test_every_edited_system_may_be_cited_from_the_candidates(
     context = {"oracle": "oracle", "summ": "summary", "interact": "summary"}.get(system, "top1")
     ran, [row], _ = frozen(system, replies, options, contexts=[context])
     assert re.fullmatch(r"S \[\d\]\.", row["output"]), row
-    assert ran.counts["statements cited afterwards"] == 1
+    assert ran.counts["statements_cited_afterwards"] == 1
     assert row["passages"]
     frozen.accepted(("Length",), context="own")
 
@@ -123,5 +123,5 @@ def test_short_versions_of_the_package_are_not_asked_for_again(frozen: Endpoint)
     ran, _, [prompt] = frozen("summ", [[".", "In 1831 [1]."]], None, contexts=["summary"])
     assert "Sold; of 1831." in prompt
     assert not any(text in prompt for text in PASSAGES.values())
-    assert ran.counts["short versions of the package"] == 1
+    assert ran.counts["short_versions_of_the_package"] == 1
     frozen.accepted(("ALCE.StrEM",), "summary")

@@ -123,7 +123,7 @@ def test_passages_that_do_not_fit_are_dropped_from_the_end_and_counted(
         texts = [r["text"] for r in server.requests()]
         small = inline(*words, *there, "--window", "100", "--out", "t.jsonl", **KEY)
     assert made.returncode == 0, made.stderr
-    dropped = header(tmp_path / "s.jsonl")["counts"]["passages dropped"]
+    dropped = header(tmp_path / "s.jsonl")["counts"]["dropped_from_prompts[passages]"]
     assert f"{dropped} passages dropped" in made.stdout
     inline("export", "prompts", package, "--out", "p.jsonl")
     whole = [json.loads(x)["prompt"] for x in (tmp_path / "p.jsonl").read_text().splitlines()]

@@ -42,6 +42,6 @@ def test_answers_and_words_are_counted(package: Path, tmp_path: Path) -> None:
     header, *lines = [json.loads(line) for line in out.read_text().splitlines()]
     assert [line["output"] for line in lines] == ["It opened in 1964 [5]."] * 2
     n_words = len("I should: 1. think of rivers [3] 2. think of tin".split())
-    counts = {"after thoughts, which are not scored": 2, "words of thoughts": 2 * n_words}
+    counts = {"answers_after_thoughts": 2, "words_of_thoughts": 2 * n_words}
     assert counts.items() <= header["submission"]["counts"].items()
     assert counts.items() <= ran.counts.items()

@@ -24,6 +24,7 @@ from citeforge.ir_convert.registry import citation_of
 from citeforge.package.kinds import Kind, kind_of
 from citeforge.package.manifest import AUDIT, BY_HAND, FORM, SCORES
 from citeforge.schemas.audit import BELOW, LINE, Audit, Exploits, checks_made, is_up_to
+from citeforge.schemas.counts import describe_count, describe_entry
 from citeforge.schemas.form import FormAudit
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.signature import joined_signatures
@@ -95,7 +96,11 @@ def render_card(
     header = _make_header(manifest, kind, splits, stats, beside)
     front = yaml.safe_dump(header, sort_keys=False, allow_unicode=True)
     audit = beside.audit
-    rows = [(k, _with_bars(v)) for k, v in stats.items() if isinstance(v, int | float | str | dict)]
+    rows = [
+        (describe_count(key), _with_bars(value))
+        for key, value in stats.items()
+        if isinstance(value, int | float | str | dict)
+    ]
     body = _card_template().render(
         manifest=manifest,
         kind=kind,
@@ -108,7 +113,7 @@ def render_card(
             for name, context in manifest.contexts.items()
         ],
         statistics=rows,
-        counts=[(what, format_statistic(count)) for what, count in manifest.counts.items()],
+        counts=[(describe_count(k), format_statistic(n)) for k, n in manifest.counts.items()],
         audit=audit,
         form=beside.form,
         checks_made=checks_made,
@@ -195,7 +200,10 @@ def _card_template() -> Template:
 def format_statistic(value: object) -> str:
     """Write a statistic as text: at most 4 decimals; of a dictionary only the first 8 entries."""
     if isinstance(value, dict):
-        parts = [f"{k}: {format_statistic(v)}" for k, v in list(value.items())[:8]]
+        parts = [
+            f"{describe_entry(key)}: {format_statistic(entry)}"
+            for key, entry in list(value.items())[:8]
+        ]
         return ", ".join(parts) + ", …" * (len(value) > 8)
     return f"{round(value, 4):,}" if isinstance(value, int | float) else str(value)
 

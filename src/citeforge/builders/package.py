@@ -31,6 +31,7 @@ from citeforge.package.manifest import (
     read_stats,
 )
 from citeforge.package.package import Package
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest, benchmark_hash
 from citeforge.schemas.tables import CONTEXTS, CORPUS
@@ -58,14 +59,14 @@ def corpus_stats(folder: Path) -> dict[str, object]:
             advance(batch.num_rows)
     return {
         "passages": n,
-        "passages with a title": titled,
-        "words per passage, mean": round(words / n, 2),
-        "words per passage, longest": longest,
+        "passages_with_a_title": titled,
+        "words_per_passage_mean": round(words / n, 2),
+        "words_per_passage_longest": longest,
     }
 
 
-WORDS = "words per passage"
-"""Name of the histogram among the statistics."""
+WORDS = "words_per_passage"
+"""Key of the histogram among the statistics."""
 
 
 class WordLengths:
@@ -110,10 +111,10 @@ def mapping_stats(label: str, mapping: pa.Table, n_queries: int) -> dict[str, ob
     without = n_queries - len(per_query)
     low = 0 if without else pc.min(per_query).as_py()
     return {
-        f"{label} passages": mapping.num_rows,
-        f"{label} passages per query, mean": round(mapping.num_rows / n_queries, 4),
-        f"{label} passages per query, fewest": low,
-        f"{label} passages per query, most": pc.max(per_query).as_py() or 0,
+        count_key("mapped_passages", label): mapping.num_rows,
+        count_key("mapped_passages_per_query_mean", label): round(mapping.num_rows / n_queries, 4),
+        count_key("mapped_passages_per_query_fewest", label): low,
+        count_key("mapped_passages_per_query_most", label): pc.max(per_query).as_py() or 0,
     }
 
 
@@ -122,15 +123,13 @@ def context_stats(name: str, contexts: pa.Table) -> dict[str, object]:
     labels = [[d["label"] for d in docs] for docs in contexts["docs"].to_pylist()]
     shares = [row.count("relevant") / len(row) for row in labels if row]
     mean = round(sum(shares) / max(1, len(shares)), 4)
-    return context_sizes(name, contexts) | {
-        f"context {name}: share of relevant passages, mean": mean
-    }
+    return context_sizes(name, contexts) | {count_key("context_relevant_share_mean", name): mean}
 
 
 def context_sizes(name: str, contexts: pa.Table) -> dict[str, object]:
     """Compute the mean number of passages in the contexts of a set."""
     sizes = pc.list_value_length(contexts["docs"]).to_pylist()
-    return {f"context {name}: passages, mean": round(sum(sizes) / len(sizes), 4)}
+    return {count_key("context_passages_mean", name): round(sum(sizes) / len(sizes), 4)}
 
 
 class PackageWriter:

@@ -1,5 +1,6 @@
 """``citeforge kg …``."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -65,11 +66,18 @@ def profile(out: Path | None, **parameters: Any) -> None:
         about = profile_class(graph)
         text = about.draft(graph.domain)
         _show_relations(about, graph.domain.model)
-    for what, count in graph.counts.items():
-        click.echo(f"  {count:,} {what}")
+    _echo_counts(graph.counts)
     if out is not None:
         write_text(out, text)
         click.echo(f"{out}: a draft of a domain; build kalma --domain {out}")
+
+
+def _echo_counts(counts: Mapping[str, int]) -> None:
+    """Print what was left out of a graph, or completed, one count per line."""
+    from citeforge.schemas.counts import describe_count
+
+    for key, number in counts.items():
+        click.echo(f"  {number:,} {describe_count(key)}")
 
 
 def _show_predicates(listing: "PlainProfile") -> None:
@@ -127,8 +135,7 @@ def snapshot(entities: Path, out: Path, **parameters: Any) -> None:
     ids = read_entities(entities, graph)
     n_entities, n_lines = write_snapshot(graph, ids, out)
     click.echo(f"{out}: {n_entities:,} of {len(set(ids)):,} entities, {n_lines:,} triples")
-    for what, count in graph.counts.items():
-        click.echo(f"  {count:,} {what}")
+    _echo_counts(graph.counts)
 
 
 @kg.command("link")

@@ -27,6 +27,7 @@ def summarise(folder: Path, manifest: Manifest) -> None:
     """Print a summary of a package: sources, statistics, context sets, warnings."""
     from citeforge.builders.card import format_statistic
     from citeforge.package.manifest import read_stats
+    from citeforge.schemas.counts import EXTRA_FIELDS, SUSPECTS, count_name, describe_count
 
     click.echo(f"{manifest.name} ({manifest.kind}) at {folder}")
     click.echo(f"benchmark hash {manifest.benchmark_hash}")
@@ -34,24 +35,24 @@ def summarise(folder: Path, manifest: Manifest) -> None:
         click.echo(f"source {source.spec}; licence {source.licence or 'not stated'}")
         for rule, text in source.rules.items():
             click.echo(f"  {rule}: {text}")
-        for what, count in source.counts.items():
-            click.echo(f"  {count:,} {what}")
-            if " with extra fields " in what:
-                click.echo(f"warning: {source.spec}: {count:,} {what}", err=True)
+        for key, count in source.counts.items():
+            click.echo(f"  {count:,} {describe_count(key)}")
+            if count_name(key) in EXTRA_FIELDS:
+                click.echo(f"warning: {source.spec}: {count:,} {describe_count(key)}", err=True)
     stats = read_stats(folder)
     numbers = (stats | manifest.counts).items()
-    figures = {k: format_statistic(v) for k, v in numbers if type(v) not in (dict, str)}
+    figures = {
+        describe_count(k): format_statistic(v) for k, v in numbers if type(v) not in (dict, str)
+    }
     width, digits = (max(map(len, texts), default=0) for texts in (figures, figures.values()))
     for what, text in figures.items():
         click.echo(f"  {what:<{width}}  {text:>{digits}}")
-    for what, value in stats.items():
-        if isinstance(value, dict):
-            echo_wrapped(f"{what}: {format_statistic(value)}", 2)
-        elif isinstance(value, str):
-            echo_wrapped(f"{what}: {value}", 2)
+    for key, value in stats.items():
+        if isinstance(value, dict | str):
+            echo_wrapped(f"{describe_count(key)}: {format_statistic(value)}", 2)
     if manifest.config.get("drop_suspects"):
-        dropped = [n for what, n in manifest.counts.items() if what.startswith("suspect negatives")]
-        click.echo(f"{sum(dropped):,} suspect negatives were dropped (--drop-suspects)")
+        dropped = sum(n for k, n in manifest.counts.items() if count_name(k) == SUSPECTS)
+        click.echo(f"{dropped:,} suspect negatives were dropped (--drop-suspects)")
     if manifest.short_mappings:
         n = len(manifest.short_mappings)
         click.echo(f"{n} queries have fewer negatives than asked (see manifest.json)")

@@ -170,7 +170,10 @@ def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
 
 def summary(out: Path, ran: Any) -> str:
     """Describe a run in one line: submission, number of answers, system, and other counts."""
-    notes = ", ".join(f"{n:,} {what}" for what, n in sorted(ran.counts.items()))
+    from citeforge.schemas.counts import describe_count
+
+    counted = sorted((describe_count(key), n) for key, n in ran.counts.items())
+    notes = ", ".join(f"{n:,} {what}" for what, n in counted)
     return f"{out}: {ran.answers:,} answers of {ran.system}" + (f" ({notes})" if notes else "")
 
 

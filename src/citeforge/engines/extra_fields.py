@@ -9,6 +9,7 @@ import msgspec
 from msgspec import inspect
 
 from citeforge.engines.jsonlines import Row, decode_text, read_rows, require_unique_names
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError, suggestion
 from citeforge.schemas.recipes.base import ExtraFields
 
@@ -83,8 +84,8 @@ def count_extra_fields(
     if number:
         safe = sorted({re.sub(r"[^\w.]", "_", name)[:40] for name in names})
         listed = ", ".join(safe[:_MOST_FIELDS_NAMED]) + ", …" * (len(safe) > _MOST_FIELDS_NAMED)
-        done = "kept as metadata" if option == "keep" else "ignored"
-        counts[f"{what} with extra fields ({listed}), {done}"] = number
+        name = "extra_fields_kept" if option == "keep" else "extra_fields_ignored"
+        counts[count_key(name, what, listed)] = number
 
 
 def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:

@@ -32,6 +32,7 @@ from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import PPI, ROGAN_GLADEN, Corrected, MeasureScore
 from citeforge.schemas.signature import Signature
@@ -197,7 +198,7 @@ Correction = LabelCorrection | RateCorrection
 
 def calibration_key(judge: str) -> str:
     """Return the key in ``stats.json`` of a judge's error rates (its calibration)."""
-    return f"calibration of {judge}"
+    return count_key("calibration", judge)
 
 
 def read_calibration(
@@ -217,11 +218,11 @@ def read_calibration(
     rates = Rates(
         figures["sensitivity"],
         figures["specificity"],
-        figures["sensitivity, standard error"],
-        figures["specificity, standard error"],
+        figures["sensitivity_standard_error"],
+        figures["specificity_standard_error"],
         figures["covariance"],
     )
-    drift, warning = figures["drift, p"], ""
+    drift, warning = figures["drift_p"], ""
     if drift is not None and drift < _DRIFT:
         warning = (
             f"by the benchmark's calibration {signature} errs more in some systems "

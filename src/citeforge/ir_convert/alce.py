@@ -22,6 +22,7 @@ from citeforge.ir_convert.source import (
     empty_text,
     placed_passages,
 )
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.sources import SourceInfo
@@ -237,7 +238,8 @@ class AlceSource(FileSource):
         self._all = items
         self.provenance, self.files = info, {path.name: path}
         if len(self.items) < len(items):
-            info.counts["queries without text, skipped"] = len(items) - len(self.items)
+            blank = count_key("rows_without_text", "queries")
+            info.counts[blank] = len(items) - len(self.items)
         info.rules["data set"] = task
         info.rules["relevant"] = (
             "the passage text contains a short answer, both normalised as ALCE does"
@@ -285,7 +287,7 @@ class AlceSource(FileSource):
         decisions = judge.ask(pair for _, _, pair in pairs)
         failed = sum(isinstance(d, JudgeFailure) for d in decisions.values())
         if failed:
-            self.provenance.counts["pairs of passage and claim on which the judge failed"] = failed
+            self.provenance.counts["pairs_that_the_judge_failed_on"] = failed
         claims_of: dict[tuple[str, str], set[str]] = {}
         for query, passage, pair in pairs:
             decision = decisions[pair]

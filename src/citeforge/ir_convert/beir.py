@@ -20,6 +20,7 @@ from citeforge.ir_convert.source import (
     check_id,
     duplicate_id,
 )
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.sources import SourceInfo
 
@@ -133,7 +134,7 @@ class BeirSource(JudgedSource):
                 if metadata := metadata_text(row.metadata, path, line):
                     self.metadata[name] = metadata
         if n_repeats:
-            self.provenance.counts["repeated queries, merged"] = n_repeats
+            self.provenance.counts[count_key("repeated_rows", "queries")] = n_repeats
         return super().queries()
 
 

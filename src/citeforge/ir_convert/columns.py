@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 
 from citeforge.engines.extra_fields import count_extra_fields, merge_metadata
 from citeforge.engines.model_files import error_reason
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import ExtraFields
 from citeforge.schemas.tables import CORPUS, MAPPING, QUERIES
@@ -90,7 +91,7 @@ def read_columns(
         at += table.num_rows
         yield made
     if n_instructions:
-        counts[f"{what} with an instruction, put after their text"] = n_instructions
+        counts[count_key("rows_with_an_instruction", what)] = n_instructions
     count_extra_fields(
         counts, what, extra_names, at if unread else n_extra, "keep" if keeps else "ignore"
     )

@@ -21,6 +21,7 @@ from citeforge.ir_convert.source import (
     placed_passages,
 )
 from citeforge.schemas.citations.grammar import Grammar
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.tables import GOLD, MAPPING, QUERIES
@@ -141,9 +142,9 @@ class HagridSource(FileSource):
             if not row.query.strip() and not self.options.skip_empty:
                 raise empty_text(self.path, line)
         if n_repeats:
-            counts["repeated queries, merged"] = n_repeats
+            counts[count_key("repeated_rows", "queries")] = n_repeats
         if blank := sum(not row.query.strip() for _, row in rows.values()):
-            counts["queries without text, skipped"] = blank
+            counts[count_key("rows_without_text", "queries")] = blank
         return rows
 
     def _questions(self) -> list[tuple[int, str, HagridQuestion]]:
@@ -200,7 +201,7 @@ class HagridSource(FileSource):
                     }
                 )
         if unresolved:
-            self.provenance.counts["answer citations outside the quotes"] = unresolved
+            self.provenance.counts["answer_citations_outside_quotes"] = unresolved
         return pa.Table.from_pylist(rows, schema=GOLD)
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:

@@ -352,7 +352,7 @@ class HubSource(Source):
                 code="unknown-query",
             )
         if len(missing):
-            self._info.counts["judgements of unknown queries, skipped"] = len(missing)
+            self._info.counts["judgements_of_unknown_queries"] = len(missing)
         return rows_with(table, "_id", judged)
 
     def relevant(self) -> pa.Table:
@@ -361,7 +361,7 @@ class HubSource(Source):
         relevant = self._relevant.filter(pc.greater(pc.fill_null(scores, 1.0), 0))
         if relevant.num_rows < self._relevant.num_rows:
             dropped = self._relevant.num_rows - relevant.num_rows
-            self._info.counts["judgements of zero or less"] = dropped
+            self._info.counts["judgements_of_zero_or_less"] = dropped
         return relevant
 
     def gold(self) -> pa.Table:

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 
 from citeforge.engines.files import sha256_file
 from citeforge.engines.tables import batch_of, table_of
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import ExtraFields
 from citeforge.schemas.sources import SourceInfo
@@ -182,16 +183,16 @@ def checked_passages(
         if repeats is None and finder.add(ids):
             repeats = _repeated_rows(read, place_of, prefix + id_field)
         batch, n_titles = _titles_as_texts(original)
-        done[f"{what} with a title alone, which is their text"] += n_titles
+        done[count_key("rows_with_a_title_alone", what)] += n_titles
         kept = pc.invert(_is_blank(batch["text"]))
         n_empty = len(ids) - (pc.sum(kept).as_py() or 0)
         if n_empty and not skip_empty:
             place = place_of(at + kept.index(False).as_py())
             raise empty_text(place.path, place.line, prefix + "text")
-        done[f"{what} without text, skipped"] += n_empty
+        done[count_key("rows_without_text", what)] += n_empty
         if repeats is not None:
             is_again = np.isin(np.arange(at, at + len(ids)), repeats) & kept.to_numpy(False)
-            done[f"repeated {what}, merged"] += int(is_again.sum())
+            done[count_key("repeated_rows", what)] += int(is_again.sum())
             kept = pc.and_not(kept, pa.array(is_again))
         at += len(ids)
         yield batch.filter(kept)
@@ -452,13 +453,13 @@ class JudgedSource(FileSource):
                 code="unknown-query",
             )
         if missing:
-            self.provenance.counts["judgements of unknown queries, skipped"] = len(missing)
+            self.provenance.counts["judgements_of_unknown_queries"] = len(missing)
         queries = [(q, line, text) for q, (line, text) in self.query_texts.items() if q in judged]
         blank = [line for _, line, text in queries if not text.strip()]
         if blank and not self.options.skip_empty:
             raise empty_text(self.topics or self.judged.path, blank[0])
         if blank:
-            self.provenance.counts["queries without text, skipped"] = len(blank)
+            self.provenance.counts[count_key("rows_without_text", "queries")] = len(blank)
         rows = [(q, text, self.metadata.get(q)) for q, _, text in queries if text.strip()]
         return table_of(rows, QUERIES)
 
@@ -467,11 +468,9 @@ class JudgedSource(FileSource):
         pairs = self.judged.scores
         rows = [(q, p, None, float(s), None) for (q, p), s in pairs.items() if s > 0]
         if len(rows) < len(pairs):
-            self.provenance.counts["judgements of zero or less"] = len(pairs) - len(rows)
+            self.provenance.counts["judgements_of_zero_or_less"] = len(pairs) - len(rows)
         if self.judged.contradicted:
-            self.provenance.counts["contradicting judgements, the higher one kept"] = (
-                self.judged.contradicted
-            )
+            self.provenance.counts["contradicting_judgements"] = self.judged.contradicted
         return table_of(rows, MAPPING)
 
     def gold(self) -> pa.Table:

@@ -18,6 +18,7 @@ from citeforge.kg.plain import PlainModel
 from citeforge.kg.translation import Translated, Translation
 from citeforge.kg.values import WIKIBASE, Row, Term, literal
 from citeforge.schemas.catalogue import Choice
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import printable
@@ -57,7 +58,7 @@ _BUFFER_BYTES = 1 << 24
 """Most bytes of one term or token, of pyoxigraph's parsers; not in RDF/XML."""
 _INTO_ONE = "INSERT { ?s ?p ?o } WHERE { GRAPH ?g { ?s ?p ?o } } ; DROP NAMED"
 """SPARQL update that moves the statements of named graphs to the default graph."""
-MALFORMED = "malformed statements of the file, left out"
+MALFORMED = "malformed_statements"
 
 
 class StoreEngine:
@@ -145,7 +146,7 @@ class StoreEngine:
         below = f'FILTER(isIRI(?term) && STRSTARTS(STR(?term), "{BASE}"))'
         query = f"SELECT DISTINCT ?term {{ {{ ?term ?p ?o }} UNION {{ ?s ?p ?term }} {below} }}"
         found: Any = store.query(query)
-        self.counts[f"relative IRIs without @base, read below {BASE}"] = len(list(found))
+        self.counts[count_key("relative_iris", BASE)] = len(list(found))
         return store
 
     def _skip_malformed_statements(self, statements: Any) -> Iterator[Quad]:
@@ -217,7 +218,7 @@ class StoreEngine:
             scheme, _, rest = start.partition("://")
             other = {"http": "https", "https": "http"}.get(scheme, "")
             if other and (number := self._rename_iris(f"{other}://{rest}", start)):
-                counted = f"statements with {other}://{rest}…, read with {scheme}://"
+                counted = count_key("iris_of_another_scheme", f"{other}://{rest}", scheme)
                 self.counts[counted] = number
         relations = f"SELECT ?relation {{ ?relation <{WIKIBASE}directClaim> ?direct }}"
         names = [row["relation"].value for row in self.select(relations)]

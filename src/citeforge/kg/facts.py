@@ -50,7 +50,7 @@ class FactReader:
         label = plain_label(text)
         if label != " ".join(text.split()) and text not in self._cleaned:
             self._cleaned.add(text)
-            self.counts["labels that held control, bidi or invisible characters, now without"] += 1
+            self.counts["labels_with_hidden_characters"] += 1
         return label
 
     def label(self, rows: Iterable[Row], variable: str) -> str | None:
@@ -91,25 +91,25 @@ class FactReader:
         kinds = {r["type"].value for r in rows if "type" in r}
         is_entity = self.is_entity(value)
         if kinds & _LEFT_OUT or value.type == "bnode" or (value.type == "uri" and not is_entity):
-            self._leave_out("external ids, addresses, media, unknown values")
+            self.counts["values_of_external_kinds"] += 1
         elif is_entity:
             qid, label = self.read_merged(rows) or (self.id_of(value), self.label(rows, "label"))
             if label is None:
-                self._leave_out("no label in the languages asked for")
+                self.counts["values_without_a_label"] += 1
             yield Triple(entity, name, prop, relation, label or "", qid)
         elif is_geometry(value.datatype):
-            self._leave_out("coordinates")
+            self.counts["values_as_coordinates"] += 1
         elif value.datatype == _XSD_DATE:
             written = [r["precision"].value for r in rows if "precision" in r]
             finest = max((int(n) for n in written if COUNT.fullmatch(n)), default=None)
             rendered = render_date(value.value, finest)
             if rendered is None:
                 # Unknown values are exported as dates whose text is a digest.
-                self._leave_out("dates that are none")
+                self.counts["values_as_impossible_dates"] += 1
             else:
                 yield Triple(entity, name, prop, relation, rendered[0], "", rendered[1])
         elif value.language and value.language not in self.languages:
-            self._leave_out("text in another language")
+            self.counts["values_in_another_language"] += 1
             yield Triple(entity, name, prop, relation, "")
         else:
             for text in self._render_literal(value, rows):
@@ -129,12 +129,8 @@ class FactReader:
         for unit, same in with_unit.items():
             label = "" if self.id_of(unit) == _NO_UNIT else self.label(same, "unitLabel")
             if label is None:
-                self._leave_out("quantities whose unit has no label in the languages asked for")
+                self.counts["values_without_a_unit_label"] += 1
             yield "" if label is None else f"{text} {label}".rstrip()
-
-    def _leave_out(self, why: str) -> None:
-        """Count a value that is left out, by the reason."""
-        self.counts[f"values left out: {why}"] += 1
 
 
 def by_number(name: str) -> tuple[int, str]:

@@ -75,9 +75,9 @@ class KnowledgeGraph:
         more, none = self._fetch(sorted(set(others.values()) - set(graphs)))
         followed = {q: (graphs | more)[new] for q, new in others.items() if new in graphs | more}
         if followed:
-            self.counts["merged ids (owl:sameAs), followed"] += len(followed)
+            self.counts["merged_ids"] += len(followed)
         if lost := sum(others.get(q) in (None, *none) for q in unknown):
-            self.counts["entities without statements"] += lost
+            self.counts["entities_without_statements"] += lost
         graphs |= followed
         return {q: graphs[q] for q in ids if q in graphs}
 
@@ -154,7 +154,7 @@ class KnowledgeGraph:
                 continue
             name = self.reader.label(labels.get(entity, []), "label")
             if name is None:
-                self.counts["entities without a label in the languages asked for"] += 1
+                self.counts["entities_without_a_label_in_the_languages"] += 1
                 continue
             triples = [
                 triple
@@ -292,7 +292,7 @@ class KnowledgeGraph:
                     message = f"does not answer even for {part[0]} alone ({error})"
                     advice = "another endpoint, or a snapshot (--kg file:…)"
                     raise self._error(message, advice) from error
-                self.counts["batches split in two"] += 1
+                self.counts["batches_split"] += 1
                 waiting[:0] = [part[: len(part) // 2], part[len(part) // 2 :]]
 
     def _error(self, message: str, allowed: str) -> InputError:
@@ -382,7 +382,7 @@ def _translate_plain(engine: SparqlEngine, model: PlainModel, path: Path) -> Tra
         return translated
     names, classes = ", ".join(model.labels), ", ".join(translated.classes[:5]) or "none"
     field, what, allowed = "labels", f"names under {names}", "predicates that hold names"
-    if not translated.left_out["entities without a label"]:
+    if not translated.left_out["entities_without_a_label"]:
         what = f"entities of the classes {', '.join(model.classes)}"
         field, allowed = "classes", f"its classes: {classes}"
     raise InputError(

@@ -25,6 +25,7 @@ from citeforge.kg.plain import (
     local_words,
 )
 from citeforge.kg.values import WIKIBASE, XSD, iri, is_geometry, literal, precise_time
+from citeforge.schemas.counts import count_key
 
 _DATES = {XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth")}
 _DATE = re.compile(
@@ -112,8 +113,8 @@ class Translation:
                     instances.add(quad.subject.value)
                 else:
                     nameless.add(str(quad.subject))
-        self._count("entities left out: no IRI", len(nameless))
-        self._count("entities without a label", len(instances - self.named))
+        self._count("entities_without_an_iri", len(nameless))
+        self._count("entities_without_a_label", len(instances - self.named))
         return instances
 
     def _facts(self) -> Iterator[tuple[str, str, Any]]:
@@ -124,30 +125,31 @@ class Translation:
             for quad in self._quads(predicate):
                 some = True
                 if not isinstance(quad.subject, NamedNode):
-                    self._count("facts left out: of an entity without an IRI")
+                    self._count("facts_of_entities_without_an_iri")
                 elif quad.subject.value not in subjects:
-                    self._count("facts left out: of an entity without a label")
-                elif (why := self._find_misfit(quad.object, relation.values)) is not None:
-                    self._count(f"values left out: {why}")
+                    self._count("facts_of_entities_without_a_label")
+                elif (key := self._find_misfit(quad.object, relation.values)) is not None:
+                    self._count(key)
                 else:
                     yield quad.subject.value, predicate, quad.object
             if not some:
-                self._count(f"relations of the mapping without a triple: {predicate}")
+                self._count(count_key("relations_without_a_triple", predicate))
 
     def _find_misfit(self, value: Any, value_type: str) -> str | None:
-        """Say why a value is not of the type that a mapped relation needs; None if it is."""
+        """Get the count for a value that does not fit a mapped relation; None if it fits."""
         if isinstance(value, RdfLiteral):
             if is_geometry(value.datatype.value):
-                return "coordinates"
+                return "values_as_coordinates"
             if value_type == "entity":
-                return "text where an entity is wanted"
+                return "values_as_text"
             if value_type == "number" and not _is_number(value.value):
-                return "no numbers"
+                return "values_that_are_no_numbers"
             is_date = _is_date(value, value_type)
-            return "dates that are none" if is_date and _read_date(value.value) is None else None
+            is_none = is_date and _read_date(value.value) is None
+            return "values_as_impossible_dates" if is_none else None
         if value_type not in ("any", "entity"):
-            return f"an entity where a {value_type} is wanted"
-        return None if isinstance(value, NamedNode) else "entities without an IRI"
+            return count_key("values_as_entities", value_type)
+        return None if isinstance(value, NamedNode) else "values_without_an_iri"
 
     def _property_triples(self) -> Iterator[str]:
         """Yield N-Triples of relations (label, predicate, inverses), and of the class's label."""
@@ -207,12 +209,12 @@ class Translation:
             for quad in self.store.quads_for_pattern(NamedNode(name), None, None):
                 other[quad.predicate.value] += quad.predicate.value not in predicates
         for predicate, n in sorted(other.items()):
-            self._count(f"facts left out: the mapping does not name {predicate}", n)
+            self._count(count_key("facts_that_the_mapping_does_not_name", predicate), n)
 
-    def _count(self, what: str, n: int = 1) -> None:
+    def _count(self, key: str, n: int = 1) -> None:
         """Add ``n`` to the count of something that was left out; 0 changes nothing."""
         if n:
-            self.counts[what] += n
+            self.counts[key] += n
 
 
 def _entity_iri(name: str) -> str:

@@ -25,6 +25,7 @@ from citeforge.package.manifest import AUDIT, SCORES, load_intact, load_manifest
 from citeforge.package.package import Package
 from citeforge.reports.notes import limit_lines
 from citeforge.schemas.audit import Audit, checks_made
+from citeforge.schemas.counts import describe_count
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.scores import ScoreFile
 
@@ -144,7 +145,7 @@ def _responsible_ai_fields(manifest: Manifest, audit: Audit | None) -> dict[str,
         f"{s.public_spec}: {', '.join(f'{k}: {v}' for k, v in s.rules.items()) or 'as it is'}"
         for s in manifest.sources
     )
-    counts = "; ".join(f"{k}: {v}" for k, v in manifest.counts.items())
+    counts = "; ".join(f"{describe_count(k)}: {v}" for k, v in manifest.counts.items())
     models = "; ".join(f"{role}: {m.get('name')}" for role, m in manifest.models.items())
     is_hidden = manifest.config.get("hidden_gold")
     unsaid = "Not published: the labels are hidden." if is_hidden else ""

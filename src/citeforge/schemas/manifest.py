@@ -86,9 +86,9 @@ class ContextSet(Record):
     short: dict[str, dict[str, int]] = {}
 
 
-COMPARED = "seemingly relevant passages compared with random and relevant ones"
+COMPARED = "mined_negatives_compared"
 """Count of mined passages with a known distance to their query."""
-FAR = "seemingly relevant passages nearer to random ones than to relevant ones"
+FAR = "mined_negatives_too_easy"
 """Count of those whose cosine is at most the midpoint of random and relevant passages."""
 
 
@@ -107,7 +107,7 @@ class Manifest(MaybeOfPlugin):
         models: fingerprints of models that decided something.
         grammar: citation grammar and index base.
         contexts: frozen context sets by name.
-        counts: numbers of what was kept, merged, skipped or excluded.
+        counts: numbers of what was kept, merged, skipped or excluded, by key.
         short_mappings: query id to labels with fewer mapped passages than asked.
         empty_tables: tables that have no rows and were not written.
         computed: what vectors were computed in and by, and how many passages had to be decided in

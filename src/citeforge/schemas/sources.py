@@ -97,7 +97,7 @@ class SourceInfo(MaybeOfPlugin):
         licence: SPDX identifier or the user's words; None where none is stated.
         files: file name to sha256 of what was read.
         rules: choices that decided what is relevant.
-        counts: what was passed over, merged or not resolved, by reason.
+        counts: what was passed over, merged or not resolved, by key.
     """
 
     spec: str
@@ -111,7 +111,7 @@ class SourceInfo(MaybeOfPlugin):
 
     @field_serializer("counts")
     def _sort_counts(self, counts: dict[str, int]) -> dict[str, int]:
-        """Write the counts by name: a resumed build collects them in another order."""
+        """Write the counts by key: a resumed build collects them in another order."""
         return dict(sorted(counts.items()))
 
     @property

@@ -113,7 +113,7 @@ def ask(
         over_own = not cites_candidates(edited, benchmark)
         embedder = run_embedder(edited.embedder, getattr(llm, "options", RunOptions()))
         replies, n = post_cite(tasks, replies, benchmark, embedder, over_own)
-        counts["statements cited afterwards"] += n
+        counts["statements_cited_afterwards"] += n
     counts.update(count_endings(replies, own.max_answer, own.logprobs))
     recipe = {
         "llm": dict(llm.identity()),

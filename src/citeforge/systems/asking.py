@@ -50,7 +50,7 @@ def from_graphs(setting: Setting[LlmOptions]) -> MakeSteps:
             graphs = list(group_into_graphs(list(some)))
             return setting.render("kalma", query=task.item.query, graphs=graphs)
 
-        setting.counts["asked without facts"] += not facts
+        setting.counts["asked_without_facts"] += not facts
         (answer,) = yield [setting.request(setting.fit_items(task, facts, prompt, "facts"), task)]
         return Reply.from_llm(answer)
 

@@ -35,7 +35,7 @@ class Outcome:
         system: name of the system in the submission's header.
         answers: number of answers written.
         failures: (query id, failure) of every missing answer.
-        counts: other figures above 0, such as ``passages dropped``.
+        counts: other figures above 0 by key, such as ``dropped_from_prompts[passages]``.
     """
 
     system: str

@@ -23,6 +23,7 @@ from citeforge.builders.prompts import PromptDoc, make_prompt_docs
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Token
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Labelling, Passage
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.recipes.base import NO_TEMPERATURE
 from citeforge.schemas.recipes.command_options import PromptingOptions
 from citeforge.systems.options import LlmOptions
@@ -91,7 +92,8 @@ class Setting(Generic[O]):
         seed: seed of all draws.
         prompts: its Jinja templates.
         window: limit of tokens of a prompt.
-        counts: figures of the run, by name: ``"passages dropped"`` and whatever a system counts.
+        counts: figures of the run, by key: ``dropped_from_prompts[passages]`` and whatever a system
+            counts.
         facts: further fields of the submission's header, such as the search engine.
     """
 
@@ -148,7 +150,7 @@ class Setting(Generic[O]):
             WindowError: not even one fits.
         """
         text, n = self.window.fit(task.item.query_id, items, render)
-        self.counts[f"{what} dropped"] += len(items) - n
+        self.counts[count_key("dropped_from_prompts", what)] += len(items) - n
         return text
 
     def request(

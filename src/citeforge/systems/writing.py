@@ -9,12 +9,11 @@ import msgspec
 from citeforge.engines.files import atomic_file
 from citeforge.engines.llm.records import Failure, LlmReply
 from citeforge.schemas.citations.grammar import citation_marks
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.finish_reasons import TRUNCATED
 from citeforge.schemas.submission import Header
 from citeforge.systems.system import Reply
 
-EMPTY = "empty"
-NO_LOGPROBS = "without the log probabilities that were asked for"
 """Name of the count of such answers: some servers accept the parameter, and return none."""
 
 
@@ -36,11 +35,11 @@ def count_endings(
     answered = [a for a in answers if not isinstance(a, Failure)]
     thoughts = [" ".join(a.thoughts) for a in answered]
     return {
-        f"cut at --max-answer {most}": sum(a.finish_reason == TRUNCATED for a in answered),
-        EMPTY: sum(not a.text.strip() for a in answered),
-        NO_LOGPROBS: sum(logprobs and a.logprobs is None for a in answered),
-        "after thoughts, which are not scored": sum(map(bool, thoughts)),
-        "words of thoughts": sum(len(text.split()) for text in thoughts),
+        count_key("answers_cut", most): sum(a.finish_reason == TRUNCATED for a in answered),
+        "empty_answers": sum(not a.text.strip() for a in answered),
+        "answers_without_log_probabilities": sum(logprobs and a.logprobs is None for a in answered),
+        "answers_after_thoughts": sum(map(bool, thoughts)),
+        "words_of_thoughts": sum(len(text.split()) for text in thoughts),
     }
 
 

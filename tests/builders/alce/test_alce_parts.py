@@ -110,9 +110,9 @@ def test_pieces_keep_title_and_origin() -> None:
     assert [whole_id(r["_id"]) for r in rows] == ["a", "a", "a#0"]
     assert whole_id(piece_id("x#1", 0)) == "x#1"
     assert source.told.counts == {
-        "passages before cutting": 3,
-        "passages without a word, left out": 1,
-        "passages after cutting": 3,
+        "passages_before_cutting": 3,
+        "passages_without_a_word": 1,
+        "passages_after_cutting": 3,
     }
     with refused("empty-text", path="here:it"):
         list(passage_chunks(Passages([("b", "", " ")]), 2))  # type: ignore[arg-type]
@@ -151,21 +151,21 @@ def test_recall_is_of_units_and_five_of_a_list_are_enough() -> None:
     ranking = {"x": ["a", "c", "b"]}
     # 3 of 8 in the first; 5 of 8 in all three, which is all that recall-5 asks for.
     assert mean_recalls("r", ranking, result, frozenset({"x"}), 3) == {
-        "r: recall@1 of short answers, mean": round(3 / 8, 4),
-        "r: recall-5@1 of short answers, mean": 3 / 5,
-        "r: recall@3 of short answers, mean": round(5 / 8, 4),
-        "r: recall-5@3 of short answers, mean": 5 / 5,
+        "recall_mean[r][@1][short answers]": round(3 / 8, 4),
+        "recall_mean[r][-5@1][short answers]": 3 / 5,
+        "recall_mean[r][@3][short answers]": round(5 / 8, 4),
+        "recall_mean[r][-5@3][short answers]": 5 / 5,
     }
     depths = [
-        name.split("@")[1].split()[0]
+        name.split("@")[1].split("]")[0]
         for name in mean_recalls("r", ranking, result, frozenset(), 100)
     ]
     # Passages that hold 6 of the 8 answers: 5 are enough for recall-5, and not for recall.
     few, many = {"x": ["a", "b"]}, {"x": ["a", "b", "d"]}
     result.held["x"]["d"] = frozenset({7})
     assert share_kept(few, many, result, frozenset({"x"})) == {
-        "share of queries with the recall of all candidates": 0.0,
-        "share of queries with the recall-5 of all candidates": 1.0,
+        "oracle_recall_of_all_candidates_share": 0.0,
+        "oracle_recall_5_of_all_candidates_share": 1.0,
     }
     assert depths == ["1", "3", "5", "20", "100"]  # as Tables 12 to 14 have it
 

@@ -76,9 +76,9 @@ def test_questions_and_a_corpus_become_a_benchmark(tmp_path: Path) -> None:
     assert ids(out, "top1") == {q: [name] for q, name in first.items()}
     assert first["s"] == "ship"
     short = {"old": 1, "new": 1, "both": 2}[first["b"]]
-    assert stats["bm25: recall@1 of short answers, mean"] == round((short / 2 + 1) / 2, 4)
-    assert stats["oracle: recall@1 of short answers, mean"] == 1.0
-    assert stats["oracle: share of queries with the recall of all candidates"] == 1.0
+    assert stats["recall_mean[bm25][@1][short answers]"] == round((short / 2 + 1) / 2, 4)
+    assert stats["recall_mean[oracle][@1][short answers]"] == 1.0
+    assert stats["oracle_recall_of_all_candidates_share"] == 1.0
     mapping = Package(out).mappings["relevant"].to_pylist()
     assert {(r["query-id"], r["corpus-id"]): json.loads(r["short_answers"]) for r in mapping} == {
         ("b", "old"): ["1831"],
@@ -102,11 +102,11 @@ def test_the_corpus_is_cut_and_kept_whole_when_asked(tmp_path: Path) -> None:
     assert texts["ship#0"] == "A ship sank in"
     assert texts["ship#1"] == "1912."
     assert {name.split("#")[0] for name in texts} == set(PASSAGES)
-    assert manifest.sources[1].counts["passages after cutting"] == len(texts)
+    assert manifest.sources[1].counts["passages_after_cutting"] == len(texts)
     # No word of the question stands beside the year: nothing that is retrieved holds the answer.
     stats = json.loads((tmp_path / "out" / "stats.json").read_text())
     assert ids(tmp_path / "out", "oracle")["s"] == ["ship#0"]
-    assert stats["oracle: share of queries with the recall of all candidates"] == 1.0
+    assert stats["oracle_recall_of_all_candidates_share"] == 1.0
 
 
 def test_runs_and_bm25_side_by_side(tmp_path: Path) -> None:
@@ -122,7 +122,7 @@ def test_runs_and_bm25_side_by_side(tmp_path: Path) -> None:
     assert package.candidates("bm25")["s"][0].docid == "ship"
     assert manifest.config["candidates"] == ["run_mine", "bm25"]
     stats = json.loads((tmp_path / "out" / "stats.json").read_text())
-    assert stats["run_mine: recall@1 of short answers, mean"] == (0 / 2 + 1) / 2
+    assert stats["recall_mean[run_mine][@1][short answers]"] == (0 / 2 + 1) / 2
 
 
 def test_judged_passages_stand_in_where_there_are_no_answers(tmp_path: Path) -> None:
@@ -131,7 +131,7 @@ def test_judged_passages_stand_in_where_there_are_no_answers(tmp_path: Path) -> 
     build(tmp_path, source=beir, corpus=beir)
     stats = json.loads((tmp_path / "out" / "stats.json").read_text())
     assert ids(tmp_path / "out", "oracle") == {"q": ["ship"]}
-    assert stats["oracle: recall@1 of judged passages, mean"] == 1 / 2
+    assert stats["recall_mean[oracle][@1][judged passages]"] == 1 / 2
     assert {r["corpus-id"] for r in Package(tmp_path / "out").mappings["relevant"].to_pylist()} == {
         "ship", "new",
     }  # fmt: skip
@@ -167,15 +167,15 @@ def test_sub_claims_are_kept_when_the_answer_entails_them(tmp_path: Path) -> Non
     gold = Package(tmp_path / "out").gold_rows[0]
     assert [g.text for g in gold.claims] == ["The new bridge opened in 1973."]
     assert manifest.counts == {
-        "sub-claims written": 2,
-        "sub-claims missing from replies": 1,
-        "sub-claims kept": 1,
-        "sub-claims dropped: the answer does not entail them": 1,
+        "subclaims_written": 2,
+        "subclaims_missing": 1,
+        "subclaims_kept": 1,
+        "subclaims_not_entailed": 1,
     }
     # Only "new" holds the claim, whatever its rank.
     assert ids(tmp_path / "out", "oracle") == {"b": ["new"]}
     stats = json.loads((tmp_path / "out" / "stats.json").read_text())
-    assert stats["oracle: recall@1 of claims, mean"] == 1.0
+    assert stats["recall_mean[oracle][@1][claims]"] == 1.0
     assert set(manifest.config["prompts"]) == {"subclaims"}
     assert manifest.models["writer"] == {"name": "rule"}
     assert ANSWER in llm.asked[0].messages[0][1]
@@ -204,16 +204,16 @@ def test_summaries_and_snippets_stand_for_passages(tmp_path: Path) -> None:
     assert PASSAGES[item.passages[0].id] not in prompt
     [full] = package.items("summary")
     assert [p.text for p in full.passages] == [PASSAGES[item.passages[0].id]]
-    assert manifest.counts["summary: passages for which the writer failed"] == 1
-    assert manifest.counts["summary: passages found irrelevant"] == 1
+    assert manifest.counts["condensed_passages_that_the_writer_failed_on[summary]"] == 1
+    assert manifest.counts["condensed_passages_irrelevant[summary]"] == 1
     # A passage without a summary is shown in full where its set is not that of the summaries.
     shown = {p.id: p.text for i in package.items("top5", show="summary") for p in i.passages}
     assert shown["new"] == PASSAGES["new"]
     stats = json.loads((tmp_path / "out" / "stats.json").read_text())
     # Of "old" and "both" only the first has these words.
-    assert stats["snippet: share that is a span of its passage"] == 1 / 2
+    assert stats["snippet_verbatim_share"] == 1 / 2
     words = len(PASSAGES["old"].split()) + len(PASSAGES["both"].split())
-    assert stats["summary: words of the passage a word"] == words / 2
+    assert stats["condensed_words_of_the_passage_per_word[summary]"] == words / 2
     with refused("unknown-name", value="extraction"):
         next(package.items("summary", show="extraction"))
 
@@ -315,7 +315,7 @@ def test_dense_retrieval_beside_bm25(tmp_path: Path) -> None:
     assert result["s"][0].docid == "ship"
     assert manifest.models["retriever dense"]["search"] == "exact, cosine"
     stats = json.loads((tmp_path / "out" / "stats.json").read_text())
-    assert stats["dense: recall@1 of short answers, mean"] >= 1 / 2  # the ship's
+    assert stats["recall_mean[dense][@1][short answers]"] >= 1 / 2  # the ship's
 
 
 def test_the_command_builds_resumes_and_rebuilds(tmp_path: Path, inline: Inline) -> None:

@@ -176,7 +176,7 @@ def test_exactly_one_relevant_counts_judgements(package: Path, tmp_path: Path) -
         q: min(n, 4) for q, n in judged.items()
     }
     sampled = build(package, tmp_path / "s", selection=Selection(k=5, sample=7))
-    assert sampled.manifest.counts["queries left out: several relevant passages"] == 9
+    assert sampled.manifest.counts["queries_with_several_relevant_passages"] == 9
     assert len(Base(tmp_path / "s").query_ids) == 7
 
 

@@ -121,8 +121,8 @@ def test_a_failing_negative_gives_way_to_the_next_one_of_its_query(
     assert new == [expected]
     assert before.index(victim) == after.index(expected)
     assert shown(tmp_path / "t", "q2") == shown(base, "q2")
-    assert manifest.counts["failing passages replaced by the next negative"] == 1
-    assert manifest.counts["passages without an accepted twin"] == 1
+    assert manifest.counts["passages_replaced"] == 1
+    assert manifest.counts["passages_of_failed_twins"] == 1
     assert verify(tmp_path / "t") == []
 
 
@@ -130,12 +130,11 @@ def test_a_query_whose_relevant_passage_fails_is_dropped_and_counted(
     base: Path, tmp_path: Path, inline: Inline
 ) -> None:
     manifest = build(base, tmp_path / "t", scripted(never(0)))
-    dropped = "queries with a passage that has no accepted twin"
-    assert manifest.counts[f"{dropped}, dropped"] == 1
+    assert manifest.counts["queries_of_failed_twins_dropped"] == 1
     assert Base(tmp_path / "t").query_ids == ["q2"]
     assert verify(tmp_path / "t") == []
     kept = build(base, tmp_path / "k", scripted(never(0)), keep_failed=True)
-    assert kept.counts[f"{dropped}, kept"] == 1
+    assert kept.counts["queries_of_failed_twins_kept"] == 1
     row = next(r for r in Base(tmp_path / "k").twins.to_pylist() if r["_id"] == "p0")
     assert not row["accepted"]
     assert row["twin_id"]
@@ -149,9 +148,9 @@ def test_a_query_whose_relevant_passage_fails_is_dropped_and_counted(
     assert verify(tmp_path / "k") == []
     stats = json.loads((tmp_path / "k" / "stats.json").read_text())
     n = len(Base(tmp_path / "k").twins)
-    assert stats["twins that pass length, share"] == round((n - 1) / n, 4)
-    assert stats["twins that pass copy, share"] == 1.0
-    assert "twins that pass entailment, share" not in stats  # nobody judged
+    assert stats["twin_checks_passed_share[length]"] == round((n - 1) / n, 4)
+    assert stats["twin_checks_passed_share[copy]"] == 1.0
+    assert "twin_checks_passed_share[entailment]" not in stats  # nobody judged
 
 
 def test_when_nothing_passes_the_build_stops_and_leaves_nothing(base: Path, tmp_path: Path) -> None:
@@ -257,12 +256,12 @@ def test_acceptance_by_check() -> None:
     ]
     table = pa.Table.from_pylist([{**likeness, **r, "accepted": not r["failed"]} for r in rows])
     stats = twin_stats(table, judged=True)
-    assert stats["twins accepted, share"] == 1 / 4
-    assert stats["twins that pass length, share"] == round(2 / 3, 4)
-    assert stats["twins that pass entities, share"] == round(2 / 3, 4)
-    assert stats["twins that pass copy, share"] == 3 / 3
-    assert stats["twins that pass entailment, share"] == 1 / 2
-    assert "twins that pass entailment, share" not in twin_stats(table, judged=False)
+    assert stats["twins_accepted_share"] == 1 / 4
+    assert stats["twin_checks_passed_share[length]"] == round(2 / 3, 4)
+    assert stats["twin_checks_passed_share[entities]"] == round(2 / 3, 4)
+    assert stats["twin_checks_passed_share[copy]"] == 3 / 3
+    assert stats["twin_checks_passed_share[entailment]"] == 1 / 2
+    assert "twin_checks_passed_share[entailment]" not in twin_stats(table, judged=False)
 
 
 def test_attempts_raise_the_temperature() -> None:

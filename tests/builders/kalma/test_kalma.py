@@ -104,11 +104,11 @@ def test_disambiguation_keeps_what_the_graph_connects_as_stated() -> None:
         "Q901-Q902", "Q903-Q902", "Q906-Q907", "Q901-Q903", "Q902-Q909",
     ]  # fmt: skip
     assert result.counts == {
-        "pairs dropped: connected otherwise than stated": 1,
-        "pairs dropped: not connected in the graph": 1,
-        "pairs dropped: no entity has the name": 1,
-        "pairs dropped: a name has fewer than 2 parts": 1,
-        "pairs dropped: the same two entities again": 1,
+        "pairs_linked_otherwise": 1,
+        "pairs_not_linked": 1,
+        "pairs_without_entity": 1,
+        "pairs_with_a_short_name[2]": 1,
+        "pairs_repeated": 1,
     }
 
 
@@ -290,7 +290,7 @@ def test_a_refused_sentence_is_asked_again_then_the_next_triple_is_tried(
     assert kg.from_row(rows[1]["triples"][0]) == second
     refused = rows[1]["refused"]
     assert [r.split(":")[0] for r in refused] == ["lost a citation"] * 3 + ["truncated"]
-    assert manifest.counts["replies refused: extend: lost a citation"] >= 3
+    assert manifest.counts["replies_refused[extend][lost a citation]"] >= 3
     # Three attempts at the first triple, two at the second.
     assert [r.sample for r in llm.asked if r.task == "extend"][:5] == [0, 1, 2, 0, 1]
 
@@ -303,8 +303,8 @@ def test_the_template_stands_in_where_that_is_asked_for(plain: Path, tmp_path: P
     mine = Package(tmp_path / "k").evolution
     n = mine.num_rows - 1
     # Two attempts at each further round, and then the template's sentence of the first triple.
-    assert n >= 3 and manifest.counts["replies refused: extend: lost a citation"] == n * 2
-    assert manifest.counts["texts of the template in the writer's place: extend"] == n
+    assert n >= 3 and manifest.counts["replies_refused[extend][lost a citation]"] == n * 2
+    assert manifest.counts["texts_by_the_template[extend]"] == n
     assert mine["paragraph"] == Package(plain).evolution["paragraph"]
     assert [len(r) for r in mine["refused"].to_pylist()] == [0, *n * [3]]
     assert mine["refused"][1][2].as_py() == "no reply could be taken: the template wrote it"
@@ -450,4 +450,4 @@ def test_the_manifest_records_the_choices(tmp_path: Path) -> None:
         "fact: its value or an alias is in the text; claims: by their words"
     )
     stats = json.loads((tmp_path / "k" / "stats.json").read_text())
-    assert 4 <= stats["knowledge per question, mean"] <= 6
+    assert 4 <= stats["knowledge_per_question_mean"] <= 6

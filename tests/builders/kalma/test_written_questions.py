@@ -11,6 +11,7 @@ from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
 from citeforge.plugins.audit.questions import CHECK
 from citeforge.schemas.audit import Audit
+from citeforge.schemas.counts import describe_count
 from citeforge.schemas.kg import from_row
 from conftest import EXAMPLES, Inline
 from servers.running import openai_server
@@ -76,7 +77,7 @@ def test_a_vague_question_is_asked_again_with_what_was_missing(
         inline.ok("audit", "k", "--checker", "openai:m", *where)
     made, package = load_intact(tmp_path / "k"), Package(tmp_path / "k")
     assert package.forms["specific"]["text"].to_pylist() == [script.specific]
-    assert made.counts["replies refused: specific: does not ask for its facts"] == 1
+    assert made.counts["replies_refused[specific][does not ask for its facts]"] == 1
     # One call for each of: the general question, the vague one, the specific one, one of the
     # error rate's questions; each with all facts.
     checks = [p for p in prompts if p.startswith("You see a question")]
@@ -85,19 +86,19 @@ def test_a_vague_question_is_asked_again_with_what_was_missing(
     assert all(line in prompt for prompt in checks for line in lines)
     # The error rate's question omits the facts of one relation, which the checker says are asked.
     absent = sum(t.relation == script.facts[0].relation for t in script.facts)
-    error = "error of the check of questions"
     shares = {
-        "gold facts that general questions ask for": f"{n} of {n} (100.0 %)",
-        "gold facts that specific questions ask for": f"{n} of {n} (100.0 %)",
-        "specific questions that ask for what is no gold": "0 of 1 (0.0 %)",
-        f"{error}: asked facts taken for missing": f"0 of {n - absent} (0.0 %)",
-        f"{error}: missing facts taken for asked": f"{absent} of {absent} (100.0 %)",
+        "gold_facts_asked_for[general]": f"{n} of {n} (100.0 %)",
+        "gold_facts_asked_for[specific]": f"{n} of {n} (100.0 %)",
+        "questions_that_ask_for_more[specific]": "0 of 1 (0.0 %)",
+        "question_check_overlooked": f"0 of {n - absent} (0.0 %)",
+        "question_check_imagined": f"{absent} of {absent} (100.0 %)",
     }
     card = (tmp_path / "k" / "README.md").read_text()
     stats = json.loads((tmp_path / "k" / "stats.json").read_text())
     audit = Audit.model_validate_json((tmp_path / "k" / "audit.json").read_text())
-    for what, share in shares.items():
-        assert stats[what] == share, what
+    for key, share in shares.items():
+        what = describe_count(key)
+        assert stats[key] == share, what
         assert what in card and share in card, what
         assert f"; {what}: {share}" in audit.checks[CHECK], what
     assert not audit.flaws

@@ -178,7 +178,7 @@ def test_texts_equal_to_a_relevant_one_are_no_negatives(tmp_path: Path) -> None:
         for p in by_query(rows(tmp_path / "out", f"mapping/{n}"))["q"]
     }
     assert negatives == {f"p{i}" for i in range(6)}
-    assert manifest.counts["negatives excluded: same text as a relevant passage"] == 1
+    assert manifest.counts["negatives_of_equal_text"] == 1
     assert manifest.short_mappings == {"q": {"irrelevant": 3}}
 
 
@@ -200,8 +200,8 @@ def test_the_query_itself_is_no_negative(tmp_path: Path) -> None:
     assert negatives("kept", keep_self=True)[0] == {"p1", "p2", "p3", "self", "q"}
     ids, counts = negatives("out")
     assert ids == {"p1", "p2", "p3"}
-    assert counts["negatives excluded: the query's own text"] == 1
-    assert counts["negatives excluded: the query's own id"] == 1
+    assert counts["negatives_that_are_the_query[text]"] == 1
+    assert counts["negatives_that_are_the_query[id]"] == 1
 
 
 def test_no_context_shows_the_query_where_the_corpus_holds_all_queries(tmp_path: Path) -> None:
@@ -284,7 +284,7 @@ def test_exclude_answers(tmp_path: Path) -> None:
             for p in by_query(rows(tmp_path / name, f"mapping/{n}"))["1"]
         }
         assert ("leak" in negatives) is not exclude
-    assert manifest.counts["seemingly relevant candidates dropped: contain an answer"] == 1
+    assert manifest.counts["candidates_with_an_answer[seemingly_relevant]"] == 1
     assert {g["kind"] for g in rows(tmp_path / "out", "gold/gold")} == {"answer_list"}
 
 
@@ -308,7 +308,7 @@ def test_an_extra_corpus_is_mined_and_merged(tmp_path: Path, small_beir: Path) -
     assert corpus["p1"]["title"] == "Kept title"
     assert corpus["p1"]["text"] == "Passage number 1 speaks of topic 1."
     manifest = json.loads((tmp_path / "out" / "manifest.json").read_text())
-    assert manifest["sources"][1]["counts"] == {"passages already in the first source, merged": 1}
+    assert manifest["sources"][1]["counts"] == {"passages_in_the_first_source": 1}
 
 
 def test_an_extra_corpus_with_another_text_under_an_id(tmp_path: Path, small_beir: Path) -> None:
@@ -367,7 +367,7 @@ def test_queries_without_relevant_passages(tmp_path: Path, small_beir: Path) -> 
         build(f"beir:{small_beir}", tmp_path / "out")
     assert "1 queries have no relevant passage (first: 'q3')" in str(caught.value)
     manifest = build(f"beir:{small_beir}", tmp_path / "out", allow_no_relevant=True)
-    assert manifest.counts["queries without a relevant passage"] == 1
+    assert manifest.counts["queries_without_a_relevant_passage"] == 1
     assert len(rows(tmp_path / "out", "queries/queries")) == 3
     assert verify(tmp_path / "out") == []
 

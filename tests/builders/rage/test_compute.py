@@ -74,7 +74,7 @@ def test_one_recipe_gives_one_hash(
         if wanted != "auto":
             assert manifest.computed["dtype"] == dtypes[wanted]
     assert "bounds" not in made["fp64"].computed
-    assert made["fp32"].computed["passages decided in float64"] <= 400
+    assert made["fp32"].computed["passages_decided_in_float64"] <= 400
     assert made["fp32"].computed["bounds"][-1] == 0
 
 
@@ -147,7 +147,7 @@ def test_awkward_corpora_against_brute_force_in_float64(world: Path, tmp_path: P
         out = tmp_path / wanted
         made = build_rage(recipe, run_options(out, compute=wanted, device="cpu"))
         assert lists(out) == expected, wanted
-        assert made.counts["passages cut by the embedder after 100 tokens"] > 40
+        assert made.counts["texts_cut_by_the_embedder[passages][100]"] > 40
 
 
 def lists(folder: Path) -> dict[str, set[str]]:
@@ -163,9 +163,9 @@ def lists(folder: Path) -> dict[str, set[str]]:
 def test_few_passages_are_decided_in_finer_numbers(world: Path, tmp_path: Path) -> None:
     computed = build(world, tmp_path / "out", "bf16").computed
     # 200 of the sample, and what lies near the ends of eight lists.
-    assert 200 <= computed["passages decided in float32"] < 400
+    assert 200 <= computed["passages_decided_in_float32"] < 400
     # 16 of the sample; float32 leaves hardly anything open.
-    assert 16 <= computed["passages decided in float64"] < 40
+    assert 16 <= computed["passages_decided_in_float64"] < 40
 
 
 @pytest.mark.parametrize(("first", "then"), [("fp32", "fp64"), ("fp64", "auto")])

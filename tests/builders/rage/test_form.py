@@ -169,7 +169,7 @@ def test_what_cannot_be_matched_is_levelled_and_counted(
     lines = (source / "corpus.jsonl").read_text().splitlines()
     rows = [json.loads(line) for line in lines]
     number = sum(bool(row["title"]) or "\n" in row["text"] for row in rows)
-    name = f"hidden contexts: passages whose {what} were removed"
+    name = f"hidden_passages_levelled[{what}]"
     assert package.manifest.counts[name] == number > N  # of 2 N relevant ones
     assert f"all {what} are removed: from {number} passages" in capsys.readouterr().err
     assert not any(

@@ -158,4 +158,4 @@ def test_what_holds_an_answer_is_passed_over_and_counted(tmp_path: Path) -> None
     # Left are 2, which holds the answer, and 5, 6, 7.
     (drawn,) = draw_irrelevant(["q"], exclusions, taken, seed=1)
     assert sorted(m.position for m in drawn) == [5, 6, 7]
-    assert exclusions.counts == {"irrelevant candidates dropped: contain an answer": 1}
+    assert exclusions.counts == {"candidates_with_an_answer[irrelevant]": 1}

@@ -184,16 +184,15 @@ def test_they_are_found_and_kept_out(source: Path, tmp_path: Path, inline: Inlin
     dropped = built(source, tmp_path / "dropped", drop_suspects=True)
     assert not any(dropped[q] & PIECES[q] for q in DOCUMENTS)
     counts = load_intact(tmp_path / "dropped").counts
-    assert counts["suspect negatives dropped: shared-text"] == n
+    assert counts["suspect_negatives_dropped[shared-text]"] == n
 
     screened = built(source, tmp_path / "screened", mining={"exclude_contained": True})
     assert not any(screened[q] & PIECES[q] for q in DOCUMENTS)
     # Dropping leaves fewer; mining without them finds others in their place.
     assert all(len(result) == 5 + 4 for result in screened.values())
     counts = load_intact(tmp_path / "screened").counts
-    what = "candidates dropped: share text with a relevant passage"
-    assert counts[f"seemingly relevant {what}"] == n
-    assert f"irrelevant {what}" in counts
+    assert counts["candidates_sharing_text[seemingly_relevant]"] == n
+    assert "candidates_sharing_text[irrelevant]" in counts
 
 
 def test_the_threshold_belongs_to_the_recipe(source: Path, tmp_path: Path) -> None:

@@ -191,8 +191,8 @@ def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, inli
     manifest = json.loads((tmp_path / "two" / "manifest.json").read_text())
     assert manifest["models"]["writer"] == {"name": f"openai:{served.model}"}
     counts = manifest["counts"]
-    instead = {k: n for k, n in counts.items() if k.startswith("texts of the template")}
-    refused = {k: n for k, n in counts.items() if k.startswith("replies refused")}
+    instead = {k: n for k, n in counts.items() if k.startswith("texts_by_the_template")}
+    refused = {k: n for k, n in counts.items() if k.startswith("replies_refused")}
     # Each text was asked for once, and one that was refused is the template's.
     assert sum(instead.values()) == sum(refused.values()) > 0
     assert verify(tmp_path / "two") == []

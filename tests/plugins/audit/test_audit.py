@@ -194,8 +194,10 @@ def test_building_without_suspects(folder: Path, tmp_path: Path, inline: Inline)
     )
     assert verify(tmp_path / "clean") == []
     manifest = load_intact(tmp_path / "clean")
-    assert manifest.counts["suspect negatives dropped: near-duplicate"] == 2
-    dropped = sum(n for what, n in manifest.counts.items() if what.startswith("suspect negatives"))
+    assert manifest.counts["suspect_negatives_dropped[near-duplicate]"] == 2
+    dropped = sum(
+        n for what, n in manifest.counts.items() if what.startswith("suspect_negatives_dropped")
+    )
     assert f"\n{dropped} suspect negatives were dropped (--drop-suspects)\n" in result.stdout
     shown = {d["corpus-id"] for ds in Base(tmp_path / "clean").negatives.values() for d in ds}
     assert "near" not in shown

@@ -147,8 +147,8 @@ def test_from_suspicion_to_a_build_without(
     assert not any((q, p) in gone for q in left for p in left[q])
     assert sum(map(len, left.values())) == 27 - len(gone)
     manifest = load_intact(tmp_path / "clean")
-    assert manifest.counts["negatives dropped: decided to be relevant by people"] == len(gone)
-    assert manifest.counts["decided to be relevant, but no negatives here"] == 0
+    assert manifest.counts["decided_relevant[people]"] == len(gone)
+    assert manifest.counts["decided_relevant_elsewhere"] == 0
     assert manifest.config["decided"] == "audit.json"
     assert len(manifest.config["decided_sha256"]) == 64
 

@@ -87,10 +87,17 @@ def test_what_cannot_be_read_is_named_and_counted(tmp_path: Path) -> None:
         "scan.pdf": "without text, such as scans",
     }
     counts = source.info().counts
-    assert counts["files read"] == 1
-    assert counts["files broken (first: binary.txt)"] == 2
-    assert counts["files without text, such as scans (first: blank.md)"] == 2
-    assert sum(n for what, n in counts.items() if "(first: " in what) == 10
+    assert counts["files_read"] == 1
+    assert counts["files_not_read[broken][binary.txt]"] == 2
+    assert counts["files_not_read[without text, such as scans][blank.md]"] == 2
+    assert (
+        sum(
+            n
+            for what, n in counts.items()
+            if what.startswith(("files_not_read", "files_read_in_part"))
+        )
+        == 10
+    )
 
 
 @pytest.mark.parametrize(
@@ -185,8 +192,8 @@ def test_other_encodings_are_read_and_said(tmp_path: Path) -> None:
         "wide.txt": ["is not UTF-8; read as utf-16"],
     }  # fmt: skip
     counts = source.info().counts
-    assert counts["files not in UTF-8, read as cp1252 (first: latin.txt)"] == 1
-    assert counts["files not in UTF-8, read as utf-16 (first: wide.txt)"] == 1
+    assert counts["files_in_another_encoding[cp1252][latin.txt]"] == 1
+    assert counts["files_in_another_encoding[utf-16][wide.txt]"] == 1
 
 
 def test_lines_with_other_fields_are_counted(tmp_path: Path) -> None:
@@ -194,14 +201,14 @@ def test_lines_with_other_fields_are_counted(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
     source, found = read(tmp_path)
     assert [r["text"] for r in found] == ["One is here.", "Two is there."]
-    assert source.info().counts["lines of JSON Lines whose other fields are left out"] == 1
+    assert source.info().counts["json_lines_with_other_fields"] == 1
 
 
 def test_lines_that_are_no_rows_are_noted_one_by_one(tmp_path: Path) -> None:
     (tmp_path / "a.jsonl").write_bytes(b'{"text": "One."}\n{"text": \n[1]\n{"text": ""}\n\xff\n')
     source, rows = read(tmp_path)
     assert [r["text"] for r in rows] == ["One."]
-    assert "lines of JSON Lines whose other fields are left out" not in source.info().counts
+    assert "json_lines_with_other_fields" not in source.info().counts
     assert [n.split(" (")[0] for n in source.documents[0].notes] == [
         "line 2 is not a row", "line 3 is not a row", "line 4 has no text", "line 5 is not a row",
     ]  # fmt: skip
@@ -249,9 +256,9 @@ def test_repeats_are_joined_but_not_those_with_other_numbers(tmp_path: Path) -> 
         ("b.txt", "a.txt#1", True), ("c.txt", "a.txt#1", False),
     ]  # fmt: skip
     counts = source.info().counts
-    assert counts["passages that repeat another one, joined"] == 1
-    assert counts["passages that nearly repeat another one, joined"] == 1
-    assert counts["passages that nearly repeat another one with other numbers"] == 1
+    assert counts["passages_repeated"] == 1
+    assert counts["passages_nearly_repeated"] == 1
+    assert counts["passages_nearly_repeated_with_other_numbers"] == 1
 
 
 def test_headings_and_none_in_code() -> None:

@@ -147,8 +147,8 @@ def test_running_headers_leave_and_a_sentence_over_two_pages_is_whole(tmp_path: 
     ]
     assert [json.loads(row["metadata"])["page"] for row in rows] == [1, 2, 3]
     counts = source.info().counts
-    assert counts["running headers and footers, left out"] == 3
-    assert counts["sentences over two pages, joined"] == 1
+    assert counts["running_lines"] == 3
+    assert counts["sentences_over_two_pages"] == 1
     assert source.documents[0].notes == []
 
 

@@ -58,7 +58,7 @@ def test_summaries_leave_out_what_does_not_help_and_keep_numbers(endpoint: Endpo
         [".", "It is so [2]."],
     ]
     ran, _, prompts = endpoint("summ", replies, o.CondensedOptions(shots=0), runs=2)
-    assert ran.counts["passages without a short version that helps"] == 2  # in both runs
+    assert ran.counts["passages_without_a_short_version"] == 2  # in both runs
     n = sum(min(10, len(i.passages)) for i in list(endpoint.benchmark.items("mix"))[:3])
     assert sum(p.endswith("Summary:") for p in prompts) == n  # one for both runs
     mine = next(p for p in prompts if p.endswith("Answer:") and first.query in p)
@@ -67,7 +67,7 @@ def test_summaries_leave_out_what_does_not_help_and_keep_numbers(endpoint: Endpo
     endpoint.accepted()
     # Nothing helps: the question is asked all the same, without a passage, and that is said.
     ran, rows, prompts = endpoint("snippet", replies, o.CondensedOptions(shots=0))
-    assert ran.counts["queries without a passage"] == 3
+    assert ran.counts["queries_without_a_passage"] == 3
     assert len(rows) == 3
     assert all("Document [1]" not in p for p in prompts if p.endswith("Answer:"))
 
@@ -86,7 +86,7 @@ def test_interact_checks_three_documents_and_shows_them_once(endpoint: Endpoint)
     check_line = "Check: Document [1][99][2][3][4]"
     steps = [check_line, "Output: It is so [1].", "End"][:2]
     assert rows[0]["meta"] == {"steps": steps}
-    assert ran.counts["invented document numbers"] == 3
+    assert ran.counts["invented_document_numbers"] == 3
     item = next(iter(endpoint.benchmark.items("mix")))
     mine = [p for p in prompts if f"Question: {item.query}\n" in p and "Summary:" not in p]
     seen = next(p for p in mine if p.endswith("Output:"))
@@ -96,7 +96,7 @@ def test_interact_checks_three_documents_and_shows_them_once(endpoint: Endpoint)
     endpoint.accepted()
 
 
-NO_STEP = "answers that ended with something other than a step"
+NO_STEP = "answers_that_ended_without_a_step"
 
 
 @pytest.mark.parametrize(
@@ -104,8 +104,8 @@ NO_STEP = "answers that ended with something other than a step"
     [
         # Never says "End": the answer ends with the turns.
         ([["Output: (\\d)\\.\n$", "Output: more."], ["Output: more\\.\n$", "Output: 2."],
-          [".", "Output: 1."]], "1. more. 2. more.", "answers without an end"),
-        ([[".", "Output: again."]], "again.", "answers that ended with a repeated step"),
+          [".", "Output: 1."]], "1. more. 2. more.", "answers_without_an_end"),
+        ([[".", "Output: again."]], "again.", "answers_that_ended_with_a_repeated_step"),
         ([[".", "Die Antwort ist blau."]], "", NO_STEP),
         ([[".", "Sorry, I found no relevant documents."]], "", NO_STEP),
     ],
@@ -129,7 +129,7 @@ def test_bare_sentences_are_taken_where_that_is_asked_for(endpoint: Endpoint) ->
     ]
     ran, rows, _ = endpoint("inline-search", replies, o.SearchOptions(shots=0, bare=True))
     assert {r["output"] for r in rows} == {"It is so [1]. And so."}
-    assert ran.counts["answers that ended with a repeated step"] == len(rows)
+    assert ran.counts["answers_that_ended_with_a_repeated_step"] == len(rows)
     ran, rows, _ = endpoint("inline-search", replies, o.SearchOptions(shots=0))
     assert {r["output"] for r in rows} == {""}
     assert ran.counts[NO_STEP] == len(rows)
@@ -178,7 +178,7 @@ def test_inline_search_brings_its_own_passages(endpoint: Endpoint) -> None:
 def test_a_search_that_finds_nothing_still_leads_to_an_answer(endpoint: Endpoint) -> None:
     replies = [["Answer:\n$", "Search: zzqx"], ["Output:$", "Nobody knows."], [".", "End"]]
     ran, rows, _ = endpoint("inline-search", replies, o.SearchOptions(shots=0))
-    assert ran.counts["searches that found nothing"] == 3
+    assert ran.counts["searches_that_found_nothing"] == 3
     assert {r["output"] for r in rows} == {"Nobody knows."}
     assert all(r["passages"] == [] for r in rows)
     endpoint.accepted(("Length",), context="own")
@@ -198,7 +198,7 @@ def test_closed_book_shows_nothing_and_post_cite_cites(endpoint: Endpoint) -> No
     # What repeats a passage word for word is nearest to that passage.
     for item, row in zip(items, rows, strict=True):
         assert f"[{len(item.passages)}]" in row["output"]
-    assert ran.counts["statements cited afterwards"] >= 3
+    assert ran.counts["statements_cited_afterwards"] >= 3
     endpoint.accepted()
     cited = [[".", "First it was. Then it is so [1]! And more"]]
     _, rows, _ = endpoint("closed-book", cited, o.ShotOptions(shots=0, post_cite=True))
@@ -295,7 +295,7 @@ def test_a_run_says_which_demonstrations_it_draws_from(
         options=o.AlceOptions(shots=1), limit=1,
     )  # fmt: skip
     hint = "; QAMPARI's are lists: see --demos" if data_set else ""
-    said = f"worked examples to draw from (built in; their answers are sentences{hint})"
+    said = f"worked_examples[built in; their answers are sentences{hint}]"
     assert ran.counts[said] == len(read_demonstrations(BUILT_IN_EXAMPLES)) == 4
 
 

@@ -160,7 +160,7 @@ def test_rtg_query_gen_fuses(world: World, fusion: str) -> None:
     assert {tuple(r["meta"]["queries"]) for r in rows} == {("golden gate bridge opening",)}
     assert [len(r["passages"]) for r in rows] == [3, 3, 3]
     said = header(world.folder / "s.jsonl")
-    assert said["counts"]["sub-queries repeated"] == 3
+    assert said["counts"]["subqueries_repeated"] == 3
     assert set(said["prompts"]) == {"air-cited", "air-queries"}
     shown = {tuple(p["docid"] for p in r["passages"]) for r in rows}
     assert len(shown) == 1 or fusion != "query:1"  # all have the same sub-query
@@ -175,7 +175,7 @@ def test_rtg_query_gen_fuses(world: World, fusion: str) -> None:
 def test_prose_in_place_of_queries_leaves_the_question_alone(world: World) -> None:
     rows = world.lines("rtg-query-gen", "--fusion", "combsum")
     assert {tuple(r["meta"]["queries"]) for r in rows} == {()}
-    assert header(world.folder / "s.jsonl")["counts"]["replies without sub-queries"] == 3
+    assert header(world.folder / "s.jsonl")["counts"]["replies_without_subqueries"] == 3
     alone = world.lines("rtg-vanilla")
     assert [r["passages"] for r in rows] == [r["passages"] for r in alone]
 
@@ -206,7 +206,7 @@ def test_gtr_cites_one_passage_a_statement(world: World) -> None:
         assert 1 <= len(row["passages"]) <= 3
     two = world.lines("gtr", "--per-statement", "2")[0]
     assert "[1][2]" in two["output"]
-    assert header(world.folder / "s.jsonl")["counts"]["statements without passages"] == 3
+    assert header(world.folder / "s.jsonl")["counts"]["statements_without_passages"] == 3
     assert next(p["docid"] for p in two["passages"]) == rows[0]["passages"][0]["docid"]
 
 
@@ -215,7 +215,7 @@ def test_gtr_cites_one_passage_a_statement(world: World) -> None:
 )
 def test_nothing_found_is_counted_and_answered_without(world: World) -> None:
     assert {r["output"] for r in world.lines("gtr")} == {"Zyx qwv. ..."}
-    assert header(world.folder / "s.jsonl")["counts"]["statements without passages"] == 3
+    assert header(world.folder / "s.jsonl")["counts"]["statements_without_passages"] == 3
 
 
 def test_without_passages_the_question_is_asked_alone(
@@ -224,7 +224,7 @@ def test_without_passages_the_question_is_asked_alone(
     monkeypatch.setattr(Search, "rankings", lambda self, item, queries, depth: [[]])
     rows = world.lines("rtg-vanilla")
     assert {(r["output"], len(r["passages"])) for r in rows} == {(CLOSED[1], 0)}
-    assert header(world.folder / "s.jsonl")["counts"]["answered without passages"] == 3
+    assert header(world.folder / "s.jsonl")["counts"]["answered_without_passages"] == 3
 
 
 @pytest.mark.parametrize("system", ["rtg-vanilla", "gtr"])

@@ -63,7 +63,7 @@ def test_only_answers_that_cite_well(package: Path, items: list[Item], tmp_path:
     last = pq.read_table(tmp_path / "more" / "data").to_pylist()[-1]
     assert (last["query_id"], last["cite_f1"]) == (items[4].query_id, pytest.approx(f1))
     about = json.loads((tmp_path / "more" / "training.json").read_text())
-    assert about["left_out"] == {f"answers below F1 {f1:g}": 1}
+    assert about["left_out"] == {f"answers_left_out[below F1 {f1:g}]": 1}
     assert about["rows"] == 5 and about["benchmark_hash"] == cf.load(package).hash
 
 

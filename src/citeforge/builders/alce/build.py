@@ -144,7 +144,7 @@ def build_retrieved(
             judgements, corpus, findings.coverages, findings.gold, findings.texts
         )
         if n_unknown:
-            counts["judged passages missing from the corpus"] = n_unknown
+            counts["judged_passages_of_no_corpus"] = n_unknown
         if recipe.passages == "retrieved":
             passages = {name for ids in findings.ids.values() for name in ids}
             passages.update(relevant["corpus-id"].to_pylist())
@@ -165,7 +165,7 @@ def build_retrieved(
             "queries": n,
             **corpus_stats(writer.folder),
             **mapping_stats(RELEVANT, relevant, n),
-            "gold rows": gold.num_rows,
+            "gold_rows": gold.num_rows,
             **_recall_stats(recipe, findings),
             **contexts.stats,
         }
@@ -260,7 +260,7 @@ def _find_gold(
         judged_relevant(relevant, ids_of, whole),
     ]
     if failed := sum(coverage.failures for coverage in coverages):
-        counts["claims on which the judge failed"] = failed
+        counts["claims_that_the_judge_failed_on"] = failed
     return _Findings(ranked, ids_of, texts, rows, [c for c in coverages if c.sizes])
 
 

@@ -110,8 +110,7 @@ class ContextWriter:
         text = f"{k} candidates with most of the {coverage.unit}, chosen greedily"
         self.add("oracle", best, text)
         self.stats |= mean_recalls("oracle", best, coverage, lists, k)
-        recall = share_kept(best, candidates, coverage, lists)
-        self.stats |= {f"oracle: {name}": share for name, share in recall.items()}
+        self.stats |= share_kept(best, candidates, coverage, lists)
 
     def add_condensed(
         self, form: str, table: pa.Table, ids_of: Named, texts: Texts, k: int, where: str

@@ -7,10 +7,16 @@ from dataclasses import dataclass, field
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.package.items import GoldRows
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.text import premise_of
 
 SHORT, CLAIMS, JUDGED = "short answers", "claims", "judged passages"
+_KEPT = {
+    "": "oracle_recall_of_all_candidates_share",
+    "-5": "oracle_recall_5_of_all_candidates_share",
+}
+"""Statistics of the queries whose chosen passages have the recall of all, by kind of recall."""
 DEPTHS = (1, 3, 5, 20, 100)
 """Numbers of passages at which recall is reported (ALCE, Tables 12 to 14)."""
 ENOUGH = 5
@@ -151,7 +157,7 @@ def mean_recalls(
         Statistics by name.
     """
     return {
-        f"{name}: recall{which}@{depth} of {coverage.unit}, mean": _mean(
+        count_key("recall_mean", name, f"{which}@{depth}", coverage.unit): _mean(
             [recall(q, rows[q][:depth]) for q in queries]
         )
         for depth in (*(d for d in DEPTHS if d < deepest), deepest)
@@ -174,7 +180,7 @@ def share_kept(
         Statistics by name: shares of the queries that have such gold.
     """
     return {
-        f"share of queries with the recall{which} of all candidates": _mean(
+        _KEPT[which]: _mean(
             [float(recall(q, best[q]) == recall(q, candidates[q])) for q in queries]
         )
         for which, queries, recall in coverage.measures(lists)

@@ -96,7 +96,7 @@ def _build(
             **corpus_stats(writer.folder),
             **mapping_stats(RELEVANT, relevant, queries.num_rows),
             **contexts,
-            "gold rows": gold.num_rows,
+            "gold_rows": gold.num_rows,
         }
         # Asked again: what was skipped or merged is known only now.
         info = info_of(source, recipe.licence)

@@ -19,6 +19,7 @@ from citeforge.ir_convert.alce import AlceItem, AlceSource, load_alce, passage_i
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.items import Gold, GoldRows, by_query
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.answers import AlceRecipe, Retrieving
 from citeforge.schemas.recipes.base import RunOptions
@@ -190,7 +191,7 @@ def retrieve_all(
                 code="too-few",
             )
         if empty:
-            counts[f"questions for which {name} finds nothing"] = empty
+            counts[count_key("queries_asked_about_nothing_found", name)] = empty
         models[f"retriever {name}"] = retriever.identity()
     return rankings, models
 
@@ -233,12 +234,12 @@ def passage_chunks(source: Source, size: int) -> Iterator[pa.RecordBatch]:
         rows = []
         for name, title, text, metadata in rows_of(batch):
             chunks = cut_into_pieces(text, size)
-            counts["passages before cutting"] += 1
-            counts["passages without a word, left out"] += not chunks
+            counts["passages_before_cutting"] += 1
+            counts["passages_without_a_word"] += not chunks
             rows += [(piece_id(name, i), title, t, metadata) for i, t in enumerate(chunks)]
-        counts["passages after cutting"] += len(rows)
+        counts["passages_after_cutting"] += len(rows)
         if rows:
             yield batch_of(rows, CORPUS)
-    if not counts["passages after cutting"]:
+    if not counts["passages_after_cutting"]:
         raise InputError("has no passage with a word", path=source.info().spec, code="empty-text")
     source.info().counts.update({what: n for what, n in counts.items() if n})

@@ -17,6 +17,7 @@ from citeforge.engines.tables import rows_of, table_of
 from citeforge.engines.text.quoting import without_tags
 from citeforge.package.items import GoldRows
 from citeforge.schemas.citations.grammar import Grammar, without_markers
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.tables import CONDENSED
 from citeforge.schemas.text import normalise_answer
 
@@ -98,11 +99,11 @@ def sub_claims(
             claims_of[query] = [f"{k} {query}".ljust(_USUAL_CLAIM, "?") for k in range(n)]
             continue
         if isinstance(reply, Failure):
-            counts["sub-claims: answers for which the writer failed"] += 1
+            counts["subclaims_that_the_writer_failed_on"] += 1
             continue
         claims_of[query] = parse_subclaims(reply, n)
-        counts["sub-claims written"] += len(claims_of[query])
-        counts["sub-claims missing from replies"] += n - len(claims_of[query])
+        counts["subclaims_written"] += len(claims_of[query])
+        counts["subclaims_missing"] += n - len(claims_of[query])
     decisions = judge.ask(Pair(answers[q], c) for q, claims in claims_of.items() for c in claims)
     table_rows = []
     for query, claims in claims_of.items():
@@ -110,11 +111,11 @@ def sub_claims(
         for claim in claims:
             decision = decisions[Pair(answers[query], claim)]
             if isinstance(decision, JudgeFailure) and not judge.only_plans:
-                counts["sub-claims dropped: the judge failed"] += 1
+                counts["subclaims_that_the_judge_failed_on"] += 1
             elif isinstance(decision, Verdict) and not decision.entailed:
-                counts["sub-claims dropped: the answer does not entail them"] += 1
+                counts["subclaims_not_entailed"] += 1
             else:
-                counts["sub-claims kept"] += 1
+                counts["subclaims_kept"] += 1
                 row = {"query_id": query, "kind": "claim", "position": start, "text": claim}
                 table_rows.append(row)
                 start += 1
@@ -155,11 +156,11 @@ def condense(
         pairs, write_texts(llm, form, rows, _CONDENSED_TOKENS), strict=True
     ):
         if isinstance(reply, Failure):
-            counts[f"{form}: passages for which the writer failed"] += 1
+            counts[count_key("condensed_passages_that_the_writer_failed_on", form)] += 1
             continue
         idle = is_irrelevant(reply)
-        counts[f"{form}: passages found irrelevant"] += idle
-        counts[f"{form}: passages condensed"] += not idle
+        counts[count_key("condensed_passages_irrelevant", form)] += idle
+        counts[count_key("condensed_passages", form)] += not idle
         condensed.append((query, name, reply, idle))
     return table_of(condensed, CONDENSED)
 
@@ -173,7 +174,7 @@ def condensed_stats(form: str, table: pa.Table, texts: Texts) -> dict[str, objec
     """Compute statistics of summaries or snippets: mean lengths, shares irrelevant and verbatim."""
     good = usable_texts(table)
     stats: dict[str, object] = {
-        f"{form}: share of passages found irrelevant": round(
+        count_key("condensed_irrelevant_share", form): round(
             1 - len(good) / table.num_rows, 4
         ) if table.num_rows else 0.0
     }  # fmt: skip
@@ -181,12 +182,13 @@ def condensed_stats(form: str, table: pa.Table, texts: Texts) -> dict[str, objec
         return stats
     words = sum(len(text.split()) for text in good.values())
     before = sum(len(texts[name][1].split()) for _, name in good)
-    stats[f"{form}: words, mean"] = round(words / len(good), 2)
-    stats[f"{form}: words of the passage a word"] = round(before / words, 2)
+    stats[count_key("condensed_words_mean", form)] = round(words / len(good), 2)
+    per_word = count_key("condensed_words_of_the_passage_per_word", form)
+    stats[per_word] = round(before / words, 2)
     if form == "snippet":
         spans = [
             normalise_answer(text) in normalise_answer(texts[name][1])
             for (_, name), text in good.items()
         ]
-        stats["snippet: share that is a span of its passage"] = round(sum(spans) / len(spans), 4)
+        stats["snippet_verbatim_share"] = round(sum(spans) / len(spans), 4)
     return stats

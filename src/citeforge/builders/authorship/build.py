@@ -18,6 +18,7 @@ from citeforge.builders.package import PackageWriter, corpus_stats, mapping_stat
 from citeforge.engines.files import sha256_file
 from citeforge.engines.tables import rows_of, rows_with
 from citeforge.schemas.authorship import Cell, Design, make_cells
+from citeforge.schemas.counts import join_counts
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.recipes.authorship import ORIGINS, AuthorshipRecipe
@@ -54,16 +55,15 @@ def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
         ranked = find_candidates(base, recipe, run)
         chosen, left_out = choose_contexts(base, ranked, recipe.selection, twins or None)
         if not chosen:
-            reasons = "; ".join(f"{n} {what}" for what, n in left_out.items())
             raise InputError(
-                f"no query qualifies ({reasons})",
+                f"no query qualifies ({join_counts(left_out.items())})",
                 path=recipe.start,
                 allowed="--relevant any, other --candidates, or a benchmark with relevant passages",
                 code="no-queries",
             )
         writer = build.package()
         contexts, stats = _write_tables(writer, base, twins, design, chosen, recipe.selection.seed)
-        counts = {"queries in the benchmark": len(base.query_ids), **left_out}
+        counts = {"queries_in_the_benchmark": len(base.query_ids), **left_out}
         return build.finish(draft, writer, stats, contexts=contexts, counts=counts)
 
 
@@ -155,7 +155,7 @@ def _write_tables(
         **corpus_stats(writer.folder),
         **mapping_stats(RELEVANT, judged[RELEVANT], len(queries)),
         **context_stats,
-        "queries with gold short answers": sum(bool(base.answers[q]) for q in queries),
+        "queries_with_gold_short_answers": sum(bool(base.answers[q]) for q in queries),
     }
 
 

@@ -121,7 +121,7 @@ def choose_contexts(
             if others := selector.list_others(query)[: selection.k - len(relevant)]:
                 kept[query] = (relevant, others)
             else:
-                selector.counts["queries left out: no non-relevant candidate"] += 1
+                selector.counts["queries_without_candidates"] += 1
     if selection.sample is not None:
         names = sample_ids(list(kept), selection.sample, selection.seed, "authorship sample")
         kept = {q: kept[q] for q in names}
@@ -159,11 +159,11 @@ class _Selector:
             relevant = set(judged) - base.twin_ids
             judged = [i for i in self._ranked[query][: self._selection.k] if i in relevant]
         if not judged:
-            counts["queries left out: no relevant passage"] += 1
+            counts["queries_without_relevant_passages"] += 1
         elif len(judged) > 1 and rule != "any":
-            counts["queries left out: several relevant passages"] += 1
+            counts["queries_with_several_relevant_passages"] += 1
         elif self._usable is not None and not set(judged) <= self._usable:
-            counts["queries left out: the relevant passage has no twin"] += 1
+            counts["queries_with_a_passage_without_twin"] += 1
         else:
             return judged
         return []
@@ -181,9 +181,9 @@ class _Selector:
             if self._usable is not None and passage not in self._usable:
                 continue
             if self._forms[passage] in same:
-                self.counts["candidates left out: same text as a relevant passage"] += 1
+                self.counts["candidates_of_equal_text"] += 1
             elif answers and contains_answer(self._texts[passage], answers):
-                self.counts["candidates left out: contain a gold short answer"] += 1
+                self.counts["candidates_with_a_gold_answer"] += 1
             else:
                 others.append(passage)
                 if len(others) == selection.k:

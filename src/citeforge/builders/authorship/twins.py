@@ -36,6 +36,7 @@ from citeforge.engines.running.names import llm_for_dry_run, make_llm
 from citeforge.engines.running.setup import build_judge, replay_path, replay_store
 from citeforge.engines.tables import rows_with
 from citeforge.engines.text.languages import detect_language
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import SECRET, Manifest
 from citeforge.schemas.recipes.base import RunOptions, model_name
@@ -294,7 +295,7 @@ def _write_tables(
     writer.add("twins", "twins", table)
     stats |= twin_stats(table, "entailment judge" in models)
     if "entailment judge" not in models:
-        stats["meaning of twins"] = NOT_CHECKED
+        stats["meaning_of_twins"] = NOT_CHECKED
     return list(contexts), _count_outcomes(rewriting, recipe.keep_failed), stats
 
 
@@ -335,25 +336,25 @@ def _count_outcomes(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
     base, twins = rewriting.base, list(rewriting.twins.values())
     reports = [t.report for t in twins]
     counts = {
-        "queries in the benchmark": len(base.query_ids),
-        "passages rewritten": sum(r.accepted for r in reports),
-        "passages without an accepted twin": sum(not r.accepted for r in reports),
-        "failing passages replaced by the next negative": rewriting.replaced,
+        "queries_in_the_benchmark": len(base.query_ids),
+        "passages_rewritten": sum(r.accepted for r in reports),
+        "passages_of_failed_twins": sum(not r.accepted for r in reports),
+        "passages_replaced": rewriting.replaced,
     }
-    without = "queries with a passage that has no accepted twin"
-    counts[f"{without}, {'kept' if keep_failed else 'dropped'}"] = len(rewriting.dropped)
+    done = "queries_of_failed_twins_kept" if keep_failed else "queries_of_failed_twins_dropped"
+    counts[done] = len(rewriting.dropped)
     if not any(base.answers.values()):
-        counts["answer checks made (the benchmark has no gold short answers)"] = 0
+        counts["answer_checks_without_gold"] = 0
     human = [(t.passage.text, t.text, detect_language(t.passage.text)) for t in twins if t.text]
     if n := sum(language not in WORDED for *_, language in human):
-        counts["twins whose negations, opposites and units were not checked (not English)"] = n
-        counts["of these, German, French or Spanish twins with more or fewer negations"] = sum(
+        counts["twins_not_in_english"] = n
+        counts["twins_with_other_negations"] = sum(
             count_denials(a, language) != count_denials(b, language)
             for a, b, language in human
             if language is not None
         )
     failed = Counter(name for report in reports for name in report.failed)
-    return counts | {f"failed check: {n}": c for n, c in sorted(failed.items())}
+    return counts | {count_key("twin_checks_failed", n): c for n, c in sorted(failed.items())}
 
 
 def twin_stats(table: pa.Table, judged: bool) -> dict[str, object]:
@@ -377,17 +378,19 @@ def twin_stats(table: pa.Table, judged: bool) -> dict[str, object]:
     failures = [set(r["failed"]) for r in rows if not math.isnan(r["length_ratio"])]
     judged_failures = [failed for failed in failures if failed <= {ENTAILMENT}] if judged else []
     passing = {
-        f"twins that pass {name}, share": round(sum(name not in f for f in of) / len(of), 4)
+        count_key("twin_checks_passed_share", name): round(
+            sum(name not in f for f in of) / len(of), 4
+        )
         for names, of in ((CHECKS, failures), ((ENTAILMENT,), judged_failures))
         for name in names
         if of
     }
     return {
         "twins": len(good),
-        "twins accepted, share": round(len(good) / len(rows), 4),
+        "twins_accepted_share": round(len(good) / len(rows), 4),
         **passing,
-        "twins: attempts, mean": mean("attempts"),
-        "twins: length ratio, mean": mean("length_ratio"),
-        "twins: edit similarity, mean": mean("edit_similarity"),
-        "twins: n-gram overlap, mean": mean("ngram_overlap"),
+        "twin_attempts_mean": mean("attempts"),
+        "twin_length_ratio_mean": mean("length_ratio"),
+        "twin_edit_similarity_mean": mean("edit_similarity"),
+        "twin_ngram_overlap_mean": mean("ngram_overlap"),
     }

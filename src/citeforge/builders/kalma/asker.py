@@ -102,7 +102,7 @@ class Asker:
     def __init__(self, llm: Llm, choices: Choices, domain: Domain) -> None:
         """Plan the attempts at each text: by the LLM, then by the built-in template if allowed."""
         self.llm, self.choices = llm, choices
-        self.refused, self.stood_in = Counter[str](), Counter[str]()
+        self.refused, self.stood_in = Counter[tuple[str, str]](), Counter[str]()
         template = TemplateWriter(embedded_templates(domain))
         self._turns = [(llm, at) for at in range(1 if self.is_template else choices.attempts)]
         if choices.stand_in and not self.is_template:
@@ -149,7 +149,7 @@ class Asker:
                 if reason is not None:
                     again[name] = reason if failure is None else ""
                     replies.refused[name].append(f"{reason}: {text}" if text else reason)
-                    self.refused[f"{task}: {refusal_kind(reason)}"] += 1
+                    self.refused[task, refusal_kind(reason)] += 1
                     continue
                 replies.taken[name] = text
                 if llm is not self.llm:

@@ -41,6 +41,7 @@ from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.kg.domain import load_domain
 from citeforge.kg.equivalence import Equivalence, read_equivalence
 from citeforge.kg.graph import KnowledgeGraph, open_graph
+from citeforge.schemas.counts import count_key, describe_count
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.kg import EMPTY, Triple
 from citeforge.schemas.manifest import GrammarInfo, Manifest
@@ -106,19 +107,18 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
             raise _no_questions_error(dropped, evolver.asker.refused, writer)
         questions = [_make_question(e) for e in usable]
         contexts, retrieved = _all_contexts(recipe, questions, equivalence, kg)
-        counts = {"pairs selected": len(selected.pairs), **selected.counts, **kg.counts}
-        for what, numbers in (
-            ("pairs dropped", dropped.items()),
-            ("replies refused", sorted(evolver.asker.refused.items())),
-            ("texts of the template in the writer's place", sorted(evolver.asker.stood_in.items())),
-        ):
-            counts |= {f"{what}: {which}": n for which, n in numbers}
+        counts = {"pairs_selected": len(selected.pairs), **selected.counts, **kg.counts}
+        refused = sorted(evolver.asker.refused.items())
+        stood_in = sorted(evolver.asker.stood_in.items())
+        counts |= dropped
+        counts |= {count_key("replies_refused", *reason): n for reason, n in refused}
+        counts |= {count_key("texts_by_the_template", task): n for task, n in stood_in}
         counts |= retrieved | _count_unphrased(evolver, usable)
         if evolver.perplexity is not None:
             models = models | {"perplexity": evolver.perplexity.identity()}
         shares = {} if evolver.asker.is_template else check_stats(asks, usable)
         if asks.failed:
-            counts["questions that the checker could not check"] = asks.failed
+            counts["questions_not_checked"] = asks.failed
         return _write_package(
             build, draft, questions, usable, contexts, equivalence, shares,
             counts=counts, models=models,
@@ -199,15 +199,17 @@ def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> SelectedPairs:
     if recipe.limit is not None:
         selected.pairs = selected.pairs[: recipe.limit]
     if not selected.pairs:
-        reasons = "; ".join(f"{what}: {n}" for what, n in selected.counts.items())
+        reasons = "; ".join(f"{describe_count(k)}: {n}" for k, n in selected.counts.items())
         raise InputError(f"no pair is left ({reasons})", path=recipe.pairs, code="no-pairs")
     return selected
 
 
-def _no_questions_error(dropped: Counter[str], refused: Counter[str], writer: Llm) -> InputError:
+def _no_questions_error(
+    dropped: Counter[str], refused: Counter[tuple[str, str]], writer: Llm
+) -> InputError:
     """Make the error of a build in which no pair of entities became a question."""
-    reasons = "; ".join(f"{what}: {n}" for what, n in dropped.items())
-    replies = ", ".join(f"{why} ({n})" for why, n in refused.most_common(3))
+    reasons = "; ".join(f"{describe_count(key)}: {n}" for key, n in dropped.items())
+    replies = ", ".join(f"{': '.join(why)} ({n})" for why, n in refused.most_common(3))
     return InputError(
         f"no question is left ({reasons}" + (f"; replies refused: {replies})" if replies else ")"),
         allowed="a writer that follows the prompts, more --attempts, --stand-in, or a lower "
@@ -228,7 +230,7 @@ def _count_unphrased(evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[
         f"the domain {domain.name!r} has no words for {len(wordless)} relations, asked for "
         f"{wordless.total():,} times ({listed}); citeforge kg profile helps to write some"
     )
-    return {"facts asked for without words of the domain": wordless.total()}
+    return {"facts_without_words": wordless.total()}
 
 
 def _make_question(e: Evolution) -> KalmaQuestion:
@@ -309,7 +311,7 @@ def _read_published(specific: Path, recipe: KalmaRecipe) -> tuple[list[KalmaQues
         kind="kalma",
         licence=LICENCE,
         files=files,
-        counts={"values left out: empty": sum(i.n_empty for i in items)},
+        counts={"empty_values": sum(i.n_empty for i in items)},
     )
     questions = []
     n_unknown = 0
@@ -336,5 +338,5 @@ def _read_published(specific: Path, recipe: KalmaRecipe) -> tuple[list[KalmaQues
             )
         )  # fmt: skip
     if n_unknown:
-        source.counts["gold facts that no shown graph has"] = n_unknown
+        source.counts["gold_facts_of_no_graph"] = n_unknown
     return questions, source

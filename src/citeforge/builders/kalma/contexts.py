@@ -155,9 +155,9 @@ def count_answers(
             if not fact.connects(names)
         )
     return {
-        "gold facts that other shown triples state, too": n_facts,
-        "questions with such facts": n_questions,
-        "questions with a shown answer that strict counts as wrong": n_other,
+        "gold_facts_restated": n_facts,
+        "questions_with_restated_facts": n_questions,
+        "questions_with_uncounted_answers": n_other,
     }
 
 
@@ -221,8 +221,8 @@ def retrieve_graphs(
     right = linking_quality(links, [{g.qid for g in q.graphs} for q in questions])
     by = f"names by {ner}" if ner else "names by the graph's own labels"
     counts = {
-        "retrieved sub-graphs": right.linked,
-        "questions without retrieved sub-graphs": sum(not t for t in triples.values()),
+        "retrieved_graphs": right.linked,
+        "questions_without_retrieved_graphs": sum(not t for t in triples.values()),
     }
     description = (
         f"sub-graphs that names in the specific question lead to ({by}): "

@@ -21,6 +21,7 @@ from citeforge.engines.progress import progress
 from citeforge.kg.domain import Domain
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.kg import Graph, Triple, relation_key
 from citeforge.schemas.recipes.kalma import Choices
 
@@ -120,7 +121,7 @@ class Evolution:
         rounds: finished rounds.
         general: the general question.
         specific: the specific one.
-        dropped: why the pair was dropped; empty if it was not.
+        dropped: key of the count of pairs dropped for this reason; empty if it was not.
     """
 
     pair: EntityPair
@@ -214,7 +215,7 @@ class Evolver:
         for name, e in wanting.items():
             e.seed = taken.get(name, "")
             if not e.seed:
-                e.dropped = "the writer wrote no seed sentence"
+                e.dropped = "pairs_without_a_seed"
 
     def _annotate(self, planner: Planner) -> None:
         """Ask the LLM to cite facts in the first sentences; then plan each question's facts."""
@@ -235,13 +236,13 @@ class Evolver:
         replies = self.asker.ask("annotate", values, check_each(wrong))
         for name, e in active.items():
             if name not in replies.taken:
-                e.dropped = "the seed could not be annotated"
+                e.dropped = "pairs_whose_seed_was_not_annotated"
                 continue
             text = replies.taken[name]
             cited = check.cited_triples(text, e.pair.pool)
             e.plan = planner.plan(e.pair, cited)
             if e.plan is None:
-                e.dropped = "no themes that earlier questions do not share have enough facts"
+                e.dropped = "pairs_without_free_themes"
                 continue
             link = e.pair.link
             gold = tuple(t for t in e.plan.facts if t.key in cited or t == link)
@@ -278,7 +279,7 @@ class Evolver:
                 notes[name] += texts
         for name, e in active.items():
             if name not in written:
-                e.dropped = f"no triple could be written in round {number}"
+                e.dropped = count_key("pairs_without_a_further_triple", number)
                 continue
             turn, text = written[name]
             best = tuple(ranked[name][: max(_KEPT_CANDIDATES, turn + 1)])
@@ -323,7 +324,7 @@ class Evolver:
             for name, e in active.items():
                 setattr(e, task, taken.get(name, ""))
                 if name not in taken:
-                    e.dropped = f"the writer asked no {task} question"
+                    e.dropped = count_key("pairs_without_a_question", task)
 
     def _find_question_faults(self, form: str, replies: dict[str, str]) -> dict[str, str | None]:
         """Say why each general or specific question is refused; None for those accepted."""

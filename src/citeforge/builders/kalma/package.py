@@ -103,21 +103,21 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object
     texts = Counter(q.specific for q in questions)
     stats: Stats = {
         "queries": len(questions),
-        "sub-graphs": len(graphs),
-        "triples per sub-graph, mean": round(len(triples) / max(len(graphs), 1), 2),
-        "knowledge per question, mean": round(
+        "sub_graphs": len(graphs),
+        "triples_per_sub_graph_mean": round(len(triples) / max(len(graphs), 1), 2),
+        "knowledge_per_question_mean": round(
             math.fsum(len(q.gold) for q in questions) / max(len(questions), 1), 4
         ),
-        "relations in minimum knowledge sets": len(relations),
+        "relations": len(relations),
         "occupations": distinct("occupation"),
         "countries": distinct("country of citizenship", "country"),
-        "places of birth": distinct("place of birth"),
-        "repeated questions": sum(n - 1 for n in texts.values()),
+        "places_of_birth": distinct("place of birth"),
+        "repeated_questions": sum(n - 1 for n in texts.values()),
         **further,
     }
     if years:
-        stats["years of birth"] = f"{_year_text(min(years))} to {_year_text(max(years))}"
-    stats["relations of minimum knowledge sets"] = dict(relations.most_common())
+        stats["years_of_birth"] = f"{_year_text(min(years))} to {_year_text(max(years))}"
+    stats["relations_of_knowledge_sets"] = dict(relations.most_common())
     return stats
 
 

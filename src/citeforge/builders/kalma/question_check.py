@@ -14,6 +14,7 @@ from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.running.names import CHECKERS, make_llm
 from citeforge.engines.text.short_replies import json_objects
 from citeforge.kg.domain import Domain
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.kg import Triple, relation_key
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.kalma import RULE
@@ -221,8 +222,9 @@ def share_stats(
         n_facts = sum(len(a.facts) for a, _ in read)
         n_asked = n_facts - sum(len(r.missing) for _, r in read)
         n_beyond = sum(bool(r.beyond) for _, r in read)
-        stats[f"gold facts that {form} questions ask for"] = share_text(n_asked, n_facts)
-        stats[f"{form} questions that ask for what is no gold"] = share_text(n_beyond, len(read))
+        stats[count_key("gold_facts_asked_for", form)] = share_text(n_asked, n_facts)
+        more = count_key("questions_that_ask_for_more", form)
+        stats[more] = share_text(n_beyond, len(read))
     return stats
 
 
@@ -242,8 +244,7 @@ def error_stats(check: QuestionCheck, controls: Controls) -> dict[str, str]:
         n_overlooked += len(missing - absent)
         n_absent += len(absent)
         n_imagined += len(absent - missing)
-    error = "error of the check of questions"
     return {
-        f"{error}: asked facts taken for missing": share_text(n_overlooked, n_asked),
-        f"{error}: missing facts taken for asked": share_text(n_imagined, n_absent),
+        "question_check_overlooked": share_text(n_overlooked, n_asked),
+        "question_check_imagined": share_text(n_imagined, n_absent),
     }

@@ -12,6 +12,7 @@ from citeforge.engines.draws import sample_ids
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.textfiles import read_csv
 from citeforge.kg.graph import KnowledgeGraph
+from citeforge.schemas.counts import count_key, describe_count
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import Graph, Key, Triple, relation_key
 
@@ -161,7 +162,7 @@ def disambiguate(kg: KnowledgeGraph, stated: Sequence[StatedPair]) -> SelectedPa
     usable = []
     for row in stated:
         if min(len(row.first.split()), len(row.second.split())) < least:
-            selected.counts[f"pairs dropped: a name has fewer than {least} parts"] += 1
+            selected.counts[count_key("pairs_with_a_short_name", least)] += 1
         else:
             usable.append(row)
     entities = kg.find({n for r in usable for n in (r.first, r.second)})
@@ -173,15 +174,15 @@ def disambiguate(kg: KnowledgeGraph, stated: Sequence[StatedPair]) -> SelectedPa
         )
         connected, agreeing = _connections(kg, row.relation, first, second)
         if not first or not second:
-            selected.counts["pairs dropped: no entity has the name"] += 1
+            selected.counts["pairs_without_entity"] += 1
         elif not connected:
-            selected.counts["pairs dropped: not connected in the graph"] += 1
+            selected.counts["pairs_not_linked"] += 1
         elif not agreeing:
-            selected.counts["pairs dropped: connected otherwise than stated"] += 1
+            selected.counts["pairs_linked_otherwise"] += 1
         elif len({(a.qid, b.qid) for a, b, _ in agreeing}) > 1:
-            selected.counts["pairs dropped: several entities fit"] += 1
+            selected.counts["pairs_fitting_several_entities"] += 1
         elif (both := frozenset(g.qid for g in agreeing[0][:2])) in pairs:
-            selected.counts["pairs dropped: the same two entities again"] += 1
+            selected.counts["pairs_repeated"] += 1
         else:
             pairs[both] = EntityPair(*agreeing[0], row.paragraph)
     selected.pairs = list(pairs.values())
@@ -236,20 +237,21 @@ def from_graph(
     usable = []
     for a, prop, b in unique.values():
         if a not in graphs or b not in graphs:
-            selected.counts["pairs dropped: no label or no statements"] += 1
+            selected.counts["pairs_without_statements"] += 1
         elif min(len(graphs[q].name.split()) for q in (a, b)) < least:
-            selected.counts[f"pairs dropped: a name has fewer than {least} parts"] += 1
+            selected.counts[count_key("pairs_with_a_short_name", least)] += 1
         else:
             usable.append((a, prop, b))
     if limit is not None:
-        selected.counts["pairs found, before sampling"] = len(usable)
+        selected.counts["pairs_before_sampling"] = len(usable)
         usable = sample_ids(usable, limit, seed, "kalma pairs")
     for a, prop, b in usable:
         link = next(t for t in graphs[a].triples if t.pid == prop and t.value_id == b)
         selected.pairs.append(EntityPair(graphs[a], graphs[b], link))
     if not selected.pairs:
-        counted = selected.counts.items()
-        reasons = "; ".join(f"{what} ({n})" if n > 1 else what for what, n in counted)
+        reasons = "; ".join(
+            describe_count(key) + f" ({n})" * (n > 1) for key, n in selected.counts.items()
+        )
         raise InputError(
             f"finds no pair ({reasons or 'no statements'})", path="--pairs-from-kg",
             allowed="relations between two entities of the domain's class", code="no-pairs"
@@ -258,12 +260,14 @@ def from_graph(
 
 
 def _other_ends(kg: KnowledgeGraph, relations: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a note per relation that links no two entities: its values' most common classes."""
+    """Yield a count per relation that links no two entities: its values' most common classes."""
     ends = kg.ends([i for ids in relations.values() for i in ids]) if relations else {}
     for relation, ids in relations.items():
         classes = Counter[str]()
         for own in ids:
             classes.update(ends.get(own, {}))
         listed = ", ".join(name or "entities of no class" for name, _ in classes.most_common(3))
-        where = f"its values are: {listed}" if listed else "no entity of the class has it"
-        yield f"relations without a pair: {relation!r}, {where}"
+        if listed:
+            yield count_key("relations_without_a_pair", relation, listed)
+        else:
+            yield count_key("relations_of_no_entity", relation)

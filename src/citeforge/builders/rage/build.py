@@ -35,6 +35,7 @@ from citeforge.engines.draws import mix_secret
 from citeforge.engines.plugins import warn
 from citeforge.engines.tables import rows_of
 from citeforge.engines.textfiles import count_text
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import require
 from citeforge.schemas.manifest import ContextSet, Manifest
 from citeforge.schemas.recipes.base import RunOptions
@@ -174,7 +175,7 @@ def write_rage_tables(
     for name, docs in frozen.docs.items():
         stats |= writer.add_contexts(name, docs)
     writer.add("gold", "gold", material.gold.cast(GOLD))
-    stats["gold rows"] = material.gold.num_rows
+    stats["gold_rows"] = material.gold.num_rows
     return stats, {
         "contexts": frozen.sets,
         "counts": material.counts,
@@ -199,7 +200,7 @@ def write_levelled(
     levelling = Levelling(features)
     files = copy_corpus(writer.folder, material.corpus, pool, change=levelling)
     for name, number in levelling.changed.items():
-        material.counts[f"hidden contexts: passages whose {name} were removed"] = number
+        material.counts[count_key("hidden_passages_levelled", name)] = number
         warn(
             f"{name} told relevant passages from the negatives that there are, so all {name} are "
             f"removed: from {count_text(number, 'passage')}"

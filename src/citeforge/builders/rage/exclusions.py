@@ -14,6 +14,7 @@ from citeforge.builders.rage.material import Material
 from citeforge.engines.tables import find_rows, take_rows
 from citeforge.engines.text.overlap import Shingles, shared, shingles
 from citeforge.package.package import short_answers
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.recipes.rage import Mining
@@ -21,8 +22,8 @@ from citeforge.schemas.text import normalise_passages
 
 FINE, ANSWER, PIECE = 0, 1, 2
 """Verdicts of the text rules on a candidate."""
-WORDS = {ANSWER: "contain an answer", PIECE: "share text with a relevant passage"}
-"""Descriptions of the verdicts, for counts."""
+_DROPPED = {ANSWER: "candidates_with_an_answer", PIECE: "candidates_sharing_text"}
+"""Counts of the candidates with each verdict."""
 
 
 @dataclass
@@ -86,12 +87,12 @@ class Exclusions:
             texts = take_rows(self.corpus, np.array(new, np.int64), ["text"])["text"].to_pylist()
             self._shingles.update(zip(new, map(shingles, texts), strict=True))
 
-    def note_dropped(self, what: str, dropped: Counter[int]) -> None:
+    def note_dropped(self, label: str, dropped: Counter[int]) -> None:
         """Record how many candidates each text rule dropped, zero included."""
         rules = {ANSWER: self.mining.exclude_answers, PIECE: self.mining.exclude_contained}
-        for verdict, words in WORDS.items():
+        for verdict, name in _DROPPED.items():
             if rules[verdict]:
-                self.counts[f"{what} candidates dropped: {words}"] = dropped[verdict]
+                self.counts[count_key(name, label)] = dropped[verdict]
 
 
 def find_exclusions(material: Material) -> Exclusions:
@@ -138,7 +139,7 @@ def _exclude_equal_texts(result: Exclusions) -> None:
         _add_new(result.forbidden[row], (p for r in relevant for p in twins[r]))
         for row, relevant in enumerate(result.relevant)
     )
-    result.counts["negatives excluded: same text as a relevant passage"] = added
+    result.counts["negatives_of_equal_text"] = added
 
 
 def _exclude_queries(queries: pa.Table, result: Exclusions) -> None:
@@ -148,7 +149,7 @@ def _exclude_queries(queries: pa.Table, result: Exclusions) -> None:
     for column, values, what in (("text", texts, "text"), ("_id", ids, "id")):
         carriers = _find_all(result.corpus, column, values, f"looking for the queries' own {what}s")
         added = sum(map(_add_new, result.forbidden, carriers))
-        result.counts[f"negatives excluded: the query's own {what}"] = added
+        result.counts[count_key("negatives_that_are_the_query", what)] = added
 
 
 def _find_all(corpus: list[Path], column: str, values: pa.Array, stage: str) -> list[list[int]]:

@@ -74,10 +74,10 @@ def freeze_hidden(
             break
     counts = material.counts
     counts |= {
-        "hidden contexts: times that a passage is shown": chosen.repeats,
-        "hidden contexts: places of near negatives filled with far ones": chosen.n_short,
-        "hidden contexts: places filled whatever the frequencies": chosen.n_uneven,
-        "hidden contexts: negatives of another form than relevant passages": chosen.n_unlike,
+        "hidden_times_shown": chosen.repeats,
+        "hidden_places_filled_with_far_negatives": chosen.n_short,
+        "hidden_places_of_any_frequency": chosen.n_uneven,
+        "hidden_places_of_another_form": chosen.n_unlike,
     }
     short = _find_short(contexts, mixture)
     n_near = mixture.relevant + mixture.seemingly_relevant

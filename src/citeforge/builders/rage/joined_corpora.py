@@ -43,7 +43,7 @@ def join_corpora(source: Source, extra: Source, folder: Path, prefix: str) -> di
     joined = _merge(first, _prefix_ids(extra, prefix), both, extra)
     files = write_corpus(folder, joined, source, "joining both corpora")
     if both:
-        extra.info().counts["passages already in the first source, merged"] = len(both)
+        extra.info().counts["passages_in_the_first_source"] = len(both)
     for path in first:
         path.unlink()
     scratch.rmdir()

@@ -98,7 +98,7 @@ def read_material(sources: RageSources, workspace: Workspace) -> Material:
     relevant, queries = source.relevant(), source.queries()
     if queries.num_rows == 0:
         raise InputError("has no queries", path=recipe.source, code="no-queries")
-    counts = {"queries in the source": queries.num_rows}
+    counts = {"queries_in_the_source": queries.num_rows}
     _require_relevant(queries, relevant, counts, recipe)
     if recipe.limit and recipe.limit < queries.num_rows:
         sample = sample_ids(queries["_id"].to_pylist(), recipe.limit, recipe.seed, "limit")
@@ -122,7 +122,7 @@ def drop_dangling(material: Material) -> Material:
     if not missing:
         return material
     material.refuse_dangling(material.relevant, rows)
-    material.counts["judgements of unknown passages, skipped"] = missing
+    material.counts["judgements_of_unknown_passages"] = missing
     relevant = material.relevant.filter(pa.array(rows >= 0)).combine_chunks()
     _require_relevant(material.queries, relevant, material.counts, material.recipe)
     return replace(material, relevant=relevant)
@@ -140,7 +140,7 @@ def _require_relevant(
     without = queries.filter(pc.invert(has))["_id"]
     if len(without) == 0:
         return
-    counts["queries without a relevant passage"] = len(without)
+    counts["queries_without_a_relevant_passage"] = len(without)
     if recipe.allow_no_relevant:
         return
     names = ", ".join(repr(n) for n in without.slice(0, 3).to_pylist())

@@ -12,6 +12,7 @@ from citeforge.builders.rage.exclusions import FINE, Exclusions
 from citeforge.engines.retrieval.certain import TIE, CertainSearch, best_first, find_undecided
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.tables import find_rows, read_ids_and_ranks
+from citeforge.schemas.tables import SEEMINGLY_RELEVANT
 
 _SPARE_CANDIDATES = 32
 """Candidates beyond the number asked for, so that most queries need one pass."""
@@ -80,7 +81,7 @@ def mine_ranked(rankings: Rankings, exclusions: Exclusions) -> list[list[Negativ
                 best[row].append(one)
             else:
                 dropped[verdict] += 1
-    exclusions.note_dropped("seemingly relevant", dropped)
+    exclusions.note_dropped(SEEMINGLY_RELEVANT, dropped)
     return best
 
 

@@ -35,6 +35,7 @@ from citeforge.engines.tables import (
     table_of,
     write_table,
 )
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.manifest import COMPARED, FAR
 from citeforge.schemas.tables import COSINES, IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
 from citeforge.schemas.version import __version__
@@ -81,9 +82,9 @@ def make_mappings(material: Material, workspace: Workspace, draw_seed: int) -> M
         UsageError: ``--exclude-answers`` without gold answers.
     """
     sources = material.sources
-    theirs = {} if sources.recipe.remine else sources.source.mined()
-    if theirs:
-        return MadeMappings(_source_mappings(material, theirs, draw_seed))
+    source_mappings = {} if sources.recipe.remine else sources.source.mined()
+    if source_mappings:
+        return MadeMappings(_add_source_mappings(material, source_mappings, draw_seed))
     models, rankings = _choose_miner(material)
     key = _mining_key(material, models)
     drawn = {**key, "draws": draw_seed} if material.recipe.hidden else key
@@ -101,7 +102,7 @@ def make_mappings(material: Material, workspace: Workspace, draw_seed: int) -> M
     return MadeMappings({RELEVANT: material.relevant, **mined}, models, cosines, record["computed"])
 
 
-def _source_mappings(
+def _add_source_mappings(
     material: Material, from_source: dict[str, pa.Table], draw_seed: int
 ) -> dict[str, pa.Table]:
     """Take each query's labelled passages from the source; draw irrelevant ones if it has none."""
@@ -112,7 +113,8 @@ def _source_mappings(
         mapping, rows = material.locate(rows_with(table, "query-id", material.queries["_id"]))
         if (rows < 0).any():
             material.refuse_dangling(table, rows)
-            material.counts[f"{label} rows of unknown passages, skipped"] = int((rows < 0).sum())
+            n_unknown = int((rows < 0).sum())
+            material.counts[count_key("mapped_rows_of_unknown_passages", label)] = n_unknown
         tables[label] = mapping
         passages = rows[rows >= 0].tolist()
         for query, position in zip(mapping["query-id"].to_pylist(), passages, strict=True):
@@ -179,9 +181,9 @@ def _mine_and_draw(
         with_cosines = miner.mine()
         # Known digits of cosines depend on the processor, so they are in a table of their own.
         mined = [[Negative(one.position) for one in row] for row in with_cosines]
-        exclusions.note_dropped("seemingly relevant", miner.dropped)
+        exclusions.note_dropped(SEEMINGLY_RELEVANT, miner.dropped)
         for option, n in miner.above.items():
-            counts[f"seemingly relevant candidates dropped: above {option}"] = n
+            counts[count_key("candidates_above", option)] = n
         counts |= count_easy_negatives(search, exclusions.relevant, with_cosines, recipe.seed)
         computed |= _count_refined(search)
     irrelevant = draw_irrelevant(ids, exclusions, mined, draw_seed)
@@ -234,7 +236,7 @@ def draw_irrelevant(
                 dropped.update(verdict[verdict != FINE].tolist())
         open_rows = still_open
         ask *= 4
-    exclusions.note_dropped("irrelevant", dropped)
+    exclusions.note_dropped(IRRELEVANT, dropped)
     return drawn
 
 
@@ -291,7 +293,7 @@ def _count_refined(search: CertainSearch) -> dict[str, Any]:
     decided = zip(names, search.n_refined[1:], strict=True)
     return {
         "bounds": [float(b) for b in search.bounds],
-        **{f"passages decided in {name}": n for name, n in decided},
+        **{f"passages_decided_in_{name}": n for name, n in decided},
     }
 
 

@@ -17,6 +17,7 @@ from citeforge.engines.text.overlap import shared, shingles
 from citeforge.engines.textfiles import validated
 from citeforge.package.package import read_texts, short_answers
 from citeforge.schemas.audit import Audit, Flaw
+from citeforge.schemas.counts import SUSPECTS, count_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.tables import RELEVANT
@@ -97,7 +98,7 @@ def drop_suspects(material: Material, mappings: Mappings) -> Mappings:
     dropped = Counter(f.kind for f in suspects)
     for reason in ("near-duplicate", "answer-in-negative", "shared-text"):
         if dropped[reason]:
-            material.counts[f"suspect negatives dropped: {reason}"] = dropped[reason]
+            material.counts[count_key(SUSPECTS, reason)] = dropped[reason]
     return _remove_pairs(mappings, {(f.query, f.passage) for f in suspects})
 
 
@@ -121,8 +122,8 @@ def drop_decided(path: Path, material: Material, mappings: Mappings) -> Mappings
     by = {(d.query, d.passage): d.by for d in audit.decisions if d.verdict == "relevant"}
     there = set(_list_negatives(mappings))
     for who, n in sorted(Counter(by[pair] for pair in there & set(by)).items()):
-        counts[f"negatives dropped: decided to be relevant by {who}"] = n
-    counts["decided to be relevant, but no negatives here"] = len(set(by) - there)
+        counts[count_key("decided_relevant", who)] = n
+    counts["decided_relevant_elsewhere"] = len(set(by) - there)
     return _remove_pairs(mappings, set(by))
 
 

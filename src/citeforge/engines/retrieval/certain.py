@@ -35,6 +35,7 @@ from citeforge.engines.retrieval.exact import (
     retrieve_candidates,
 )
 from citeforge.engines.tables import ROWS_PER_GROUP, count_rows, iter_batches, regroup, take_rows
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Compute
 
@@ -175,7 +176,7 @@ class CorpusModel:
         for kind, pieces in texts.items():
             if (found := self.embedder.count_cut(pieces, kind)) is not None:
                 plural = {"passage": "passages", "query": "queries"}[kind]
-                counts[f"{plural} cut by the embedder after {found[1]} tokens"] = found[0]
+                counts[count_key("texts_cut_by_the_embedder", plural, found[1])] = found[0]
         return counts
 
     def _embed_texts(

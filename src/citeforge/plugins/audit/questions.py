@@ -15,6 +15,7 @@ from citeforge.engines.tables import rows_of
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
 from citeforge.schemas.audit import SKIPPED_CHECK, Flaw
+from citeforge.schemas.counts import describe_count
 from citeforge.schemas.kg import Triple, from_row, group_into_graphs
 
 CHECK = "questions ask for their gold"
@@ -43,7 +44,8 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
     if check.llm is not None:
         pairs = ((pair, asking.facts) for _, asking, pair in read if pair is not None)
         stats |= error_stats(check, control_questions(check.domain, pairs))
-    return "; ".join([check.checked_by, *(f"{what}: {n}" for what, n in stats.items())]), flaws
+    shares = (f"{describe_count(key)}: {share}" for key, share in stats.items())
+    return "; ".join([check.checked_by, *shares]), flaws
 
 
 def _read_questions(

@@ -18,6 +18,7 @@ from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.tables import rows_with
 from citeforge.package.package import Package
 from citeforge.plugins.bundles import design
+from citeforge.schemas.counts import count_key, join_counts
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import ContextSet, GrammarInfo, Manifest
 from citeforge.schemas.matching.answers import contains_answer
@@ -57,7 +58,7 @@ class Arranger:
         docs = [{"corpus-id": i, "label": RELEVANT} for i in self.base.relevant[query]]
         generator(self.recipe.seed, "bundle, relevant", query).shuffle(docs)
         if not docs:
-            self.counts["queries without a relevant passage"] += 1
+            self.counts["queries_without_a_relevant_passage"] += 1
         return docs
 
     def others(self, query: str) -> Docs:
@@ -68,7 +69,7 @@ class Arranger:
         others = self.base.negatives[query]
         if len(others) >= self.recipe.k:
             return others
-        self.counts[f"queries with fewer than {self.recipe.k} other passages"] += 1
+        self.counts[count_key("queries_with_few_other_passages", self.recipe.k)] += 1
         return []
 
     def shuffle(self, query: str, docs: Docs) -> Docs:
@@ -86,7 +87,7 @@ class Arranger:
         sentences = [text[s:e].strip() for s, e in SentenceSegmenter().split(text)] or [text]
         with_answer = [s for s in sentences if contains_answer(s, self.base.answers[query])]
         if not with_answer:
-            self.counts["decoys with the first sentence, for none holds a short answer"] += 1
+            self.counts["decoys_without_an_answer"] += 1
         sentence = (with_answer or sentences)[0]
         title, own = texts[host]
         name = f"decoy:{query}:{host}"
@@ -119,7 +120,7 @@ def build_bundle(recipe: design.BundleRecipe, run: RunOptions) -> Manifest:
         by_query = _sample_queries(arranger, {q: arrange(arranger, q) for q in base.query_ids})
         writer = build.package()
         contexts, stats = _write_tables(writer, arranger, cells, by_query)
-        counts = {"queries in the benchmark": len(base.query_ids), **arranger.counts}
+        counts = {"queries_in_the_benchmark": len(base.query_ids), **arranger.counts}
         return build.finish(draft, writer, stats, contexts=contexts, counts=counts)
 
 
@@ -132,9 +133,8 @@ def _sample_queries(arranger: Arranger, arranged: dict[str, Cells | None]) -> di
     recipe, counts = arranger.recipe, arranger.counts
     complete = {query: cells for query, cells in arranged.items() if cells is not None}
     if not complete:
-        reasons = "; ".join(f"{n} {what}" for what, n in counts.items())
         raise InputError(
-            f"no query qualifies ({reasons})",
+            f"no query qualifies ({join_counts(counts.items())})",
             path=recipe.benchmark,
             allowed=f"queries with relevant passages and {recipe.k} others; a smaller --k",
             code="no-queries",
@@ -142,7 +142,7 @@ def _sample_queries(arranger: Arranger, arranged: dict[str, Cells | None]) -> di
     if recipe.sample is None or recipe.sample >= len(complete):
         return complete
     sample = set(sample_ids(list(complete), recipe.sample, recipe.seed, "bundle"))
-    counts["left out by --sample"] = len(complete) - len(sample)
+    counts["queries_not_sampled"] = len(complete) - len(sample)
     return {query: cells for query, cells in complete.items() if query in sample}
 
 
@@ -175,13 +175,13 @@ def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
         return None
     # The first cell shows all relevant passages and at least one related one.
     if len(relevant) >= k:
-        arranger.counts[f"queries with {k} relevant passages or more"] += 1
+        arranger.counts[count_key("queries_with_many_relevant_passages", k)] += 1
         return None
     fillers, spare = others[: k - len(relevant)], others[k - len(relevant) :]
     slots = arranger.shuffle(query, [*relevant, *fillers])
     half = len(relevant) // 2
     if not half:
-        arranger.counts["queries with one relevant passage, whose partial cell counts nowhere"] += 1
+        arranger.counts["queries_with_one_relevant_passage"] += 1
     return {
         design.ANSWERABLE: slots,
         design.PARTIAL: _replace_passages(slots, relevant[half:], spare),
@@ -214,7 +214,7 @@ def _arrange_position(arranger: Arranger, query: str) -> Cells | None:
     # Half of the places at most are for relevant ones, so that there is something to choose.
     docs = [*relevant[: max(1, k // 2)], *arranger.base.negatives[query]]
     if len(docs) < k:
-        arranger.counts[f"queries with fewer than {k} passages"] += 1
+        arranger.counts[count_key("queries_with_few_passages", k)] += 1
         return None
     slots = arranger.shuffle(query, docs[:k])
     return {design.rotation_name(s): slots[k - s :] + slots[: k - s] for s in range(k)}

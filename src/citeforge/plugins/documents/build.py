@@ -108,7 +108,7 @@ def build_documents(
         questions = QuestionMaker(recipe, models.asker, models.judge, passages, search).make()
         _require_accepted(questions, path_beside(run.folder, ".questions.jsonl"), models.asker.llm)
         counts = count_questions(recipe, questions) | apply_labels(questions, recipe.labels)
-        counts["passages too short to be asked about"] = passages.n_short
+        counts["passages_too_short"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, lambda: models.embedder, None)
         material = Material(sources, *_make_tables(questions, counts), counts, [info], corpus)
         made = make_mappings(drop_dangling(material), build.workspace, recipe.seed)
@@ -125,9 +125,9 @@ def build_documents(
             writer.add(name, "all", table)
         n_accepted = sum(q.is_accepted for q in questions)
         stats |= {
-            "questions accepted, share": round(n_accepted / len(questions), 4),
-            "tokens of prompts, writer and reader": models.asker.tokens[0],
-            "tokens of replies, writer and reader": models.asker.tokens[1],
+            "questions_accepted_share": round(n_accepted / len(questions), 4),
+            "prompt_tokens": models.asker.tokens[0],
+            "reply_tokens": models.asker.tokens[1],
         }
         return build.finish(
             draft,
@@ -229,7 +229,7 @@ def _make_tables(
             judged += [(question.id, n, short, score, None) for n in dict.fromkeys(names)]
         gold += _gold_rows(question, evidence)
     unsure = sum(len(q.unsure) for q in questions if q.is_accepted)
-    counts["passages that may answer a question, shown to no system"] = unsure
+    counts["passages_that_may_answer"] = unsure
     gold_table = pa.Table.from_pylist(gold, schema=GOLD)
     return table_of(queries, QUERIES), table_of(judged, MAPPING), gold_table
 

@@ -198,7 +198,7 @@ def read_json_lines(path: Path, notes: Notes) -> Iterator[DocumentPage]:
             if not row.body.strip():
                 notes.append(f"line {number} has no text")
             if msgspec.json.decode(line, type=dict[str, msgspec.Raw]).keys() - _DOCUMENT_FIELDS:
-                notes.counts["lines of JSON Lines whose other fields are left out"] += 1
+                notes.counts["json_lines_with_other_fields"] += 1
             yield DocumentPage(number, row.body, row.title or "")
     except InputError as error:
         raise UnreadableError(BROKEN, error.message) from error
@@ -247,7 +247,7 @@ def clean_pages(pages: Sequence[DocumentPage], counts: Counter[str]) -> Iterator
         if following is not None and following.number == (page.number or 0) + 1:
             text = following.text.lstrip()
             if head := _continuation(page.text, text):
-                counts["sentences over two pages, joined"] += 1
+                counts["sentences_over_two_pages"] += 1
                 page = replace(page, text=f"{page.text.rstrip()}\n{head}")
                 rest[at + 1] = replace(following, text=text[len(head) :].lstrip())
         yield replace(page, text=_HYPHEN.sub("", page.text))
@@ -270,7 +270,7 @@ def _remove_running_lines(pages: Sequence[DocumentPage], counts: Counter[str]) -
                     break
                 parts = texts[at].split(line, 1) if is_top else texts[at].rsplit(line, 1)
                 texts[at] = parts[1 if is_top else 0].strip()
-                counts["running headers and footers, left out"] += 1
+                counts["running_lines"] += 1
     return texts
 
 

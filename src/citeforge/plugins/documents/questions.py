@@ -1,6 +1,7 @@
 """Questions with answers and evidence, parsed from an LLM's replies and changed by labels."""
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,6 +11,7 @@ import msgspec
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.plugins.documents.recipe import ABSENT, LIST, PAIR
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.refusals import EVERY_LANGUAGE
@@ -198,7 +200,7 @@ def apply_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[s
         InputError: labels of another build, or unknown labels.
     """
     by_id = {q.id: q for q in questions if q.is_accepted}
-    counts: dict[str, int] = {}
+    counts = Counter[str]()
     for path in files:
         for line, row in read_rows(path, RelevanceLabel):
             question = by_id.get(row.query_id)
@@ -221,6 +223,5 @@ def apply_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[s
                     f"unknown label {row.label!r}", path=path, line=line, field="label",
                     allowed="relevant, not relevant", code="wrong-value"
                 )  # fmt: skip
-            what = f"passages that people call {row.label}"
-            counts[what] = counts.get(what, 0) + 1
+            counts[count_key("passages_people_call", row.label)] += 1
     return counts

@@ -30,6 +30,7 @@ from citeforge.plugins.documents.questions import (
     read_question,
 )
 from citeforge.plugins.documents.recipe import ABSENT, PAIR, DocumentsRecipe
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.text import premise_of
 
 _NEAREST_PARTNERS = 12
@@ -294,13 +295,13 @@ def _quote_reply(reply: TextReply) -> str:
 
 def count_questions(recipe: DocumentsRecipe, questions: Sequence[Question]) -> dict[str, int]:
     """Count the questions written, rejected by each check, accepted and missing, by form."""
-    counts = {"questions written": len(questions)}
+    counts = {"questions_written": len(questions)}
     for check in CHECKS:
         if n := sum(q.check == check for q in questions):
-            counts[f"questions taken by the check: {check}"] = n
+            counts[count_key("questions_rejected", check)] = n
     for form, wanted in recipe.wanted.items():
         accepted = sum(q.form == form and q.is_accepted for q in questions)
-        counts[f"questions accepted: {form}"] = accepted
+        counts[count_key("questions_accepted", form)] = accepted
         if accepted < wanted:
-            counts[f"questions wanted and not made: {form}"] = wanted - accepted
+            counts[count_key("questions_not_made", form)] = wanted - accepted
     return counts

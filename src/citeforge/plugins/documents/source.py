@@ -34,6 +34,7 @@ from citeforge.plugins.documents.formats import (
 from citeforge.plugins.documents.office import read_docx, read_pptx
 from citeforge.plugins.documents.passages import cut_page
 from citeforge.plugins.documents.recipe import MOST_MEGABYTES, PASSAGE_SIZE
+from citeforge.schemas.counts import count_key, join_counts
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.sources import Declaration, SourceInfo
 
@@ -185,9 +186,10 @@ class DocumentFolder(PassagesAlone):
         self.repeats = []
         finder = RepeatFinder()
         yield from corpus_batches(self._passage_rows(finder))
-        self.provenance.counts = counts = self._count_files(finder)
+        unread = self._count_flawed_files()
+        self.provenance.counts = self._count_read() | unread | self._count_repeats(finder)
         if not any(d.passages for d in self.documents):
-            reasons = "; ".join(f"{n:,} {what}" for what, n in counts.items() if "(" in what)
+            reasons = join_counts(unread.items())
             raise InputError(
                 f"has no readable text ({reasons or 'there are no files'})",
                 path=self.folder,
@@ -214,27 +216,37 @@ class DocumentFolder(PassagesAlone):
                         where["document"] = page.title
                     yield name, title, text, json.dumps(where, ensure_ascii=False)
 
-    def _count_files(self, finder: RepeatFinder) -> dict[str, int]:
-        """Count files by what became of them (with the name of one), and repeated passages."""
-        kinds = [(f"files {d.problem}", d.name) for d in self.documents if d.problem is not None]
+    def _count_read(self) -> dict[str, int]:
+        """Count the files that were read, and the changes that readers made to their texts."""
+        counts = Counter({"files_read": sum(d.problem is None for d in self.documents)})
+        for document in self.documents:
+            counts.update(document.notes.counts)
+        return dict(counts)
+
+    def _count_flawed_files(self) -> dict[str, int]:
+        """Count files that were not read, or not as they are; each key names the first one."""
+        flaws: list[tuple[tuple[str, ...], str]] = []
+        for document in self.documents:
+            if document.problem is not None:
+                flaws.append((("files_not_read", document.problem), document.name))
         for document in self.documents:
             encoding, is_read = document.notes.encoding, document.problem is None
             if is_read and encoding is not None:
-                kinds.append((f"files not in UTF-8, read as {encoding}", document.name))
+                flaws.append((("files_in_another_encoding", encoding), document.name))
             if is_read and len(document.notes) > (encoding is not None):
-                kinds.append(("files read in part", document.name))
-        names: dict[str, list[str]] = {}
-        for kind, name in kinds:
-            names.setdefault(kind, []).append(name)
-        counts = Counter({"files read": sum(d.problem is None for d in self.documents)})
-        counts.update({f"{kind} (first: {found[0]})": len(found) for kind, found in names.items()})
-        for document in self.documents:
-            counts.update(document.notes.counts)
+                flaws.append((("files_read_in_part",), document.name))
+        names: dict[tuple[str, ...], list[str]] = {}
+        for flaw, name in flaws:
+            names.setdefault(flaw, []).append(name)
+        return {count_key(*flaw, found[0]): len(found) for flaw, found in names.items()}
+
+    def _count_repeats(self, finder: RepeatFinder) -> dict[str, int]:
+        """Count passages that repeat an earlier one."""
         exact = sum(bool(row["exact"]) for row in self.repeats)
-        return dict(counts) | {
-            "passages that repeat another one, joined": exact,
-            "passages that nearly repeat another one, joined": len(self.repeats) - exact,
-            "passages that nearly repeat another one with other numbers": finder.n_other_numbers,
+        return {
+            "passages_repeated": exact,
+            "passages_nearly_repeated": len(self.repeats) - exact,
+            "passages_nearly_repeated_with_other_numbers": finder.n_other_numbers,
         }
 
 

@@ -14,6 +14,7 @@ from citeforge.library.benchmarks import writable_folder
 from citeforge.package.manifest import load_manifest, read_stats
 from citeforge.plugins.labels.annotators import cohen_kappa
 from citeforge.plugins.labels.meta_eval import LabelledPair, ask_labelled
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
 
 
@@ -50,14 +51,14 @@ class Calibration:
             "statements": self.n,
             "answers": self.n_answers,
             "sensitivity": rates.sensitivity,
-            "sensitivity, standard error": rates.sensitivity_stderr,
+            "sensitivity_standard_error": rates.sensitivity_stderr,
             "specificity": rates.specificity,
-            "specificity, standard error": rates.specificity_stderr,
+            "specificity_standard_error": rates.specificity_stderr,
             "covariance": rates.covariance,
             "accuracy": self.accuracy,
             "kappa": self.kappa,
-            "drift, p": self.drift,
-            **{f"accuracy in {name}": value for name, value in self.by_system.items()},
+            "drift_p": self.drift,
+            **{count_key("accuracy_in", name): value for name, value in self.by_system.items()},
         }
         return {k: None if math.isnan(v) else round(v, 12) for k, v in figures.items()}
 

@@ -17,6 +17,7 @@ from citeforge.evaluator.label_files import plain_label
 from citeforge.library.benchmarks import writable_folder
 from citeforge.plugins.labels.annotators import Agreement, agreement
 from citeforge.plugins.labels.sheets import ITEM, LABEL, AnnotationTask, find_task, read_typed
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError, UsageError
 
 ANNOTATOR = "annotator"
@@ -195,13 +196,13 @@ def _summarise_labels(
 ) -> dict[str, object]:
     """Summarise labels and agreement as figures for a benchmark's ``stats.json``."""
     decided = [r["label"] for r in rows if r["label"] is not None]
-    figures: dict[str, object] = {f"annotation {task}: items": len(rows)}
+    figures: dict[str, object] = {count_key("annotation_items", task): len(rows)}
     for label in sorted(set(decided)):
         share = round(decided.count(label) / len(decided), 4)
-        figures[f"annotation {task}: share of {label}"] = share
+        figures[count_key("annotation_label_share", task, label)] = share
     for name, value in (("raw", result.raw), ("kappa", result.kappa), ("alpha", result.alpha)):
         if not math.isnan(value):
-            figures[f"annotation {task}: agreement, {name}"] = round(value, 4)
+            figures[count_key("annotation_agreement", task, name)] = round(value, 4)
     return figures
 
 

@@ -20,6 +20,7 @@ from citeforge.plugins.published_systems.demonstrations import (
     choose_examples,
     read_demonstrations,
 )
+from citeforge.schemas.counts import count_key
 from citeforge.systems.editing import cites_candidates
 from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 
@@ -46,7 +47,7 @@ def make_examples(setting: Setting[ShotOptions], write: Callable[[Demonstration]
         origin = f"of {o.demos.name}" if o.demos else "built in; their answers are sentences"
         if data_set == "qampari" and not o.demos:
             origin += "; QAMPARI's are lists: see --demos"
-        setting.counts[f"worked examples to draw from ({origin})"] = len(pool)
+        setting.counts[count_key("worked_examples", origin)] = len(pool)
     questions = frozenset(q.casefold() for q in setting.benchmark.questions(setting.context))
 
     @cache
@@ -159,7 +160,7 @@ def make_condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], 
     package, counts = setting.benchmark, setting.counts
     own = package.condensed(how) if how in package.splits.get("condensed", []) else None
     if own is not None:
-        counts["short versions of the package"] += len(own)
+        counts["short_versions_of_the_package"] += len(own)
 
     def docs(task: Task) -> CondensedDocs:
         """Get short versions of a query's passages from the package, else from the LLM."""
@@ -171,8 +172,8 @@ def make_condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], 
             texts = [own.get((task.item.query_id, p.id), "") for p in task.item.passages[:k]]
         short = zip(full, texts, strict=True)
         good = [replace(doc, text=neutralise(text)) for doc, text in short if text]
-        counts["passages without a short version that helps"] += len(full) - len(good)
-        counts["queries without a passage"] += not good
+        counts["passages_without_a_short_version"] += len(full) - len(good)
+        counts["queries_without_a_passage"] += not good
         return good
 
     def request(doc: PromptDoc, task: Task) -> Request:

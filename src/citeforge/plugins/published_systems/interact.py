@@ -212,7 +212,7 @@ def ask_steps(
         except WindowError:
             if not answer.steps:
                 raise
-            setting.counts["answers that outgrew the window"] += 1
+            setting.counts["answers_that_outgrew_the_window"] += 1
             return answer
         (answer.last,) = yield [setting.request(text, task, stop=["\n"])]
         action = read_action(answer.last.text, forced, setting.options.bare)
@@ -220,17 +220,17 @@ def ask_steps(
         if action.verb == "end":
             return answer
         if action.verb not in ("output", verb):
-            setting.counts["answers that ended with something other than a step"] += 1
+            setting.counts["answers_that_ended_without_a_step"] += 1
             return answer
         if answer.steps and action.line == answer.steps[-1]:
-            setting.counts["answers that ended with a repeated step"] += 1
+            setting.counts["answers_that_ended_with_a_repeated_step"] += 1
             return answer
         answer.steps.append(action.line)
         if action.verb == "output":
             answer.sentences.append(action.text)
         else:
             docs, forced = show(action), True
-    setting.counts["answers without an end"] += 1
+    setting.counts["answers_without_an_end"] += 1
     return answer
 
 
@@ -275,7 +275,7 @@ def interact(setting: Setting[InteractOptions]) -> MakeSteps:
         def show(action: Action) -> list[PromptDoc]:
             """Get the full texts of the documents that the model wants to check."""
             numbers = {d.number for d in short}
-            setting.counts["invented document numbers"] += len(set(action.numbers) - numbers)
+            setting.counts["invented_document_numbers"] += len(set(action.numbers) - numbers)
             return [full[n] for n in action.numbers if n in numbers][:_MOST_SHOWN]
 
         def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
@@ -313,7 +313,7 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
         def show(action: Action) -> list[PromptDoc]:
             """Search the query's candidates, and return the best passage, if there is any."""
             place = candidates.search(action.text)
-            setting.counts["searches that found nothing"] += place is None
+            setting.counts["searches_that_found_nothing"] += place is None
             if place is None:
                 return []
             return [setting.docs(task.item, candidates.shown)[place]]

@@ -21,6 +21,7 @@ from citeforge.plugins.published_systems.attributed_ir_options import (
 )
 from citeforge.plugins.published_systems.fusion import FUSIONS, Ranking, pool_ids
 from citeforge.plugins.published_systems.search import Search
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.text import splice
 from citeforge.systems.options import LlmOptions
@@ -53,14 +54,14 @@ def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Pass
     The reply contains the passages; answers without any are counted.
     """
     if not passages:
-        setting.counts["answered without passages"] += 1
+        setting.counts["answered_without_passages"] += 1
         (answer,) = yield [_closed_book_request(setting, task)]
         return replace(Reply.from_llm(answer), passages=())
     item, docs = task.item, setting.docs(task.item, passages)
     text, kept = setting.window.fit(
         item.query_id, docs, lambda some: setting.render("air-cited", query=item.query, docs=some)
     )
-    setting.counts["passages dropped"] += len(docs) - kept
+    setting.counts[count_key("dropped_from_prompts", "passages")] += len(docs) - kept
     (answer,) = yield [setting.request(text, task)]
     return replace(Reply.from_llm(answer), passages=tuple(passages[:kept]))
 
@@ -109,7 +110,7 @@ def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
         spans = [s for s in segmenter.split(text) if any(c.isalnum() for c in text[slice(*s)])]
         statements = [text[start:end] for start, end in spans]
         rankings = search.rankings(task.item, statements, setting.options.per_statement)
-        setting.counts["statements without passages"] += sum(not ranking for ranking in rankings)
+        setting.counts["statements_without_passages"] += sum(not ranking for ranking in rankings)
         ids = pool_ids(rankings)
         numbers = [[setting.base + ids.index(name) for name, _ in ranking] for ranking in rankings]
         return Reply(
@@ -175,8 +176,8 @@ def _distinct_queries(setting: Setting[QueryGenOptions], query: str, reply: str)
         if _comparison_form(line) not in seen:
             queries.append(line)
         seen.add(_comparison_form(line))
-    setting.counts["sub-queries repeated"] += len(lines) - len(queries)
-    setting.counts["replies without sub-queries"] += not lines
+    setting.counts["subqueries_repeated"] += len(lines) - len(queries)
+    setting.counts["replies_without_subqueries"] += not lines
     return queries[: setting.options.queries]
 
 

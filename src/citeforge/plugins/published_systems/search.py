@@ -20,6 +20,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.attributed_ir_options import RetrievalOptions
 from citeforge.plugins.published_systems.fusion import Ranking, Scorer, rerank
+from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import UsageError
 from citeforge.systems.system import Setting
 
@@ -82,15 +83,16 @@ class Search:
         o, benchmark = setting.options, setting.benchmark
         _require_searchable(benchmark, o)
         embedder = partial(make_embedder, o.embedder, EmbedderSettings(device=o.device))
-        self._note = f"rankings by {o.retriever.split(':')[0]}"
+        stages = o.retriever.split(":")[0]
         self._second: Reranker | None = None
         if o.reranker is not None:
             instead = "--embedder offline without --reranker"
             self._second = RERANKERS.maker(o.reranker)(o.device, instead)
-            self._note += f" + {Path(o.reranker).name}"
+            stages += f" + {Path(o.reranker).name}"
         elif o.retriever == "bm25":
             self._second = EmbeddingReranker(embedder())
-            self._note += f" + embedder {o.embedder}, no cross-encoder"
+            stages += f" + embedder {o.embedder}, no cross-encoder"
+        self._count_key = count_key("rankings_by", stages)
         self._first: Retriever = Bm25([], [])  # for its identity: each query has one of its own
         if self._over == "corpus":
             self._scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
@@ -110,7 +112,7 @@ class Search:
             queries: texts to search for, such as the item's own query.
             depth: most passages per query.
         """
-        self._setting.counts[self._note] += len(queries)
+        self._setting.counts[self._count_key] += len(queries)
         texts = {str(n): text for n, text in enumerate(queries)}
         retriever = self._first
         if self._over != "corpus":

@@ -21,6 +21,7 @@ from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.training.held_out import HeldOut, read_held_out
 from citeforge.plugins.training.rewards import f1
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
+from citeforge.schemas.counts import count_key, describe_count, join_counts
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Option
 from citeforge.schemas.recipes.groups import PROMPTS
@@ -159,9 +160,8 @@ class _ExportState:
                 writer.write(pa.Table.from_pylist(part, schema))
         counts = dict(sorted(self.counts.items()))
         if not n_rows:
-            reasons = "; ".join(f"{count} {why}" for why, count in self.counts.items())
             raise InputError(
-                f"has no {what} to learn from ({reasons or 'no lines'})",
+                f"has no {what} to learn from ({join_counts(self.counts.items()) or 'no lines'})",
                 path=getattr(self.options, "submission", self.benchmark.folder), allowed=allowed,
                 code="too-few"
             )  # fmt: skip
@@ -179,7 +179,7 @@ class _ExportState:
             "files": {str(f.relative_to(self.out)): sha256_file(f) for f in files},
         }
         write_text(self.out / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
-        lost = [f"{count:,} {why}" for why, count in counts.items()]
+        lost = [f"{count:,} {describe_count(key)}" for key, count in counts.items()]
         return [*lost, "ids of passages: prompts hold their texts"]
 
 
@@ -249,15 +249,14 @@ def _select_good_answers(
     good: dict[int, list[TrainingAnswer]] = {}
     for line, answer in submission.answers():
         if not places.is_about(line, answer, context):
-            own = answer.passages is not None
-            what = "passages that the system brought itself" if own else "other context sets"
-            counts[f"answers to {what}"] += 1
+            is_own = answer.passages is not None
+            counts["answers_to_own_passages" if is_own else "answers_to_other_contexts"] += 1
             continue
         row = places.row(line, answer, context)
         numbers = score(answer.output, table.sizes[row], table.relevant[row], {})
         mine = good.setdefault(row, [])
         if why := export.find_reason(row, table) or _find_flaw(answer, numbers, mine, options):
-            counts[f"answers {why}"] += 1
+            counts[count_key("answers_left_out", why)] += 1
         else:
             mine.append(TrainingAnswer(answer.run, answer.output, numbers))
     return good
@@ -306,7 +305,7 @@ def export_rl(folder: Path, out: Path, options: PromptOptions) -> DroppedFields:
             table = export.get_context(name)
             for row, prompt in export.make_prompts(name):
                 if why := export.find_reason(row, table):
-                    export.counts[f"prompts {why}"] += 1
+                    export.counts[count_key("prompts_left_out", why)] += 1
                     continue
                 about = {"n_passages": table.sizes[row], "relevant": sorted(table.relevant[row]),
                          "numbering": grammar.base, "form": grammar.form}  # fmt: skip
