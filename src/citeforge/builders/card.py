@@ -254,7 +254,7 @@ def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str,
         f"{s['system']}{' (control)' * s.get('is_control', False)}, {s['context']}" for s in scores
     ]
     of_measure = {
-        n: line
+        n: f"{line:.{of_system[n]['digits']}f}"
         for n in names
         for of_system in entries
         if n in of_system and (line := lines.get(of_system[n]["signature"])) is not None
@@ -262,7 +262,7 @@ def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str,
     rows = [
         [
             n,
-            *([f"{of_measure[n]:.2f}" if n in of_measure else "–"] if of_measure else []),
+            *([of_measure.get(n, "–")] if of_measure else []),
             *(
                 _format_measure(of_system.get(n), None if s.get("is_control") else lines)
                 for s, of_system in zip(scores, entries, strict=True)
@@ -285,12 +285,15 @@ def _format_measure(measure: dict[str, Any] | None, lines: Mapping[str, float] |
     """Write a measure's value, with its interval if it has one, and a mark up to its line."""
     if measure is None or measure["value"] is None:
         return "–"
-    value = f"{measure['value']:.2f}"
+    value, low, high = (
+        "–" if measure[key] is None else f"{measure[key]:.{measure['digits']}f}"
+        for key in ("value", "low", "high")
+    )
     if lines and is_up_to(measure["value"], lines.get(measure["signature"])):
         value += f" {BELOW}"
     if measure["low"] is None:
         return value
-    return f"{value} [{measure['low']:.2f}, {measure['high']:.2f}]"
+    return f"{value} [{low}, {high}]"
 
 
 def _list_citations(manifest: Manifest, kind: Kind) -> str:

@@ -176,9 +176,19 @@ def _responsible_ai_fields(manifest: Manifest, audit: Audit | None) -> dict[str,
 
 
 _MEASURE = {"name", "signature", "value", "low", "high"}
-_OF_TABLES: Any = {"system": True, "context": True, "is_control": True,
-                   "measures": {"__all__": _MEASURE}}  # fmt: skip
-"""Of a score file only what a table shows."""
+"""Fields of a measure that the card's table shows."""
+
+
+def _card_row(file: ScoreFile) -> dict[str, Any]:
+    """Reduce a score file to what the card's table shows, with decimals of figures, and notes."""
+    scores = [{**m.model_dump(include=_MEASURE), "digits": m.n_digits} for m in file.measures]
+    return {
+        "system": file.system,
+        "context": file.context,
+        "is_control": file.is_control,
+        "measures": scores,
+        "notes": limit_lines([file]),
+    }
 
 
 def write_card(
@@ -222,10 +232,7 @@ def write_card(
             stats[WORDS] = dict(words)
         changed = {}
         if scores:
-            rows = [
-                {**s.model_dump(include=_OF_TABLES), "notes": limit_lines([s])}
-                for s in map(withhold_scores, scores)
-            ]
+            rows = [_card_row(s) for s in map(withhold_scores, scores)]
             changed[SCORES] = json.dumps(rows, ensure_ascii=False, indent=1) + "\n"
         if audit is not None:
             changed[AUDIT] = audit

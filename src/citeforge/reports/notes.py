@@ -18,6 +18,7 @@ from citeforge.evaluator.rows import (
 )
 from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WIDEST, WILSON
 from citeforge.evaluator.statistics.variance import compute_shares
+from citeforge.reports.shown import show_interval, show_number, show_value
 from citeforge.schemas.audit import BELOW
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import (
@@ -304,8 +305,8 @@ def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
                 continue  # values by judges on different queries have no common mean
             value, low, high, levels, components = over_judges(name, values)
             if shares := compute_shares(components, levels):
-                ends = f"[{scale * low:.2f}, {scale * high:.2f}]"
-                parts.append(f"{name} {scale * value:.2f} {ends} {_format_shares(shares)}")
+                mean, ends = show_number(scale * value), show_interval(scale * low, scale * high)
+                parts.append(f"{name} {mean} {ends} {_format_shares(shares)}")
         if parts:
             lines.append(
                 f"uncertainty of {by_judge[0].system} over {len(by_judge)} judges (mean, interval, "
@@ -326,7 +327,7 @@ def line_notes(files: Sequence[ScoreFile], lines: Lines) -> list[str]:
     notes = []
     for file in files:
         below = [
-            f"{m.name} {m.value:.2f} (line {lines[m.signature]:.2f})"
+            f"{m.name} {show_value(m)} (line {show_number(lines[m.signature], m.n_digits)})"
             for m in file.measures
             if is_below(file, m, lines)
         ]
@@ -345,8 +346,9 @@ def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
             if c.method == PPI:
                 lines.append(
                     f"corrected: {r.system}, {m.name}: PPI++ with {c.n_labels:,} labelled answers, "
-                    f"weight of the judge {c.tuning or 0:.2f}; labels alone "
-                    f"{c.labels_value or 0:.2f} [{c.labels_low or 0:.2f}, {c.labels_high or 0:.2f}]"
+                    f"weight of the judge {show_number(c.tuning or 0)}; labels alone "
+                    f"{show_number(c.labels_value or 0)} "
+                    f"{show_interval(c.labels_low or 0, c.labels_high or 0)}"
                 )
             else:
                 lines.append(

@@ -1,6 +1,7 @@
 """How figures are shown, in every format: decimals, intervals, missing values, directions."""
 
 import math
+from collections.abc import Iterable
 
 from citeforge.schemas.scores import MeasureScore
 
@@ -14,6 +15,13 @@ BETTER = {
 """Whether higher is better, in words."""
 DIGITS = 2
 """Decimals of figures that hide nothing; :attr:`MeasureScore.n_digits` has those of a score."""
+PLOT_DIGITS = 1
+"""Decimals in titles and summaries of plots, at most."""
+
+
+def plot_digits(scores: Iterable[MeasureScore]) -> int:
+    """Choose the decimals of values in a plot's texts; none for shares that keep hidden labels."""
+    return min(PLOT_DIGITS, max((score.n_digits for score in scores), default=PLOT_DIGITS))
 
 
 def show_number(value: float | None, digits: int = DIGITS, sign: str = "") -> str:

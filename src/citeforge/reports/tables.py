@@ -76,10 +76,10 @@ def line_rows(files: Sequence[ScoreFile], names: Sequence[str], lines: Lines) ->
         place = (file.benchmark_hash, file.context, file.protocol)
         for m in file.measures:
             if m.signature in lines and m.name in names:
-                rows.setdefault(place, {})[m.name] = f"{lines[m.signature]:.2f}"
+                rows.setdefault(place, {})[m.name] = show_number(lines[m.signature], m.n_digits)
     titles = [LINE if len(rows) == 1 else f"{LINE} · {context}" for _, context, _ in rows]
     return [
-        [title, *(values.get(name, "–") for name in names)]
+        [title, *(values.get(name, DASH) for name in names)]
         for title, values in zip(titles, rows.values(), strict=True)
     ]
 

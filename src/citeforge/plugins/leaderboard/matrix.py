@@ -16,6 +16,7 @@ from citeforge.plugins.leaderboard.ranking import (
     DIRECTIONS,
     View,
     about_text,
+    column_digits,
     definition,
     hundredths,
     interval,
@@ -144,7 +145,7 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
     return {
         "b": [
             [c.title, c.folder, c.name, c.view, c.n_queries, definition(c.measure), len(c.cells),
-             DIRECTIONS[direction(c.measure)]]
+             DIRECTIONS[direction(c.measure)], column_digits(c.cells.values())]
             for c in columns
         ],
         "s": systems,

@@ -1,7 +1,7 @@
 """Rankings with intervals of values and ranks, and their compact data for the page."""
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -11,7 +11,7 @@ from citeforge.evaluator.ranks import RankInterval, rank_systems
 from citeforge.evaluator.rows import PREFERRED, count_systems
 from citeforge.plugins.leaderboard.about import definition_link
 from citeforge.reports.notes import marked_name
-from citeforge.reports.shown import BETTER
+from citeforge.reports.shown import BETTER, DIGITS
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 DIRECTIONS = {True: 1, False: -1, None: 0}
@@ -104,7 +104,7 @@ def compact(view: View, lines: Lines = MappingProxyType({})) -> dict[str, object
         "main": view.measures.index(view.main) if view.main else 0,
         "s": [f.system for f in view.files],
         "p": list(view.slugs),
-        "k": [max((e.n_digits for e in view.entries[n] if e), default=2) for n in view.measures],
+        "k": [column_digits(filter(None, view.entries[n])) for n in view.measures],
         "v": [[e and hundredths(e.value) for e in view.entries[n]] for n in view.measures],
         "g": [r or 0 for r in view.ranks.get(view.main, [])],
         "i": [interval(e) or 0 for e in view.entries.get(view.main, [])],
@@ -155,6 +155,11 @@ def interval(entry: MeasureScore | None) -> list[int | None]:
     if entry is None or entry.low is None or entry.high is None:
         return []
     return [hundredths(entry.low), hundredths(entry.high)]
+
+
+def column_digits(scores: Iterable[MeasureScore]) -> int:
+    """Choose the decimals of a table's column: the most that any of its scores has."""
+    return max((score.n_digits for score in scores), default=DIGITS)
 
 
 def hundredths(value: float | None) -> int | None:

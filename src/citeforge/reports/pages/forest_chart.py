@@ -22,6 +22,7 @@ from citeforge.reports.pages.charts import (
     with_ends,
 )
 from citeforge.reports.pages.figure import NARROW_WIDTH, Figure, Rows, altair, make_figure, values
+from citeforge.reports.shown import PLOT_DIGITS, plot_digits, show_number
 from citeforge.schemas.authorship import AUTHORS, PLACEBO
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import ScoreFile
@@ -137,7 +138,8 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     if len(pairs) > 1:
         ranked = plot.base.mark_text(color=palette.SOFT, align="right", fontSize=12)
         layers += [ranked.encode(y=plot.y, x=_AT_RANKS, text=alt.Text("ranks:N")), _ranks_heading()]
-    title = _title_of_intervals(measure, rows, are_comparable(pairs_of_all))
+    digits = plot_digits(e for _, e in pairs)
+    title = _title_of_intervals(measure, rows, are_comparable(pairs_of_all), digits)
     left_out = len(pairs_of_all) - len(pairs)
     note = "Sorted by the value." if len(pairs) > 1 else "One system."
     if all(file.is_control for file, _ in pairs):
@@ -157,7 +159,9 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         note += " No ranks: scored on other queries, or with other settings, than most."
     note += f" The best {MOST_ROWS} of {len(pairs_of_all)} systems." if left_out else ""
     words = "; ".join(
-        f"{r['system']} {r['value']:.1f} ({r['low']:.1f} to {r['high']:.1f})" for r in rows[:12]
+        f"{r['system']} {show_number(r['value'], digits)} "
+        f"({show_number(r['low'], digits)} to {show_number(r['high'], digits)})"
+        for r in rows[:12]
     )
     return make_figure(
         f"intervals-{measure}", title, f"{words}{'; …' if len(rows) > 12 else ''}.", note,
@@ -175,11 +179,13 @@ def _ranks_heading() -> Any:
     ).encode(x=_AT_RANKS, y=alt.YValue(0), text=alt.Text("text:N"))  # fmt: skip
 
 
-def _title_of_intervals(measure: str, every_row: Rows, comparable: Sequence[bool]) -> str:
+def _title_of_intervals(
+    measure: str, every_row: Rows, comparable: Sequence[bool], digits: int
+) -> str:  # fmt: skip
     """Write a plot's title: which system is first by a measure, and how certain that is."""
     rows = [r for r in every_row if not r["reference"]] or every_row
     best = rows[0]
-    value = f"{best['value']:.1f}"
+    value = show_number(best["value"], digits)
     if len(rows) == 1:
         return f"{measure} of {best['system']} is {value}"
     if all(r["reference"] for r in rows):
@@ -319,12 +325,13 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     own = [r for r in rows if r["system"] == rows[0]["system"]]
     own = [r for r in own if r["n"] >= FEWEST_QUERIES] or own
     least, most = (f(own, key=lambda r: r["value"]) for f in (min, max))
-    title = f"{measure} of {least['system']} is {least['value']:.1f}"
-    if f"{least['value']:.1f}" == f"{most['value']:.1f}":
+    lowest, highest = (show_number(r["value"], PLOT_DIGITS) for r in (least, most))
+    title = f"{measure} of {least['system']} is {lowest}"
+    if lowest == highest:
         title += " in every slice"
     else:
         title += (
-            f" where {least['field']} is {least['of']}, and {most['value']:.1f} where "
+            f" where {least['field']} is {least['of']}, and {highest} where "
             f"{most['field']} is {most['of']}"
         )
     note = "Intervals of a system hold at once for all its slices (Šidák)."
@@ -332,7 +339,9 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         note += f" {FEW.capitalize()}: below {FEWEST_QUERIES} queries ({n_small} slices)."
     note += f" The first {MOST_ROWS} of {len(rows)}." if len(rows) > MOST_ROWS else ""
     words = "; ".join(
-        f"{r['slice']} {r['value']:.1f} ({r['low']:.1f} to {r['high']:.1f})" for r in rows[:12]
+        f"{r['slice']} {show_number(r['value'], PLOT_DIGITS)} "
+        f"({show_number(r['low'], PLOT_DIGITS)} to {show_number(r['high'], PLOT_DIGITS)})"
+        for r in rows[:12]
     )
     return make_figure(
         f"slices-{measure}", title, f"{words}{'; …' if len(rows) > 12 else ''}.", note,

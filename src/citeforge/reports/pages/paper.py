@@ -29,6 +29,7 @@ from citeforge.evaluator.rows import (
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.withhold import require_values
 from citeforge.reports.notes import line_notes, not_comparable, report_lines
+from citeforge.reports.shown import DASH, show_number, show_value
 from citeforge.schemas.audit import BELOW, LINE
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.command_options import TableOptions
@@ -57,7 +58,7 @@ class TableCell:
     @property
     def text(self) -> str:
         """Value as it is shown; a dash if there is none."""
-        return "–" if self.score.value is None else self.score.show(self.score.value)
+        return show_value(self.score)
 
     @property
     def is_significant(self) -> bool:
@@ -168,10 +169,10 @@ def _line_rows(
         if (line := lines.get(cell.score.signature)) is not None:
             parts = dict(p.partition(":")[::2] for p in cell.score.signature.split("|"))
             place = "" if column.context else parts.get("ctx", "")
-            rows.setdefault(place, {})[column] = f"{line:.2f}"
+            rows.setdefault(place, {})[column] = show_number(line, cell.score.n_digits)
     titles = [LINE if len(rows) == 1 else f"{LINE} · {place}" for place in rows]
     return [
-        [title, *(row.get(column, "–") for column in columns)]
+        [title, *(row.get(column, DASH) for column in columns)]
         for title, row in zip(titles, rows.values(), strict=True)
     ]
 
@@ -310,7 +311,7 @@ def _to_table(table: PaperTable) -> Table:
 def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
     """Write a cell with its marks for best and significant values; a dash without a score."""
     if cell is None:
-        return MarkedCell("–")
+        return MarkedCell(DASH)
     marks = [mark] * cell.is_significant + [BELOW] * cell.is_below
     return MarkedCell(cell.text, cell.is_best, " ".join(marks))
 

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from citeforge.evaluator.measures.registry import direction
@@ -20,6 +21,7 @@ from citeforge.reports.pages.charts import (
     with_ends,
 )
 from citeforge.reports.pages.figure import WIDTH, Figure, Rows, altair, make_figure, values
+from citeforge.reports.shown import plot_digits, show_number
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 PAIRS = (("CiteP", "CiteR"), ("ALCE.CitPrec", "ALCE.CitRec"), ("NLI.prec", "NLI.rec"),
@@ -73,12 +75,15 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
         None where no system has both.
     """
     rows: list[dict[str, Any]] = []
+    scores: list[MeasureScore] = []
     for file in files:
         p, r = entry(file, precision), entry(file, recall)
         if p is not None and r is not None:
+            scores += [p, r]
             rows.append({"system": file.system, **_axis_fields("y", p), **_axis_fields("x", r)})
     if not rows:
         return None
+    shown = partial(show_number, digits=plot_digits(scores))
     ranked = [f for f in files if not f.is_control]
     systems = {f.system for f in ranked}
     of_systems = [r for r in rows if r["system"] in systems]
@@ -87,7 +92,7 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
     among = "" if is_most else " of the ranked systems"
     if len(of_systems or rows) == 1:
         only = (of_systems or rows)[0]
-        title = f"{only['system']}: {precision} {only['y']:.1f}, {recall} {only['x']:.1f}"
+        title = f"{only['system']}: {precision} {shown(only['y'])}, {recall} {shown(only['x'])}"
     elif not of_systems:
         title = f"{precision} and {recall}: {len(rows)} scores of references"
     elif not all(all(are_comparable(entries(ranked, name))) for name in (precision, recall)):
@@ -96,12 +101,12 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
         title = f"{best['x']['system']} is highest{among} in both {precision} and {recall}"
     else:
         title = (
-            f"{best['y']['system']} is highest{among} in {precision} ({best['y']['y']:.1f}), "
-            f"{best['x']['system']} in {recall} ({best['x']['x']:.1f})"
+            f"{best['y']['system']} is highest{among} in {precision} ({shown(best['y']['y'])}), "
+            f"{best['x']['system']} in {recall} ({shown(best['x']['x'])})"
         )
     x = _Axis(f"{recall} (%), 95 % interval", _axis_ends(rows, "x", 100))
     y = _Axis(f"{precision} (%), 95 % interval", _axis_ends(rows, "y", 100))
-    summary = "; ".join(f"{r['system']}: {precision} {r['y']:.1f}, {recall} {r['x']:.1f}"
+    summary = "; ".join(f"{r['system']}: {precision} {shown(r['y'])}, {recall} {shown(r['x'])}"
                      for r in rows[:12])  # fmt: skip
     return make_figure(
         f"precision-recall-{precision}", title, f"{summary}{'; …' if len(rows) > 12 else ''}.",
@@ -128,6 +133,7 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     if len(rows) < 2:
         return None
     scale = entries(files, measure)[0][1].scale
+    shown = partial(show_number, digits=plot_digits(e for _, e in entries(files, measure)))
     cheapest, dearest = (end(rows, key=lambda r: r["x"]) for end in (min, max))
     is_alike = cheapest["x"] == dearest["x"]
     which = "all cost the same" if is_alike else f"{cheapest['system']} costs least"
@@ -141,7 +147,7 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     left_out = len(files) - len(rows)
     return make_figure(
         f"cost-{measure}", title,
-        "; ".join(f"{r['system']} {r['y']:.1f} at ${r['x']:.2f}" for r in rows[:12]),
+        "; ".join(f"{r['system']} {shown(r['y'])} at ${r['x']:.2f}" for r in rows[:12]),
         f"Lines are 95 % intervals of {measure}."
         + (f" {left_out} systems do not say what they cost." if left_out else ""),
         {"system": "system", "cost (US dollars)": "x", measure_and_unit(measure, scale): "y",
@@ -155,7 +161,8 @@ def _title_of_best(files: Sequence[ScoreFile], measure: str, first: dict[str, An
     towards, every_entry = direction(measure), entries(files, measure)
     is_best = first["system"] == every_entry[0][0].system
     if towards is None or not is_best or not are_comparable(every_entry)[0]:
-        return f"{measure} of {first['system']} is {first['y']:.1f} at ${first['x']:.2f}"
+        value = show_number(first["y"], plot_digits(e for _, e in every_entry))
+        return f"{measure} of {first['system']} is {value} at ${first['x']:.2f}"
     extreme = "highest" if towards else "lowest"
     return f"{first['system']} has the {extreme} {measure} at ${first['x']:.2f}"
 

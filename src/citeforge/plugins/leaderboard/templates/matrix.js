@@ -6,7 +6,7 @@ const filters = makeFilters(data.f, data.a, redraw);
 
 const fixed = (value, digits) => (value / 100).toFixed(digits);
 
-// Sorts by name, by mean rank (the best is the least), or by a benchmark (its last entry says whether the best is the most or the least).
+// Sorts by name, by mean rank (the best is the least), or by a benchmark (its entry 7 says whether the best is the most or the least; the last one is its decimals).
 function key(i) {
   if (state.sort === "mean") return data.r[i] && data.r[i][0];
   const cell = data.c[state.sort][i];
@@ -45,16 +45,16 @@ function header(title, name, down, attributes, ...more) {
 }
 
 function score(b, i) {
-  const [, folder] = data.b[b], cell = data.c[b][i], page = data.p[b][i];
+  const [, folder] = data.b[b], digits = data.b[b].at(-1), cell = data.c[b][i], page = data.p[b][i];
   if (!page) return make("td", { class: "absent" }, "missing");
   const link = make("a", { href: `${folder}/systems/${page}.html` });
   if (!Array.isArray(cell)) {
     link.append("other scores");
     return make("td", { class: "absent" }, link);
   }
-  link.append(shown(cell[0]));
+  link.append(shown(cell[0], digits));
   const found = make("td", {}, link);
-  if (cell.length > 1) found.append(make("small", {}, `${shown(cell[1])} – ${shown(cell[2])}`));
+  if (cell.length > 1) found.append(make("small", {}, `${shown(cell[1], digits)} – ${shown(cell[2], digits)}`));
   return found;
 }
 

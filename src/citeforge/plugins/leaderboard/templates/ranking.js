@@ -177,7 +177,7 @@ function draw() {
   if (v.e.some(x => x !== null)) page.push(make("tr", { class: "control" }, make("td", {}, "–"),
     ...(ranked ? [make("td", {}, "–")] : []),
     make("td", { class: "left system" }, data.line),
-    ...columns.map(m => make("td", {}, shown(v.e[m]))),
+    ...columns.map(m => make("td", {}, shown(v.e[m], v.k[m]))),
     make("td", {}), ...state.fields.map(() => make("td", {}))));
   const head = make("tr", {}, make("th", { scope: "col" }, "Rank"),
     ...(ranked ? [make("th", { scope: "col" }, "95 %")] : []),
