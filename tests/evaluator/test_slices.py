@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 import citeforge as cf
@@ -16,6 +17,7 @@ from citeforge.evaluator.slices import make_slice_file, make_slices, query_label
 from citeforge.evaluator.statistics.estimates import mean_sample
 from citeforge.evaluator.statistics.intervals import quantile, sidak_level
 from citeforge.evaluator.withhold import withhold_scores
+from citeforge.package.fields import describe_fields
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import Signature
 from conftest import Inline, refused, run_inline, write_jsonl
@@ -103,6 +105,27 @@ def test_fields_of_the_package(world: Path) -> None:
         score(world, by=["kind"])
     with refused("wrong-kind", cf.UsageError):
         query_labels(opened, "own", ["n_shown"])
+
+
+def test_show_and_card_name_the_fields_that_make_slices(world: Path, inline: Inline) -> None:
+    out = inline.ok("show", world / "package").stdout
+    assert "fields of the queries (score --by FIELD):" in out
+    # Of 60 queries, 9 are multiples of 7.
+    assert "  type: a 30, b 25, (none) 5\n  hops: 10 51, 2 9\n" in out
+    card = (world / "package" / "README.md").read_text()
+    assert "| type | a 30, b 25, (none) 5 |\n| hops | 10 51, 2 9 |" in card
+
+
+def test_packages_without_fields_say_nothing_of_them(package: Path, inline: Inline) -> None:
+    assert "--by FIELD" not in inline.ok("show", package).stdout
+    assert "--by FIELD" not in (package / "README.md").read_text()
+
+
+def test_fields_of_many_values_are_counted() -> None:
+    rows = [json.dumps({"id": str(n), "few": n % 10}) for n in range(60)]
+    shown = describe_fields(pa.table({"metadata": [*rows, None]}))
+    assert shown["id"] == "61 values, too many or too long for slices"  # and those without
+    assert shown["few"] == ", ".join(f"{n} 6" for n in range(8)) + " and 3 more"
 
 
 def test_a_field_of_too_many_values(package: Path) -> None:

@@ -83,6 +83,7 @@ def render_card(
     splits: dict[str, list[str]],
     stats: dict[str, object],
     beside: SidecarFiles | None = None,
+    fields: Mapping[str, str] | None = None,
 ) -> str:
     """Write the text of a package's card, ``README.md``.
 
@@ -91,6 +92,7 @@ def render_card(
         splits: config to splits that were written.
         stats: content of ``stats.json``.
         beside: audit, reference scores and hand-written text.
+        fields: fields of the queries, with descriptions of their values.
     """
     beside, kind = beside or SidecarFiles(), kind_of(manifest)
     header = _make_header(manifest, kind, splits, stats, beside)
@@ -113,6 +115,7 @@ def render_card(
             for name, context in manifest.contexts.items()
         ],
         statistics=rows,
+        fields=list((fields or {}).items()),
         counts=[(describe_count(k), format_statistic(n)) for k, n in manifest.counts.items()],
         audit=audit,
         form=beside.form,

@@ -19,6 +19,7 @@ from citeforge.engines.folders import amending
 from citeforge.engines.progress import progress
 from citeforge.engines.tables import TableWriter, iter_batches, rows_with, shard_paths, write_table
 from citeforge.ir_convert.source import Source
+from citeforge.package.fields import describe_fields
 from citeforge.package.kinds import plugin_of
 from citeforge.package.manifest import (
     BESIDE,
@@ -334,7 +335,9 @@ def render_again(
     manifest = manifest.model_copy(
         update={"files": dict(manifest.files), "plugin": plugin_of(manifest.kind)}
     )
-    card = render_card(manifest, list_splits(manifest), stats, SidecarFiles.read(folder, changed))
+    fields = describe_fields(Package(folder, manifest).queries)
+    beside = SidecarFiles.read(folder, changed)
+    card = render_card(manifest, list_splits(manifest), stats, beside, fields)
     files = {**changed, STATS: pretty_json(stats), CARD: card}
     for name in (STATS, CARD, *BESIDE):
         manifest.files.pop(name, None)

@@ -93,12 +93,23 @@ def show(folder: Path, query: str | None, context: str | None, full: bool, trace
     package = Package(folder, manifest)
     if query is None:
         summarise(folder, manifest)
+        _list_fields(package)
         _list_rejected(package, full)
         _list_questions(package, full)
     elif trace:
         _show_trace(package, query)
     else:
         _show_query(package, query, [context] if context else package.contexts, full)
+
+
+def _list_fields(package: Package) -> None:
+    """Print the fields of the queries by which scores can be split, with their values."""
+    from citeforge.package.fields import describe_fields
+
+    if fields := describe_fields(package.queries):
+        click.echo("fields of the queries (score --by FIELD):")
+    for name, text in fields.items():
+        echo_wrapped(f"{name}: {text}", 2)
 
 
 def _list_rejected(package: Package, full: bool) -> None:

@@ -1,9 +1,7 @@
 """Score slices: queries with the same value of a field (``--by``)."""
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +11,7 @@ from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.intervals import COVERAGE, sidak_level
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.package.fields import LONGEST_VALUE, MOST_VALUES, NO_VALUE, read_fields
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import MeasureScore, ScoreFile, Slice
@@ -20,11 +19,6 @@ from citeforge.schemas.signature import Signature
 
 OF_CONTEXT = ("n_relevant", "n_shown")
 """Fields that every package has: numbers of relevant passages and of passages shown."""
-NO_VALUE = "(none)"
-MOST_SLICES = 50
-"""Most values of a field; more would make slices of a few queries each."""
-LONGEST_VALUE = 100
-"""Most characters of a value, which becomes a title."""
 
 
 def query_labels(benchmark: Benchmark, context: str, fields: Sequence[str]) -> dict[str, list[str]]:
@@ -39,17 +33,13 @@ def query_labels(benchmark: Benchmark, context: str, fields: Sequence[str]) -> d
         UnknownValueError: no query has such a field.
         UsageError: a field has too many or too long values, or does not apply to the context set.
     """
-    column = benchmark.queries["metadata"].to_pylist()
-    parsed: dict[str, Any] = {text: json.loads(text) for text in set(column) if text}
-    extra = [parsed.get(text) for text in column]
-    known = {name for row in parsed.values() if isinstance(row, dict) for name in row}
+    known = read_fields(benchmark.queries)
     labels = {}
     for name in dict.fromkeys(fields):
         if name in OF_CONTEXT:
             labels[name] = _count_passages(benchmark, context, name)
         elif name in known:
-            values = [row.get(name) if isinstance(row, dict) else None for row in extra]
-            labels[name] = [_as_text(v) for v in values]
+            labels[name] = known[name]
         else:
             raise UnknownValueError("field of the queries", name, {*known, *OF_CONTEXT})
         _check_values(name, set(labels[name]))
@@ -69,19 +59,12 @@ def _count_passages(benchmark: Benchmark, context: str, name: str) -> list[str]:
     return [str(len(positions)) for positions in table.relevant]
 
 
-def _as_text(value: Any) -> str:
-    """Write a field's value as text; a missing one as ``(none)``."""
-    if value is None or value == "":
-        return NO_VALUE
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
 def _check_values(name: str, values: set[str]) -> None:
     """Raise an error if a field has too many values, or too long ones."""
-    if len(values) > MOST_SLICES or max(map(len, values)) > LONGEST_VALUE:
+    if len(values) > MOST_VALUES or max(map(len, values)) > LONGEST_VALUE:
         raise UsageError(
             f"--by {name}: has {len(values):,} values of up to {max(map(len, values)):,} "
-            f"characters; a field with at most {MOST_SLICES} short ones makes slices",
+            f"characters; a field with at most {MOST_VALUES} short ones makes slices",
             code="out-of-range",
         )
 

@@ -10,7 +10,7 @@ import pytest
 from citeforge.reports.pages import page as report
 from citeforge.reports.pages.explorer import explain_value, make_chunks
 from citeforge.reports.pages.markup import PlotPart
-from citeforge.schemas.scores import CitedWords, ScoreFile
+from citeforge.schemas.scores import CitedWords, ScoreFile, Slice
 from conftest_pages import expect, opened, serious_faults
 from conftest_plots import HOSTILE, answer, scored
 
@@ -44,6 +44,14 @@ def test_chunks_by_hand() -> None:
     ]  # fmt: skip
 
 
+def test_slices_by_hand() -> None:
+    file = scored("a", {"CiteP": [0.5, 0.25, 0.0]})
+    parts = [Slice(field="type", value=v, rows=r, measures=[]) for v, r in (("x", [2]), ("y", [0]))]
+    index, pieces = make_chunks([file.model_copy(update={"slices": parts})], "CiteP", 1)
+    assert index["fields"] == [["type", ["x", "y"]]]
+    assert pieces["s"] == [[1, -1, 0]]  # the second query is in no slice
+
+
 def test_arithmetic_is_that_of_the_value_or_none() -> None:
     result = answer("q", [[0], [1], [2]], 1)
     assert explain_value("CiteP", result, 1 / 3) == "1 relevant of 3 cited = 1/3"
@@ -73,7 +81,10 @@ def systems() -> list[ScoreFile]:
         for i, a in enumerate(answers):
             a.gold = [f"Gold of {i}"]
         values = [((i * 37 + s * 11) % 100) / 100 for i in range(N)]
-        result.append(scored(name, {"CiteP": values, "CiteR": values[::-1]}, answers))
+        file = scored(name, {"CiteP": values, "CiteR": values[::-1]}, answers)
+        parts = [Slice(field="type", value=v, rows=[*range(r, N, 5)], measures=[])
+                 for r, v in enumerate(("a", HOSTILE))]  # fmt: skip
+        result.append(file.model_copy(update={"slices": parts}))
     return result
 
 
@@ -120,6 +131,12 @@ def test_sorted_filtered_searched_and_kept_in_the_address(browser: Any, page: Pa
     shown.get_by_label("Value from").fill("50")
     n = sum(i % 2 == 1 and (i * 37) % 100 >= 50 for i in range(N))
     counted(shown, f"{n} of 250")
+    shown.get_by_role("button", name="Clear filters").click()
+    counted(shown, "250 of 250")
+    shown.get_by_label("Slice").select_option(f"type={HOSTILE}")
+    counted(shown, "50 of 250")  # 1, 6, 11, …
+    shown.reload()
+    counted(shown, "50 of 250")
     shown.get_by_role("button", name="Clear filters").click()
     counted(shown, "250 of 250")
     shown.get_by_label("Search").fill("ZANZIBAR")

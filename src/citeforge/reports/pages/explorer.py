@@ -81,6 +81,9 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
     for number, block in enumerate(blocks):
         if any(q in gold for q in block):
             pieces[f"g-{number}"] = [gold.get(q, []) for q in block]
+    fields = _slice_fields(files, queries)
+    if fields:
+        pieces["s"] = [[numbers.get(q, -1) for q in queries] for _, _, numbers in fields]
     systems, chunks = [], dict[str, str]()
     for s, (file, of_file) in enumerate(zip(files, answers, strict=True)):
         mine = [m for m in file.measures if m.name in scales]
@@ -99,8 +102,24 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
     index = {
         "systems": systems, "measures": [[n, scales[n]] for n in names], "by": by, "base": base,
         "n": len(queries), "block": BLOCK, "gold": any(n.startswith("g-") for n in pieces),
+        "fields": [[name, values] for name, values, _ in fields],
     }  # fmt: skip
     return index, pieces
+
+
+def _slice_fields(
+    files: Sequence[ScoreFile], queries: Sequence[str]
+) -> list[tuple[str, list[str], dict[str, int]]]:
+    """List (field, its values, query to number of its value) of the fields that make slices."""
+    fields: dict[str, dict[str, dict[str, None]]] = {}
+    for file in files:
+        for part in file.slices:
+            of_value = fields.setdefault(part.field, {}).setdefault(part.value, {})
+            of_value |= dict.fromkeys(file.query_ids[row] for row in part.rows)
+    return [
+        (name, list(values), {q: i for i, of_value in enumerate(values.values()) for q in of_value})
+        for name, values in fields.items()
+    ]
 
 
 def _by_query(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) -> list[int | None]:

@@ -87,7 +87,7 @@ def page_report(
     return html.encode(), len(pieces)
 
 
-_CHUNK = re.compile(r"(?:[qgvfap]|csv)(?:-[^/]+)?\.js")
+_CHUNK = re.compile(r"(?:[qgvfaps]|csv)(?:-[^/]+)?\.js")
 
 
 def _foreign_files(folder: Path) -> list[str]:

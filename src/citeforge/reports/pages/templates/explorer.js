@@ -11,9 +11,12 @@ const FLAGS = [["unsupported", 8, "have an unsupported statement", "unsupported 
   ["uncited", 2, "cite nothing", "cites nothing"],
   ["outside", 4, "cite what was not shown", "cites what was not shown"],
   ["refused", 16, "refuse (by phrases of several languages)", "refuses"], ["missing", 1, "are missing", "missing"]];
-const state = { a: 0, b: -1, m: 0, o: "worst", t: "", low: "", high: "", low2: "", high2: "",
+// Name in the address, as `field=value`, to the numbers of field and value.
+const SLICES = new Map(index.fields.flatMap(([name, values], field) =>
+  values.map((value, number) => [`${name}=${value}`, [field, number]])));
+const state = { a: 0, b: -1, m: 0, o: "worst", t: "", low: "", high: "", low2: "", high2: "", s: "",
   f: new Set(), q: "" };
-const found = { A: [], B: null, flags: [], flagsB: [], rows: [], hits: null, ids: [], texts: [] };
+const found = { slices: [], A: [], B: null, flags: [], flagsB: [], rows: [], hits: null, ids: [], texts: [] };
 
 function make(tag, attributes, ...children) {
   const element = document.createElement(tag);
@@ -38,6 +41,7 @@ function fromAddress() {
   state.o = ["worst", "best", "difference", "query"].includes(p.get("o")) ? p.get("o")
     : state.b < 0 ? "worst" : "difference";
   for (const key of ["t", "low", "high", "low2", "high2", "q"]) state[key] = p.get(key) || "";
+  state.s = SLICES.has(p.get("s")) ? p.get("s") : "";
   state.f = new Set((p.get("f") || "").split(",").filter(n => FLAGS.some(f => f[0] === n)));
 }
 function toAddress() {
@@ -47,11 +51,12 @@ function toAddress() {
   p.set("m", index.measures[state.m][0]);
   p.set("o", state.o);
   for (const key of ["t", "low", "high", "low2", "high2", "q"]) if (state[key]) p.set(key, state[key]);
+  if (state.s) p.set("s", state.s);
   if (state.f.size) p.set("f", [...state.f].join(","));
   history.replaceState(null, "", `#${p}`);
 }
 function toControls() {
-  $("a").value = state.a; $("b").value = state.b; $("m").value = state.m; $("o").value = state.o;
+  $("s").value = state.s; $("a").value = state.a; $("b").value = state.b; $("m").value = state.m; $("o").value = state.o;
   for (const key of ["t", "low", "high", "low2", "high2"]) $(key).value = state[key];
   for (const box of $("flags").querySelectorAll("input")) box.checked = state.f.has(box.value);
   const two = state.b >= 0;
@@ -67,12 +72,13 @@ const flagsOf = s => index.systems[s].answers ? load(`f-${s}`) : Promise.resolve
 let turn = 0;
 async function refresh() {
   const mine = ++turn;
-  const [names, A, flags, B, flagsB] = await Promise.all([load("q"), column(state.a, state.m),
+  const [names, slices, A, flags, B, flagsB] = await Promise.all([load("q"),
+    index.fields.length ? load("s") : [], column(state.a, state.m),
     flagsOf(state.a), state.b < 0 ? null : column(state.b, state.m),
     state.b < 0 ? [] : flagsOf(state.b)]);
   if (mine !== turn) return;
   [found.ids, found.texts] = names;
-  Object.assign(found, { A, B, flags, flagsB });
+  Object.assign(found, { slices, A, B, flags, flagsB });
   await search(mine);
 }
 async function search(mine) {
@@ -108,8 +114,9 @@ function apply() {
   const mask = FLAGS.filter(f => state.f.has(f[0])).map(f => f[1]);
   const inside = (v, from, to) => from === null && to === null
     || v !== null && (from === null || v >= from) && (to === null || v <= to);
-  const rows = [];
+  const rows = [], [field, value] = SLICES.get(state.s) || [];
   for (let i = 0; i < index.n; i++) {
+    if (state.s && found.slices[field][i] !== value) continue;
     if (hits && !hits[i]) continue;
     if (!inside(A[i], low, high)) continue;
     if (B && !inside(B[i], low2, high2)) continue;
@@ -391,6 +398,8 @@ for (const name of ["pointerup", "pointercancel"]) $("scatter").addEventListener
 const options = (select, rows) => select.append(...rows.map(([value, text]) => make("option", { value }, text)));
 options($("a"), index.systems.map((s, i) => [i, s.name]));
 options($("b"), [[-1, "none"], ...index.systems.map((s, i) => [i, s.name])]);
+options($("s"), [["", "all"], ...[...SLICES.keys()].map(name => [name, name.replace("=", ": ")])]);
+$("s-box").hidden = !SLICES.size;
 options($("m"), index.measures.map((m, i) => [i, m[0]]));
 for (const [name, , words] of FLAGS) {
   const box = make("input", { type: "checkbox", value: name });
@@ -417,7 +426,7 @@ $("b").addEventListener("change", event => {
   state.o = state.b >= 0 ? "difference" : "worst";
   reloaded();
 });
-$("o").addEventListener("change", event => { state.o = event.target.value; changed(); });
+for (const key of ["o", "s"]) $(key).addEventListener("change", event => { state[key] = event.target.value; changed(); });
 for (const key of ["low", "high", "low2", "high2"]) $(key).addEventListener("input", event => { state[key] = event.target.value; changed(); });
 let later = null;
 $("t").addEventListener("input", event => {
@@ -426,7 +435,7 @@ $("t").addEventListener("input", event => {
   later = setTimeout(reloaded, 150);
 });
 $("clear").addEventListener("click", () => {
-  Object.assign(state, { t: "", low: "", high: "", low2: "", high2: "", f: new Set() });
+  Object.assign(state, { t: "", s: "", low: "", high: "", low2: "", high2: "", f: new Set() });
   reloaded();
 });
 const failed = error => { $("count").textContent = error.message; };

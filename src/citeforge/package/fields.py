@@ -1,0 +1,54 @@
+"""Extra fields of a benchmark's queries, by whose values scores can be split."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import pyarrow as pa
+
+NO_VALUE = "(none)"
+"""Value of a query without the field."""
+MOST_VALUES = 50
+"""Most values of a field by which scores can be split; more would make slices of a few queries."""
+LONGEST_VALUE = 100
+"""Most characters of a value, which becomes a title."""
+_MOST_SHOWN = 8
+"""Values of a field that a description names."""
+
+
+def read_fields(queries: pa.Table) -> dict[str, list[str]]:
+    """Read every query's value of each field as text: field name to one value per query.
+
+    Args:
+        queries: table of queries, in the order of the benchmark.
+    """
+    column = queries["metadata"].to_pylist()
+    parsed: dict[str, Any] = {text: json.loads(text) for text in set(column) if text}
+    rows = [row if isinstance(row := parsed.get(text), dict) else {} for text in column]
+    names = dict.fromkeys(name for row in rows for name in row)
+    return {name: [_as_text(row.get(name)) for row in rows] for name in names}
+
+
+def _as_text(value: Any) -> str:
+    """Write a field's value as text; a missing one as ``(none)``."""
+    if value is None or value == "":
+        return NO_VALUE
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def describe_fields(queries: pa.Table) -> dict[str, str]:
+    """Describe the values of each field: the most frequent ones, with their numbers of queries.
+
+    Fields whose values are too many or too long for slices are described by their number alone.
+    """
+    return {name: _describe(Counter(values)) for name, values in read_fields(queries).items()}
+
+
+def _describe(counts: Counter[str]) -> str:
+    """Describe the values of a field by their counts."""
+    if len(counts) > MOST_VALUES or max(map(len, counts)) > LONGEST_VALUE:
+        return f"{len(counts):,} values, too many or too long for slices"
+    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
+    texts = [f"{value} {n:,}" for value, n in ordered[:_MOST_SHOWN]]
+    more = len(ordered) - _MOST_SHOWN
+    return ", ".join(texts) + (f" and {more:,} more" if more > 0 else "")
