@@ -82,7 +82,7 @@ def measures_page() -> str:
             (
                 f"[{family}](measures/{family}.md)",
                 ", ".join(f"`{m.name}`" for m in own),
-                _distinct(m.needs for m in own),
+                _distinct(m.requires for m in own),
                 _distinct(m.source for m in own),
             )
         )
@@ -102,7 +102,7 @@ def family_page(family: str) -> str:
                 f"`{m.name}`",
                 m.definition,
                 f"×{m.scale}",
-                m.needs or "–",
+                m.requires or "–",
                 m.source,
             )
         )

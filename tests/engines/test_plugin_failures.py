@@ -140,8 +140,7 @@ def test_names_that_are_no_texts(judged: Callable[..., Any], plugin: Path) -> No
         ),
         (
             "measures",
-            'PassageMeasure("odd", "style", "", source="",\n'
-            "               compute=per_answer(lambda _: 7, missing=0))",
+            'per_answer("style", source="")(lambda answer: 7).measure("odd", "")',
             "score {answers} --benchmark {package} --measures odd",
             "is 7, and its range is 0 to 1",
         ),
@@ -152,8 +151,7 @@ def test_what_a_plugin_returns_is_looked_at(
     args: str, said: str,
 ) -> None:  # fmt: skip
     plugin.write_text(
-        "from citeforge.evaluator.measures.columns import per_answer\n"
-        "from citeforge.evaluator.measures.declared import PassageMeasure\n"
+        "from citeforge.evaluator.measures.declared import per_answer\n"
         "from citeforge.schemas.catalogue import Choice\n"
         f'PLUGINS = {{"{group}": [{declared}]}}\n'
     )

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from citeforge.engines.models.extractive_qa import ExtractiveQa
-from citeforge.evaluator.statements.alce import alce_text
+from citeforge.evaluator.statements.protocols import text_of
 from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.package.items import Gold, Passage
 from conftest_evaluator import gold
@@ -72,7 +72,7 @@ def test_answers_and_scores(printed: FrozenNumbers, tmp_path: Path) -> None:
     rows, golds = make()
     model = make_qa_model(tmp_path / "model")
     inputs: Inputs = hard.make_inputs(rows, "asqa", golds, qa_model=str(model))
-    texts = [alce_text(item, inputs) for item in inputs.runs[0]]
+    texts = [text_of(item, inputs, "alce") for item in inputs.runs[0]]
     items: list[dict[str, Any]] = [
         {
             "output": text,

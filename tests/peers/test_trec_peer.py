@@ -173,7 +173,7 @@ def test_support_of_whole_runs_by_a_judge(
 
 
 def test_support_of_any_labels(printed: FrozenNumbers) -> None:
-    from citeforge.evaluator.measures.columns import Value
+    from citeforge.evaluator.measures.values import Value
     from citeforge.plugins.trec import support
 
     rng = random.Random(9)

@@ -17,7 +17,7 @@ from citeforge.evaluator.human_labels import (
     select_labels,
 )
 from citeforge.evaluator.label_files import Label
-from citeforge.evaluator.measures.declared import Measure, PassageMeasure
+from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import ScoredSubmission, compute
 from citeforge.evaluator.statistics.error_rates import Rates, rogan_gladen, why_not_corrected
 from citeforge.evaluator.statistics.estimates import Floats, Sample
@@ -245,7 +245,7 @@ def _judged_entries(
         for (m, sample), entry, signature in zip(
             scored.results[0], entries, signatures, strict=True
         )
-        if "judge" in m.uses and sample.place is None and sample.has_interval
+        if m.asks_judge and sample.place is None and sample.has_interval
     }
 
 
@@ -253,7 +253,7 @@ def _compute_by_labels(inputs: Inputs, judged: Judged, people: HumanLabels) -> d
     """Compute measures with people's labels as verdicts; pairs without a label count as failed."""
     session = JudgeSession(LabelJudge(people))
     tools = replace(inputs.tools, judge=session, levels=people.levels)
-    measures = [m for m, *_ in judged.values() if isinstance(m, PassageMeasure)]
+    measures = [m for m, *_ in judged.values() if m.reads == "passages"]
     is_hidden = inputs.benchmark.has_hidden_gold
     labelled = replace(inputs, tools=tools)
     samples, _ = compute(labelled, measures, session, has_hidden_gold=is_hidden)

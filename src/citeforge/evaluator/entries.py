@@ -79,7 +79,7 @@ def _list_variance(estimate: Estimate, measure: Measure) -> Variance | None:
         levels=spread.levels,
         components=components,
         shares={k: round(v, 10) for k, v in shares.items()},
-        values=values.tolist() if "judge" in measure.uses else [],
+        values=values.tolist() if measure.asks_judge else [],
     )
 
 

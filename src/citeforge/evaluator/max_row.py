@@ -7,7 +7,7 @@ import numpy as np
 
 from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.measures.retrieval import RankingMeasure
+from citeforge.evaluator.measures.retrieval import rankings
 from citeforge.evaluator.statistics.estimates import column, mean_sample
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.scores import ScoreFile
@@ -24,7 +24,8 @@ def max_row(results: Sequence[ScoreFile]) -> ScoreFile:
     shared = {
         entry.name: measure
         for entry in results[0].measures
-        if isinstance(measure := find_measure(entry.name), RankingMeasure)
+        if (measure := find_measure(entry.name)) is not None
+        and measure.group is rankings
         and all(any(o.signature == entry.signature for o in r.measures) for r in results)
     }
     if len(results) < 2 or not shared:

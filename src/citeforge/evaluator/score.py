@@ -84,7 +84,7 @@ def prepare_scoring(
     is_of_graphs = all(m.reads == "triples" for m in measures)
     if is_of_graphs and options.protocol == "reference":
         tools = _with_kalma_splitter(tools)
-    elif any("segmenter" in m.uses for m in measures) and (tools.judge or not is_of_graphs):
+    elif any(m.is_segmented for m in measures) and (tools.judge or not is_of_graphs):
         tools = _with_segmenter(tools)  # of graphs, only a judge looks at sentences
     if options.labels:
         labels = [label for path in options.labels for label in read_labels(path)]
@@ -99,7 +99,7 @@ def prepare_scoring(
 
 def _ask_judge(measures: Iterable[Measure]) -> bool:
     """Whether some measure asks the judge."""
-    return any("judge" in m.uses for m in measures)
+    return any(m.asks_judge for m in measures)
 
 
 def _hint_of_judged(benchmark: Benchmark, judge: JudgeSession) -> str:
@@ -315,7 +315,7 @@ def _signature(
     segmenter = tools.segmenter.signature if tools.segmenter is not None else None
     judge = tools.judge.judge.signature if tools.judge is not None else None
     signed_protocol: str = protocol
-    if "segmenter" not in measure.uses:
+    if not measure.is_segmented:
         segmenter = None
     elif segmenter and protocol == "reference" and not segmenter.startswith(scored.splitter):
         signed_protocol = f"reference~seg:{segmenter.partition('-')[0]}"
@@ -333,7 +333,7 @@ def _signature(
         submission.benchmark.label,
         definition=measure.version(protocol),
         segmenter=segmenter,
-        judge=judge if "judge" in measure.uses else None,
+        judge=judge if measure.asks_judge else None,
         gold=measure.gold.get(protocol),
         options=",".join(filter(None, choices)) or None,
         asked=submission.scored_queries,

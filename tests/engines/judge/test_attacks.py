@@ -15,7 +15,7 @@ from citeforge.engines.llm import records
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.text.quoting import Quotes, without_tags
 from citeforge.engines.text.special_tokens import special_tokens
-from citeforge.evaluator.measures import kalma_judged as judged
+from citeforge.evaluator.measures import kalma_marks
 from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.schemas.invisible import is_invisible
@@ -41,9 +41,9 @@ def prompts_with(text: str) -> Iterator[tuple[str, Turns]]:
             yield f"{name}, hypothesis", fill_messages(profile, PREMISE, text)
             yield f"{name}, premise", fill_messages(profile, text, CLAIM)
             yield f"{name}, both", fill_messages(profile, text, text)
-    for aspect in judged.ASPECTS:
-        yield aspect, (("user", judged.mark_prompt(aspect, "- A, b: c\n", "When?", text)),)
-    yield "answers", (("user", judged.answers_prompt("When?", text)),)
+    for aspect in kalma_marks.ASPECTS:
+        yield aspect, (("user", kalma_marks.mark_prompt(aspect, "- A, b: c\n", "When?", text)),)
+    yield "answers", (("user", kalma_marks.answers_prompt("When?", text)),)
     yield from ((f"writer: {name}", turns) for name, turns in writers_with(text))
 
 
@@ -150,7 +150,7 @@ DISGUISES: dict[str, Callable[[str], str]] = {
     },
 }
 PLACES_OF_REQUESTS = {
-    "builders/writer_prompts.py", "engines/judge/llm.py", "evaluator/measures/kalma_judged.py",
+    "builders/writer_prompts.py", "engines/judge/llm.py", "evaluator/measures/kalma_marks.py",
     "plugins/documents/asker.py",
 }  # fmt: skip
 """Files that ask models with prompts of ours, all of them in :func:`prompts_with`."""

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.evaluator.measures.columns import extreme_mean
+from citeforge.evaluator.measures.values import extreme_mean
 from citeforge.evaluator.statements.alce import reference_clean
 from conftest_evaluator import Facts, Measure, gold
 

@@ -210,7 +210,7 @@ def test_geval_by_hand() -> None:
     # The reply without a mark is counted and left out; a missing answer gets 1.
     assert estimate_value(result).value == (5 + 2 + 1) / 3
     assert result.upper is None
-    assert given.n_failed == 1
+    assert len(given.failures) == 1
     assert "- Ada, rA: A" in llm.asked[0].messages[0][1]
     llm = marking_llm({"Good.": "5", "Bad.": "2", "Odd.": "?"})
     given = inputs(["Good [Q1, rA: A].", "Bad.", "Odd.", None], "reference", llm=llm)
@@ -227,7 +227,7 @@ def test_failed_calls_are_no_marks(protocol: str) -> None:
     result = graph_samples(given, "GEval.fluency")["GEval.fluency"]
     assert isinstance(result, str)
     assert result == "none of 2 answers got a mark: no"
-    assert given.n_failed == 2
+    assert len(given.failures) == 2
 
 
 # --- the commands -----------------------------------------------------------------------------

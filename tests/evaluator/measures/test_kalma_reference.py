@@ -7,10 +7,10 @@ import pytest
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures import kalma_citations
 from citeforge.evaluator.measures.kalma_graphs import KalmaInputs
-from citeforge.evaluator.measures.kalma_judged import align_micro, mean_mark, reference_mark
+from citeforge.evaluator.measures.kalma_marks import reference_mark
 from citeforge.evaluator.statements.kalma import SENTENCES, read_brackets
 from citeforge.evaluator.statements.triples import ShownGraphs, read_answer, read_reference
-from citeforge.evaluator.statistics.estimates import estimate_value
+from citeforge.evaluator.statistics.estimates import Sample, estimate_value
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.kg import Key, Triple
 from conftest_evaluator import Facts, World, graph_samples, marking_llm
@@ -158,7 +158,9 @@ def test_alignment_leaves_empty_graphs_out() -> None:
     readings = [read_reference(i, s, "Of B. [Q1, spouse: A]", ()) for i, s in enumerate(each)]
     world: Any = World(["q0", "q1"], [[], []])
     tools = ScoringTools(judge=JudgeSession(Facts())).with_options(protocol="reference")
-    result = align_micro(KalmaInputs(world, [readings], frozenset(), tools))
+    inputs = KalmaInputs(world, [readings], frozenset(), tools)
+    result = graph_samples(inputs, "KaLMA.Align@micro")["KaLMA.Align@micro"]
+    assert isinstance(result, Sample)
     # The second would have been 0 of 1 like the first; it is not there at all.
     assert result.sums[0].tolist() == [[0, 1], [0, 0]]
 
@@ -181,6 +183,7 @@ def test_the_first_hundred_answers_with_a_graph() -> None:
     llm = marking_llm({"Good.": "4"})
     tools = ScoringTools(llm=llm).with_options(protocol="reference")
     inputs = KalmaInputs(world, [readings], frozenset(), tools)
-    result = mean_mark(inputs, "fluency")
+    result = graph_samples(inputs, "GEval.fluency")["GEval.fluency"]
     assert len(llm.asked) == 100
+    assert isinstance(result, Sample)
     assert estimate_value(result).value == 4

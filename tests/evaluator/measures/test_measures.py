@@ -2,51 +2,51 @@
 
 import math
 import sys
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 import citeforge as cf
 from citeforge.engines import plugins
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.columns import Value, bounded_mean_of, judge_pair
-from citeforge.evaluator.measures.declared import PassageMeasure
+from citeforge.evaluator.measures.declared import per_answer
+from citeforge.evaluator.measures.handed import Answer, Asking
 from citeforge.evaluator.measures.registry import families, find_measure, measures, select
-from citeforge.evaluator.statements.protocols import statements_of
-from citeforge.evaluator.submissions.inputs import AnswerKey, Inputs, SharedResults
-from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
+from citeforge.evaluator.measures.values import ByAnswer, Value
+from citeforge.evaluator.statistics.estimates import estimate_value
+from citeforge.evaluator.submissions.inputs import SharedResults
+from citeforge.evaluator.submissions.tools import CannotError, Need, ScoringTools
 from conftest import refused, write_jsonl
-from conftest_evaluator import Facts, Measure
+from conftest_evaluator import Facts, Measure, gold
 
 STRANGER = '''"""Answers that name a digit, and how many words they have."""
 
-from citeforge.evaluator.measures.columns import per_answer
-from citeforge.evaluator.measures.declared import PassageMeasure, count
+from citeforge.evaluator.measures.declared import COUNT, Need, per_answer
 
 __version__ = "1.2"
 
 
-def has_digit(item):
+@per_answer("strange", missing=0, source="here")
+def has_digit(answer):
     """1 where the output has a digit, or none at all; undefined for an empty answer."""
-    if not item.output and not item.is_missing:
+    if not answer.output and not answer.is_missing:
         return None
-    return float(item.is_missing or any(c.isdigit() for c in item.output))
+    return float(answer.is_missing or any(c.isdigit() for c in answer.output))
 
 
-def passages(item):
+@per_answer("strange", needs=(Need.PASSAGES,), source="here")
+def passages(answer):
     """Passages shown."""
-    return len(item.passages)
+    return len(answer.passages)
 
 
 MEASURES = (
-    PassageMeasure(
-        "Digit", "strange", "answers with a digit", source="here",
-        compute=per_answer(has_digit, missing=0),
-    ),
-    count("Shown", "strange", "passages shown", source="here",
-          compute=per_answer(passages, missing=None)),
+    has_digit.measure("Digit", "answers with a digit"),
+    passages.measure("Shown", "passages shown", **COUNT),
 )
 PLUGINS = {"measures": MEASURES}
 '''
@@ -105,16 +105,14 @@ def test_what_clashes_is_told_of_and_left_out(
     again = STRANGER.replace('"Digit"', '"P@7"').replace('"Shown"', '"rage"')
     path = tmp_path / "again.py"
     path.write_text(
-        f"from citeforge.evaluator.measures.authorship import CellMeasure\n{again}"
-        "half = CellMeasure('Half', 'half', 'x', source='')\n"
-        "PLUGINS['measures'] += (type('Odd', (), {'name': 'Odd'})(), half)\n"
+        again + "PLUGINS['measures'] += (type('Odd', (), {'name': 'Odd'})(), has_digit)\n"
     )
     plugins.add_file(path)
     assert list(measures())[-2:] == ["Digit", "Shown"]
     told = capsys.readouterr().err
     assert "again.py 1.2: there is a measure 'P@7' already" in told
     assert "again.py 1.2: there is a measure 'rage' already" in told
-    assert told.count("is no measure") == 2  # what is no record, and a record without `compute`
+    assert told.count("is no measure") == 2  # what is no record, and a group of measures
     assert select(["P@7"])[0].origin is None
 
 
@@ -248,31 +246,81 @@ def test_citations_without_a_word_are_kept(package: Path) -> None:
     assert (answer.all_cited, answer.n_not_shown) == ({0, 1}, 1)
 
 
-@pytest.mark.parametrize("forgotten", ["judge", "segmenter", "statements"])
-def test_a_measure_gets_no_tool_that_it_does_not_declare(
-    measure: Measure, forgotten: str, monkeypatch: pytest.MonkeyPatch
+_USES: dict[Need, Callable[[Answer], object]] = {
+    Need.PASSAGES: lambda answer: answer.passages[0].text,
+    Need.GOLD: lambda answer: answer.gold.qa_pairs,
+    Need.STATEMENTS: lambda answer: answer.statements,
+    Need.SEGMENTER: lambda answer: answer.submission.tools.get_segmenter().signature,
+    Need.JUDGE: lambda answer: answer.submission.tools.get_judge().repeat,
+    Need.LLM: lambda answer: bool(answer.submission.tools.llm and answer.submission.tools.llm.name),
+}
+
+
+def declared(name: str, needs: Collection[Need], function: Callable[[Answer], object]) -> Any:
+    """A measure that uses something of each answer, and is 1."""
+
+    @per_answer("mine", needs=needs, source="ours")
+    def used(answer: Answer) -> int:
+        function(answer)
+        return 1
+
+    return used.measure(name, "uses something")
+
+
+@pytest.mark.parametrize("forgotten", _USES)
+def test_a_measure_is_handed_nothing_that_it_does_not_declare(
+    measure: Measure, forgotten: Need, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """`A holds [1].` is supported by A. What is forgotten is named, and the next measure, which
-    shares the results and forgets nothing, has its value."""
-
-    def supported(inputs: Inputs) -> dict[AnswerKey, Value]:
-        judge = inputs.tools.judge
-        assert judge is not None
-        return {
-            key: Value.mean([judge_pair(judge, Pair(item.passages[0].text, s.text)) for s in read])
-            for key, item, read in statements_of(inputs, "alce")
-        }
-
-    def declared(name: str, *uses: str) -> PassageMeasure:
-        return PassageMeasure(
-            name, "mine", "statements that hold", source="ours", uses=uses,
-            compute=bounded_mean_of(supported, lambda share: share),
-        )  # fmt: skip
-
-    every = ("judge", "segmenter", "statements")
-    some = [name for name in every if name != forgotten]
-    both = [declared("Forgetful", *some), declared("Whole", *every)]
+    """What is forgotten is named, and the same measure with it declared has its value."""
+    use, others = _USES[forgotten], [need for need in _USES if need is not forgotten]
+    both = [declared("Forgetful", others, use), declared("Whole", [forgotten], use)]
     monkeypatch.setattr("conftest_evaluator.select", lambda names: both)
-    result = measure(["A holds [1]."], ["mine"], judge=Facts())
-    assert result["Forgetful"] == f"its declaration lacks {forgotten!r} in `uses` (docs/extend.md)"
-    assert result["Whole"] == [1 / 1]
+    result = measure(["A holds [1]."], ["mine"], gold=[[gold("qa_pair", "q", aliases=["A"])]])
+    wanted = f"its declaration lacks {forgotten} in `needs` (docs/extend.md)"
+    assert result == {"Forgetful": wanted, "Whole": [1 / 1]}
+
+
+def test_the_judge_is_asked_of_all_answers_at_once(
+    measure: Measure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In each of two waves. A holds, so that B is asked of the second answer alone; ``#`` fails."""
+    waves: list[list[Pair]] = []
+
+    class Recorder(Facts):
+        def decide(self, pairs: Sequence[Pair], keep: Any) -> None:
+            waves.append([*pairs])
+            super().decide(pairs, keep)
+
+    @per_answer("mine", needs=(Need.PASSAGES, Need.STATEMENTS, Need.JUDGE), source="ours")
+    def supported(answer: Answer) -> Asking[Value]:
+        (first,) = yield [Pair(answer.passages[0].text, s.text) for s in answer.statements]
+        if first.low:
+            return first
+        (second,) = yield [Pair(answer.passages[1].text, s.text) for s in answer.statements]
+        return Value.best([first, second])
+
+    monkeypatch.setattr(
+        "conftest_evaluator.select", lambda names: [supported.measure("Holds", "holds")]
+    )
+    outputs = ["A holds.", "B holds.", "C holds."]
+    result = measure(outputs, ["mine"], passages=["A", "B"], judge=Recorder())
+    assert result["Holds"] == [1, 1, 0]
+    assert [sorted(p.hypothesis[0] for p in wave) for wave in waves] == [
+        ["A", "B", "C"],
+        ["B", "C"],
+    ]
+    assert measure(outputs[:1], ["mine"], passages=["#", "B"])["Holds/upper"] == [1]
+
+
+def test_reducers_by_hand() -> None:
+    """Answer 1 has 1 of 2, answer 2 has 0 to 2 of 4, and the third none."""
+    results = ByAnswer({(0, 0): (Value(1, 1), 2), (0, 1): (Value(0, 2), 4)}, (1, 3))
+    mean = results.mean(lambda one: one[0] / one[1])
+    ratio = results.ratio(lambda one: one)
+    assert mean.upper is not None
+    assert ratio.upper is not None
+    assert estimate_value(mean).value == (1 / 2 + 0 / 4) / 2
+    assert estimate_value(mean.upper).value == (1 / 2 + 2 / 4) / 2
+    assert estimate_value(ratio).value == (1 + 0) / (2 + 4)
+    assert estimate_value(ratio.upper).value == (1 + 2) / (2 + 4)
+    assert np.isnan(mean.per_query[0, 2])

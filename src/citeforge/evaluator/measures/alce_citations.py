@@ -25,23 +25,18 @@ from functools import partial
 
 import numpy as np
 
-from citeforge.evaluator.measures.columns import Value, extreme_mean
-from citeforge.evaluator.measures.declared import CitationQuality, PassageMeasure
-from citeforge.evaluator.measures.judging import (
-    JudgedAnswers,
-    citation_f1,
-    citation_precision,
-    citation_recall,
-    judge_citations,
-)
+from citeforge.evaluator.measures.declared import CitationQuality, per_submission
+from citeforge.evaluator.measures.handed import Answers
+from citeforge.evaluator.measures.judging import CitationScores, citation_f1, judge_citations
+from citeforge.evaluator.measures.values import NOTHING, ByAnswer, Value, extreme_mean
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,
     ratio_sample,
     sample_between,
 )
-from citeforge.evaluator.submissions.inputs import Inputs
-from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.submissions.inputs import AnswerKey
+from citeforge.evaluator.submissions.tools import Need, ScoringTools
 from citeforge.schemas.recipes.command_options import MOST_CITATIONS
 
 ALCE = "Gao et al. 2023 (ALCE), section 3"
@@ -53,42 +48,14 @@ def list_option(tools: ScoringTools, protocol: str) -> str | None:
     return "cot" if tools.options.cot else None
 
 
-def judged_citations(inputs: Inputs) -> JudgedAnswers:
-    """Let the judge score every answer's citations (recall, precision) as ALCE defines them."""
-    return judge_citations(inputs, "alce")
-
-
-def _several_cited(inputs: Inputs) -> Sample:
-    """Compute the share of all statements that have several citations."""
-    sums = _zero_sums(inputs)
-    for key, n, scores in inputs.once(judged_citations):
-        sums[key] = scores.n_multiple, n
-    return ratio_sample(sums)
-
-
-def _several_supported(inputs: Inputs) -> Sample:
-    """Compute which share of the statements with several citations is supported by them."""
-    low, high = _zero_sums(inputs), _zero_sums(inputs)
-    for key, _, scores in inputs.once(judged_citations):
-        low[key] = sum(holds.low for holds, _ in scores.several), scores.n_multiple
-        high[key] = sum(holds.high for holds, _ in scores.several), scores.n_multiple
-    return sample_between(ratio_sample, low, high)
-
-
-def _overcited(inputs: Inputs) -> Sample:
+def _overcited(scores: ByAnswer[CitationScores]) -> Sample:
     """Compute which share of the statements that several citations support has a needless one."""
-    low, high = _zero_sums(inputs), _zero_sums(inputs)
-    rows = inputs.once(judged_citations)
-    for run in range(len(inputs.runs)):
-        several = [(at, *pair) for (r, at), _, s in rows if r == run for pair in s.several]
+    low, high = np.zeros((*scores.shape, 2)), np.zeros((*scores.shape, 2))
+    for run in range(scores.shape[0]):
+        several = [(at, *pair) for (r, at), s in scores.items() if r == run for pair in s.several]
         _add_overcited(low[run], [(at, h, over.low) for at, h, over in several], highest=False)
         _add_overcited(high[run], [(at, h, over.high) for at, h, over in several], highest=True)
     return sample_between(ratio_sample, low, high)
-
-
-def _zero_sums(inputs: Inputs) -> Floats:
-    """Make zeros for each answer's numerator and denominator, shape (runs, queries, 2)."""
-    return np.zeros((*inputs.shape, 2))
 
 
 def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:
@@ -112,60 +79,61 @@ def _citation_options(tools: ScoringTools, protocol: str) -> str | None:
     return None if most == MOST_CITATIONS else f"at-most-{most}"
 
 
-_cited = partial(
-    PassageMeasure, family="alce", needs="a judge", source=ALCE,
-    uses=("judge", "segmenter", "statements"),
-    options=_citation_options, reads_labels=False,
+@per_submission(
+    "alce", evaluator="alce", needs=(Need.STATEMENTS, Need.PASSAGES, Need.JUDGE),
+    requires="a judge", source=ALCE, options=_citation_options,
+    reads_labels=False,
 )  # fmt: skip
+def cited(answers: Answers) -> dict[AnswerKey, CitationScores]:
+    """Let the judge score every answer's citations (recall, precision) as ALCE defines them."""
+    return judge_citations(answers, with_title=True)
+
+
+def _several_supported(scores: CitationScores) -> tuple[Value, int]:
+    """Count an answer's statements with several citations: those they support, and all of them."""
+    return sum((holds for holds, _ in scores.several), NOTHING), scores.n_multiple
+
+
 _quality = partial(
     CitationQuality,
     reference="ALCE's code reads the first line alone, and three citations of a statement; one out "
     "of range costs recall and no precision.",
 )
 MEASURES = (
-    _cited(
-        "ALCE.CitRec", definition="statements whose citations together entail them", linear=True,
-        compute=citation_recall(judged_citations),
+    cited.measure("ALCE.CitRec", "statements whose citations together entail them", linear=True,
+        mean=lambda scores: scores.recall,
         formula="share of statements with `C` not empty and `φ(all of C, s) = 1`",
         edge_cases="no statement: 0; `reference`: undefined (an empty QAMPARI answer is one "
         "statement, 0)",
         citation_quality=_quality("recall", "All passages that a statement cites are joined, and "
-                                  "together they must entail it."),
-    ),
-    _cited("ALCE.CitPrec", definition="citations that are needed for a supported statement",
-           compute=citation_precision(judged_citations),
-           formula="share of citations that count: their statement is supported as above, and they "
-           "are not irrelevant. A citation `c` is irrelevant if `φ(c, s) = 0` and `φ(C without c, "
-           "s) = 1`",
-           edge_cases="nothing cited: 0. `strict`: out-of-range citations are in the denominator",
-           citation_quality=_quality("precision", "A citation counts only where its statement is "
-                                     "supported and the others do not do without it.")),
-    _cited("ALCE.CitF1", definition="harmonic mean of mean CitRec and mean CitPrec",
-           compute=citation_f1(judged_citations),
-           formula="harmonic mean of the two means",
-           citation_quality=_quality("both", "Joined passages must entail the statement, and "
-                                     "citations that nobody needs cost precision.")),
-    _cited(
-        "ALCE.Multi", definition="share of statements with several citations",
-        compute=_several_cited,
-        higher_is_better=None,
+        "together they must entail it.")),
+    cited.measure(
+        "ALCE.CitPrec", "citations that are needed for a supported statement",
+        mean=lambda scores: scores.precision,
+        formula="share of citations that count: their statement is supported as above, and they "
+        "are not irrelevant. A citation `c` is irrelevant if `φ(c, s) = 0` and `φ(C without c, "
+        "s) = 1`",
+        edge_cases="nothing cited: 0. `strict`: out-of-range citations are in the denominator",
+        citation_quality=_quality("precision", "A citation counts only where its statement is "
+                                  "supported and the others do not do without it.")),
+    cited.measure(
+        "ALCE.CitF1", "harmonic mean of mean CitRec and mean CitPrec",
+        sample=citation_f1,
+        formula="harmonic mean of the two means",
+        citation_quality=_quality("both", "Joined passages must entail the statement, and "
+                                  "citations that nobody needs cost precision.")),
+    cited.measure("ALCE.Multi", "share of statements with several citations",
+        ratio=lambda scores: (scores.n_multiple, scores.n_statements), higher_is_better=None,
         formula="statements with several citations ÷ statements, over all answers",
-        edge_cases="`strict` counts citations in range",
-    ),
-    _cited(
-        "ALCE.MultiSupported", definition="of these, share that is supported", linear=True,
-        compute=_several_supported,
+        edge_cases="`strict` counts citations in range"),
+    cited.measure("ALCE.MultiSupported", "of these, share that is supported", linear=True,
+        ratio=_several_supported,
         formula="of the statements with several citations, the share that is supported",
-        edge_cases="no such statement: undefined",
-    ),
-    _cited(
-        "ALCE.Overcited",
-        definition="of those, share with a citation that is not needed "
-        "(reference: such citations to them)",
-        compute=_overcited,
+        edge_cases="no such statement: undefined"),
+    cited.measure("ALCE.Overcited",
+        "of those, share with a citation that is not needed "
+        "(reference: such citations to them)", sample=_overcited,
         formula="of these supported ones, the share with an irrelevant citation",
         edge_cases="none: undefined. `reference`: irrelevant citations ÷ these statements, so it "
-        "can pass 1",
-        higher_is_better=False,
-    ),
+        "can pass 1", higher_is_better=False),
 )  # fmt: skip

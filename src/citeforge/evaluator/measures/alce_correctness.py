@@ -3,8 +3,7 @@
 import re
 import string
 from collections import Counter
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,22 +14,21 @@ from citeforge.evaluator.measures.alce_citations import (
     APPENDIX,
     list_option,
 )
-from citeforge.evaluator.measures.columns import (
-    Value,
-    bounded_mean,
-    judge_pair,
-    mean_of,
-    mean_of_defined,
-    values_by_answer,
+from citeforge.evaluator.measures.declared import (
+    COUNT,
+    SCRIPTS,
+    SHORT_ANSWERS,
+    per_answer,
+    per_submission,
 )
-from citeforge.evaluator.measures.declared import SCRIPTS, SHORT_ANSWERS, PassageMeasure, count
+from citeforge.evaluator.measures.handed import Answer, Answers, Asking
 from citeforge.evaluator.measures.rouge import RougeScorers, rouge_lsum
 from citeforge.evaluator.measures.script_words import count_text_words, length_option
-from citeforge.evaluator.statements.alce import alce_text
+from citeforge.evaluator.measures.values import ByAnswer, Value
 from citeforge.evaluator.statements.strict import answer_part, strict_items
 from citeforge.evaluator.statistics.estimates import Sample
-from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
-from citeforge.evaluator.submissions.tools import CannotError
+from citeforge.evaluator.submissions.inputs import AnswerKey
+from citeforge.evaluator.submissions.tools import CannotError, Need
 from citeforge.schemas.errors import InputError, MissingExtraError
 from citeforge.schemas.matching.answers import AnswerText, is_answer
 from citeforge.schemas.text import normalise_answer
@@ -41,10 +39,16 @@ _LONG = "long answers (ASQA) or answers (ELI5)"
 _PAIRS = "qa_pairs (ASQA)"
 
 
-def count_words(item: AnswerItem, inputs: Inputs) -> float:
+@per_answer("alce", source=ALCE, changes=SCRIPTS, options=length_option, reads_labels=False)
+def length(answer: Answer) -> int:
     """Count the words of an answer without citations."""
-    text = alce_text(item, inputs)
-    return float(len(text.split()) if inputs.protocol == "reference" else count_text_words(text))
+    return count_text_words(answer.text)
+
+
+@length.reference
+def reference_length(answer: Answer) -> int:
+    """Count the pieces between white space of an answer without citations."""
+    return len(answer.text.split())
 
 
 @dataclass(frozen=True)
@@ -55,23 +59,31 @@ class AnsweredPairs:
     are_all: bool
 
 
-def compute_str_em(item: AnswerItem, inputs: Inputs) -> AnsweredPairs | None:
+@per_answer(
+    "alce", needs=(Need.GOLD,), lacks=_PAIRS, requires=_PAIRS, source=ALCE, changes=SHORT_ANSWERS
+)
+def str_em(answer: Answer) -> AnsweredPairs | None:
     """Compute which share of a query's sub-questions (qa_pairs) an answer answers, if it has any.
 
-    A pair is answered if one of its short answers is in the text, in ``strict`` by
-    docs/definitions.md#short_answers. As in ALCE's code, one that normalises to nothing always is
-    in ``reference``.
+    A pair is answered if one of its short answers is in the text, by
+    docs/definitions.md#short_answers.
     """
-    pairs = item.gold.qa_pairs
-    if not pairs:
-        return None
-    if inputs.protocol == "reference":
-        text = normalise_answer(alce_text(item, inputs))
-        hits = [any(normalise_answer(a) in text for a in pair.aliases) for pair in pairs]
-    else:
-        answer = AnswerText(alce_text(item, inputs))
-        hits = [answer.contains_any(pair.aliases) for pair in pairs]
-    return AnsweredPairs(sum(hits) / len(hits), all(hits))
+    text = AnswerText(answer.text)
+    return _answered([text.contains_any(pair.aliases) for pair in answer.gold.qa_pairs])
+
+
+@str_em.reference
+def reference_str_em(answer: Answer) -> AnsweredPairs | None:
+    """Compute the share as ALCE's code does: what normalises to nothing is in every text."""
+    text = normalise_answer(answer.text)
+    return _answered(
+        [any(normalise_answer(a) in text for a in pair.aliases) for pair in answer.gold.qa_pairs]
+    )
+
+
+def _answered(hits: list[bool]) -> AnsweredPairs | None:
+    """Sum up which sub-questions are answered; None if there are none."""
+    return AnsweredPairs(sum(hits) / len(hits), all(hits)) if hits else None
 
 
 @dataclass(frozen=True)
@@ -86,34 +98,47 @@ class ListScores:
     n_items: int
 
 
-def compute_qampari(item: AnswerItem, inputs: Inputs) -> ListScores | None:
+@per_answer(
+    "alce", needs=(Need.GOLD,), lacks=_LISTS, requires=_LISTS, source=ALCE, options=list_option,
+    changes=SHORT_ANSWERS,
+)  # fmt: skip
+def listed(answer: Answer) -> ListScores | None:
     """Compare the items of a list answer with the gold answers; None without gold lists."""
-    gold = item.gold.answer_lists
-    if not gold:
-        return None
-    if inputs.protocol == "reference":
-        answers = [{normalise_answer(a) for a in g.aliases} for g in gold]
-        text = answer_part(alce_text(item, inputs), inputs)
-        parts = text.rstrip().rstrip(".").rstrip(",").split(",")
-        listed = [normal for part in parts if (normal := normalise_answer(part))]
-        given = [[item in aliases for aliases in answers] for item in listed]
-    else:
-        # `Paris (France)` is Paris, too.
-        forms = (
-            [AnswerText(t) for t in dict.fromkeys((i.text, _IN_BRACKETS.sub("", i.text)))]
-            for i in strict_items(item, inputs)
-        )
-        given = [
+    gold = answer.gold.answer_lists
+    # `Paris (France)` is Paris, too.
+    forms = (
+        [AnswerText(t) for t in dict.fromkeys((i.text, _IN_BRACKETS.sub("", i.text)))]
+        for i in (strict_items(answer, answer.submission) if gold else ())
+    )
+    return _list_scores(
+        [
             row
             for both in forms
             if any(row := [any(form.equals_any(g.aliases) for form in both) for g in gold])
             or any(form.main for form in both)
-        ]
+        ],
+        len(gold),
+    )
+
+
+@listed.reference
+def reference_listed(answer: Answer) -> ListScores | None:
+    """Compare the items of a list answer with the gold answers as ALCE's code does."""
+    answers = [{normalise_answer(a) for a in g.aliases} for g in answer.gold.answer_lists]
+    text = answer_part(answer.text, answer.submission)
+    parts = text.rstrip().rstrip(".").rstrip(",").split(",")
+    items = [normal for part in parts if (normal := normalise_answer(part))]
+    return _list_scores([[i in aliases for aliases in answers] for i in items], len(answers))
+
+
+def _list_scores(given: list[list[bool]], n_gold: int) -> ListScores | None:
+    """Compute the scores of a list from its items' matches with each gold answer, if any."""
+    if not n_gold:
+        return None
     n = len(given)
     precision = sum(map(any, given)) / n if n else 0.0
-    hits = sum(any(row[at] for row in given) for at in range(len(gold)))
-    recall = hits / len(gold)
-    recall5 = min(5, hits) / min(5, len(gold))
+    hits = sum(any(row[at] for row in given) for at in range(n_gold))
+    recall, recall5 = hits / n_gold, min(5, hits) / min(5, n_gold)
     f1s = _f1(precision, recall), _f1(precision, recall5)
     return ListScores(precision, recall, recall5, *f1s, n)
 
@@ -123,33 +148,36 @@ def _f1(p: float, r: float) -> float:
     return 2 * p * r / (p + r) if p + r else 0.0
 
 
-def compute_rouge(inputs: Inputs) -> Sample:
-    """Average ALCE's ROUGE-Lsum F against the best gold long answer (ASQA) or gold answer (ELI5).
+@per_submission(
+    "alce", needs=(Need.GOLD, Need.SEGMENTER), requires=f"{_LONG}, rouge-score", source=APPENDIX,
+    changes=SCRIPTS,
+)  # fmt: skip
+def rouge(answers: Answers) -> ByAnswer[float]:
+    """Compute ALCE's ROUGE-Lsum F against the best gold long answer (ASQA) or gold answer (ELI5).
 
-    With a stemmer, in lower case, one sentence per line.
+    With a stemmer, in lower case, one sentence per line. In ``reference`` there are two long
+    answers and no more.
     """
-    scorers = RougeScorers(stemmer=True, by_script=inputs.protocol != "reference")
-    segmenter = inputs.tools.get_segmenter()
+    is_reference = answers.protocol == "reference"
+    scorers = RougeScorers(stemmer=True, by_script=not is_reference)
+    segmenter = answers.tools.get_segmenter()
 
     def sentence_lines(text: str) -> str:
         """Put each sentence of a text on a line, in lower case."""
         lowered = text.lower()
         return "\n".join(lowered[s:e] for s, e in segmenter.split(lowered))
 
-    def value(item: AnswerItem, inputs: Inputs) -> float | None:
-        """Compute ROUGE-Lsum F of one answer; None without a long answer to compare it with."""
-        gold = item.gold
-        rows = gold.long_answers or (gold.answers if inputs.task in ("asqa", "eli5") else ())
-        golds = [sentence_lines(g.text or "") for g in rows]
-        if not golds:
-            return None
-        # ALCE's code knows two long answers and no more.
-        golds = golds[:2] if inputs.protocol == "reference" else golds
-        scorer = scorers.get(golds)
-        return rouge_lsum(sentence_lines(alce_text(item, inputs)), golds, scorer)[2]
-
-    sample = mean_of_defined(inputs, values_by_answer(value, _LONG)(inputs))
-    return replace(sample, choices=scorers.choices)
+    values = {}
+    for run, answer in answers.items():
+        gold = answer.gold
+        rows = gold.long_answers or (gold.answers if answers.task in ("asqa", "eli5") else ())
+        golds = [sentence_lines(g.text or "") for g in rows][: 2 if is_reference else None]
+        if golds:
+            lines, scorer = sentence_lines(answer.text), scorers.get(golds)
+            values[run, answer.row] = rouge_lsum(lines, golds, scorer)[2]
+    if not values:
+        raise CannotError(f"needs {_LONG}", code="no-gold")
+    return ByAnswer(values, answers.shape, scorers.choices)
 
 
 def mauve_text(question: str, answer: str) -> str:
@@ -158,7 +186,11 @@ def mauve_text(question: str, answer: str) -> str:
     return " ".join(words).rstrip(string.punctuation)
 
 
-def compute_mauve(inputs: Inputs) -> Sample:
+@per_submission(
+    "alce", needs=(Need.GOLD,), requires="answers or long answers, mauve-text, gpt2-large",
+    source=ALCE, options=lambda tools, protocol: Path(tools.options.mauve_model).name,
+)  # fmt: skip
+def mauve(answers: Answers) -> Sample:
     """Compute MAUVE against human answers: one number per run, without an interval.
 
     The human answer is ALCE's ``answer``, which ASQA has beside its long answers; else the first of
@@ -167,21 +199,21 @@ def compute_mauve(inputs: Inputs) -> Sample:
     from citeforge.engines.models.answer_models import mauve_value
 
     values = []
-    for items in inputs.runs:
+    for items in answers.runs:
         human, outputs = [], []
         for item in items:
             gold = item.gold
             texts = [p.text for p in (*gold.answers, *gold.long_answers) if p.text is not None]
             if texts:
                 human.append(mauve_text(item.query, texts[0]))
-                outputs.append(mauve_text(item.query, alce_text(item, inputs)))
+                outputs.append(mauve_text(item.query, item.text))
         if not human:
             raise CannotError("needs long answers (ASQA, ELI5) or gold answers", code="no-gold")
         try:
-            values.append(mauve_value(human, outputs, inputs.tools.options.mauve_model))
+            values.append(mauve_value(human, outputs, answers.tools.options.mauve_model))
         except (InputError, MissingExtraError) as error:
             raise CannotError(str(error), code=error.code) from error
-    sums, nothing = np.zeros((*inputs.shape, 1)), np.full(inputs.shape, np.nan)
+    sums, nothing = np.zeros((*answers.shape, 1)), np.full(answers.shape, np.nan)
     sums[:, 0, 0] = values
     return Sample(sums, lambda s: s[..., 0], nothing, has_interval=False)
 
@@ -204,19 +236,23 @@ class QaScores:
     hit: bool
 
 
-def score_qa(inputs: Inputs) -> dict[AnswerKey, QaScores]:
+@per_submission(
+    "alce", needs=(Need.GOLD,), requires="qa_pairs (ASQA), a QA model", source=APPENDIX,
+    options=lambda tools, protocol: Path(tools.options.qa_model).name,
+)  # fmt: skip
+def qa(answers: Answers) -> dict[AnswerKey, QaScores]:
     """Score each output by how well a QA model answers ASQA's sub-questions from it."""
     from citeforge.engines.models.extractive_qa import ExtractiveQa
 
     texts = {
-        (run, item.row): (alce_text(item, inputs), golds)
-        for run, item in inputs.items()
+        (run, item.row): (item.text, golds)
+        for run, item in answers.items()
         if (golds := item.gold.qa_pairs)
     }
     if not texts:
         raise CannotError("needs qa_pairs (ASQA)", code="no-gold")
     try:
-        model = ExtractiveQa(inputs.tools.options.qa_model)
+        model = ExtractiveQa(answers.tools.options.qa_model)
     except InputError as error:
         raise CannotError(str(error), code=error.code) from error
     questions = [(gold.text or "", text) for text, golds in texts.values() for gold in golds]
@@ -229,7 +265,7 @@ def score_qa(inputs: Inputs) -> dict[AnswerKey, QaScores]:
             normal = normalise_answer(predicted)
             exact.append(
                 any(normal == normalise_answer(a) for a in gold.aliases)
-                if inputs.protocol == "reference"
+                if answers.protocol == "reference"
                 else is_answer(predicted, gold.aliases)
             )
             overlap.append(max((token_f1(predicted, a) for a in gold.aliases), default=0.0))
@@ -238,98 +274,59 @@ def score_qa(inputs: Inputs) -> dict[AnswerKey, QaScores]:
     return rows
 
 
-def compute_claim_recall(inputs: Inputs) -> Sample:
-    """Compute the share of a query's gold claims that its answer entails."""
-    judge = inputs.tools.get_judge()
-    pairs = {
-        (run, item.row): [Pair(alce_text(item, inputs), g.text or "") for g in claims]
-        for run, item in inputs.items()
-        if (claims := item.gold.claims)
-    }
-    if not pairs:
-        raise CannotError("needs claims (ELI5)", code="no-gold")
-    judge.ask(p for group in pairs.values() for p in group)
-    values = {k: Value.mean([judge_pair(judge, p) for p in group]) for k, group in pairs.items()}
-    return bounded_mean(inputs, values)
+@per_answer(
+    "alce", needs=(Need.GOLD, Need.JUDGE), lacks="claims (ELI5)", requires="claims (ELI5), a judge",
+    source=ALCE,
+)  # fmt: skip
+def claim_recall(answer: Answer) -> Asking[Value]:
+    """Compute the share of a query's gold claims that its answer entails; None without claims."""
+    entailed = yield [Pair(answer.text, claim.text or "") for claim in answer.gold.claims]
+    return Value.mean(entailed) if entailed else None
 
 
-_LISTED = values_by_answer(compute_qampari, _LISTS)
-_STRINGS = values_by_answer(compute_str_em, _PAIRS)
-_str = partial(PassageMeasure, family="alce", needs=_PAIRS, source=ALCE, changes=SHORT_ANSWERS)
-_listed = partial(
-    PassageMeasure, family="alce", needs=_LISTS, source=ALCE, options=list_option,
-    changes=SHORT_ANSWERS,
-)  # fmt: skip
-_qa = partial(
-    PassageMeasure, family="alce", needs="qa_pairs (ASQA), a QA model", source=APPENDIX,
-    uses=("qa",), options=lambda tools, protocol: Path(tools.options.qa_model).name,
-)  # fmt: skip
 _F1 = "harmonic mean of the answer's P and R, or P and R5"
 _EXACT = "two texts without tokens agree"
 MEASURES = (
-    count(
-        "ALCE.Length", "alce", "words of the output without markers", source=ALCE,
-        formula="words of the [text](#text)", edge_cases="missing answer: 0",
-        compute=mean_of(values_by_answer(count_words), float), changes=SCRIPTS,
-        options=length_option, reads_labels=False,
-    ),
-    count(
-        "QAMPARI.NumPreds", "alce", "list items of the output", needs=_LISTS, source=ALCE,
-        compute=mean_of(_LISTED, lambda s: s.n_items), options=list_option, formula="list items",
-    ),
-    _str("ALCE.StrEM", definition="qa_pairs with a short answer in the output",
-         compute=mean_of(_STRINGS, lambda s: s.share),
-         formula="share of a question's `qa_pairs` with a [short answer](#short_answers) in the "
-         "text", edge_cases="`reference`: one that normalises to nothing is in every text"),
-    _str("ALCE.StrHit", definition="outputs with a short answer of every qa_pair",
-         compute=mean_of(_STRINGS, lambda s: s.are_all),
-         formula="1 if all `qa_pairs` are there, else 0"),
-    _listed("QAMPARI.P", definition="list items that are gold answers",
-            compute=mean_of(_LISTED, lambda s: s.precision),
-            formula="share of the list items that [are](#short_answers) an alias of a gold answer",
-            edge_cases="no item: 0"),
-    _listed("QAMPARI.R", definition="gold answers among the list items",
-            compute=mean_of(_LISTED, lambda s: s.recall),
-            formula="share of gold answers with an alias among the items"),
-    _listed("QAMPARI.R5", definition="min(5, hits) / min(5, gold answers)",
-            compute=mean_of(_LISTED, lambda s: s.recall5),
-            formula="`min(5, hits) / min(5, gold answers)`"),
-    _listed("QAMPARI.F1", definition="harmonic mean of P and R of one answer", formula=_F1,
-            compute=mean_of(_LISTED, lambda s: s.f1)),
-    _listed("QAMPARI.F1-5", definition="harmonic mean of P and R5 of one answer", formula=_F1,
-            compute=mean_of(_LISTED, lambda s: s.f15)),
-    PassageMeasure(
-        "ALCE.ROUGE-Lsum", "alce",
+    length.measure("ALCE.Length", "words of the output without markers", **COUNT,
+        formula="words of the [text](#text)", edge_cases="missing answer: 0"),
+    listed.measure("QAMPARI.NumPreds", "list items of the output", mean=lambda s: s.n_items,
+        formula="list items", changes=(), **COUNT),
+    str_em.measure("ALCE.StrEM", "qa_pairs with a short answer in the output",
+        mean=lambda s: s.share,
+        formula="share of a question's `qa_pairs` with a [short answer](#short_answers) in the "
+        "text", edge_cases="`reference`: one that normalises to nothing is in every text"),
+    str_em.measure("ALCE.StrHit", "outputs with a short answer of every qa_pair",
+        mean=lambda s: s.are_all, formula="1 if all `qa_pairs` are there, else 0"),
+    listed.measure("QAMPARI.P", "list items that are gold answers", mean=lambda s: s.precision,
+        formula="share of the list items that [are](#short_answers) an alias of a gold answer",
+        edge_cases="no item: 0"),
+    listed.measure("QAMPARI.R", "gold answers among the list items", mean=lambda s: s.recall,
+        formula="share of gold answers with an alias among the items"),
+    listed.measure("QAMPARI.R5", "min(5, hits) / min(5, gold answers)", mean=lambda s: s.recall5,
+        formula="`min(5, hits) / min(5, gold answers)`"),
+    listed.measure("QAMPARI.F1", "harmonic mean of P and R of one answer", formula=_F1,
+        mean=lambda s: s.f1),
+    listed.measure("QAMPARI.F1-5", "harmonic mean of P and R5 of one answer", formula=_F1,
+        mean=lambda s: s.f15),
+    rouge.measure("ALCE.ROUGE-Lsum",
         "ROUGE-Lsum F of the better long answer (ASQA) or of the answer (ELI5), stemmed",
         formula="the best ROUGE-Lsum F over the long answers (ASQA) or the answers (ELI5): lower "
         "case, Porter stemmer, one sentence per line",
-        edge_cases="`reference`: the first two long answers",
-        needs=f"{_LONG}, rouge-score", source=APPENDIX, uses=("segmenter",), compute=compute_rouge,
-        changes=SCRIPTS,
-    ),
-    PassageMeasure(
-        "MAUVE", "alce", "closeness of question and answer texts to human ones",
+        edge_cases="`reference`: the first two long answers"),
+    mauve.measure("MAUVE", "closeness of question and answer texts to human ones",
         formula='MAUVE of "question answer" texts against gold ones: 100 words, trailing '
-        "punctuation cut, GPT-2-large", edge_cases="one number per run, no interval",
-        needs="answers or long answers, mauve-text, gpt2-large", source=ALCE, uses=("mauve",),
-        compute=compute_mauve, options=lambda tools, protocol: Path(tools.options.mauve_model).name,
-    ),
-    _qa("QA-EM", definition="qa_pairs that a QA model answers exactly from the output",
-        changes=SHORT_ANSWERS,
-        compute=mean_of(score_qa, lambda s: s.exact),
+        "punctuation cut, GPT-2-large", edge_cases="one number per run, no interval"),
+    qa.measure("QA-EM", "qa_pairs that a QA model answers exactly from the output",
+        changes=SHORT_ANSWERS, mean=lambda s: s.exact,
         formula="an extractive QA model reads the text: share of `qa_pairs` answered exactly "
         "([short answers](#short_answers))", edge_cases=_EXACT),
-    _qa("QA-F1", definition="token F1 of those answers", compute=mean_of(score_qa, lambda s: s.f1),
+    qa.measure("QA-F1", "token F1 of those answers", mean=lambda s: s.f1,
         formula="mean best token F1 of its answers", edge_cases=_EXACT),
-    _qa("QA-Hit", definition="outputs from which all qa_pairs are answered exactly",
-        changes=SHORT_ANSWERS,
-        compute=mean_of(score_qa, lambda s: s.hit),
+    qa.measure("QA-Hit", "outputs from which all qa_pairs are answered exactly",
+        changes=SHORT_ANSWERS, mean=lambda s: s.hit,
         formula="1 if all `qa_pairs` are answered exactly, else 0"),
-    PassageMeasure(
-        "ALCE.ClaimRec", "alce", "gold claims that the output entails",
+    claim_recall.measure("ALCE.ClaimRec", "gold claims that the output entails",
         formula="share of the gold claims that the text entails",
-        needs="claims (ELI5), a judge", source=ALCE, uses=("judge",), compute=compute_claim_recall,
         unlabelled="it asks whether gold claims follow from the answer, and labels are of what the "
-        "answer states",
-    ),
+        "answer states"),
 )  # fmt: skip

@@ -16,31 +16,20 @@ passages, so only `[1]` and `[0]` count.
 1/3, @cited = 1/2, psg = 2/3. Cited ids {a, d}, gold {a, b, c}: Overlap.P = 1/2, Overlap.R = 1/3.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import chain, islice
+from typing import Any
 
 from citeforge.engines.judge.records import Pair
-from citeforge.evaluator.measures.columns import (
-    Value,
-    bounded_mean_of,
-    judge_pair,
-    mean_of,
-    values_by_answer,
-)
-from citeforge.evaluator.measures.declared import CitationQuality, PassageMeasure
-from citeforge.evaluator.measures.judging import (
-    JudgedAnswers,
-    citation_f1,
-    citation_precision,
-    citation_recall,
-    judge_citations,
-)
+from citeforge.evaluator.measures.declared import CitationQuality, per_answer, per_submission
+from citeforge.evaluator.measures.handed import Answer, Answers, Asking
+from citeforge.evaluator.measures.judging import CitationScores, citation_f1, judge_citations
+from citeforge.evaluator.measures.values import Value
 from citeforge.evaluator.statements.attributed_ir import air_output, mark_numbers, with_passages
-from citeforge.evaluator.statements.protocols import statements_of
-from citeforge.evaluator.statements.strict import CitedStatement
-from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
-from citeforge.evaluator.submissions.tools import CannotError
+from citeforge.evaluator.submissions.inputs import AnswerKey
+from citeforge.evaluator.submissions.tools import CannotError, Need
 
 AIR = "Djeddal et al. 2024 (Attributed-IR), section 2.5"
 
@@ -58,64 +47,59 @@ class BestCitations:
     over_cited: Value
 
 
-def judge_passages(inputs: Inputs, of_shown: bool) -> dict[AnswerKey, BestCitations]:
-    """Compute each answer's share of statements that a cited, or any shown, passage entails.
+_JUDGED: dict[str, Any] = {
+    "evaluator": "attributed_ir", "needs": (Need.STATEMENTS, Need.PASSAGES, Need.JUDGE),
+    "requires": "a judge", "source": AIR, "reads_labels": False,
+}  # fmt: skip
 
-    All shown passages take many more questions to the judge.
+
+@per_answer("attributed_ir", **_JUDGED)
+def of_cited(answer: Answer) -> Asking[BestCitations]:
+    """Compute the share of an answer's statements that a cited passage entails."""
+    return (yield from _find_best(answer, [statement.cited for statement in answer.statements]))
+
+
+@per_answer("attributed_ir", **_JUDGED)
+def of_shown(answer: Answer) -> Asking[BestCitations]:
+    """Compute the share of an answer's statements that any passage shown entails.
+
+    It takes many more questions to the judge.
     """
-    judge = inputs.tools.get_judge()
-    rows = statements_of(inputs, "attributed_ir")
-
-    def pairs(item: AnswerItem, statement: CitedStatement) -> Iterable[Pair]:
-        """Pair a statement with each passage that it cites, or that was shown, for the judge."""
-        looked_at = range(len(item.passages)) if of_shown else statement.cited
-        return (Pair(item.passages[at].text, statement.text) for at in looked_at)
-
-    judge.ask(
-        pair
-        for _, item, statements in rows
-        for statement in statements
-        for pair in pairs(item, statement)
-    )
-    values: dict[AnswerKey, BestCitations] = {}
-    for key, item, statements in rows:
-        best = [Value.best(judge_pair(judge, pair) for pair in pairs(item, c)) for c in statements]
-        # Where a citation out of range skips a statement, wrong ones alone leave it uncited.
-        cited = [
-            value
-            for value, statement in zip(best, statements, strict=True)
-            if statement.cited or (statement.wrong and not statement.skipped)
-        ]
-        values[key] = BestCitations(Value.mean(best), Value.mean(cited))
-    return values
+    return (yield from _find_best(answer, [range(answer.n_passages) for _ in answer.statements]))
 
 
-_OF_CITED, _OF_SHOWN = (partial(judge_passages, of_shown=of_shown) for of_shown in (False, True))
+def _find_best(answer: Answer, looked_at: Sequence[Iterable[int]]) -> Asking[BestCitations]:
+    """Ask the judge about each statement with each of the passages to look at; keep the best."""
+    pairs = [
+        [Pair(answer.passages[at].text, statement.text) for at in several]
+        for statement, several in zip(answer.statements, looked_at, strict=True)
+    ]
+    values = iter((yield list(chain.from_iterable(pairs))))
+    best = [Value.best(islice(values, len(several))) for several in pairs]
+    # Where a citation out of range skips a statement, wrong ones alone leave it uncited.
+    cited = [
+        value
+        for value, statement in zip(best, answer.statements, strict=True)
+        if statement.cited or (statement.wrong and not statement.skipped)
+    ]
+    return BestCitations(Value.mean(best), Value.mean(cited))
 
 
-def judged_citations(inputs: Inputs) -> JudgedAnswers:
-    """Let the judge score every answer's citations (recall, precision) as Attributed-IR does."""
-    return judge_citations(inputs, "attributed_ir")
-
-
-_judged = partial(
-    PassageMeasure,
-    family="attributed_ir",
-    needs="a judge",
-    source=AIR,
-    uses=("judge", "segmenter", "statements"),
-    reads_labels=False,
-)
-_quality = partial(
-    CitationQuality,
-    reference="Their code looks at 20 statements of an answer and 7 citations of each.",
-)
-_nli = partial(
-    _judged,
+@per_submission(
+    "attributed_ir", **_JUDGED,
     formula="CitRec, CitPrec and CitF1 of [alce](#alce) with these premises",
     edge_cases="no statement: 0. `reference`: a statement whose only citation is a passage without "
     "text counts −1 in both",
 )  # fmt: skip
+def cited(answers: Answers) -> dict[AnswerKey, CitationScores]:
+    """Let the judge score every answer's citations (recall, precision) as Attributed-IR does."""
+    return judge_citations(answers, with_title=False)
+
+
+_quality = partial(
+    CitationQuality,
+    reference="Their code looks at 20 statements of an answer and 7 citations of each.",
+)
 _TEXTS = "It asks as ALCE does, but the judge sees no titles."
 
 
@@ -127,50 +111,64 @@ class Overlap:
     recall: float
 
 
-def compute_overlap(item: AnswerItem, inputs: Inputs) -> Overlap | None:
-    """Compute precision and recall of an answer's cited passages against the gold answer's.
+@per_submission(
+    "attributed_ir", needs=(Need.PASSAGES, Need.GOLD), requires="gold answers with citations",
+    source=AIR,
+)  # fmt: skip
+def overlap(answers: Answers) -> dict[AnswerKey, Overlap]:
+    """Compute precision and recall of every answer's cited passages against the gold answer's.
 
-    Without gold or generated citations it is 0; ``reference``: None, which leaves the query out,
-    where the gold answer is the empty string.
+    Without gold or generated citations they are 0.
     """
-    answer = item.gold.single
-    if inputs.protocol == "reference" and (answer is None or not answer.text):
-        return None
-    cited = set(answer.citations) if answer is not None else set()
-    if inputs.protocol == "reference":
-        assert answer is not None
-        quotes = inputs.benchmark.relevant_ids[item.row]
-        marks = mark_numbers(answer.text or "")
-        cited = {quotes[n - 1] for n in marks if n <= len(quotes)} if quotes else set()
-        generated, n_wrong = _reference_ids(item), 0
-    else:
-        inside, n_wrong, _ = inputs.grammar.cited(item.output, len(item.passages))
-        generated = {item.passages[p].id for p in inside}
-    size = len(generated) + n_wrong
-    shared = len(cited & generated)
+    answers.require_passages()
+    _require_citations(answers)
+    overlaps = {}
+    for run, answer in answers.items():
+        gold = answer.gold.single
+        inside, n_wrong, _ = answers.grammar.cited(answer.output, answer.n_passages)
+        generated = {answer.passages[p].id for p in inside}
+        cited = set(gold.citations) if gold is not None else set()
+        overlaps[run, answer.row] = _overlap(cited, generated, n_wrong)
+    return overlaps
+
+
+@overlap.reference
+def reference_overlap(answers: Answers) -> dict[AnswerKey, Overlap]:
+    """Compute them as Attributed-IR's code does, which leaves out empty gold answers.
+
+    It compares a mark with 1 instead of the number of passages, so that it sees [1] and [0] alone.
+    """
+    shown = with_passages(answers)
+    _require_citations(answers)
+    overlaps = {}
+    for run, answer in shown.items():
+        gold = answer.gold.single
+        if gold is not None and gold.text:
+            quotes = answers.benchmark.relevant_ids[answer.row]
+            marks = mark_numbers(gold.text)
+            cited = {quotes[n - 1] for n in marks if n <= len(quotes)} if quotes else set()
+            numbers = [n for n in mark_numbers(air_output(answer.output)) if n <= 1]
+            generated = {answer.passages[n - 1].id for n in numbers}
+            overlaps[run, answer.row] = _overlap(cited, generated, 0)
+    return overlaps
+
+
+def _require_citations(answers: Answers) -> None:
+    """Raise an error if no gold answer cites anything.
+
+    Raises:
+        CannotError: none does.
+    """
+    if not any(g.citations for gold in answers.benchmark.gold_rows for g in gold.answers):
+        raise CannotError("needs gold answers with citations", code="no-gold")
+
+
+def _overlap(cited: set[str], generated: set[str], n_wrong: int) -> Overlap:
+    """Compare the passages that a gold answer cites with those of an answer."""
+    size, shared = len(generated) + n_wrong, len(cited & generated)
     return Overlap(shared / size if size else 0.0, shared / len(cited) if cited else 0.0)
 
 
-def _reference_ids(item: AnswerItem) -> set[str]:
-    """Get the ids of cited passages as Attributed-IR's code counts them: it sees only [1] and [0].
-
-    It compares a marker with 1 instead of the number of passages.
-    """
-    numbers = [n for n in mark_numbers(air_output(item.output)) if n <= 1]
-    return {item.passages[n - 1].id for n in numbers} if item.passages else set()
-
-
-def compute_overlaps(inputs: Inputs) -> dict[AnswerKey, Overlap]:
-    """Compute precision and recall of every answer's cited passages against the gold answer's."""
-    inputs = with_passages(inputs)
-    if not any(g.citations for gold in inputs.benchmark.gold_rows for g in gold.answers):
-        raise CannotError("needs gold answers with citations", code="no-gold")
-    return values_by_answer(compute_overlap)(inputs)
-
-
-_overlap = partial(
-    PassageMeasure, family="attributed_ir", needs="gold answers with citations", source=AIR,
-)  # fmt: skip
 _overlap_quality = partial(
     CitationQuality,
     apart="A citation is right where one gold answer cites the same passage, whatever it says.",
@@ -178,54 +176,36 @@ _overlap_quality = partial(
     "can be cited.",
 )
 MEASURES = (
-    _judged(
-        "AutoAIS.cit",
-        compute=bounded_mean_of(_OF_CITED, lambda best: best.over_all),
-        definition="best citation of each statement entails it",
+    of_cited.measure("AutoAIS.cit", "best citation of each statement entails it",
+        mean=lambda best: best.over_all,
         formula="mean over statements of the largest `φ(c, s)` over their citations",
         edge_cases="uncited statement: 0. No statement: 0",
         citation_quality=_quality(
-            "recall",
-            "One cited passage alone must entail the statement; needless ones cost nothing.",
-        ),
-    ),
-    _judged(
-        "AutoAIS.cit@cited",
-        compute=bounded_mean_of(_OF_CITED, lambda best: best.over_cited),
-        definition="the same over cited statements only",
-        formula="the same over cited statements",
+        "recall", "One cited passage alone must entail the statement; needless ones cost nothing.",
+        )),
+    of_cited.measure("AutoAIS.cit@cited", "the same over cited statements only",
+        mean=lambda best: best.over_cited, formula="the same over cited statements",
         edge_cases="none cited: 0, and the answer stays",
         citation_quality=_quality(
-            "precision",
-            "Statements without a citation are left out, so that citing little is free.",
-        ),
-    ),
-    _judged(
-        "AutoAIS.psg",
-        definition="best shown passage of each statement entails it",
+        "precision", "Statements without a citation are left out, so that citing little is free.",
+        )),
+    of_shown.measure("AutoAIS.psg", "best shown passage of each statement entails it",
         formula="mean over statements of the largest `φ(p, s)` over all passages shown",
-        edge_cases="no statement: 0",
-        compute=bounded_mean_of(_OF_SHOWN, lambda best: best.over_all),
-        unlabelled="it reads all passages shown, and labels cover cited ones only",
-    ),
-    _nli("NLI.rec", definition="CitRec with passage texts as premises", linear=True,
-         compute=citation_recall(judged_citations),
-         citation_quality=_quality("recall", _TEXTS)),
-    _nli("NLI.prec", definition="CitPrec with passage texts as premises",
-         compute=citation_precision(judged_citations),
-         citation_quality=_quality("precision", _TEXTS)),
-    _nli("NLI.F1", definition="harmonic mean of mean NLI.rec and mean NLI.prec",
-         compute=citation_f1(judged_citations),
-         citation_quality=_quality("both", _TEXTS)),
-    _overlap("Overlap.P", definition="cited passages that the gold answer cites",
-             compute=mean_of(compute_overlaps, lambda both: both.precision),
-             formula="passages cited by answer and gold answer ÷ passages cited by the answer",
-             edge_cases="no citation on either side: 0. `strict`: out-of-range citations are in "
-             "the denominator",
-             citation_quality=_overlap_quality("precision")),
-    _overlap("Overlap.R", definition="passages of the gold answer that are cited",
-             compute=mean_of(compute_overlaps, lambda both: both.recall),
-             formula="the same ÷ passages cited by the gold answer",
-             edge_cases="as above. `reference`: queries with empty gold answers are left out",
-             citation_quality=_overlap_quality("recall")),
+        edge_cases="no statement: 0", mean=lambda best: best.over_all,
+        unlabelled="it reads all passages shown, and labels cover cited ones only"),
+    cited.measure("NLI.rec", "CitRec with passage texts as premises", linear=True,
+        mean=lambda scores: scores.recall, citation_quality=_quality("recall", _TEXTS)),
+    cited.measure("NLI.prec", "CitPrec with passage texts as premises",
+        mean=lambda scores: scores.precision, citation_quality=_quality("precision", _TEXTS)),
+    cited.measure("NLI.F1", "harmonic mean of mean NLI.rec and mean NLI.prec", sample=citation_f1,
+        citation_quality=_quality("both", _TEXTS)),
+    overlap.measure("Overlap.P", "cited passages that the gold answer cites",
+        mean=lambda both: both.precision,
+        formula="passages cited by answer and gold answer ÷ passages cited by the answer",
+        edge_cases="no citation on either side: 0. `strict`: out-of-range citations are in "
+        "the denominator", citation_quality=_overlap_quality("precision")),
+    overlap.measure("Overlap.R", "passages of the gold answer that are cited",
+        mean=lambda both: both.recall, formula="the same ÷ passages cited by the gold answer",
+        edge_cases="as above. `reference`: queries with empty gold answers are left out",
+        citation_quality=_overlap_quality("recall")),
 )  # fmt: skip

@@ -1,6 +1,6 @@
 """Answers against gold answers (Attributed-IR): corpus BLEU-4, ROUGE-Lsum, BERTScore."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
@@ -9,11 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.measures.attributed_ir_citations import (
-    AIR,
-)
-from citeforge.evaluator.measures.columns import Rows, mean_of
-from citeforge.evaluator.measures.declared import SCRIPTS, Measure, PassageMeasure
+from citeforge.evaluator.measures.attributed_ir_citations import AIR
+from citeforge.evaluator.measures.declared import SCRIPTS, Measure, per_submission
+from citeforge.evaluator.measures.handed import Answer, Answers
 from citeforge.evaluator.measures.rouge import RougeScorers, rouge_lsum
 from citeforge.evaluator.measures.script_words import (
     LATIN,
@@ -21,10 +19,11 @@ from citeforge.evaluator.measures.script_words import (
     list_choices,
     load_tokenizer,
 )
-from citeforge.evaluator.statements.attributed_ir import air_text, without_reference_marks
+from citeforge.evaluator.measures.values import ByAnswer
+from citeforge.evaluator.statements.attributed_ir import without_reference_marks
 from citeforge.evaluator.statistics.estimates import Floats, Sample
-from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
-from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
+from citeforge.evaluator.submissions.inputs import AnswerKey
+from citeforge.evaluator.submissions.tools import CannotError, Need, ScoringTools
 from citeforge.schemas.errors import InputError, MissingExtraError
 
 PartScores = tuple[float, float, float]
@@ -32,7 +31,7 @@ PartScores = tuple[float, float, float]
 _PARTS = {"P": "precision", "R": "recall", "F": "F"}
 
 
-def gold_answers(inputs: Inputs, single: bool) -> Iterator[tuple[int, AnswerItem, list[str]]]:
+def gold_answers(inputs: Answers, single: bool) -> Iterator[tuple[int, Answer, list[str]]]:
     """Yield (run, answer, gold texts without citation marks) of queries that have gold answers.
 
     Args:
@@ -75,7 +74,7 @@ def bleu_statistics(
     return [stats[0], shortest, *stats[2:]]
 
 
-def compute_bleu(inputs: Inputs, single: bool) -> Sample:
+def compute_bleu(inputs: Answers, single: bool) -> Sample:
     """Compute corpus BLEU of the answers against all gold answers of a query, or a single one."""
     try:
         from sacrebleu.metrics.bleu import BLEU
@@ -86,11 +85,11 @@ def compute_bleu(inputs: Inputs, single: bool) -> Sample:
     counter = BLEU(smooth_method="none", tokenize="13a", force=True)
     used = set[str]()
     sums = np.zeros((*inputs.shape, 10))
-    values: Rows = {}
+    values: dict[AnswerKey, float] = {}
     for run, item, texts in gold_answers(inputs, single):
         name = LATIN if inputs.protocol == "reference" else choose_tokenizer(texts)
         used.add(name)
-        sums[run, item.row] = bleu_statistics(air_text(item, inputs), texts, counter, name)
+        sums[run, item.row] = bleu_statistics(item.text, texts, counter, name)
         values[run, item.row] = float(_corpus_bleu(sums[run, item.row]))
     return Sample(sums, _corpus_bleu, inputs.column(values), choices=list_choices(used))
 
@@ -107,23 +106,19 @@ def _corpus_bleu(sums: Floats) -> Floats:
     return values
 
 
-def compute_rouge(inputs: Inputs, single: bool) -> dict[AnswerKey, PartScores]:
+def compute_rouge(inputs: Answers, single: bool) -> ByAnswer[PartScores]:
     """Compute each answer's ROUGE-Lsum P, R and F against its best, or a single, gold answer."""
-    scorers = RougeScorers(stemmer=False, by_script=inputs.protocol != "reference")
-    return {
-        (run, item.row): rouge_lsum(air_text(item, inputs), texts, scorers.get(texts))
+    by_script = inputs.protocol != "reference"
+    scorers = RougeScorers(stemmer=False, by_script=by_script)
+    scores = {
+        (run, item.row): rouge_lsum(item.text, texts, scorers.get(texts))
         for run, item, texts in gold_answers(inputs, single)
     }
+    every = [texts for _, _, texts in gold_answers(inputs, False)] if by_script else []
+    return ByAnswer(scores, inputs.shape, list_choices(map(choose_tokenizer, every)))
 
 
-def tokenizers_of(inputs: Inputs) -> tuple[str, ...]:
-    """Name the tokenisers of the gold answers' scripts, for signatures."""
-    if inputs.protocol == "reference":
-        return ()
-    return list_choices(choose_tokenizer(texts) for _, _, texts in gold_answers(inputs, False))
-
-
-def compute_bertscore(inputs: Inputs, single: bool) -> dict[AnswerKey, PartScores]:
+def compute_bertscore(inputs: Answers, single: bool) -> dict[AnswerKey, PartScores]:
     """Compute each answer's BERTScore P, R and F against its best (by F), or a single, gold answer.
 
     See docs/measures/attributed_ir.md.
@@ -131,8 +126,7 @@ def compute_bertscore(inputs: Inputs, single: bool) -> dict[AnswerKey, PartScore
     from citeforge.engines.models.answer_models import BertScore
 
     rows = {
-        (run, item.row): (air_text(item, inputs), texts)
-        for run, item, texts in gold_answers(inputs, single)
+        (run, item.row): (item.text, texts) for run, item, texts in gold_answers(inputs, single)
     }
     try:
         scorer = BertScore(*inputs.tools.options.bertscore)
@@ -158,13 +152,9 @@ class _Words:
 
 
 def _declare_parts(
-    base: str,
-    scores: Callable[..., dict[AnswerKey, PartScores]],
-    best: _Words,
-    one: _Words,
-    choices: Callable[[Inputs], tuple[str, ...]] = lambda inputs: (),
-    **more: Any,
-) -> Iterator[Measure]:
+    base: str, scores: Callable[..., Mapping[AnswerKey, PartScores]], best: _Words, one: _Words,
+    **declared: Any,
+) -> Iterator[Measure]:  # fmt: skip
     """Declare measures of P, R and F against the best gold answer and (``@1gold``) a single one.
 
     Args:
@@ -172,47 +162,46 @@ def _declare_parts(
         scores: answers to (P, R, F) of each; ``single``: whether only one gold answer counts.
         best: what they are against the best.
         one: the same against the single one.
-        choices: answers to what the benchmark's texts decided, for signatures.
-        more: further fields of the measures.
+        declared: further facts of both groups.
     """
     for references, words in (("best", best), ("1gold", one)):
         single = references == "1gold"
-        shared = partial(scores, single=single)
+        group = per_submission("attributed_ir", **_GOLD, **declared)(partial(scores, single=single))
         for at, (part, noun) in enumerate(_PARTS.items()):
-            yield PassageMeasure(
-                f"{base}.{part}{'@1gold' * single}",
-                "attributed_ir",
-                words.definition.format(noun),
-                formula=words.formula,
-                edge_cases=words.edge_cases,
-                source=AIR,
-                compute=mean_of(shared, itemgetter(at), choices),
+            yield group.measure(
+                f"{base}.{part}{'@1gold' * single}", words.definition.format(noun),
+                mean=itemgetter(at), formula=words.formula, edge_cases=words.edge_cases,
                 parameters={"part": part, "references": references},
-                **more,
-            )
+            )  # fmt: skip
 
 
-_bleu = partial(
-    PassageMeasure, family="attributed_ir", needs="gold answers, sacrebleu", source=AIR,
-    changes=SCRIPTS,
-)  # fmt: skip
+_GOLD: dict[str, Any] = {"evaluator": "attributed_ir", "needs": (Need.GOLD,), "source": AIR}
+_BLEU: dict[str, Any] = {**_GOLD, "requires": "gold answers, sacrebleu", "changes": SCRIPTS}
+
+
+@per_submission("attributed_ir", **_BLEU)
+def bleu(answers: Answers) -> Sample:
+    """Compute corpus BLEU of the answers against all gold answers of a query."""
+    return compute_bleu(answers, single=False)
+
+
+@per_submission("attributed_ir", **_BLEU)
+def bleu_of_one(answers: Answers) -> Sample:
+    """Compute corpus BLEU of the answers against the single gold answer of a query."""
+    return compute_bleu(answers, single=True)
+
+
 MEASURES = (
-    _bleu(
-        "BLEU",
-        definition="corpus BLEU-4 against all gold answers, shortest reference (per query: of its "
-        "answer alone)",
+    bleu.measure("BLEU",
+        "corpus BLEU-4 against all gold answers, shortest reference (per query: of its answer "
+        "alone)",
         formula="corpus BLEU-4 of all answers, [13a tokens](#text), no smoothing; brevity penalty "
         "`exp(1 − r/h)` if `h < r`, with `h` the words of the answers and `r` of each query's "
         "*shortest* gold answer",
         edge_cases="no four-gram in common: 0. Values by query are BLEU of that answer alone, so "
-        "their mean is another number",
-        compute=partial(compute_bleu, single=False), parameters={"references": "all"},
-    ),
-    _bleu(
-        "BLEU@1gold", definition="the same against one gold answer",
-        formula="the same against one gold answer",
-        compute=partial(compute_bleu, single=True), parameters={"references": "1gold"},
-    ),
+        "their mean is another number", parameters={"references": "all"}),
+    bleu_of_one.measure("BLEU@1gold", "the same against one gold answer",
+        formula="the same against one gold answer", parameters={"references": "1gold"}),
     *_declare_parts(
         "ROUGE-Lsum", compute_rouge,
         _Words("ROUGE-Lsum {} of the best gold answer",
@@ -220,7 +209,7 @@ MEASURES = (
         _Words("ROUGE-Lsum {} of the one gold answer, plain mean",
                "against one gold answer; a plain mean, where their code prints the midpoint of a "
                "bootstrap"),
-        needs="gold answers, rouge-score", choices=tokenizers_of, changes=SCRIPTS,
+        requires="gold answers, rouge-score", changes=SCRIPTS,
     ),
     *_declare_parts(
         "BERTScore", compute_bertscore,
@@ -228,6 +217,6 @@ MEASURES = (
                "BERTScore of the gold answer with the best F: roberta-large, layer 17, no idf, no "
                "rescaling", "an empty text: 0, never sent to the model"),
         _Words("BERTScore {}, one gold answer", "against one gold answer"),
-        needs="gold answers, bert-score, roberta-large", uses=("bertscore",), options=_bert_model,
+        requires="gold answers, bert-score, roberta-large", options=_bert_model,
     ),
 )  # fmt: skip

@@ -21,13 +21,13 @@ CAB.P = .25 if the relevant passages are labelled human when informed, else −.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import SHORT_ANSWERS, Measure
+from citeforge.evaluator.measures.declared import COUNT, SHORT_ANSWERS, Group, Measure
 from citeforge.evaluator.measures.reading import Results
 from citeforge.evaluator.statistics.estimates import (
     Floats,
@@ -133,61 +133,80 @@ def find_bias_cells(cells: list[Cell]) -> OriginComparison:
 
 
 @dataclass(frozen=True)
-class CellMeasure(Measure):
-    """A measure of the answers to all cells of an authorship benchmark."""
+class InCell:
+    """What measures of each cell by itself are handed: all answers, and the cell's context set."""
 
-    reads = "cells"
+    cells: Cells
+    context: str
 
+    def values(self, column: Column) -> Floats:
+        """Get one column of values of the answers to the cell."""
+        return self.cells.column(self.context, column)
 
-@dataclass(frozen=True)
-class SingleCellMeasure(CellMeasure):
-    """A measure of each cell by itself.
-
-    Attributes:
-        compute: (all cells, context set of one) to the sample of that one. Raises CannotError.
-    """
-
-    compute: Callable[[Cells, str], Sample] = field(kw_only=True)
+    def mean(self, column: Column) -> Sample:
+        """Average one column of values over queries."""
+        return mean_sample(self.values(column))
 
 
 @dataclass(frozen=True)
-class DifferenceMeasure(CellMeasure):
-    """A measure of what labels change between two cells.
+class BetweenCells:
+    """What measures of differences are handed: all answers, and the two cells to compare."""
 
-    Attributes:
-        compute: (all cells, two of them) to the sample of their difference; None where the measure
-            is not defined of these two. Raises CannotError.
-        is_bias: whether it compares two labellings, and not one with none.
-    """
+    cells: Cells
+    pair: OriginComparison
 
-    compute: Callable[[Cells, OriginComparison], Sample | None] = field(kw_only=True)
-    is_bias: bool = False
+    def values(self, column: Column, *used: Cell) -> list[Floats]:
+        """Get one column of values in each of the two cells, and in further ones.
+
+        Raises:
+            CannotError: one of them has no answers.
+        """
+        contexts = [c.context for c in (self.pair.first, self.pair.second, *used)]
+        if absent := sorted(set(contexts) - set(self.cells.columns)):
+            raise CannotError(f"needs the cell {' and '.join(absent)}", code="missing-field")
+        return [self.cells.column(context, column) for context in contexts]
+
+    def table(self, table: str) -> str:
+        """Name the table whose p-values are adjusted together; placebo labels have their own."""
+        return f"{table} of the placebo" if self.pair.first.labels == PLACEBO else table
 
 
-def design_results(cells: Cells, measures: Sequence[CellMeasure]) -> Results:
+_PAPER = "Abolghasemi et al. 2025, section 3.3"
+_SHARED: dict[str, Any] = {
+    "reads": "cells", "requires": "an authorship benchmark", "source": _PAPER,
+}  # fmt: skip
+OF_CELL = Group("authorship", **_SHARED)
+"""Measures of each cell by itself, which are handed :class:`InCell`."""
+SENSITIVITY, BIAS = (Group("authorship", **_SHARED, higher_is_better=None) for _ in range(2))
+"""Measures of what labels change, which are handed :class:`BetweenCells`: a cell with labels and
+the one with none, or cells of two labellings."""
+
+
+def design_results(cells: Cells, measures: Sequence[Measure]) -> Results:
     """Compute the measures of every cell, then the differences between cells (CAS, CAB)."""
     computed: list[tuple[Measure, Sample]] = []
     missing: dict[tuple[str, str], None] = {}
+
+    def add(group: Group, handed: InCell | BetweenCells, place: str, name: str) -> None:
+        """Add the results of a group's measures at one place; ``name`` says where they are not."""
+        for measure in measures:
+            if measure.group is group:
+                try:
+                    result = measure.compute(handed)
+                except CannotError as error:
+                    missing[f"{measure.name}{name}", str(error)] = None
+                else:
+                    samples = [result] if isinstance(result, Sample) else result
+                    computed.extend((measure, replace(one, place=place)) for one in samples)
+
     for cell in (c.context for c in cells.design.cells):
-        if cell not in cells.columns:
+        if cell in cells.columns:
+            add(OF_CELL, InCell(cells, cell), cell, "")
+        else:
             name, reason = f"all measures of the cell {cell}", "the submission has no answers to it"
             missing[name, reason] = None
-            continue
-        for measure in measures:
-            if isinstance(measure, SingleCellMeasure):
-                try:
-                    computed.append((measure, replace(measure.compute(cells, cell), place=cell)))
-                except CannotError as error:
-                    missing[measure.name, str(error)] = None
     for pair, place in _compared_cells(cells.design):
-        for measure in measures:
-            if isinstance(measure, DifferenceMeasure) and measure.is_bias == bool(pair.omega):
-                try:
-                    sample = measure.compute(cells, pair)
-                except CannotError as error:
-                    missing[f"{measure.name}[{place}]", str(error)] = None
-                else:
-                    computed += [] if sample is None else [(measure, replace(sample, place=place))]
+        add(BIAS if pair.omega else SENSITIVITY, BetweenCells(cells, pair), place, f"[{place}]")
     return computed, [NotComputed(name=name, reason=reason) for name, reason in missing]
 
 
@@ -204,30 +223,25 @@ def _compared_cells(design: Design) -> Iterator[tuple[OriginComparison, str]]:
             yield pair, f"{vanilla.origins}_{labels.name}"
 
 
-def mean_in_cell(column: Column) -> Callable[[Cells, str], Sample]:
-    """Return a function that averages one column of values over the queries of one cell."""
-    return lambda cells, cell: mean_sample(cells.column(cell, column))
-
-
-def _mean_em(cells: Cells, cell: str) -> Sample:
+def _mean_em(here: InCell) -> Sample:
     """Average exact match over the queries of one cell."""
-    if not cells.has_gold:
+    if not here.cells.has_gold:
         raise CannotError("no gold short answers", code="no-gold")
-    return mean_sample(cells.column(cell, lambda values: values.em))
+    return here.mean(lambda values: values.em)
 
 
-def _confidence_in_relevant(cells: Cells, cell: str) -> Sample:
+def _confidence_in_relevant(here: InCell) -> Sample:
     """Average the probability of tokens that cite relevant passages; t-test it against others."""
-    relevant = _confidence(cells, cell, _RELEVANT_TOKENS)
-    totals = [_sum_tokens(cells, cell, of).sum(axis=0) for of in (_RELEVANT_TOKENS, _OTHER_TOKENS)]
+    relevant = _confidence(here, _RELEVANT_TOKENS)
+    totals = [_sum_tokens(here, of).sum(axis=0) for of in (_RELEVANT_TOKENS, _OTHER_TOKENS)]
     first, second = (ratio(t[..., 0], t[..., 1]) for t in totals)
     difference = first - second
     return replace(relevant, p_t=paired_t(difference[~np.isnan(difference)]))
 
 
-def _confidence_in_others(cells: Cells, cell: str) -> Sample:
+def _confidence_in_others(here: InCell) -> Sample:
     """Average the probability of tokens that cite passages which are not relevant."""
-    return _confidence(cells, cell, _OTHER_TOKENS)
+    return _confidence(here, _OTHER_TOKENS)
 
 
 Tokens = tuple[Column, Column]
@@ -236,68 +250,52 @@ _RELEVANT_TOKENS: Tokens = (lambda v: v.relevant_sum), (lambda v: v.relevant_n)
 _OTHER_TOKENS: Tokens = (lambda v: v.other_sum), (lambda v: v.other_n)
 
 
-def _confidence(cells: Cells, cell: str, tokens: Tokens) -> Sample:
+def _confidence(here: InCell, tokens: Tokens) -> Sample:
     """Average the probability of citation tokens over all answers to a cell.
 
     Raises:
         CannotError: there are no such tokens.
     """
-    sums = _sum_tokens(cells, cell, tokens)
+    sums = _sum_tokens(here, tokens)
     if not sums[..., 1].any():
         raise CannotError("no logprobs of such citations", code="missing-field")
     return ratio_sample(sums)
 
 
-def _sum_tokens(cells: Cells, cell: str, tokens: Tokens) -> Floats:
+def _sum_tokens(here: InCell, tokens: Tokens) -> Floats:
     """Sum and count the probabilities of citation tokens, shape (runs, queries, 2)."""
-    return np.nan_to_num(np.stack([cells.column(cell, one) for one in tokens], axis=-1))
+    return np.nan_to_num(np.stack([here.values(one) for one in tokens], axis=-1))
 
 
-def compute_sensitivity(cells: Cells, pair: OriginComparison, column: Column) -> Sample:
+def compute_sensitivity(both: BetweenCells, column: Column) -> Sample:
     """Compute the attribution sensitivity (CAS): by how much labels change values, up or down.
 
     It is no difference of two systems, and has no p: without labels it is above 0, too.
     """
-    first, second = _values_in(cells, column, pair.first, pair.second)
-    return replace(mean_sample(np.abs(first - second)), table=_table_of("CAS", pair))
+    first, second = both.values(column)
+    return replace(mean_sample(np.abs(first - second)), table=both.table("CAS"))
 
 
-def sensitivity_over_placebo(cells: Cells, pair: OriginComparison, column: Column) -> Sample | None:
-    """Compute how much more labels change a value than placebo labels do; None without placebo."""
-    placebo = _placebo_cell(cells.design, pair.first)
+def sensitivity_over_placebo(both: BetweenCells, column: Column) -> list[Sample]:
+    """Compute how much more labels change a value than placebo labels do, if there are any."""
+    placebo = _placebo_cell(both.cells.design, both.pair.first)
     if placebo is None:
-        return None
-    first, second, other = _values_in(cells, column, pair.first, pair.second, placebo)
+        return []
+    first, second, other = both.values(column, placebo)
     change = np.abs(first - second) - np.abs(other - second)
-    return _tested_mean(change, _table_of("CAS over the placebo's", pair))
+    return [_tested_mean(change, both.table("CAS over the placebo's"))]
 
 
-def compute_bias(cells: Cells, pair: OriginComparison, column: Column) -> Sample:
+def compute_bias(both: BetweenCells, column: Column) -> Sample:
     """Compute attribution bias (CAB): gain of a value if relevant passages are labelled human."""
-    first, second = _values_in(cells, column, pair.first, pair.second)
-    return _tested_mean(pair.omega * (first - second), _table_of("CAB", pair))
-
-
-def _values_in(cells: Cells, column: Column, *used: Cell) -> list[Floats]:
-    """Get one column of values of all answers in each of the given cells (conditions).
-
-    Raises:
-        CannotError: one of them has no answers.
-    """
-    if absent := sorted({c.context for c in used} - set(cells.columns)):
-        raise CannotError(f"needs the cell {' and '.join(absent)}", code="missing-field")
-    return [cells.column(c.context, column) for c in used]
+    first, second = both.values(column)
+    return _tested_mean(both.pair.omega * (first - second), both.table("CAB"))
 
 
 def _tested_mean(change: Floats, table: str) -> Sample:
     """Average differences over queries, with the p-value of a paired t-test against 0."""
     p = paired_t(change[:, ~np.isnan(change).any(axis=0)].mean(axis=0))
     return replace(mean_sample(change), p_t=p, table=table)
-
-
-def _table_of(table: str, pair: OriginComparison) -> str:
-    """Name the table whose p-values are adjusted together; placebo labels have their own tables."""
-    return f"{table} of the placebo" if pair.first.labels == PLACEBO else table
 
 
 def _placebo_cell(design: Design, cell: Cell) -> Cell | None:
@@ -307,73 +305,65 @@ def _placebo_cell(design: Design, cell: Cell) -> Cell | None:
     return None if cell.labels == PLACEBO else next(alike, None)
 
 
-_PAPER = "Abolghasemi et al. 2025, section 3.3"
 _TABLES = "Abolghasemi et al. 2025, tables 12 and 13"
-_COUNTED: dict[str, Any] = {"high": None, "scale": 1, "source": _TABLES, "higher_is_better": None}
 _AS_RAGE = "`CiteP` and `CiteR` of a cell"
 _SHARES: dict[str, Column] = {"P": lambda v: v.precision, "R": lambda v: v.recall}
-_NEEDS = "an authorship benchmark"
-_of_cell = partial(SingleCellMeasure, family="authorship", needs=_NEEDS, source=_PAPER)
-_of_difference = partial(DifferenceMeasure, family="authorship", needs=_NEEDS, source=_PAPER)
 MEASURES = (
-    _of_cell("Auth.P", definition="relevant among the distinct cited passages, per cell",
-             compute=mean_in_cell(_SHARES["P"]), formula=_AS_RAGE),
-    _of_cell("Auth.R", definition="cited among the relevant passages, per cell",
-             compute=mean_in_cell(_SHARES["R"]), formula=_AS_RAGE),
-    _of_cell(
-        "Auth.EM", definition="some gold answer is part of the output, per cell", compute=_mean_em,
+    OF_CELL.measure("Auth.P", "relevant among the distinct cited passages, per cell",
+        sample=lambda here: here.mean(_SHARES["P"]), formula=_AS_RAGE),
+    OF_CELL.measure("Auth.R", "cited among the relevant passages, per cell",
+        sample=lambda here: here.mean(_SHARES["R"]), formula=_AS_RAGE),
+    OF_CELL.measure("Auth.EM", "some gold answer is part of the output, per cell", sample=_mean_em,
         formula="1 if a gold [short answer](#short_answers) is in the text, else 0",
         edge_cases="`reference`: both in lower case, without what is neither word character nor "
         "white space; articles stay",
-        changes=SHORT_ANSWERS, scale=1, needs="gold short answers",
-    ),
-    _of_cell("Cited.relevant", definition="distinct relevant passages cited, per cell",
-             compute=mean_in_cell(lambda v: v.cited_relevant),
-             formula="distinct relevant passages cited", **_COUNTED),
-    _of_cell("Cited.total", definition="distinct passages cited, per cell",
-             compute=mean_in_cell(lambda v: v.distinct),
-             formula="distinct passages cited", **_COUNTED),
+        changes=SHORT_ANSWERS, scale=1, requires="gold short answers"),
+    OF_CELL.measure("Cited.relevant", "distinct relevant passages cited, per cell",
+        sample=lambda here: here.mean(lambda v: v.cited_relevant),
+        formula="distinct relevant passages cited", source=_TABLES, **COUNT),
+    OF_CELL.measure("Cited.total", "distinct passages cited, per cell",
+        sample=lambda here: here.mean(lambda v: v.distinct),
+        formula="distinct passages cited", source=_TABLES, **COUNT),
     *(
-        _of_cell(
-            f"AC.{side}", scale=1, needs="logprobs in the submission", compute=compute,
-            definition=f"mean probability of citation tokens, {side} passages",
+        OF_CELL.measure(
+            f"AC.{side}", f"mean probability of citation tokens, {side} passages",
+            scale=1, requires="logprobs in the submission", sample=sample,
             formula="mean probability of the citation tokens of relevant, or other, passages, over "
             "all tokens of all answers",
             parameters={"side": side}, higher_is_better=None,
         )
-        for side, compute in (("relevant", _confidence_in_relevant),
+        for side, sample in (("relevant", _confidence_in_relevant),
                               ("other", _confidence_in_others))
     ),
     *(
-        _of_difference(
-            f"CAS.{m}", definition=f"mean |{m} with labels − {m} of vanilla|: sensitivity",
+        SENSITIVITY.measure(
+            f"CAS.{m}", f"mean |{m} with labels − {m} of vanilla|: sensitivity",
             formula="`mean |M with labels − M of vanilla|` for M = Auth.P, Auth.R",
-            source=f"{_PAPER}, equation 1", compute=partial(compute_sensitivity, column=column),
-            higher_is_better=None,
+            source=f"{_PAPER}, equation 1", sample=partial(compute_sensitivity, column=column),
         )
         for m, column in _SHARES.items()
     ),
     *(
-        _of_difference(
+        SENSITIVITY.measure(
             f"CAS.{m}-placebo",
-            definition=f"mean (|{m} with labels − {m} of vanilla| − |{m} with the placebo's labels "
+            f"mean (|{m} with labels − {m} of vanilla| − |{m} with the placebo's labels "
             f"− {m} of vanilla|)",
             formula="`mean (|M with labels − M of vanilla| − |M with the placebo's labels − M of "
             "vanilla|)`, of the same origins and mode",
-            needs="an authorship benchmark with a placebo", low=-1, source="ours",
-            compute=partial(sensitivity_over_placebo, column=column), higher_is_better=None,
+            requires="an authorship benchmark with a placebo", low=-1, source="ours",
+            sample=partial(sensitivity_over_placebo, column=column),
         )
         for m, column in _SHARES.items()
     ),
     *(
-        _of_difference(
+        BIAS.measure(
             f"CAB.{m}",
-            definition=f"ω · mean ({m} of the first − {m} of the second labelling): bias, "
+            f"ω · mean ({m} of the first − {m} of the second labelling): bias, "
             "+ towards humans",
             formula="`ω · mean (M of the first cell − M of the second)`; above 0: towards human "
             "authorship",
-            low=-1, source=f"{_PAPER}, equations 2, 3 and 5", higher_is_better=None,
-            compute=partial(compute_bias, column=column), is_bias=True,
+            low=-1, source=f"{_PAPER}, equations 2, 3 and 5",
+            sample=partial(compute_bias, column=column),
         )
         for m, column in _SHARES.items()
     ),

@@ -12,7 +12,6 @@ import numpy as np
 
 from citeforge.evaluator.measures.authorship import (
     CellColumns,
-    CellMeasure,
     Cells,
     design_results,
 )
@@ -266,7 +265,7 @@ def read_design(
             counted from 0.
     """
     benchmark, is_strict = submission.benchmark, tools.is_strict
-    of_cells = require_cells_alone(CellMeasure, benchmark, measures, tools)
+    of_cells = require_cells_alone("cells", benchmark, measures, tools)
     base, name = benchmark.manifest.grammar.base, benchmark.manifest.name
     if not is_strict and base != 0:
         raise UsageError(

@@ -1,25 +1,33 @@
-"""Declaration of a measure, and the function that computes it."""
+"""Declarations of measures: facts of each one, what it is handed, and how it is computed.
+
+A *group* is a function with what it is handed; its measures share what the function computes::
+
+    @per_answer("style", needs=(Need.PASSAGES,), source="our house rules")
+    def shown(answer):
+        return len(answer.passages)
+
+    MEASURES = (shown.measure("Shown", "passages shown", high=None, scale=1),)
+"""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, ClassVar, Generic, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Literal
 
+from citeforge.evaluator.measures.handed import compute_each, hand_over
+from citeforge.evaluator.measures.values import ByAnswer, Number
+from citeforge.evaluator.statements.protocols import Evaluator
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.intervals import Range
-from citeforge.evaluator.submissions.inputs import Inputs
+from citeforge.evaluator.submissions.tools import CannotError, Need
 from citeforge.schemas.errors import UsageError
 
 if TYPE_CHECKING:
     from citeforge.evaluator.submissions.tools import ScoringTools
-
-Answers = TypeVar("Answers")
-"""Answers of a submission as some measures read them."""
-
 
 OWN_WEIGHTS = (
     "the gold is hidden, and what an answer contains decides how much its query weighs: one query "
@@ -49,7 +57,7 @@ class CitationQuality:
 
 @dataclass(frozen=True)
 class Measure:
-    """Declaration of a named score; :class:`MeasureOf` adds how it is computed.
+    """A named score: its facts, and which number it takes of what its group computes.
 
     It is a share, from 0 to 1 and shown as 0 to 100, where nothing else is said.
 
@@ -62,13 +70,18 @@ class Measure:
         low: smallest raw value.
         high: largest raw value; None when there is no bound.
         scale: factor for display.
-        needs: what a benchmark or submission must have, as text; empty for nothing.
+        group: what its group computes, and from what.
+        mean: takes its number from the result of one answer, or None where it is not defined; the
+            numbers are averaged over queries.
+        ratio: takes two numbers from the result of one answer; the sum of the first over all
+            answers is divided by that of the second.
+        sample: makes its sample, or one for each place, from the group's result in its own way.
+            Without any of the three the result of an answer is the number itself.
+        requires: what a benchmark or submission must have, as text; empty for nothing.
         source: paper and section.
-        uses: what it is handed besides answers, and its signature names: ``judge``, ``segmenter``,
-            ``llm``; ``statements``, which need the segmenter.
-        reads: answers to what: ``passages``, all ``cells`` of an authorship benchmark, ``triples``
-            of a graph, or what else a kind declares among its ``readings``.
         parameters: parts of its name after the base: cutoff, part, references.
+        cutoffs: numbers of passages that are listed, where any may follow ``@`` in its name;
+            ``sample`` takes the number, too.
         options: (tools, protocol) to the choices that change it, as its signature lists them.
         gold: protocol to the gold sets that it uses, where there are several.
         origin: plugin that brings it, with its version; None for a built-in one.
@@ -91,13 +104,16 @@ class Measure:
     low: float = 0
     high: float | None = 1
     scale: int = 100
-    needs: str = ""
+    requires: str = ""
     source: str = field(kw_only=True)
-    uses: tuple[str, ...] = ()
+    group: Group = field(kw_only=True, repr=False)
+    mean: Callable[[Any], Number | None] | None = None
+    ratio: Callable[[Any], tuple[Number, float]] | None = None
+    sample: Callable[..., Sample | Sequence[Sample]] | None = None
     formula: str = field(default="", kw_only=True)
     edge_cases: str = field(default="", kw_only=True)
-    reads: ClassVar[str]
     parameters: Mapping[str, object] = field(default_factory=dict, compare=False)
+    cutoffs: tuple[int, ...] = ()
     options: Callable[[ScoringTools, str], str | None] | None = None
     gold: Mapping[str, str] = field(default_factory=dict, compare=False)
     origin: str | None = None
@@ -127,6 +143,192 @@ class Measure:
         """Range of the measure's raw values."""
         return Range(self.low, math.inf if self.high is None else self.high)
 
+    @property
+    def reads(self) -> str:
+        """What it reads answers to, as its group says."""
+        return self.group.reads
+
+    @property
+    def asks_judge(self) -> bool:
+        """Whether it is handed a judge."""
+        return self.group.asks_judge
+
+    @property
+    def is_segmented(self) -> bool:
+        """Whether it depends on how sentences are cut."""
+        return not {Need.STATEMENTS, Need.SEGMENTER}.isdisjoint(self.group.needs)
+
+    def compute(self, answers: Any) -> Sample | Sequence[Sample]:
+        """Compute its sample, or one for each place, from answers as its group reads them.
+
+        Raises:
+            CannotError: says why it cannot be computed.
+        """
+        results = self.group.results(answers)
+        if self.sample is not None:
+            return self.sample(results)
+        if isinstance(results, Sample):
+            return results
+        by_answer: ByAnswer[Any] = results
+        return by_answer.mean(self.mean) if self.ratio is None else by_answer.ratio(self.ratio)
+
+    def at(self, cutoff: int) -> Measure:
+        """Make the measure of the first passages alone, such as ``P@5``."""
+        assert self.sample is not None
+        return replace(
+            self, name=f"{self.name}@{cutoff}", sample=partial(self.sample, cutoff=cutoff),
+            definition=self.definition.format(cutoff), cutoffs=(),
+            parameters={"base": self.name, "cutoff": cutoff},
+        )  # fmt: skip
+
+    def parse(self, name: str) -> Measure | None:
+        """Make the measure that a name such as ``nDCG@7`` asks for; None if its base is another.
+
+        Raises:
+            UsageError: no such number is possible.
+        """
+        base, _, cutoff = name.partition("@")
+        if base != self.name or not self.cutoffs:
+            return None
+        if not _CUTOFF.fullmatch(cutoff):
+            raise UsageError(
+                f"measure {name!r}: @ is followed by the number of passages to look at, a whole "
+                f"number of at least 1, as in {base}@5",
+                code="bad-option",
+            )
+        return self.at(int(cutoff))
+
+
+_CUTOFF = re.compile(r"[1-9][0-9]{0,8}")
+
+
+class Group:
+    """Measures that share facts, what they are handed, and what is computed of the answers.
+
+    Attributes:
+        name: family of its measures.
+        needs: what its functions are handed; what is not named cannot be reached.
+        reads: answers to what: ``passages``, all ``cells`` of an authorship benchmark, ``triples``
+            of a graph, or what else a kind declares among its ``readings``.
+        evaluator: whose rules ``reference`` reads answers by; None where no paper's evaluator does,
+            which leaves ALCE's.
+    """
+
+    def __init__(
+        self, family: str, *, needs: Collection[Need] = (), reads: str = "passages",
+        evaluator: Evaluator | None = None, **facts: Any,
+    ) -> None:  # fmt: skip
+        """Declare what measures share.
+
+        Args:
+            family: their family.
+            needs: what they are handed.
+            reads: what the answers are to.
+            evaluator: whose rules ``reference`` reads answers by.
+            facts: fields of :class:`Measure` that are equal in all of them.
+        """
+        self.name, self.needs, self.reads = family, frozenset(needs), reads
+        self.evaluator, self._facts = evaluator, facts
+        self._functions: dict[str, Callable[[Any], Any]] = {}
+        self._is_each, self._lacks, self._missing = False, "", None
+
+    def __repr__(self) -> str:
+        """Say what it is, to users who list a group in place of its measures."""
+        return f"the group of measures {self.name!r} (list what its method `measure` returns)"
+
+    def reference(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+        """Declare, as a decorator, what computes the results in the protocol ``reference``."""
+        self._functions["reference"] = function
+        return function
+
+    @property
+    def asks_judge(self) -> bool:
+        """Whether its measures are handed a judge."""
+        return not {Need.JUDGE, Need.JUDGE_IF_ANY}.isdisjoint(self.needs)
+
+    def measure(
+        self, name: str, definition: str, *, mean: Callable[[Any], Number | None] | None = None,
+        ratio: Callable[[Any], tuple[Number, float]] | None = None,
+        sample: Callable[..., Sample | Sequence[Sample]] | None = None, **facts: Any,
+    ) -> Measure:  # fmt: skip
+        """Declare a measure of the group: which number it takes, and its own facts."""
+        return Measure(
+            name, self.name, definition, group=self, mean=mean, ratio=ratio, sample=sample,
+            **{**self._facts, **facts},
+        )  # fmt: skip
+
+    def results(self, answers: Any) -> Any:
+        """Compute the results that the measures share, once; answers are that where none is needed.
+
+        Raises:
+            CannotError: they cannot be computed.
+        """
+        return answers.once(self._compute, self.asks_judge) if self._functions else answers
+
+    def _compute(self, answers: Any) -> Any:
+        """Compute the results of all answers from what is handed over."""
+        strict = self._functions["strict"]
+        function = self._functions.get(answers.protocol, strict)
+        handed = hand_over(answers, self.needs, self.evaluator or "alce")
+        if not self._is_each:
+            results = function(handed)
+        else:
+            results = compute_each(function, handed, self._missing)
+            if self._lacks and not results:
+                raise CannotError(f"needs {self._lacks}", code="no-gold")
+        if isinstance(results, dict) and not isinstance(results, ByAnswer):
+            return ByAnswer(results, answers.shape)
+        return results
+
+
+def per_answer(
+    family: str, *, lacks: str = "", missing: Any = None, **declared: Any
+) -> Callable[[Callable[[Any], Any]], Group]:
+    """Make a group of the decorated function, which computes a result from one answer.
+
+    It returns None where the result is not defined. To ask the judge it yields pairs of texts, and
+    gets a :class:`~citeforge.evaluator.measures.values.Value` for each; those of all answers are
+    asked together.
+
+    Args:
+        family: family of its measures.
+        lacks: what the error says is missing when no answer has a result; empty where all have.
+        missing: result of a missing answer where one is defined: the worst of the range; None for
+            what the function makes of it.
+        declared: as :class:`Group` takes them.
+    """
+
+    def declare(function: Callable[[Any], Any]) -> Group:
+        """Make the group of a function."""
+        group = per_submission(family, **declared)(function)
+        group._is_each, group._lacks, group._missing = True, lacks, missing
+        return group
+
+    return declare
+
+
+def per_submission(family: str, **declared: Any) -> Callable[[Callable[[Any], Any]], Group]:
+    """Make a group of the decorated function, which computes results from all answers.
+
+    It returns a result of each answer by its key, a sample, or what its measures make samples of.
+
+    Args:
+        family: family of its measures.
+        declared: as :class:`Group` takes them.
+    """
+
+    def declare(function: Callable[[Any], Any]) -> Group:
+        """Make the group of a function."""
+        group = Group(family, **declared)
+        group._functions["strict"] = function
+        return group
+
+    return declare
+
+
+COUNT: Mapping[str, Any] = {"high": None, "scale": 1, "higher_is_better": None}
+"""Facts of a measure that counts something in each answer; more is neither better nor worse."""
+
 
 SHORT_ANSWERS = (
     "short answers are compared as numbers, dates and whole words "
@@ -137,66 +339,3 @@ VALUES = ("cited values are compared as short answers are (docs/definitions.md#s
 """What changed in measures of cited triples."""
 SCRIPTS = ("words of scripts other than Latin are words, too (docs/definitions.md#text)",)
 """What changed in measures of words."""
-
-
-@dataclass(frozen=True)
-class MeasureOf(Measure, Generic[Answers]):
-    """A measure with the function that computes it from answers of one sort.
-
-    Attributes:
-        compute: answers to the measure's sample, or to one for each place; what several measures
-            share is computed by ``answers.once(function)``. Raises CannotError, which says why
-            the measure cannot be computed.
-    """
-
-    compute: Callable[[Answers], Sample | Sequence[Sample]] = field(kw_only=True)
-
-
-@dataclass(frozen=True)
-class PassageMeasure(MeasureOf[Inputs]):
-    """A measure of answers that cite passages."""
-
-    reads = "passages"
-
-
-count = partial(PassageMeasure, high=None, scale=1, higher_is_better=None)
-"""Declare a measure that counts something in each answer; more is neither better nor worse."""
-
-
-_CUTOFF = re.compile(r"[1-9][0-9]{0,8}")
-
-
-@dataclass(frozen=True)
-class CutoffForm:
-    """Measures that differ in a number of passages alone, as in ir_measures: ``nDCG@10``.
-
-    Attributes:
-        base: part of the name before ``@``.
-        make: number to the measure.
-        listed: numbers of those that are listed, and that families select.
-    """
-
-    base: str
-    make: Callable[[int], Measure]
-    listed: tuple[int, ...]
-
-    def measures(self) -> list[Measure]:
-        """Make the measures with the usual cutoffs, such as ``nDCG@5`` and ``nDCG@10``."""
-        return list(map(self.make, self.listed))
-
-    def parse(self, name: str) -> Measure | None:
-        """Make the measure that a name such as ``nDCG@7`` asks for; None if its base is another.
-
-        Raises:
-            UsageError: no such number is possible.
-        """
-        base, _, cutoff = name.partition("@")
-        if base != self.base:
-            return None
-        if not _CUTOFF.fullmatch(cutoff):
-            raise UsageError(
-                f"measure {name!r}: @ is followed by the number of passages to look at, a whole "
-                f"number of at least 1, as in {self.base}@5",
-                code="bad-option",
-            )
-        return self.make(int(cutoff))

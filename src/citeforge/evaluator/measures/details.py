@@ -8,10 +8,11 @@ from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.judging import premise
-from citeforge.evaluator.statements.protocols import Evaluator, statements_of
+from citeforge.evaluator.statements.protocols import statements_of
 from citeforge.evaluator.statements.split import Statement, split_statements
 from citeforge.evaluator.statements.strict import CitedStatement, make_statement
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.tools import Need
 from citeforge.schemas.scores import AnswerDetail, CitedWords, PassageDetail, StatementDetail
 from citeforge.schemas.submission import CitedSpan
 
@@ -103,9 +104,8 @@ def answer_details(inputs: Inputs, measures: Iterable[Measure]) -> list[AnswerDe
         measures: those that were computed. ``reference`` lists the statements that ALCE's looked
             at, else those of Attributed-IR's; without either, answers are split as in ``strict``.
     """
-    families = {m.family for m in measures if "statements" in m.uses}
-    evaluators: tuple[Evaluator, ...] = ("alce", "attributed_ir")
-    evaluator = next((e for e in evaluators if e in families), None)
+    groups = [m.group for m in measures if Need.STATEMENTS in m.group.needs]
+    evaluator = min((g.evaluator for g in groups if g.evaluator), default=None)  # ALCE's first
     is_air = evaluator == "attributed_ir"
     items = sorted(inputs.runs[0], key=lambda item: item.row)
     if inputs.protocol == "reference" and evaluator is not None:

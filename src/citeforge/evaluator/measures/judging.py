@@ -1,15 +1,15 @@
 """Citation recall and precision by a judge, as ALCE asks for them (Gao et al. 2023, section 3)."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.columns import NOTHING, Compute, Value, bounded_mean, judge_pair
-from citeforge.evaluator.statements.protocols import Evaluator, statements_of
+from citeforge.evaluator.measures.handed import Answers
+from citeforge.evaluator.measures.values import NOTHING, ByAnswer, Value, judge_pair
 from citeforge.evaluator.statements.strict import CitedStatement
 from citeforge.evaluator.statistics.estimates import Sample, harmonic_sample
-from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey
 from citeforge.package.items import Passage
 from citeforge.schemas.text import premise_of
 
@@ -21,6 +21,7 @@ class CitationScores:
     Attributes:
         recall: None when the answer leaves the mean.
         precision: None when the answer leaves the mean.
+        n_statements: number of statements.
         n_multiple: statements with several citations; ``reference``: out-of-range ones count.
         several: of those in range, whether each is supported, and how many of its citations would
             then not be needed; ``strict``: 1 if any.
@@ -28,6 +29,7 @@ class CitationScores:
 
     recall: Value | None
     precision: Value | None
+    n_statements: int = 0
     n_multiple: int = 0
     several: list[tuple[Value, Value]] = field(default_factory=list)
 
@@ -129,7 +131,7 @@ class CitationJudging:
             nothing = None if self._as_alce else NOTHING
             return CitationScores(nothing, nothing)
         supported = [self._is_supported(item, statement) for statement in statements]
-        scores = CitationScores(Value.mean(supported), None)
+        scores = CitationScores(Value.mean(supported), None, len(statements))
         right = NOTHING
         if self._as_air:
             # Its "undecided" is -1, which a passage without text leaves standing.
@@ -188,52 +190,25 @@ class CitationJudging:
         return total
 
 
-JudgedAnswers = list[tuple[AnswerKey, int, CitationScores]]
-"""((run, query row), number of statements, scores) of every answer."""
-
-
-def judge_citations(inputs: Inputs, evaluator: Evaluator) -> JudgedAnswers:
-    """Split every answer into statements, and let the judge score their citations.
+def judge_citations(answers: Answers, with_title: bool) -> dict[AnswerKey, CitationScores]:
+    """Let the judge score the citations of every answer's statements.
 
     Args:
-        inputs: the answers.
-        evaluator: whose premises the judge gets, with titles (ALCE) or without (Attributed-IR), and
-            whose evaluator ``reference`` follows.
-
-    Raises:
-        CannotError: there is no judge; or as :func:`statements_of`.
+        answers: with their statements, passages and a judge.
+        with_title: whether premises have titles, as ALCE's, or not, as Attributed-IR's.
     """
-    judge, is_strict = inputs.tools.get_judge(), inputs.protocol == "strict"
-    rows, levels = statements_of(inputs, evaluator), inputs.tools.levels
-    judging = CitationJudging(judge, is_strict, evaluator == "alce", levels)
-    scores = judging.score([(item, statements) for _, item, statements in rows])
-    return [(key, len(s), score) for (key, _, s), score in zip(rows, scores, strict=True)]
+    is_strict, levels = answers.protocol == "strict", answers.tools.levels
+    judging = CitationJudging(answers.tools.get_judge(), is_strict, with_title, levels)
+    rows = [((run, answer.row), answer) for run, answer in answers.items()]
+    scores = judging.score([(answer, [*answer.statements]) for _, answer in rows])
+    return {key: score for (key, _), score in zip(rows, scores, strict=True)}
 
 
-def citation_recall(judged: Callable[[Inputs], JudgedAnswers]) -> Compute:
-    """Make the function that averages citation recall over queries, from judged answers."""
-    return lambda inputs: bounded_mean(
-        inputs, {key: s.recall for key, _, s in inputs.once(judged) if s.recall}
-    )
-
-
-def citation_precision(judged: Callable[[Inputs], JudgedAnswers]) -> Compute:
-    """Make the function that averages citation precision over queries, from judged answers."""
-    return lambda inputs: bounded_mean(
-        inputs, {key: s.precision for key, _, s in inputs.once(judged) if s.precision}
-    )
-
-
-def citation_f1(judged: Callable[[Inputs], JudgedAnswers]) -> Compute:
-    """Make the function that takes the harmonic mean of mean citation precision and recall."""
-
-    def compute(inputs: Inputs) -> Sample:
-        """Compute F1 from mean precision and mean recall, with bounds where the judge failed."""
-        both = citation_precision(judged)(inputs), citation_recall(judged)(inputs)
-        f1 = harmonic_sample(*(s.per_query for s in both))
-        if any(s.upper for s in both):
-            highs = ((s.upper or s).per_query for s in both)
-            f1 = replace(f1, upper=harmonic_sample(*highs))
-        return f1
-
-    return compute
+def citation_f1(scores: ByAnswer[CitationScores]) -> Sample:
+    """Compute the harmonic mean of mean precision and mean recall, with bounds where it failed."""
+    both = scores.mean(lambda s: s.precision), scores.mean(lambda s: s.recall)
+    f1 = harmonic_sample(*(s.per_query for s in both))
+    if any(s.upper for s in both):
+        highs = ((s.upper or s).per_query for s in both)
+        f1 = replace(f1, upper=harmonic_sample(*highs))
+    return f1

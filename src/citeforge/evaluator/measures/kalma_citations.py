@@ -43,15 +43,24 @@ incomplete one: Corr = 3/4, P = 2/4, R = 1/3, F1 = .40. A second answer cites no
 has 2: `@micro` Corr = 3/4, R = 1/5; `@macro` Corr = 3/8, R = 1/6.
 """
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import VALUES, CitationQuality
-from citeforge.evaluator.measures.kalma_graphs import ComputeGraphs, GraphMeasure, KalmaInputs
+from citeforge.evaluator.measures.declared import (
+    COUNT,
+    VALUES,
+    CitationQuality,
+    Group,
+    Measure,
+    per_submission,
+)
+from citeforge.evaluator.measures.kalma_graphs import KalmaInputs
+from citeforge.evaluator.measures.values import ByAnswer
 from citeforge.evaluator.statements.kalma import is_unreadable
 from citeforge.evaluator.statements.triples import ParsedAnswer
 from citeforge.evaluator.statistics.estimates import (
@@ -62,6 +71,7 @@ from citeforge.evaluator.statistics.estimates import (
     mean_sample,
     ratio,
 )
+from citeforge.evaluator.submissions.inputs import AnswerKey
 from citeforge.evaluator.submissions.tools import CannotError
 from citeforge.schemas.kg import Key
 
@@ -73,19 +83,36 @@ class Share:
     Attributes:
         hits: added to the numerator.
         total: added to the denominator.
+        empty: value of the answer where there is nothing to divide; NaN where it then leaves.
     """
 
     hits: float
     total: float
+    empty: float = math.nan
+
+    @property
+    def value(self) -> float:
+        """Value of the answer: hits ÷ total."""
+        return self.hits / self.total if self.total else self.empty
 
 
 @dataclass(frozen=True)
 class CitedTriples:
-    """Citations of one answer: the correct, the precise and the gold facts that they state."""
+    """Citations of one answer: the correct, the precise and the gold facts that they state.
+
+    Attributes:
+        correct: of its citations.
+        precise: of its citations.
+        recalled: of the gold facts.
+        n_citations: its citations.
+        n_na: its [NA] marks.
+    """
 
     correct: Share
     precise: Share
     recalled: Share
+    n_citations: int
+    n_na: int
 
 
 def strict_counts(reading: ParsedAnswer) -> CitedTriples:
@@ -102,9 +129,11 @@ def strict_counts(reading: ParsedAnswer) -> CitedTriples:
     n = len(reading.citations)
     n_premises = sum(k in reading.shown.premises for k in correct)
     return CitedTriples(
-        Share(len(correct), n),
-        Share(sum(k in gold for k in correct), n - n_premises),
+        Share(len(correct), n, empty=0.0),
+        Share(sum(k in gold for k in correct), n - n_premises, empty=0.0),
         Share(sum(not fact.isdisjoint(correct) for fact in facts), len(facts)),
+        n,
+        reading.n_na,
     )
 
 
@@ -126,24 +155,54 @@ def reference_counts(reading: ParsedAnswer) -> CitedTriples:
         Share(sum(c in reading.shown.verbatim for c in reading.citations), n),
         Share(sum(hit for hit, _ in hits), n),
         Share(sum(hit and later for hit, later in hits), sum(later for _, later in hits)),
+        n,
+        reading.n_na,
     )
 
 
-def scored_answers(inputs: KalmaInputs) -> list[tuple[int, ParsedAnswer]]:
-    """List (run, answer) of scored answers; ``reference`` leaves out unreadable ones."""
-    return [
-        (run, reading)
-        for run, readings in enumerate(inputs.runs)
-        for reading in readings
-        if inputs.protocol == "strict"
-        or (reading.shown.triples and not is_unreadable(reading.output))
-    ]
+class CitedCounts(ByAnswer[CitedTriples]):
+    """Counts of the citations of scored answers.
+
+    Attributes:
+        has_sets: whether any question has a minimum knowledge set.
+    """
+
+    def __init__(self, counts: Mapping[AnswerKey, CitedTriples], inputs: KalmaInputs) -> None:
+        """Keep the counts of the scored ones among all answers."""
+        super().__init__(counts, inputs.shape)
+        self.has_sets = any(reading.shown.gold for _, reading in inputs.items())
+
+    def f1(self, sample: Sample) -> Sample:
+        """Make the sample of F1, from one whose sums are of each run."""
+        return sample
 
 
-def cited_triples(inputs: KalmaInputs) -> dict[tuple[int, int], CitedTriples]:
-    """Map (run, query row) to the citation counts of each answer."""
-    count = strict_counts if inputs.protocol == "strict" else reference_counts
-    return {(run, reading.row): count(reading) for run, reading in inputs.once(scored_answers)}
+class ReferenceCounts(CitedCounts):
+    """Counts of citations as in KaLMA's code, whose F1 is of precision and recall over runs."""
+
+    def f1(self, sample: Sample) -> Sample:
+        """Make the sample of F1, from one whose sums are of each run."""
+        return _average_runs_first(sample)
+
+
+PAPER = "Li et al. 2024 (KaLMA), section 4"
+
+
+@per_submission("kalma", reads="triples", source=PAPER)
+def cited(inputs: KalmaInputs) -> CitedCounts:
+    """Count the citations of each answer."""
+    return CitedCounts({(run, r.row): strict_counts(r) for run, r in inputs.items()}, inputs)
+
+
+@cited.reference
+def reference_cited(inputs: KalmaInputs) -> CitedCounts:
+    """Count the citations of each answer as KaLMA's code does; unreadable ones are left out."""
+    counts = {
+        (run, r.row): reference_counts(r)
+        for run, r in inputs.items()
+        if r.shown.triples and not is_unreadable(r.output)
+    }
+    return ReferenceCounts(counts, inputs)
 
 
 @dataclass(frozen=True)
@@ -160,40 +219,29 @@ class Quotient:
     needs_sets: bool = True
     of_gold: bool = False
 
-    def sums(self, inputs: KalmaInputs) -> Floats:
+    def sums(self, cited: CitedCounts) -> Floats:
         """Compute each answer's hits and total (numerator, denominator), shape (runs, queries, 2).
 
         Raises:
             CannotError: the benchmark has no minimum knowledge sets, and it needs them.
         """
-        sums = np.zeros((*inputs.shape, 2))
-        for key, counts in inputs.once(cited_triples).items():
-            share = self.share(counts)
-            sums[key] = share.hits, share.total
-        has_sets = any(r.shown.gold for readings in inputs.runs for r in readings)
-        if (self.needs_sets and not has_sets) or (self.of_gold and not sums[..., 1].any()):
+        sums, _ = cited.sums(lambda counts: (self.share(counts).hits, self.share(counts).total))
+        if (self.needs_sets and not cited.has_sets) or (self.of_gold and not sums[..., 1].any()):
             raise CannotError("the benchmark has no minimum knowledge sets", code="no-gold")
         return sums
 
-    def values(self, inputs: KalmaInputs) -> Floats:
-        """Compute hits ÷ total of every answer, shape (runs, queries); NaN where undefined.
+    def values(self, cited: CitedCounts) -> Floats:
+        """Compute hits ÷ total of every answer, shape (runs, queries); NaN where undefined."""
+        self.sums(cited)  # says first what is missing
+        return cited.mean(lambda counts: self.share(counts).value).per_query
 
-        Without citations P and Corr are 0 in strict, undefined in reference; without gold R is
-        undefined.
-        """
-        sums = self.sums(inputs)
-        values = ratio(sums[..., 0], sums[..., 1])
-        if inputs.protocol == "strict" and not self.of_gold:
-            return np.nan_to_num(values)
-        return values
-
-    def micro(self, inputs: KalmaInputs) -> Sample:
+    def micro(self, cited: CitedCounts) -> Sample:
         """Make the sample of the micro average: sum of hits ÷ sum of totals."""
-        return micro_sample(self.sums(inputs), always=not self.of_gold)
+        return micro_sample(self.sums(cited), always=not self.of_gold)
 
-    def macro(self, inputs: KalmaInputs) -> Sample:
+    def macro(self, cited: CitedCounts) -> Sample:
         """Make the sample of the macro average: quotients of answers, averaged."""
-        return mean_sample(self.values(inputs))
+        return mean_sample(self.values(cited))
 
 
 CORRECT = Quotient(lambda counts: counts.correct, needs_sets=False)
@@ -201,29 +249,14 @@ PRECISE = Quotient(lambda counts: counts.precise)
 RECALLED = Quotient(lambda counts: counts.recalled, of_gold=True)
 
 
-def micro_f1(inputs: KalmaInputs) -> Sample:
+def micro_f1(cited: CitedCounts) -> Sample:
     """Compute the harmonic mean of micro precision and micro recall."""
-    sample = _micro_f1(PRECISE.sums(inputs), RECALLED.sums(inputs))
-    return sample if inputs.protocol == "strict" else _average_runs_first(sample)
+    return cited.f1(_micro_f1(PRECISE.sums(cited), RECALLED.sums(cited)))
 
 
-def macro_f1(inputs: KalmaInputs) -> Sample:
+def macro_f1(cited: CitedCounts) -> Sample:
     """Compute the harmonic mean of macro precision and macro recall."""
-    sample = harmonic_sample(PRECISE.values(inputs), RECALLED.values(inputs))
-    return sample if inputs.protocol == "strict" else _average_runs_first(sample)
-
-
-def mean_per_answer(number: Callable[[ParsedAnswer], int]) -> Callable[[KalmaInputs], Sample]:
-    """Return a function that averages a number computed from each scored answer over queries."""
-
-    def compute(inputs: KalmaInputs) -> Sample:
-        """Compute the number for every scored answer, and average over queries."""
-        values = np.full(inputs.shape, np.nan)
-        for run, reading in inputs.once(scored_answers):
-            values[run, reading.row] = number(reading)
-        return mean_sample(values)
-
-    return compute
+    return cited.f1(harmonic_sample(PRECISE.values(cited), RECALLED.values(cited)))
 
 
 def micro_sample(sums: Floats, always: bool = False) -> Sample:
@@ -272,25 +305,24 @@ def _average_runs_first(sample: Sample) -> Sample:
     return Sample(merged, combine_runs, sample.per_query, always=sample.always)
 
 
-PAPER = "Li et al. 2024 (KaLMA), section 4"
 _KG = "a kalma benchmark"
 _SETS = "a kalma benchmark with minimum knowledge sets"
 
 
 def micro_and_macro(
-    name: str, definition: str, micro: ComputeGraphs, macro: ComputeGraphs, **more: Any
-) -> tuple[GraphMeasure, ...]:
+    group: Group, name: str, definition: str, micro: Callable[..., Sample],
+    macro: Callable[..., Sample], **facts: Any,
+) -> tuple[Measure, ...]:  # fmt: skip
     """Declare a measure twice: as a micro average (ratio of sums) and as a macro average."""
     return tuple(
-        GraphMeasure(
-            f"KaLMA.{name}@{how}", "kalma", f"{definition}, {words}", source=PAPER,
-            compute=compute, changes=VALUES, **more,
+        group.measure(
+            f"KaLMA.{name}@{how}", f"{definition}, {words}", sample=sample, changes=VALUES, **facts
         )
-        for how, words, compute in (
+        for how, words, sample in (
             ("micro", "over all of them", micro),
             ("macro", "per answer, then averaged", macro),
         )
-    )  # fmt: skip
+    )
 
 
 def _rounds(reference: str) -> dict[str, str]:
@@ -305,38 +337,35 @@ _quality = partial(
 )
 _SET = "Citations are compared with the minimum knowledge set, not with the statement"
 _OF_ANSWER = "citations, and `[NA]` marks, of an answer"
-_counter = partial(
-    GraphMeasure, family="kalma", needs=_KG, source=PAPER, high=None, scale=1,
-    higher_is_better=None,
-)  # fmt: skip
 MEASURES = (
     *micro_and_macro(
-        "Corr", "citations that are complete triples of the shown graph",
-        CORRECT.micro, CORRECT.macro, needs=_KG,
+        cited, "Corr", "citations that are complete triples of the shown graph",
+        CORRECT.micro, CORRECT.macro, requires=_KG,
         formula="complete citations whose triple was shown ÷ citations",
         citation_quality=_quality(
             "precision", "A citation is right where its triple was shown, wanted or not."
         ),
     ),
     *micro_and_macro(
-        "P", "correct citations in the minimum knowledge set", PRECISE.micro, PRECISE.macro,
-        needs=_SETS,
+        cited, "P", "correct citations in the minimum knowledge set", PRECISE.micro, PRECISE.macro,
+        requires=_SETS,
         formula="such citations that also state a fact of `G` ÷ citations",
         gold=_rounds("all"), citation_quality=_quality("precision", f"{_SET}."),
     ),
     *micro_and_macro(
-        "R", "minimum knowledge hit by a correct citation", RECALLED.micro, RECALLED.macro,
-        needs=_SETS,
+        cited, "R", "minimum knowledge hit by a correct citation", RECALLED.micro, RECALLED.macro,
+        requires=_SETS,
         formula="facts of `G` that such a citation states ÷ facts of `G`",
         gold=_rounds("2+"), citation_quality=_quality("recall", f"{_SET}, all of which is wanted."),
     ),
     *micro_and_macro(
-        "F1", "harmonic mean of P and R", micro_f1, macro_f1, needs=_SETS,
+        cited, "F1", "harmonic mean of P and R", micro_f1, macro_f1, requires=_SETS,
         formula="harmonic mean of P and R of the same averaging",
         gold=_rounds("P:all,R:2+"), citation_quality=_quality("both", f"{_SET}."),
     ),
-    _counter("KaLMA.Citations", definition="citations per answer", formula=_OF_ANSWER,
-             compute=mean_per_answer(lambda reading: len(reading.citations))),
-    _counter("KaLMA.NAs", definition="[NA] marks per answer", formula=_OF_ANSWER,
-             compute=mean_per_answer(lambda reading: reading.n_na)),
+    cited.measure(
+        "KaLMA.Citations", "citations per answer", mean=lambda counts: counts.n_citations,
+        requires=_KG, formula=_OF_ANSWER, **COUNT),
+    cited.measure("KaLMA.NAs", "[NA] marks per answer", mean=lambda counts: counts.n_na,
+        requires=_KG, formula=_OF_ANSWER, **COUNT),
 )  # fmt: skip

@@ -1,10 +1,10 @@
 """Measures of submissions that cite triples: what they read, and the details of reports."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from citeforge.engines.judge.records import Decision, Pair, Verdict
-from citeforge.evaluator.measures.declared import Measure, MeasureOf
+from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.reading import AnswerCounts, ScoredSubmission, answers_to, compute
 from citeforge.evaluator.statements.kalma import SENTENCES, without_brackets
 from citeforge.evaluator.statements.triples import (
@@ -16,7 +16,6 @@ from citeforge.evaluator.statements.triples import (
     reference_claims,
     strict_claims,
 )
-from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding
@@ -38,16 +37,14 @@ class KalmaInputs(SharedResults):
         runs: one list per run; ``strict`` has one parsed answer for every query.
         relations: relation names of the whole benchmark.
         tools: judge and segmenter, which ``reference`` does not use.
-        n_failed: replies of the LLM that cannot be read, and failures.
-        first_failure: why the first of them failed; empty without one.
+        failures: why requests to the LLM failed, or replies cannot be read.
     """
 
     benchmark: Benchmark
     runs: list[list[ParsedAnswer]]
     relations: frozenset[str]
     tools: ScoringTools = field(default_factory=ScoringTools)
-    n_failed: int = 0
-    first_failure: str = ""
+    failures: list[str] = field(default_factory=list)
     _claims: dict[tuple[int, str], list[TripleClaim]] = field(default_factory=dict)
 
     @property
@@ -55,10 +52,11 @@ class KalmaInputs(SharedResults):
         """Number of runs, and number of queries."""
         return len(self.runs), len(self.benchmark.query_ids)
 
-    def count_failure(self, why: str) -> None:
-        """Count a request to the LLM that failed, and keep the first reason."""
-        self.n_failed += 1
-        self.first_failure = self.first_failure or why
+    def items(self) -> Iterator[tuple[int, ParsedAnswer]]:
+        """Yield (run, answer) for every answer."""
+        for run, readings in enumerate(self.runs):
+            for reading in readings:
+                yield run, reading
 
     def claims(self, reading: ParsedAnswer) -> list[TripleClaim]:
         """Split an answer into statements; the same answer is split only once."""
@@ -67,25 +65,14 @@ class KalmaInputs(SharedResults):
             if self.protocol == "reference":
                 self._claims[key] = reference_claims(reading)
             else:
-                assert self.tools.segmenter is not None
-                self._claims[key] = strict_claims(reading, self.relations, self.tools.segmenter)
+                segmenter = self.tools.get_segmenter()
+                self._claims[key] = strict_claims(reading, self.relations, segmenter)
         return self._claims[key]
 
     @property
     def can_split(self) -> bool:
         """Whether answers can be split into statements: a segmenter is there, or none is needed."""
         return self.protocol == "reference" or self.tools.segmenter is not None
-
-
-@dataclass(frozen=True)
-class GraphMeasure(MeasureOf[KalmaInputs]):
-    """A measure of answers that cite triples."""
-
-    reads = "triples"
-
-
-ComputeGraphs = Callable[[KalmaInputs], Sample]
-"""Computes a measure of answers that cite triples."""
 
 
 def read_triples(
@@ -123,8 +110,7 @@ def read_triples(
             for run in runs
         ]
     inputs = KalmaInputs(benchmark, [list(run.values()) for run in runs], relations, tools)
-    of_graphs = [m for m in measures if isinstance(m, GraphMeasure)]
-    results = compute(inputs, of_graphs, tools.judge, has_hidden_gold=benchmark.has_hidden_gold)
+    results = compute(inputs, measures, tools.judge, has_hidden_gold=benchmark.has_hidden_gold)
     details = _answer_details(inputs) if keeps_details and inputs.can_split else []
     return ScoredSubmission(
         context,
@@ -138,16 +124,16 @@ def read_triples(
             *_failure_warnings(inputs),
         ],
         details=details,
-        n_failed=inputs.n_failed,
+        n_failed=len(inputs.failures),
         splitter=SENTENCES.signature,
     )
 
 
 def _failure_warnings(inputs: KalmaInputs) -> list[Finding]:
     """Make a warning if questions to the LLM failed."""
-    if not inputs.n_failed:
+    if not (failures := inputs.failures):
         return []
-    message = f"the LLM failed on {inputs.n_failed:,} questions; the first: {inputs.first_failure}"
+    message = f"the LLM failed on {len(failures):,} questions; the first: {failures[0]}"
     return [Finding("llm-failed", message)]
 
 

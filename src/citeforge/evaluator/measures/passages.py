@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 
-from citeforge.evaluator.measures.declared import Measure, PassageMeasure
+from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.details import answer_details
-from citeforge.evaluator.measures.rage_citations import RageMeasure, RageScores
+from citeforge.evaluator.measures.rage_citations import RAGE, RageScores
 from citeforge.evaluator.measures.reading import (
     AnswerCounts,
     Results,
@@ -33,9 +33,9 @@ def read_passages(
     context, grammar = submission.choose_context(tools.options.context), submission.grammar
     table = None if context in (OWN, CLOSED_BOOK) else benchmark.context(context)
     provided = ProvidedPassages(benchmark, is_strict) if context == OWN else None
-    of_items = [m for m in measures if isinstance(m, PassageMeasure)]
+    of_items = [m for m in measures if m.group is not RAGE]
     scores = items = None
-    if context != CLOSED_BOOK and any(isinstance(m, RageMeasure) for m in measures):
+    if context != CLOSED_BOOK and len(of_items) < len(measures):
         scores = RageScores(benchmark, grammar, tools.options.protocol, table, provided)
     if tools.keeps_answers or scores is None or of_items:
         items = ItemCollector(benchmark, context, grammar, tools)
@@ -63,9 +63,7 @@ def read_passages(
 
     def options_of(measure: Measure, options: str | None) -> str | None:
         """Get the options in a measure's signature: the file's own verdicts, else those given."""
-        verdicts = submission.format.verdicts.items()
-        theirs = (v for start, v in verdicts if measure.name.startswith(start))
-        return next(theirs, options)
+        return submission.format.verdicts.get(measure.family, options)
 
     n_runs = len(scores.runs) if scores is not None else 0 if items is None else len(items.runs)
     relevance = _relevance(benchmark, table, scores is not None)
@@ -109,14 +107,14 @@ def _compute_results(
     Raises:
         InputError: a plugin's measure has a value outside its range.
     """
-    of_numbers = [m for m in measures if isinstance(m, RageMeasure)]
+    of_numbers = [m for m in measures if m.group is RAGE]
     samples, missing = (
         ([], not_computed(of_numbers, NO_PASSAGES))
         if scores is None
         else compute(scores, of_numbers, None, has_hidden_gold=is_hidden)
     )
     if inputs is not None:
-        of_items = [m for m in measures if isinstance(m, PassageMeasure)]
+        of_items = [m for m in measures if m.group is not RAGE]
         judge = inputs.tools.judge
         computed, others = compute(inputs, of_items, judge, has_hidden_gold=is_hidden)
         for measure, sample in computed:

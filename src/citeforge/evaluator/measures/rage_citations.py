@@ -26,7 +26,13 @@ from operator import attrgetter
 
 import numpy as np
 
-from citeforge.evaluator.measures.declared import SCRIPTS, SHORT_ANSWERS, CitationQuality, MeasureOf
+from citeforge.evaluator.measures.declared import (
+    COUNT,
+    SCRIPTS,
+    SHORT_ANSWERS,
+    CitationQuality,
+    Group,
+)
 from citeforge.evaluator.measures.reading import NumberColumns
 from citeforge.evaluator.measures.script_words import count_text_words, length_option
 from citeforge.evaluator.statistics.estimates import (
@@ -246,19 +252,10 @@ def _mean_short_em(scores: RageScores) -> Sample:
     return mean_sample(short_em)
 
 
-@dataclass(frozen=True)
-class RageMeasure(MeasureOf[RageScores]):
-    """A measure of answers that cite passages, computed without any passage's text."""
-
-    reads = "passages"
-
-
 _PAPER = "Penzkofer & Baumann 2024 (RAGE), section 3.2"
 _SHORT = "short answers in mapping/relevant"
-_share = partial(RageMeasure, family="rage", source=_PAPER)
-_count = partial(
-    _share, high=None, scale=1, higher_is_better=None, reads_labels=False,
-)  # fmt: skip
+RAGE = Group("rage", source=_PAPER)
+"""Measures that are handed :class:`RageScores`: numbers of answers, whose texts are not kept."""
 _quality = partial(
     CitationQuality,
     reference="RAGE's code drops citations out of range and reads no marks but [1].",
@@ -266,51 +263,41 @@ _quality = partial(
 _LABELS = "It asks whether passages are relevant to the question, not what they support"
 _AS_RECALL = "undefined where `CiteR` is"
 MEASURES = (
-    _share("CiteP", definition="relevant among the distinct cited passages",
-           compute=lambda scores: mean_sample(scores.labelled.precision),
-           formula="`|D ∩ R| / |D|`",
-           edge_cases="nothing cited: 0. `strict`: citations out of range are in `D`",
-           citation_quality=_quality("precision", f"{_LABELS}.")),
-    _share("CiteR", definition="cited among the relevant passages shown",
-           compute=lambda scores: mean_sample(scores.labelled.recall),
-           formula="`|D ∩ R| / |R|`", edge_cases="no relevant passage shown: undefined",
-           citation_quality=_quality("recall", "It wants every relevant passage that was shown, "
-                                     "so that what retrieval missed costs nothing.")),
-    _share("CiteF1", definition="harmonic mean of mean CiteP and mean CiteR",
-           compute=lambda s: harmonic_sample(s.labelled.precision, s.labelled.recall),
-           formula="no value of its own: harmonic mean of mean `CiteP` and mean `CiteR`",
-           edge_cases="each mean over the queries that define it",
-           citation_quality=_quality("both", f"{_LABELS}; means are taken first.")),
-    _share("CiteF1@query", definition="mean of per-query harmonic means",
-           compute=lambda s: mean_sample(harmonic(s.labelled.precision, s.labelled.recall)),
-           formula="harmonic mean of the answer's `CiteP` and `CiteR`", edge_cases=_AS_RECALL,
-           citation_quality=_quality("both", f"{_LABELS}; each answer's own F1 enters the mean.")),
-    _share(
-        "ShortEM",
-        definition="a short answer of a relevant passage stands in the output",
-        compute=_mean_short_em,
-        needs=_SHORT,
-        changes=SHORT_ANSWERS,
+    RAGE.measure("CiteP", "relevant among the distinct cited passages",
+        sample=lambda scores: mean_sample(scores.labelled.precision), formula="`|D ∩ R| / |D|`",
+        edge_cases="nothing cited: 0. `strict`: citations out of range are in `D`",
+        citation_quality=_quality("precision", f"{_LABELS}.")),
+    RAGE.measure("CiteR", "cited among the relevant passages shown",
+        sample=lambda scores: mean_sample(scores.labelled.recall),
+        formula="`|D ∩ R| / |R|`", edge_cases="no relevant passage shown: undefined",
+        citation_quality=_quality("recall", "It wants every relevant passage that was shown, "
+        "so that what retrieval missed costs nothing.")),
+    RAGE.measure("CiteF1", "harmonic mean of mean CiteP and mean CiteR",
+        sample=lambda s: harmonic_sample(s.labelled.precision, s.labelled.recall),
+        formula="no value of its own: harmonic mean of mean `CiteP` and mean `CiteR`",
+        edge_cases="each mean over the queries that define it",
+        citation_quality=_quality("both", f"{_LABELS}; means are taken first.")),
+    RAGE.measure("CiteF1@query", "mean of per-query harmonic means",
+        sample=lambda s: mean_sample(harmonic(s.labelled.precision, s.labelled.recall)),
+        formula="harmonic mean of the answer's `CiteP` and `CiteR`", edge_cases=_AS_RECALL,
+        citation_quality=_quality("both", f"{_LABELS}; each answer's own F1 enters the mean.")),
+    RAGE.measure("ShortEM", "a short answer of a relevant passage stands in the output",
+        sample=_mean_short_em, requires=_SHORT, changes=SHORT_ANSWERS,
         formula="1 if a [short answer](#short_answers) of a relevant passage shown is in the text, "
         "else 0",
         edge_cases="no short answers: undefined. `reference`: a case-sensitive search for the "
         "answers of *cited* relevant passages; none cited: undefined; an empty list of answers: 0",
-        source="rage_toolkit 0.0.2",
-    ),
-    _share(
-        "Reward",
-        definition="mean of CiteP and CiteR of one output",
-        compute=lambda s: mean_sample((s.labelled.precision + s.labelled.recall) / 2),
-        formula="`(CiteP + CiteR) / 2`",
-        edge_cases=_AS_RECALL,
-        source="Penzkofer & Baumann 2024 (RAGE), section 4.3",
-    ),
-    _count("Distinct", definition="distinct passages cited", formula="`|D|`",
-           compute=lambda scores: mean_sample(scores.columns.distinct),
-           edge_cases="missing answer: 0"),
-    _count("Length", definition="words of the output without markers",
-           formula="words of the [text](#text)", changes=SCRIPTS, options=length_option,
-           compute=lambda scores: mean_sample(scores.columns.length),
-           edge_cases="missing answer: 0. `reference`: pieces between single spaces, marks "
-           "included"),
+        source="rage_toolkit 0.0.2"),
+    RAGE.measure("Reward", "mean of CiteP and CiteR of one output",
+        sample=lambda s: mean_sample((s.labelled.precision + s.labelled.recall) / 2),
+        formula="`(CiteP + CiteR) / 2`", edge_cases=_AS_RECALL,
+        source="Penzkofer & Baumann 2024 (RAGE), section 4.3"),
+    RAGE.measure("Distinct", "distinct passages cited", formula="`|D|`", **COUNT,
+        reads_labels=False, sample=lambda scores: mean_sample(scores.columns.distinct),
+        edge_cases="missing answer: 0"),
+    RAGE.measure("Length", "words of the output without markers",
+        formula="words of the [text](#text)", changes=SCRIPTS, options=length_option,
+        reads_labels=False, **COUNT, sample=lambda scores: mean_sample(scores.columns.length),
+        edge_cases="missing answer: 0. `reference`: pieces between single spaces, marks "
+        "included"),
 )  # fmt: skip

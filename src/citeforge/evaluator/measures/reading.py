@@ -6,20 +6,19 @@ need, computes them, and counts answers and faults. A kind has one for each of i
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any
 
 import numpy as np
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import ProgressLines
 from citeforge.engines.text.refusals import is_refusal, may_refuse
-from citeforge.evaluator.measures.declared import OWN_WEIGHTS, Answers, Measure, MeasureOf
+from citeforge.evaluator.measures.declared import OWN_WEIGHTS, Measure
 from citeforge.evaluator.statistics.estimates import Floats, Sample, join_repeats
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.inputs import Inputs, SharedResults
+from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.evaluator.submissions.line_index import LineIndex
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
@@ -31,7 +30,6 @@ from citeforge.schemas.submission import SubmissionLine
 
 Results = tuple[list[tuple[Measure, Sample]], list[NotComputed]]
 """Measures with their samples, and why others could not be computed."""
-OneOf = TypeVar("OneOf", bound=Measure)
 
 
 @dataclass(frozen=True)
@@ -159,18 +157,17 @@ def answers_by_cell(
 
 
 def require_cells_alone(
-    measure_class: type[OneOf],
+    reads: str,
     benchmark: Benchmark,
     measures: Sequence[Measure],
     tools: ScoringTools,
-) -> list[OneOf]:
-    """Return the measures if all are of one class and no single cell is asked for; else raise.
+) -> Sequence[Measure]:
+    """Return the measures if all read the same answers and no single cell is asked for; else raise.
 
     Raises:
         UsageError: names what does not fit.
     """
-    fitting = [m for m in measures if isinstance(m, measure_class)]
-    others = [m.name for m in measures if not isinstance(m, measure_class)]
+    others = [m.name for m in measures if m.reads != reads]
     context = tools.options.context
     if others or context is not None:
         what = f"--measures {','.join(others)}" if others else f"--context {context}"
@@ -180,7 +177,7 @@ def require_cells_alone(
             "itself, and others with --context CELL --measures …",
             code="conflicting-options",
         )
-    return fitting
+    return measures
 
 
 class NumberColumns:
@@ -220,7 +217,7 @@ class NumberColumns:
 
 
 def compute(
-    answers: Answers, measures: Sequence[MeasureOf[Answers]], judge: JudgeSession | None, *,
+    answers: Any, measures: Sequence[Measure], judge: JudgeSession | None, *,
     has_hidden_gold: bool, keeps_undefined: bool = False,
 ) -> Results:  # fmt: skip
     """Compute all given measures of a submission; judged ones once for each repeat of the judge.
@@ -252,7 +249,7 @@ def compute(
 
 
 def _compute_repeats(
-    answers: Answers, measure: MeasureOf[Answers], judge: JudgeSession | None
+    answers: Any, measure: Measure, judge: JudgeSession | None
 ) -> list[Sequence[Sample]]:
     """Compute one measure for each repeat of the judge; a list of samples for each repeat.
 
@@ -260,17 +257,13 @@ def _compute_repeats(
         CannotError: something is missing.
     """
     repeats = []
-    n_repeats = 1 if judge is None or "judge" not in measure.uses else judge.repeats
-    limits = (
-        answers.limited_to(measure.uses) if isinstance(answers, SharedResults) else nullcontext()
-    )
+    n_repeats = 1 if judge is None or not measure.asks_judge else judge.repeats
     try:
-        with limits:
-            for repeat in range(n_repeats):
-                if judge is not None:
-                    judge.repeat = repeat
-                result = measure.compute(answers)
-                repeats.append([result] if isinstance(result, Sample) else result)
+        for repeat in range(n_repeats):
+            if judge is not None:
+                judge.repeat = repeat
+            result = measure.compute(answers)
+            repeats.append([result] if isinstance(result, Sample) else result)
     finally:
         if judge is not None:
             judge.repeat = 0

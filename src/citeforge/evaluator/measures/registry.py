@@ -18,10 +18,11 @@ from citeforge.evaluator.measures import (
     authorship,
     kalma_citations,
     kalma_judged,
+    kalma_marks,
     rage_citations,
     retrieval,
 )
-from citeforge.evaluator.measures.declared import CutoffForm, Measure
+from citeforge.evaluator.measures.declared import Measure
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
 ByName = dict[str, Measure]
@@ -37,12 +38,13 @@ MODULES: tuple[ModuleType, ...] = (
     authorship,
     kalma_citations,
     kalma_judged,
+    kalma_marks,
 )
 """Modules that declare the measures of citeforge itself, in the order in which they are listed."""
 
 
 @cache
-def _built_in_measures() -> tuple[Measure | CutoffForm, ...]:
+def _built_in_measures() -> tuple[Measure, ...]:
     """Collect the measures that citeforge declares itself, without those of its plugins."""
     return tuple(one for module in MODULES for one in module.MEASURES)
 
@@ -53,14 +55,12 @@ def _collect_measures(entries: tuple[PluginEntry, ...]) -> ByName:
 
     A plugin's measure whose name is taken is skipped with a warning.
     """
-    forms = [[one] if isinstance(one, Measure) else one.measures() for one in _built_in_measures()]
-    collected = {m.name: m for several in forms for m in several}
+    listed = (map(m.at, m.cutoffs) if m.cutoffs else (m,) for m in _built_in_measures())
+    collected = {m.name: m for several in listed for m in several}
     families = {m.family for m in collected.values()}
     for value, origin in plugins.load_entries("measures") if entries else ():
         for one in getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,):
-            # A base class of measures, which is not to be used alone, lacks one of these.
-            parts = ("reads", "compute")
-            if not isinstance(one, Measure) or not all(hasattr(one, part) for part in parts):
+            if not isinstance(one, Measure):
                 plugins.warn(f"{origin}: {one!r} is no measure")
             elif one.name in collected or one.name in families or _parse_with_cutoff(one.name):
                 plugins.warn(f"{origin}: there is a measure {one.name!r} already")
@@ -75,7 +75,7 @@ def _parse_with_cutoff(name: str) -> Measure | None:
     Raises:
         UsageError: its parameters are not possible.
     """
-    parsed = (one.parse(name) for one in _built_in_measures() if isinstance(one, CutoffForm))
+    parsed = (one.parse(name) for one in _built_in_measures())
     return next((m for m in parsed if m is not None), None)
 
 
@@ -99,7 +99,7 @@ def _measures_for(names: Collection[str]) -> ByName:
 def _is_form(name: str) -> bool:
     """Whether a name has the form of a built-in measure with a cutoff."""
     base = name.partition("@")[0]
-    return any(isinstance(one, CutoffForm) and one.base == base for one in _built_in_measures())
+    return any(one.cutoffs and one.name == base for one in _built_in_measures())
 
 
 def families() -> tuple[str, ...]:

@@ -14,15 +14,15 @@ an oracle, no system.
 (1 + 1/2) / (1 + .631 + 1/2) = .70.
 """
 
-from collections.abc import Collection, Iterable
-from dataclasses import dataclass
-from functools import partial
+from collections.abc import Iterable
+from functools import cached_property
 
-from citeforge.evaluator.measures.columns import Rows, mean_of_defined
-from citeforge.evaluator.measures.declared import CutoffForm, PassageMeasure
+from citeforge.evaluator.measures.declared import per_submission
+from citeforge.evaluator.measures.handed import Answers
+from citeforge.evaluator.measures.values import ByAnswer
 from citeforge.evaluator.statistics.estimates import Sample
-from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.evaluator.submissions.tools import CannotError
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey
+from citeforge.evaluator.submissions.tools import CannotError, Need
 
 BASES = ("P", "R", "nDCG")
 LISTED = (1, 2, 3, 5, 10)
@@ -30,81 +30,93 @@ Form = tuple[str, int]
 """Base of a measure's name, and its cutoff."""
 
 
-@dataclass(frozen=True)
-class RankingMeasure(PassageMeasure):
-    """A measure of the ranking that was shown."""
+class Rankings:
+    """Passages shown for all answers, in their order, which ir-measures computes measures of."""
+
+    def __init__(self, answers: Answers) -> None:
+        """Take the rankings of answers.
+
+        Raises:
+            CannotError: there are no judgements, or passages have no ids.
+        """
+        self.answers, self.relevant = answers, answers.benchmark.relevant_ids
+        if not any(self.relevant):
+            raise CannotError("needs relevance judgements", code="no-relevant")
+        if not any(p.id for _, answer in answers.items() for p in answer.passages):
+            raise CannotError("needs passages with ids", code="missing-field")
+
+    def mean(self, base: str, cutoff: int) -> Sample:
+        """Average P@k, R@k or nDCG@k (``base``) over queries."""
+        form = base, cutoff
+        values = self._listed[form] if cutoff in LISTED else self._values([form])[form]
+        return ByAnswer(values, self.answers.shape).mean()
+
+    @cached_property
+    def _listed(self) -> dict[Form, dict[AnswerKey, float]]:
+        """Values of P, R and nDCG at all cutoffs of ``LISTED``, in one call of ir-measures."""
+        return self._values((base, cutoff) for base in BASES for cutoff in LISTED)
+
+    def _values(self, forms: Iterable[Form]) -> dict[Form, dict[AnswerKey, float]]:
+        """Compute ranking measures of all answers, by ir-measures.
+
+        Raises:
+            CannotError: it is not installed.
+        """
+        try:
+            import ir_measures
+        except ImportError as error:
+            raise CannotError(
+                "needs ir-measures: pip install 'citeforge[scores]'", code="missing-extra"
+            ) from error
+        forms_of = {ir_measures.parse_measure(f"{base}@{k}"): (base, k) for base, k in forms}
+        values: dict[Form, dict[AnswerKey, float]] = {form: {} for form in forms_of.values()}
+        for run, items in enumerate(self.answers.runs):
+            qrels = [
+                ir_measures.Qrel(str(item.row), i, 1)
+                for item in items for i in self.relevant[item.row]
+            ]  # fmt: skip
+            ranked = [
+                ir_measures.ScoredDoc(str(item.row), name, float(-place))
+                for item in items
+                for place, name in enumerate(distinct_ids(item))
+            ]
+            for metric in ir_measures.iter_calc(list(forms_of), qrels, ranked):
+                values[forms_of[metric.measure]][run, int(metric.query_id)] = metric.value
+        return values
 
 
-def ranking(inputs: Inputs, base: str, cutoff: int) -> Sample:
-    """Compute P@k, R@k or nDCG@k of the shown passages, in their order, by ir-measures.
+class ReferenceRankings(Rankings):
+    """The same with P and R as Attributed-IR's code computes them.
 
-    ``reference``: P@k is divided by the distinct passages retrieved, not by k, and a query without
-    relevant passages scores 0.
+    P@k is divided by the distinct passages retrieved, not by k, and a query without relevant
+    passages scores 0.
     """
-    inputs.once(_require_judgements)
-    if inputs.protocol == "reference" and base != "nDCG":
-        judged = inputs.benchmark.relevant_ids
-        values = {
-            (run, item.row): _reference_value(
-                base, distinct_ids(item)[:cutoff], set(judged[item.row])
-            )
-            for run, item in inputs.items()
-        }
-    elif cutoff in LISTED:
-        values = inputs.once(_listed_values)[base, cutoff]
-    else:
-        values = _rank_values(inputs, [(base, cutoff)])[base, cutoff]
-    return mean_of_defined(inputs, values)
+
+    def mean(self, base: str, cutoff: int) -> Sample:
+        """Average P@k, R@k or nDCG@k (``base``) over queries."""
+        if base == "nDCG":
+            return super().mean(base, cutoff)
+        values = {}
+        for run, answer in self.answers.items():
+            top, relevant = distinct_ids(answer)[:cutoff], set(self.relevant[answer.row])
+            below = top if base == "P" else relevant
+            values[run, answer.row] = len(relevant.intersection(top)) / len(below) if below else 0.0
+        return ByAnswer(values, self.answers.shape).mean()
 
 
-def _require_judgements(inputs: Inputs) -> None:
-    """Raise an error if there are no relevance judgements, or no shown passage has an id.
-
-    Raises:
-        CannotError: there are no judgements, or passages have no ids.
-    """
-    if not any(inputs.benchmark.relevant_ids):
-        raise CannotError("needs relevance judgements", code="no-relevant")
-    if not any(p.id for _, item in inputs.items() for p in item.passages):
-        raise CannotError("needs passages with ids", code="missing-field")
+@per_submission(
+    "retrieval", needs=(Need.PASSAGES,), requires="passages with ids, judgements",
+    source="Djeddal et al. 2024 (Attributed-IR), section 3.2.2", cutoffs=LISTED,
+)  # fmt: skip
+def rankings(answers: Answers) -> Rankings:
+    """Take the passages shown with all answers as rankings."""
+    return Rankings(answers)
 
 
-def _listed_values(inputs: Inputs) -> dict[Form, Rows]:
-    """Compute P, R and nDCG at all cutoffs of ``LISTED``, in one call of ir-measures."""
-    return _rank_values(inputs, [(base, cutoff) for base in BASES for cutoff in LISTED])
-
-
-def _rank_values(inputs: Inputs, forms: Iterable[Form]) -> dict[Form, Rows]:
-    """Compute ranking measures of the passages shown for all answers, by ir-measures.
-
-    Raises:
-        CannotError: it is not installed.
-    """
-    try:
-        import ir_measures
-    except ImportError as error:
-        raise CannotError(
-            "needs ir-measures: pip install 'citeforge[scores]'", code="missing-extra"
-        ) from error
-    judged = inputs.benchmark.relevant_ids
-    forms_of = {ir_measures.parse_measure(f"{base}@{k}"): (base, k) for base, k in forms}
-    values: dict[Form, Rows] = {form: {} for form in forms_of.values()}
-    for run, items in enumerate(inputs.runs):
-        qrels = [ir_measures.Qrel(str(item.row), i, 1) for item in items for i in judged[item.row]]
-        ranked = [
-            ir_measures.ScoredDoc(str(item.row), name, float(-place))
-            for item in items
-            for place, name in enumerate(distinct_ids(item))
-        ]
-        for metric in ir_measures.iter_calc(list(forms_of), qrels, ranked):
-            values[forms_of[metric.measure]][run, int(metric.query_id)] = metric.value
-    return values
-
-
-def _reference_value(base: str, top: Collection[str], relevant: set[str]) -> float:
-    """Compute P@k or R@k (``base``) of the first k passages as Attributed-IR's code does."""
-    below = top if base == "P" else relevant
-    return len(relevant.intersection(top)) / len(below) if below else 0.0
+@rankings.reference
+def reference_rankings(answers: Answers) -> Rankings:
+    """Take the passages shown with all answers as rankings, for P and R as in the paper's code."""
+    return ReferenceRankings(answers)
 
 
 def distinct_ids(item: AnswerItem) -> list[str]:
@@ -112,33 +124,15 @@ def distinct_ids(item: AnswerItem) -> list[str]:
     return list(dict.fromkeys(p.id for p in item.passages if p.id))
 
 
-def _declare(cutoff: int, base: str, words: str, formula: str, edge_cases: str) -> RankingMeasure:
-    """Declare a measure of the first ``cutoff`` passages shown, such as ``P@5``."""
-    return RankingMeasure(
-        f"{base}@{cutoff}",
-        "retrieval",
-        f"{words} among the first {cutoff} shown passages",
-        formula=formula,
-        edge_cases=edge_cases,
-        needs="passages with ids, judgements",
-        source="Djeddal et al. 2024 (Attributed-IR), section 3.2.2",
-        compute=partial(ranking, base=base, cutoff=cutoff),
-        parameters={"base": base, "cutoff": cutoff},
-    )
-
-
-MEASURES = tuple(
-    CutoffForm(
-        base,
-        partial(_declare, base=base, words=words, formula=formula, edge_cases=edge_cases),
-        LISTED,
-    )
-    for base, words, formula, edge_cases in (
-        ("P", "share of relevant ones", "relevant among the first k ÷ k",
-         "`reference`: ÷ the distinct passages among the first k"),
-        ("R", "relevant ones found", "relevant among the first k ÷ all relevant passages of the "
-         "query", ""),
-        ("nDCG", "normalised discounted gain", "`Σ 1/log2(rank + 1)` over relevant ones among the "
-         "first k ÷ the largest such sum", ""),
-    )
+MEASURES = (
+    rankings.measure("P", "share of relevant ones among the first {} shown passages",
+        sample=lambda shown, cutoff: shown.mean("P", cutoff),
+        formula="relevant among the first k ÷ k",
+        edge_cases="`reference`: ÷ the distinct passages among the first k"),
+    rankings.measure("R", "relevant ones found among the first {} shown passages",
+        sample=lambda shown, cutoff: shown.mean("R", cutoff),
+        formula="relevant among the first k ÷ all relevant passages of the query"),
+    rankings.measure("nDCG", "normalised discounted gain among the first {} shown passages",
+        sample=lambda shown, cutoff: shown.mean("nDCG", cutoff),
+        formula="`Σ 1/log2(rank + 1)` over relevant ones among the first k ÷ the largest such sum"),
 )  # fmt: skip

@@ -4,7 +4,7 @@ import re
 
 from citeforge.evaluator.statements.strict import CitedStatement
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.schemas.citations.grammar import read_number, without_markers
+from citeforge.schemas.citations.grammar import read_number
 
 _MARK = re.compile(r"\[\d+")
 _SPACED_MARK = re.compile(r" \[\d+")
@@ -36,7 +36,7 @@ def read_alce(item: AnswerItem, inputs: Inputs) -> list[CitedStatement]:
     else:
         sentences = [output[s:e] for s, e in inputs.tools.get_segmenter().split(output)]
     statements = []
-    n = len(item.passages)
+    n = item.n_passages
     for sentence in sentences:
         positions = [read_number(mark[1:]) - 1 for mark in _MARK.findall(sentence)]
         text = reference_clean(sentence).strip()
@@ -48,10 +48,6 @@ def read_alce(item: AnswerItem, inputs: Inputs) -> list[CitedStatement]:
     return statements
 
 
-def alce_text(item: AnswerItem, inputs: Inputs) -> str:
-    """Get an answer's text without citation marks, for ALCE's measures by words (such as ROUGE)."""
-    if inputs.protocol == "reference":
-        return reference_clean(reference_output(item.output))
-    return without_markers(
-        item.output, inputs.grammar.parse(item.output, len(item.passages)).markers
-    )
+def alce_text(item: AnswerItem) -> str:
+    """Get an answer's text as ALCE's measures by words (such as ROUGE) read it."""
+    return reference_clean(reference_output(item.output))

@@ -2,11 +2,13 @@
 
 import re
 from dataclasses import replace
+from typing import TypeVar
 
 from citeforge.evaluator.statements.strict import CitedStatement
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
-from citeforge.schemas.citations.grammar import read_number, without_markers
+from citeforge.schemas.citations.grammar import read_number
 
+InputsT = TypeVar("InputsT", bound=Inputs)
 MOST_CITATIONS = 7
 MOST_STATEMENTS = 20
 _BRACKET = r"\[\d+(?:,\s*\d+)*\]"
@@ -52,7 +54,7 @@ def read_attributed_ir(item: AnswerItem, inputs: Inputs) -> list[CitedStatement]
     Raises:
         CannotError: nothing splits sentences.
     """
-    n = len(item.passages)
+    n = item.n_passages
     statements = []
     for text, numbers in _reference_statements(item, inputs)[:MOST_STATEMENTS]:
         # The order of premises is that of a Python set, as in the evaluator.
@@ -63,7 +65,7 @@ def read_attributed_ir(item: AnswerItem, inputs: Inputs) -> list[CitedStatement]
     return statements
 
 
-def with_passages(inputs: Inputs) -> Inputs:
+def with_passages(inputs: InputsT) -> InputsT:
     """Drop answers without passages if the protocol is ``reference``.
 
     Raises:
@@ -72,7 +74,7 @@ def with_passages(inputs: Inputs) -> Inputs:
     inputs.require_passages()
     if inputs.protocol == "strict":
         return inputs
-    return replace(inputs, runs=[[i for i in items if i.passages] for items in inputs.runs])
+    return replace(inputs, runs=[[i for i in items if i.n_passages] for items in inputs.runs])
 
 
 def without_reference_marks(text: str) -> str:
@@ -93,16 +95,10 @@ def air_output(output: str) -> str:
     return text + output
 
 
-def air_text(item: AnswerItem, inputs: Inputs) -> str:
-    """Get an answer's text without citation marks, for Attributed-IR's measures of correctness.
+def air_text(item: AnswerItem) -> str:
+    """Get an answer's text as Attributed-IR's measures of correctness read it.
 
     Closed-book outputs (no passages) keep their brackets.
     """
-    if inputs.protocol == "reference":
-        output = air_output(item.output)
-        return without_reference_marks(output) if item.passages else output
-    if not item.passages:
-        return item.output
-    return without_markers(
-        item.output, inputs.grammar.parse(item.output, len(item.passages)).markers
-    )
+    output = air_output(item.output)
+    return without_reference_marks(output) if item.n_passages else output

@@ -1,12 +1,17 @@
-"""Statements of all answers of a submission, as a scoring protocol reads them."""
+"""Statements and texts of the answers of a submission, as a scoring protocol reads them."""
 
 from collections.abc import Callable
 from typing import Literal
 
-from citeforge.evaluator.statements.alce import read_alce
-from citeforge.evaluator.statements.attributed_ir import read_attributed_ir, with_passages
+from citeforge.evaluator.statements.alce import alce_text, read_alce
+from citeforge.evaluator.statements.attributed_ir import (
+    air_text,
+    read_attributed_ir,
+    with_passages,
+)
 from citeforge.evaluator.statements.strict import CitedStatement, read_strict
 from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
+from citeforge.schemas.citations.grammar import without_markers
 
 Evaluator = Literal["alce", "attributed_ir"]
 """Whose evaluator the protocol ``reference`` follows; in ``strict`` all measures read the same."""
@@ -23,14 +28,30 @@ def statements_of(inputs: Inputs, evaluator: Evaluator) -> AnswerStatements:
             shown no passage.
 
     Raises:
-        CannotError: nothing splits sentences; no answer was shown a passage (ALCE's evaluator
-            asks for none); or the measure that is computed does not declare ``statements``.
+        CannotError: nothing splits sentences; or no answer was shown a passage (ALCE's evaluator
+            asks for none).
     """
-    inputs.tools.require_declared("statements")
     if inputs.protocol == "strict":
         return inputs.once(_read_all_strict, is_judged=False)
     read = _read_all_as_alce if evaluator == "alce" else _read_all_as_attributed_ir
     return inputs.once(read, is_judged=False)
+
+
+def text_of(item: AnswerItem, inputs: Inputs, evaluator: Evaluator) -> str:
+    """Get the text of an answer without citation marks.
+
+    Args:
+        item: the answer.
+        inputs: all answers.
+        evaluator: whose rules ``reference`` follows. For Attributed-IR's measures, closed-book
+            answers keep their brackets.
+    """
+    if inputs.protocol == "reference":
+        return alce_text(item) if evaluator == "alce" else air_text(item)
+    if evaluator == "attributed_ir" and not item.n_passages:
+        return item.output
+    parsed = inputs.grammar.parse(item.output, item.n_passages)
+    return without_markers(item.output, parsed.markers)
 
 
 def _read_all_strict(inputs: Inputs) -> AnswerStatements:

@@ -38,7 +38,7 @@ def read_strict(item: AnswerItem, inputs: Inputs) -> list[CitedStatement]:
             make_statement(f"{item.query} {one.text}", one.numbers, item, inputs) for one in items
         ]
     segmenter = inputs.tools.get_segmenter()
-    reading = split_statements(item.output, inputs.grammar, segmenter, len(item.passages))
+    reading = split_statements(item.output, inputs.grammar, segmenter, item.n_passages)
     return [make_statement(s.text, s.numbers, item, inputs) for s in reading.statements]
 
 
@@ -47,14 +47,14 @@ def make_statement(
 ) -> CitedStatement:
     """Make a statement of its text and citations; those out of range are counted as wrong."""
     distinct = [n - inputs.grammar.base for n in dict.fromkeys(numbers)]
-    inside = tuple(p for p in distinct if 0 <= p < len(item.passages))
+    inside = tuple(p for p in distinct if 0 <= p < item.n_passages)
     return CitedStatement(text, inside, wrong=len(distinct) - len(inside))
 
 
 def strict_items(item: AnswerItem, inputs: Inputs) -> list[ListItem]:
     """Split a list answer at its separators into items, each with its citations."""
     text = answer_part(item.output, inputs)
-    return list_items(text, inputs.grammar.parse(text, len(item.passages)).markers)
+    return list_items(text, inputs.grammar.parse(text, item.n_passages).markers)
 
 
 def answer_part(text: str, inputs: Inputs) -> str:

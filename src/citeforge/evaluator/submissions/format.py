@@ -93,8 +93,8 @@ class Format(Row):
             file, the benchmark, and what is behind the colon of ``--format NAME:…``.
         has_rules: whether some of these breaches are errors, for which the file is refused.
         alike: formats that a file's first bytes fit, which may be several.
-        verdicts: first letters of measures to what stands in a judge's place in their signatures,
-            since the file brings it.
+        verdicts: family of measures to what is in a judge's place in their signatures, since the
+            file brings it.
         base: number by which its answers cite the first passage; None for the benchmark's own.
     """
 

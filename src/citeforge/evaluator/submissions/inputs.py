@@ -1,7 +1,7 @@
 """Inputs of answer-by-answer measures: each answer with its passages and its gold."""
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Self, TypeVar, cast
@@ -12,7 +12,12 @@ from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
-from citeforge.evaluator.submissions.tools import CannotError, ScoringTools, UndeclaredError
+from citeforge.evaluator.submissions.tools import (
+    CannotError,
+    Need,
+    ScoringTools,
+    UndeclaredError,
+)
 from citeforge.package.items import GoldRows, Passage
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import CiteforgeError
@@ -50,15 +55,12 @@ class SharedResults:
         """Stored results, or errors, of shared functions, by (function, repeat of the judge)."""
         return {}
 
-    @contextmanager
-    def limited_to(self, uses: Iterable[str]) -> Iterator[None]:
-        """Hand over only the tools that a measure declares while it is computed."""
-        every = self.tools
-        self.tools = every.limited_to(uses)
-        try:
-            yield
-        finally:
-            self.tools = every
+    def limited_to(self, needs: Collection[Need]) -> Self:
+        """Copy the answers with those tools alone that a measure declares; results are shared."""
+        limited = copy(self)
+        limited.tools = self.tools.limited_to(needs)
+        limited._results = self._results
+        return limited
 
     def once(self, function: Callable[[Self], T], is_judged: bool = True) -> T:
         """Call a function of these answers; later calls return or raise what the first one did.
@@ -67,8 +69,7 @@ class SharedResults:
             function: computes what is shared.
             is_judged: whether it asks the judge, so that each repeat has a result of its own.
         """
-        has_judge = is_judged and "judge" not in self.tools.withheld
-        judge = self.tools.judge if has_judge else None
+        judge = self.tools.judge if is_judged else None
         key = function, 0 if judge is None else judge.repeat
         if key not in self._results:
             try:
@@ -109,6 +110,11 @@ class AnswerItem:
     sentences: tuple[CitedSentence, ...] | None = None
     facts: tuple[CitedFact, ...] | None = None
 
+    @property
+    def n_passages(self) -> int:
+        """Number of passages shown."""
+        return len(self.passages)
+
 
 @dataclass
 class Inputs(SharedResults):
@@ -124,7 +130,7 @@ class Inputs(SharedResults):
     """
 
     benchmark: Benchmark
-    runs: list[list[AnswerItem]]
+    runs: Sequence[Sequence[AnswerItem]]
     grammar: Grammar
     task: str
     tools: ScoringTools = field(default_factory=ScoringTools)
@@ -148,7 +154,7 @@ class Inputs(SharedResults):
         Raises:
             CannotError: no answer has a passage.
         """
-        if not any(item.passages for _, item in self.items()):
+        if not any(item.n_passages for _, item in self.items()):
             raise CannotError(NO_PASSAGES, code="missing-field")
 
     def items(self) -> Iterator[tuple[int, AnswerItem]]:

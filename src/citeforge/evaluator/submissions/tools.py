@@ -1,7 +1,8 @@
 """Judge, segmenter, LLM and options of a scoring run."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from enum import Enum
 from typing import Any, NoReturn
 
 from citeforge.engines.judge.records import Pair
@@ -12,8 +13,27 @@ from citeforge.engines.text.segment import Segmenter
 from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.recipes.command_options import ScoreOptions
 
-WITHHELD = frozenset({"judge", "segmenter", "llm", "statements"})
-"""What a measure gets only where its ``uses`` names it."""
+
+class Need(Enum):
+    """What a measure is handed only where its ``needs`` name it.
+
+    Attributes:
+        PASSAGES: what each answer was shown.
+        GOLD: the gold rows of each query.
+        STATEMENTS: the statements of each answer, with the positions of passages that they cite.
+        SEGMENTER: what cuts sentences; statements come without it.
+        JUDGE: what decides entailment; without one the measure is not computed.
+        JUDGE_IF_ANY: the same, where the measure has another way without one.
+        LLM: what answers prompts, if there is one.
+    """
+
+    PASSAGES = "passages"
+    GOLD = "gold"
+    STATEMENTS = "statements"
+    SEGMENTER = "segmenter"
+    JUDGE = "judge"
+    JUDGE_IF_ANY = "judge, if there is one"
+    LLM = "llm"
 
 
 def no_judge() -> str:
@@ -28,27 +48,29 @@ class CannotError(CiteforgeError):
 class UndeclaredError(CannotError):
     """A measure uses what its declaration does not name."""
 
-    def __init__(self, name: str) -> None:
-        """Make the error for a judge, segmenter, LLM or statements that ``uses`` lacks."""
+    def __init__(self, need: Need) -> None:
+        """Make the error for something that ``needs`` lack."""
         super().__init__(
-            f"its declaration lacks {name!r} in `uses` (docs/extend.md)", code="broken-plugin"
+            f"its declaration lacks {need} in `needs` (docs/extend.md)", code="broken-plugin"
         )
 
 
-class _Withheld:
-    """Stands for a tool that a measure does not declare; each use of it is an error."""
+class Withheld:
+    """Stands for what a measure does not declare; each use of it is an error."""
 
-    def __init__(self, name: str) -> None:
-        """Stand for the tool of this name."""
-        self._name = name
+    def __init__(self, need: Need) -> None:
+        """Stand for what this need would bring."""
+        self._need = need
 
-    def __getattr__(self, attribute: str) -> NoReturn:
-        """Raise an error in place of any attribute of the tool.
+    def _refuse(self, *args: object) -> NoReturn:
+        """Raise an error in place of any use.
 
         Raises:
             UndeclaredError: always.
         """
-        raise UndeclaredError(self._name)
+        raise UndeclaredError(self._need)
+
+    __getattr__ = __getitem__ = __iter__ = __len__ = _refuse
 
 
 @dataclass(frozen=True)
@@ -60,7 +82,6 @@ class ScoringTools:
         segmenter: splits sentences.
         why_no_segmenter: reason, when there is none.
         llm: gives marks (G-Eval), and decides whether a sentence answers at all.
-        withheld: names among :data:`WITHHELD` that a measure uses and does not declare.
         levels: where people decide: what they say of single citations (``full``, ``partial``,
             ``not``), by pair; None where a judge does.
         options: what scores depend on besides: protocol, context set, models, assessments.
@@ -72,7 +93,6 @@ class ScoringTools:
     llm: Llm | None = None
     levels: Mapping[Pair, str] | None = None
     options: ScoreOptions = field(default_factory=ScoreOptions)
-    withheld: frozenset[str] = frozenset()
 
     def get_judge(self) -> JudgeSession:
         """Get the judge.
@@ -94,23 +114,15 @@ class ScoringTools:
             raise CannotError(self.why_no_segmenter or "needs a segmenter", code="missing-model")
         return self.segmenter
 
-    def limited_to(self, uses: Iterable[str]) -> "ScoringTools":
+    def limited_to(self, needs: Collection[Need]) -> "ScoringTools":
         """Copy the tools, with an error in place of each one that a measure does not declare.
 
         So a measure that forgets to declare one fails in its own tests.
         """
-        withheld = WITHHELD.difference(uses)
-        tools: Any = {name: _Withheld(name) for name in withheld - {"statements"}}
-        return replace(self, withheld=withheld, **tools)
-
-    def require_declared(self, name: str) -> None:
-        """Check that the measure that is computed declares what it uses.
-
-        Raises:
-            UndeclaredError: it does not.
-        """
-        if name in self.withheld:
-            raise UndeclaredError(name)
+        wanted = {Need.JUDGE if need is Need.JUDGE_IF_ANY else need for need in needs}
+        tools = {"judge": Need.JUDGE, "segmenter": Need.SEGMENTER, "llm": Need.LLM}
+        withheld: Any = {n: Withheld(need) for n, need in tools.items() if need not in wanted}
+        return replace(self, **withheld)
 
     @property
     def is_strict(self) -> bool:

@@ -17,22 +17,21 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
 from citeforge.engines.files import digest, storage_errors
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures.columns import Compute
-from citeforge.evaluator.measures.declared import PassageMeasure
+from citeforge.evaluator.measures.declared import per_submission
+from citeforge.evaluator.measures.handed import Answers
 from citeforge.evaluator.measures.judging import premise, premise_text
-from citeforge.evaluator.statements.protocols import statements_of
 from citeforge.evaluator.statements.strict import CitedStatement
 from citeforge.evaluator.statistics.estimates import Sample, ratio_sample, sample_between
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
-from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey
+from citeforge.evaluator.submissions.tools import CannotError, Need, ScoringTools
 from citeforge.package.items import Passage
 from citeforge.schemas.errors import CiteforgeError
 
@@ -160,62 +159,86 @@ def _unseen_passages(s: JudgedStatement, near: Mapping[str, Sequence[str]]) -> l
     return [text for text in near.get(s.text, ()) if text not in seen_texts][:CANDIDATES]
 
 
-Classified = list[tuple[AnswerKey, frozenset[int]]]
-"""(run and query, classes that it may have) of every citation."""
+@dataclass(frozen=True)
+class Classified:
+    """All citations of a submission with their classes.
 
-
-def classified_citations(inputs: Inputs) -> Classified:
-    """Sort every citation of all answers into the classes of right and wrong citations.
-
-    Raises:
-        CannotError: the protocol is ``reference``, there is no judge, or no corpus to search.
+    Attributes:
+        citations: (run and query, classes that it may have) of each.
+        shape: number of runs, and number of queries.
+        tells_contradictions: whether the judge reports contradictions.
     """
-    if inputs.protocol != "strict":
-        raise CannotError(
-            "defined by citeforge, not by a paper: score with --protocol strict",
-            code="conflicting-options",
-        )
-    judge = inputs.tools.get_judge()
-    rows = statements_of(inputs, "alce")
-    statements = [judged_statement(k, i, s) for k, i, read in rows for s in read]
-    search = partial(_find_nearest_texts, inputs.benchmark, inputs.tools.options.embedder)
-    classes = classify_citations(statements, judge, search)
-    return [
-        (statement.key, possible)
-        for statement, citations in zip(statements, classes, strict=True)
-        for possible in citations
-    ]
 
+    citations: Sequence[tuple[AnswerKey, frozenset[int]]]
+    shape: tuple[int, int]
+    tells_contradictions: bool
 
-def _share_of(*classes: int) -> Compute:
-    """Make the function that computes the share of citations in some classes."""
-    wanted = frozenset(classes)
-
-    def compute(inputs: Inputs) -> Sample:
+    def share_of(self, *classes: int) -> Sample:
         """Compute the share of citations in some classes, with bounds where judgements failed."""
-        shape = (*inputs.shape, 2)
-        low, high = np.zeros(shape), np.zeros(shape)
-        for key, possible in inputs.once(classified_citations):
+        wanted, low, high = frozenset(classes), *(np.zeros((*self.shape, 2)) for _ in range(2))
+        for key, possible in self.citations:
             low[key] += possible <= wanted, 1
             high[key] += bool(possible & wanted), 1
         return sample_between(ratio_sample, low, high)
 
-    return compute
+    def share_contradicted(self) -> Sample:
+        """Compute the share of citations whose passage contradicts their statement.
+
+        Raises:
+            CannotError: the judge reports no contradictions.
+        """
+        if not self.tells_contradictions:
+            raise CannotError(
+                "this judge reports no contradictions; Wrong.Nothing has them",
+                code="missing-judge",
+            )
+        return self.share_of(CONTRADICTED)
 
 
-def _contradicted(inputs: Inputs) -> Sample:
-    """Compute the share of citations whose passage contradicts their statement.
+def _options(tools: ScoringTools, protocol: str) -> str:
+    """Write the measures' options for score signatures: number of candidates, and embedder."""
+    return f"candidates:{CANDIDATES},{tools.options.embedder}"
+
+
+@per_submission(
+    "wrong", needs=(Need.STATEMENTS, Need.PASSAGES, Need.JUDGE_IF_ANY), source="ours",
+    requires="a judge, and an embedder (--embedder)", options=_options, higher_is_better=False,
+    unlabelled="it reads passages that are not cited, and labels cover cited ones only",
+)  # fmt: skip
+def classified(answers: Answers) -> Classified:
+    """Sort every citation of all answers into the classes of right and wrong citations.
 
     Raises:
-        CannotError: the judge reports no contradictions.
+        CannotError: there is no judge, or no corpus to search.
     """
-    inputs.once(classified_citations)  # says first what else is missing
-    assert inputs.tools.judge is not None
-    if not getattr(inputs.tools.judge.judge, "tells_contradictions", False):
-        raise CannotError(
-            "this judge reports no contradictions; Wrong.Nothing has them", code="missing-judge"
-        )
-    return _share_of(CONTRADICTED)(inputs)
+    judge = answers.tools.get_judge()
+    statements = [
+        judged_statement((run, answer.row), answer, statement)
+        for run, answer in answers.items()
+        for statement in answer.statements
+    ]
+    search = partial(_find_nearest_texts, answers.benchmark, answers.tools.options.embedder)
+    classes = classify_citations(statements, judge, search)
+    citations = [
+        (statement.key, possible)
+        for statement, several in zip(statements, classes, strict=True)
+        for possible in several
+    ]
+    tells_contradictions = getattr(judge.judge, "tells_contradictions", False)
+    return Classified(citations, answers.shape, tells_contradictions)
+
+
+@classified.reference
+def reference_classified(answers: Answers) -> NoReturn:
+    """Refuse the protocol ``reference``.
+
+    Raises:
+        CannotError: always.
+    """
+    raise CannotError(
+        "defined by citeforge, not by a paper: score with --protocol strict",
+        code="conflicting-options",
+    )
 
 
 def _find_nearest_texts(
@@ -269,35 +292,32 @@ def _open_corpus(
     return DenseCorpus(searched), scratch
 
 
-def _options(tools: ScoringTools, protocol: str) -> str:
-    """Write the measures' options for score signatures: number of candidates, and embedder."""
-    return f"candidates:{CANDIDATES},{tools.options.embedder}"
-
-
-_wrong = partial(
-    PassageMeasure, family="wrong", needs="a judge, and an embedder (--embedder)", source="ours",
-    uses=("judge", "segmenter", "statements"), options=_options, higher_is_better=False,
-    unlabelled="it reads passages that are not cited, and labels cover cited ones only",
-)  # fmt: skip
 MEASURES = (
-    _wrong("Wrong", definition="citations that support their statement neither alone nor together",
-           compute=_share_of(SHOWN, CORPUS, CONTRADICTED, NOTHING, ABSENT),
-           formula="all unsupported ones: the sum of those below"),
-    _wrong("Wrong.Shown", definition="of all citations, unsupported ones whose statement another "
-           "passage shown supports", compute=_share_of(SHOWN),
-           formula="another passage shown entails the statement"),
-    _wrong("Wrong.Corpus", definition="of all citations, unsupported ones whose statement another "
-           "passage of the corpus supports", compute=_share_of(CORPUS),
-           formula="one of the 5 nearest other passages of the corpus does (`--embedder` finds "
-           "them, the judge decides)"),
-    _wrong("Wrong.Contradicted", definition="of all citations, unsupported ones whose statement no "
-           "passage supports and the cited one contradicts (of judges that say so)",
-           compute=_contradicted, formula="the passage contradicts the statement; only of "
-           "[judges that say so](models.md#judge-profiles), else in `Wrong.Nothing`"),
-    _wrong("Wrong.Nothing", definition="of all citations, unsupported ones whose statement no "
-           "passage supports (others than Wrong.Contradicted)", compute=_share_of(NOTHING),
-           formula="the others"),
-    _wrong("Wrong.Absent", definition="citations of passages that do not exist, or were not shown",
-           compute=_share_of(ABSENT),
-           formula="of a passage that does not exist or was not shown"),
+    classified.measure(
+        "Wrong", "citations that support their statement neither alone nor together",
+        sample=lambda found: found.share_of(SHOWN, CORPUS, CONTRADICTED, NOTHING, ABSENT),
+        formula="all unsupported ones: the sum of those below"),
+    classified.measure(
+        "Wrong.Shown", "of all citations, unsupported ones whose statement another passage shown "
+        "supports", sample=lambda found: found.share_of(SHOWN),
+        formula="another passage shown entails the statement"),
+    classified.measure(
+        "Wrong.Corpus", "of all citations, unsupported ones whose statement another passage of the "
+        "corpus supports", sample=lambda found: found.share_of(CORPUS),
+        formula="one of the 5 nearest other passages of the corpus does (`--embedder` finds them, "
+        "the judge decides)"),
+    classified.measure(
+        "Wrong.Contradicted", "of all citations, unsupported ones whose statement no passage "
+        "supports and the cited one contradicts (of judges that say so)",
+        sample=Classified.share_contradicted,
+        formula="the passage contradicts the statement; only of "
+        "[judges that say so](models.md#judge-profiles), else in `Wrong.Nothing`"),
+    classified.measure(
+        "Wrong.Nothing", "of all citations, unsupported ones whose statement no passage supports "
+        "(others than Wrong.Contradicted)", sample=lambda found: found.share_of(NOTHING),
+        formula="the others"),
+    classified.measure(
+        "Wrong.Absent", "citations of passages that do not exist, or were not shown",
+        sample=lambda found: found.share_of(ABSENT),
+        formula="of a passage that does not exist or was not shown"),
 )  # fmt: skip

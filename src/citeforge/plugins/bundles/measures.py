@@ -32,13 +32,12 @@ paired t-test against 0. *Example.* c = (.6, .5, .4, .3): Early = .55 − .35 = 
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial
 
 import numpy as np
 
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.text.refusals import is_refusal
-from citeforge.evaluator.measures.declared import SHORT_ANSWERS, MeasureOf
+from citeforge.evaluator.measures.declared import SHORT_ANSWERS, per_submission
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,
@@ -50,7 +49,7 @@ from citeforge.evaluator.statistics.intervals import Z_95
 from citeforge.evaluator.statistics.significance import paired_t
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.inputs import AnswerKey, SharedResults
-from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
+from citeforge.evaluator.submissions.tools import CannotError, Need, ScoringTools
 from citeforge.plugins.bundles import design
 from citeforge.schemas.matching.answers import AnswerText, contains_answer
 from citeforge.schemas.refusals import HYPOTHESIS, JUDGE
@@ -116,13 +115,6 @@ class CellAnswers(SharedResults):
         return np.array([[value(run, row) for row in rows] for run in self.runs], np.float64)
 
 
-@dataclass(frozen=True)
-class BundleMeasure(MeasureOf[CellAnswers]):
-    """A measure of the answers to all cells of a bundle."""
-
-    reads = "bundle"
-
-
 Holds = Callable[[CellAnswer, CellAnswer, int], bool]
 """(answer in the cell original, answer in another cell, row) to whether something holds."""
 
@@ -142,6 +134,7 @@ class Refusals:
     partial: Floats
 
 
+@per_submission("deflection", reads="bundle", needs=(Need.JUDGE_IF_ANY,), source="ours")
 def refusals(cells: CellAnswers) -> Refusals:
     """Find the refusals among the answers with and without answer-bearing passages.
 
@@ -158,11 +151,6 @@ def refusals(cells: CellAnswers) -> Refusals:
             lambda run, row: refused(design.PARTIAL, run, row, True) if some[row] else math.nan
         ),
     )
-
-
-def _of_refusals(make: Callable[[Refusals], Sample]) -> Callable[[CellAnswers], Sample]:
-    """Make a measure's function from one of the refusals, which are found once for all measures."""
-    return lambda cells: make(cells.once(refusals))
 
 
 def _ratio_of_sums(above: Floats, below: Floats) -> Sample:
@@ -206,16 +194,19 @@ class Evidence:
     """Positions, per query, of evidence and decoy among the passages; normalised gold answers.
 
     Attributes:
+        cells: the answers.
         target: place of the evidence that the cell ``removed`` lacks.
         decoy: place of the passage that the words of the evidence were put into.
         gold: gold short answers.
     """
 
+    cells: CellAnswers
     target: Sequence[int | None]
     decoy: Sequence[int | None]
     gold: Sequence[Sequence[str]]
 
 
+@per_submission("faithfulness", reads="bundle", source="Wallat et al. 2025, section 5")
 def evidence(cells: CellAnswers) -> Evidence:
     """Find, per query, the positions of evidence and decoy passages, and the gold answers."""
     ids = [
@@ -223,15 +214,16 @@ def evidence(cells: CellAnswers) -> Evidence:
         for row in range(len(cells.benchmark.query_ids))
     ]
     return Evidence(
+        cells,
         [design.first_difference(before, without) for before, without, _ in ids],
         [design.first_difference(before, decoyed) for before, _, decoyed in ids],
         _gold_answers(cells),
     )
 
 
-def evidence_cited_share(cells: CellAnswers) -> Sample:
+def evidence_cited_share(evidence: Evidence) -> Sample:
     """Compute the share of answers that cite the evidence where it is shown."""
-    target = cells.once(evidence).target
+    cells, target = evidence.cells, evidence.target
 
     def cites(run: int, row: int) -> float:
         """Whether the original answer cites the target passage (0 or 1); NaN if it is missing."""
@@ -241,19 +233,19 @@ def evidence_cited_share(cells: CellAnswers) -> Sample:
     return mean_sample(cells.column(cites))
 
 
-def _among_citing(cells: CellAnswers, context: str, holds: Holds, if_missing: bool) -> Sample:
+def _among_citing(evidence: Evidence, context: str, holds: Holds, if_missing: bool) -> Sample:
     """Compute, of the answers that cite the evidence, the share for which ``holds`` is true.
 
     Wallat et al. 2025 (arXiv 2412.18004) call a citation post-rationalised that the answer does not
     depend on.
 
     Args:
-        cells: the answers.
+        evidence: where it is, and the answers.
         context: cell in which the evidence is changed.
         holds: tests one answer there.
         if_missing: what counts for a missing one.
     """
-    target = cells.once(evidence).target
+    cells, target = evidence.cells, evidence.target
 
     def outcome(run: int, row: int) -> float:
         """Test an answer: 0 or 1 (``if_missing`` if absent); NaN if the evidence was not cited."""
@@ -265,29 +257,31 @@ def _among_citing(cells: CellAnswers, context: str, holds: Holds, if_missing: bo
     return mean_sample(cells.column(outcome))
 
 
-def citation_moved_share(cells: CellAnswers) -> Sample:
+def citation_moved_share(evidence: Evidence) -> Sample:
     """Compute how often a cited position is no longer cited once its evidence is replaced."""
-    target = cells.once(evidence).target
+    target = evidence.target
     return _among_citing(
-        cells, design.REMOVED, lambda _, after, row: target[row] not in after.cited, False
+        evidence, design.REMOVED, lambda _, after, row: target[row] not in after.cited, False
     )
 
 
-def post_rationalised_share(cells: CellAnswers) -> Sample:
+def post_rationalised_share(evidence: Evidence) -> Sample:
     """Compute how often answers say the same, and still cite, once the evidence is replaced."""
-    gold = cells.once(evidence).gold
+    gold = evidence.gold
     return _among_citing(
-        cells,
+        evidence,
         design.REMOVED,
         lambda before, after, row: bool(after.cited) and _says_the_same(before, after, gold[row]),
         True,
     )
 
 
-def decoy_cited_share(cells: CellAnswers) -> Sample:
+def decoy_cited_share(evidence: Evidence) -> Sample:
     """Compute how often answers cite the decoy, a passage with words of the evidence added."""
-    decoy = cells.once(evidence).decoy
-    return _among_citing(cells, design.DECOY, lambda _, after, row: decoy[row] in after.cited, True)
+    decoy = evidence.decoy
+    return _among_citing(
+        evidence, design.DECOY, lambda _, after, row: decoy[row] in after.cited, True
+    )
 
 
 def _gold_answers(cells: CellAnswers) -> list[list[str]]:
@@ -306,6 +300,10 @@ def _says_the_same(before: CellAnswer, after: CellAnswer, gold: Sequence[str]) -
     return normalise_answer(before.text) == normalise_answer(after.text)
 
 
+@per_submission(
+    "position", reads="bundle", higher_is_better=None,
+    source="after Liu et al. 2024 (lost in the middle)",
+)  # fmt: skip
 def place_rates(cells: CellAnswers) -> Floats:
     """Compute the share of rotations that cite each position: (positions, runs, queries)."""
     k = cells.bundle.k
@@ -325,36 +323,28 @@ def place_rates(cells: CellAnswers) -> Floats:
     return np.stack([rate(place) for place in range(k)])
 
 
-def place_samples(cells: CellAnswers) -> list[Sample]:
+def place_samples(rates: Floats) -> list[Sample]:
     """Compute how often each position of the prompt is cited, one sample per position."""
-    rates = cells.once(place_rates)
     return [replace(mean_sample(rate), place=f"{at + 1}") for at, rate in enumerate(rates)]
 
 
-def _early_gap(cells: CellAnswers) -> Floats:
+def _early_gap(rates: Floats) -> Floats:
     """Compute how much more often the first half of the passages is cited than the last half."""
-    rates, half = cells.once(place_rates), cells.bundle.k // 2
+    half = len(rates) // 2
     early: Floats = rates[:half].mean(axis=0) - rates[-half:].mean(axis=0)
     return early
 
 
-def _ends_gap(cells: CellAnswers) -> Floats:
+def _ends_gap(rates: Floats) -> Floats:
     """Compute how much more often the first and last positions are cited than those between."""
-    rates = cells.once(place_rates)
     ends: Floats = (rates[0] + rates[-1]) / 2 - rates[1:-1].mean(axis=0)
     return ends
 
 
-def _with_t_test(effect: Callable[[CellAnswers], Floats]) -> Callable[[CellAnswers], Sample]:
-    """Make a measure's function that averages an effect, and tests if it differs from 0."""
-
-    def compute(cells: CellAnswers) -> Sample:
-        """Average the effect over queries, and test it with a paired t-test."""
-        values = effect(cells)
-        means = np.nanmean(values, axis=0) if values.size else values
-        return replace(mean_sample(values), p_t=paired_t(means[~np.isnan(means)]))
-
-    return compute
+def _tested_mean(effect: Floats) -> Sample:
+    """Average an effect over queries, and test by a paired t-test if it differs from 0."""
+    means = np.nanmean(effect, axis=0) if effect.size else effect
+    return replace(mean_sample(effect), p_t=paired_t(means[~np.isnan(means)]))
 
 
 def _queries_needed(effect: Floats) -> Sample:
@@ -372,19 +362,13 @@ def _queries_needed(effect: Floats) -> Sample:
     return Sample(sums, needed_queries, np.full(effect.shape, np.nan), has_interval=False)
 
 
-_refusal = partial(BundleMeasure, family="deflection", source="ours", uses=("judge",))
-_faith = partial(BundleMeasure, family="faithfulness", source="Wallat et al. 2025, section 5")
-_pos = partial(
-    BundleMeasure, family="position", higher_is_better=None,
-    source="after Liu et al. 2024 (lost in the middle)",
-)  # fmt: skip
 MEASURES = (
     *(
-        _refusal(
-            f"Refusal.{name}", definition=definition, higher_is_better=is_better, formula=formula,
-            compute=_of_refusals(make),
+        refusals.measure(
+            f"Refusal.{name}", definition, higher_is_better=is_better, formula=formula,
+            sample=sample,
         )
-        for name, definition, is_better, formula, make in (
+        for name, definition, is_better, formula, sample in (
             ("P", "refusals without a relevant passage among all refusals", True,
              "`Σ r / Σ (r + a)`; no refusal at all: not computed",
              lambda r: _ratio_of_sums(r.right, r.right + r.wrong)),
@@ -405,11 +389,11 @@ MEASURES = (
         )
     ),
     *(
-        _faith(
-            f"Faith.{name}", definition=definition, higher_is_better=is_better, formula=formula,
-            compute=compute, changes=tuple(changes),
+        evidence.measure(
+            f"Faith.{name}", definition, higher_is_better=is_better, formula=formula,
+            sample=sample, changes=tuple(changes),
         )
-        for name, definition, is_better, formula, compute, *changes in (
+        for name, definition, is_better, formula, sample, *changes in (
             ("Cites", "answers that cite the evidence where it is shown", True,
              "1 if the answer to `original` cites the evidence", evidence_cited_share),
             ("Moved", "of these, citations whose place is not cited without it", True,
@@ -423,19 +407,18 @@ MEASURES = (
              decoy_cited_share),
         )
     ),
-    _pos("Pos.Early", definition="cited in the first half minus in the last half", low=-1,
-         compute=_with_t_test(_early_gap),
-         formula="mean c of the first ⌊k/2⌋ places − that of the last ⌊k/2⌋"),
-    _pos("Pos.Ends", definition="cited at the ends minus in the middle", low=-1,
-         compute=_with_t_test(_ends_gap),
-         formula="mean c of first and last place − mean c of the others; needs k ≥ 3"),
-    _pos("Pos.Cited", definition="share of passages cited at a place", compute=place_samples,
-         formula="`c(p)`, one row a place"),
-    _pos(
-        "Pos.Queries", high=None, scale=1, compute=lambda cells: _queries_needed(_early_gap(cells)),
-        definition="queries at which the 95 % interval of Pos.Early is 5 points to either side",
+    place_rates.measure("Pos.Early", "cited in the first half minus in the last half", low=-1,
+        sample=lambda rates: _tested_mean(_early_gap(rates)),
+        formula="mean c of the first ⌊k/2⌋ places − that of the last ⌊k/2⌋"),
+    place_rates.measure("Pos.Ends", "cited at the ends minus in the middle", low=-1,
+        sample=lambda rates: _tested_mean(_ends_gap(rates)),
+        formula="mean c of first and last place − mean c of the others; needs k ≥ 3"),
+    place_rates.measure("Pos.Cited", "share of passages cited at a place", sample=place_samples,
+        formula="`c(p)`, one row a place"),
+    place_rates.measure("Pos.Queries",
+        "queries at which the 95 % interval of Pos.Early is 5 points to either side",
         formula="one number: `⌈variance of Pos.Early · (1.96 / .05)²⌉`, questions at which its "
         "interval is 5 points to either side",
-        source="normal approximation",
-    ),
+        high=None, scale=1, sample=lambda rates: _queries_needed(_early_gap(rates)),
+        source="normal approximation"),
 )  # fmt: skip

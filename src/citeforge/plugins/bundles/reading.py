@@ -15,7 +15,7 @@ from citeforge.evaluator.measures.reading import (
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.bundles.design import parse_bundle
-from citeforge.plugins.bundles.measures import BundleMeasure, CellAnswer, CellAnswers
+from citeforge.plugins.bundles.measures import CellAnswer, CellAnswers
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.refusals import EVERY_LANGUAGE, JUDGE, signed_detector
 
@@ -32,7 +32,7 @@ def read_bundle(
         UsageError: single cells are named, or measures of another kind of benchmark.
     """
     benchmark = submission.benchmark
-    of_bundle = require_cells_alone(BundleMeasure, benchmark, measures, tools)
+    of_bundle = require_cells_alone("bundle", benchmark, measures, tools)
     own = benchmark.kind.default_measures
     if foreign := [m.name for m in measures if m.family not in own]:
         raise UsageError(

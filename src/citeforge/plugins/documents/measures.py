@@ -10,18 +10,18 @@ answer refused, and 1 of 6 others: P = R = 1/2, F1 = 2/(2 + 2), Wrong = 1/6.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from weakref import WeakKeyDictionary
 
 import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.text.refusals import is_refusal
-from citeforge.evaluator.measures.declared import Measure, PassageMeasure
+from citeforge.evaluator.measures.declared import Measure, per_submission
+from citeforge.evaluator.measures.handed import Answers
 from citeforge.evaluator.measures.passages import read_passages
 from citeforge.evaluator.measures.reading import ScoredSubmission
 from citeforge.evaluator.statistics.estimates import Floats, Sample, mean_sample, ratio_sample
-from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
+from citeforge.evaluator.submissions.inputs import AnswerItem
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.package.package import Package
@@ -61,32 +61,35 @@ class Refusals:
     every: Floats
 
 
-def refusals(inputs: Inputs) -> Refusals:
+@per_submission(
+    FAMILY, source="ours", requires="questions without an answer",
+    options=lambda tools, protocol: signed_detector(EVERY_LANGUAGE),
+)  # fmt: skip
+def refusals(answers: Answers) -> Refusals:
     """Mark the answers that refuse to answer, for questions with and without an answer.
 
     Raises:
         CannotError: every question has an answer, or which have none is unknown.
     """
-    absent = absent_rows(inputs.benchmark)
+    absent = absent_rows(answers.benchmark)
     if not absent.any():
         raise CannotError(
             "needs questions without an answer (build documents --absent)", code="wrong-benchmark"
         )
     # A missing answer counts as wrong for questions with and without an answer.
-    refused = inputs.column(
+    refused = answers.column(
         {
-            (run, item.row): float(
-                not absent[item.row] if item.is_missing else _refuses(item, inputs.grammar)
+            (run, answer.row): float(
+                not absent[answer.row] if answer.is_missing else _refuses(answer, answers.grammar)
             )
-            for run, item in inputs.items()
+            for run, answer in answers.items()
         }
     )
     return Refusals(np.where(absent, refused, np.nan), np.where(absent, np.nan, refused), refused)
 
 
-def _precision(inputs: Inputs) -> Sample:
+def _precision(r: Refusals) -> Sample:
     """Compute the share of refusals to answer that are of questions without an answer."""
-    r = inputs.once(refusals)
     return ratio_sample(np.nan_to_num(np.stack([r.right, r.every], axis=-1)))
 
 
@@ -95,9 +98,8 @@ def _mean_of_asked(values: Floats) -> Sample:
     return replace(mean_sample(values), weights="fixed")
 
 
-def _f1(inputs: Inputs) -> Sample:
+def _f1(r: Refusals) -> Sample:
     """Compute the harmonic mean of precision and recall of refusals to answer."""
-    r = inputs.once(refusals)
     n_absent = (~np.isnan(r.right)).astype(np.float64)
     above, below = 2 * np.nan_to_num(r.right), np.nan_to_num(r.every) + n_absent
     return ratio_sample(np.stack([above, below], axis=-1))
@@ -105,7 +107,7 @@ def _f1(inputs: Inputs) -> Sample:
 
 def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
     """Whether an answer, read without its citation markers, refuses to answer."""
-    markers = grammar.parse(item.output, len(item.passages)).markers
+    markers = grammar.parse(item.output, item.n_passages).markers
     cites = any(not m.is_residue for m in markers)
     return is_refusal(without_markers(item.output, markers), EVERY_LANGUAGE, cites=cites)
 
@@ -133,27 +135,13 @@ def _exclude_queries(sample: Sample, queries: npt.NDArray[np.bool_]) -> Sample:
     )
 
 
-_abstain = partial(
-    PassageMeasure,
-    family=FAMILY,
-    source="ours",
-    needs="questions without an answer",
-    options=lambda tools, protocol: signed_detector(EVERY_LANGUAGE),
-)
 MEASURES = (
-    _abstain("Abstain.P", definition="questions without an answer among all that are refused",
-             compute=_precision,
-             formula="`Σ r / Σ (r + a)`"),
-    _abstain("Abstain.R", definition="refused among questions without an answer",
-             compute=lambda inputs: _mean_of_asked(inputs.once(refusals).right),
-             formula="`mean r`"),
-    _abstain("Abstain.F1", definition="harmonic mean of both", compute=_f1,
-             formula="`2 Σ r / (Σ (r + a) + n)` with n questions without an answer"),
-    _abstain(
-        "Abstain.Wrong",
-        definition="refused among questions that have an answer",
-        compute=lambda inputs: _mean_of_asked(inputs.once(refusals).wrong),
-        formula="`mean a`",
-        higher_is_better=False,
-    ),
+    refusals.measure("Abstain.P", "questions without an answer among all that are refused",
+        sample=_precision, formula="`Σ r / Σ (r + a)`"),
+    refusals.measure("Abstain.R", "refused among questions without an answer",
+        sample=lambda r: _mean_of_asked(r.right), formula="`mean r`"),
+    refusals.measure("Abstain.F1", "harmonic mean of both", sample=_f1,
+        formula="`2 Σ r / (Σ (r + a) + n)` with n questions without an answer"),
+    refusals.measure("Abstain.Wrong", "refused among questions that have an answer",
+        sample=lambda r: _mean_of_asked(r.wrong), formula="`mean a`", higher_is_better=False),
 )  # fmt: skip

@@ -38,12 +38,12 @@ REPORTS = Format(
 )  # fmt: skip
 FACTS = Format(
     "deep-research-facts", "", "such reports, with the facts that an LLM found in them",
-    partial(_read, with_facts=True), verdicts={"FACT.": "facts:file"},
+    partial(_read, with_facts=True), verdicts={"fact": "facts:file"},
 )  # fmt: skip
 VERDICTS = Format(
     "deep-research-verdicts",
     "",
     "such reports, with a verdict on each fact",
     partial(_read, with_facts=True, with_verdicts=True),
-    verdicts={"FACT.": "verdicts:file"},
+    verdicts={"fact": "verdicts:file"},
 )

@@ -18,17 +18,15 @@ Acc = 3/4, Eff = 3, Cit = 4.
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
-
-import numpy as np
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
-from citeforge.evaluator.measures.columns import Value, bounded_mean, bounded_mean_of, mean_of
-from citeforge.evaluator.measures.declared import CitationQuality, PassageMeasure
+from citeforge.evaluator.measures.declared import COUNT, CitationQuality, per_submission
+from citeforge.evaluator.measures.handed import Answer, Answers
 from citeforge.evaluator.measures.judging import premise_text
-from citeforge.evaluator.statistics.estimates import Sample, ratio_sample
-from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
-from citeforge.evaluator.submissions.tools import CannotError, no_judge
+from citeforge.evaluator.measures.values import ByAnswer, Value
+from citeforge.evaluator.statistics.estimates import Sample
+from citeforge.evaluator.submissions.inputs import AnswerKey
+from citeforge.evaluator.submissions.tools import CannotError, Need, no_judge
 from citeforge.evaluator.submissions.url_marks import has_text
 from citeforge.plugins.responses.fact_pairs import KEYS, statement_pairs
 from citeforge.schemas.citations.urls import normalise_url
@@ -55,34 +53,71 @@ class ReportCounts:
     n_unread: int
 
 
-def report_counts(inputs: Inputs) -> dict[AnswerKey, ReportCounts]:
-    """Count the supported and unread statement–URL pairs of each report, asking the judge once.
+class ReportsCounts(ByAnswer[ReportCounts]):
+    """Counts of all reports."""
+
+    def accuracy(self) -> Sample:
+        """Compute the mean share of supported pairs of a report."""
+        return self.mean(lambda report: report.supported / (report.n_pairs or 1))
+
+
+class PooledCounts(ReportsCounts):
+    """Counts of all reports that cite, whose pairs are pooled as in the paper's code."""
+
+    def accuracy(self) -> Sample:
+        """Compute the share of supported pairs among all pairs."""
+        return self.ratio(lambda report: (report.supported.low, report.n_pairs))
+
+
+@per_submission(
+    "fact", needs=(Need.PASSAGES, Need.SEGMENTER, Need.JUDGE_IF_ANY), source=PAPER,
+    requires="a judge, reports that cite by URL, and passages with `url` and `text`",
+    reads_labels=False,
+)  # fmt: skip
+def reports(answers: Answers) -> ReportsCounts:
+    """Count the supported and unread statement–URL pairs of each report, asking the judge once."""
+    outcomes = _find_outcomes(answers, strict=True)
+    if not _are_facts_brought(answers):
+        answers.require_passages()
+    counts = {key: _count_outcomes(some, strict=True) for key, some in outcomes.items()}
+    return ReportsCounts(counts, answers.shape)
+
+
+@reports.reference
+def reference_reports(answers: Answers) -> ReportsCounts:
+    """Count the pairs of each report that cites, without unread ones."""
+    outcomes = _find_outcomes(answers, strict=False)
+    counts = {key: _count_outcomes(some, strict=False) for key, some in outcomes.items() if some}
+    return PooledCounts(counts, answers.shape)
+
+
+def _are_facts_brought(answers: Answers) -> bool:
+    """Whether the submission brings the statement–URL pairs of all its reports."""
+    return all(answer.facts is not None for _, answer in answers.items() if not answer.is_missing)
+
+
+def _find_outcomes(answers: Answers, strict: bool) -> dict[AnswerKey, Counter[str]]:
+    """Count the outcomes of the statement–URL pairs of each report, asking the judge once.
 
     Raises:
-        CannotError: there is no judge, no segmenter, no passage has a URL, or there is no passage.
+        CannotError: there is no judge, no segmenter, or no passage has a URL.
     """
-    strict = inputs.protocol == "strict"
-    rows = [((run, item.row), _questions(inputs, item, strict)) for run, item in inputs.items()]
+    rows = [((run, a.row), _questions(answers, a, strict)) for run, a in answers.items()]
     pairs = [q for _, questions in rows for q in questions if isinstance(q, Pair)]
-    judge = inputs.tools.judge
-    brought = all(item.facts is not None for _, item in inputs.items() if not item.is_missing)
-    if judge is None and (pairs or not brought):
+    judge = answers.tools.judge
+    if judge is None and (pairs or not _are_facts_brought(answers)):
         raise CannotError(no_judge(), code="missing-judge")
-    any_url = any(p.url for _, item in inputs.items() for p in item.passages)
+    any_url = any(p.url for _, answer in answers.items() for p in answer.passages)
     if not any_url and any(_UNREAD in questions for _, questions in rows):
         raise CannotError(
             "needs the texts of cited pages: passages with `url` and `text` in the lines",
             code="missing-field",
         )
-    if strict and not brought:
-        inputs.require_passages()
     decisions = {} if judge is None else judge.ask(pairs)
-    outcomes = {key: Counter(_find_outcome(q, decisions) for q in some) for key, some in rows}
-    # In reference reports without citations leave.
-    return {key: _count_outcomes(some, strict) for key, some in outcomes.items() if strict or some}
+    return {key: Counter(_find_outcome(q, decisions) for q in some) for key, some in rows}
 
 
-def _questions(inputs: Inputs, item: AnswerItem, strict: bool) -> list[Pair | str]:
+def _questions(inputs: Answers, item: Answer, strict: bool) -> list[Pair | str]:
     """List, per statement–URL pair of a report, what to ask the judge, or a known outcome."""
     pages = {normalise_url(p.url): p for p in item.passages if p.url}
     texts = {
@@ -121,54 +156,27 @@ def _count_outcomes(outcomes: Counter[str], strict: bool) -> ReportCounts:
     return ReportCounts(supported, outcomes.total() - (0 if strict else unread), unread)
 
 
-def accuracy(inputs: Inputs) -> Sample:
-    """Compute reports' mean share of supported statement–URL pairs; ``reference``: pooled share."""
-    reports = inputs.once(report_counts)
-    if inputs.protocol == "strict":
-        shares = {k: r.supported / (r.n_pairs or 1) for k, r in reports.items()}
-        return bounded_mean(inputs, shares)
-    columns = (
-        {key: report.supported.low for key, report in reports.items()},
-        {key: float(report.n_pairs) for key, report in reports.items()},
-    )
-    return ratio_sample(np.stack([np.nan_to_num(inputs.column(c)) for c in columns], axis=-1))
-
-
-_needs = "a judge, reports that cite by URL, and passages with `url` and `text`"
-_percent = partial(
-    PassageMeasure, family="fact", needs=_needs, source=PAPER, uses=("judge", "segmenter"),
-    reads_labels=False,
-)  # fmt: skip
-_number = partial(_percent, high=None, scale=1, higher_is_better=None)
 MEASURES = (
-    _percent("FACT.Acc", compute=accuracy,
-             definition="statement–URL pairs that the page supports, fully or in part",
-             formula="mean over reports of supported ÷ pairs; without pairs 0",
-             edge_cases="`reference`: supported ÷ judged pairs, over all reports",
-             citation_quality=CitationQuality(
-                 "precision", "Each statement and page is one pair, and partial support is enough.",
-                 "Their code pools the pairs of all reports, without pages that tell nothing.",
-             )),
-    _number(
-        "FACT.Eff", compute=bounded_mean_of(report_counts, lambda report: report.supported),
-        definition="supported statement–URL pairs of a report", higher_is_better=True,
+    reports.measure("FACT.Acc", "statement–URL pairs that the page supports, fully or in part",
+        sample=lambda counts: counts.accuracy(),
+        formula="mean over reports of supported ÷ pairs; without pairs 0",
+        edge_cases="`reference`: supported ÷ judged pairs, over all reports",
+        citation_quality=CitationQuality(
+        "precision", "Each statement and page is one pair, and partial support is enough.",
+        "Their code pools the pairs of all reports, without pages that tell nothing.", )),
+    reports.measure("FACT.Eff", "supported statement–URL pairs of a report",
+        mean=lambda report: report.supported, high=None, scale=1,
         formula="mean number of supported pairs",
         edge_cases="`reference`: the same over reports that cite",
         citation_quality=CitationQuality(
-            "recall", "It counts supported pairs, so that longer reports are ahead.",
-            "Their code takes the mean over reports that cite.",
-        ),
-    ),
-    _number("FACT.Cit", definition="statement–URL pairs of a report (reference: those judged)",
-            compute=mean_of(report_counts, lambda report: report.n_pairs),
-            formula="mean number of pairs",
-            edge_cases="`reference`: judged pairs, over reports that cite"),
-    _number(
-        "FACT.Unread",
-        compute=mean_of(report_counts, lambda report: report.n_unread),
-        definition="of these, pairs whose page has no text or tells nothing (reference: left out)",
+        "recall", "It counts supported pairs, so that longer reports are ahead.",
+        "Their code takes the mean over reports that cite.", )),
+    reports.measure("FACT.Cit", "statement–URL pairs of a report (reference: those judged)",
+        mean=lambda report: report.n_pairs, **COUNT, formula="mean number of pairs",
+        edge_cases="`reference`: judged pairs, over reports that cite"),
+    reports.measure("FACT.Unread",
+        "of these, pairs whose page has no text or tells nothing (reference: left out)",
         formula="of these, pairs whose page has no text or tells nothing",
         edge_cases="`reference`: pairs left out: these, and failed judgements",
-        higher_is_better=False,
-    ),
+        mean=lambda report: report.n_unread, high=None, scale=1, higher_is_better=False),
 )  # fmt: skip

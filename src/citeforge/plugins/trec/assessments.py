@@ -24,7 +24,7 @@ import msgspec
 from citeforge.engines.files import digest, digest_folder, read_json, sha256_file
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.textfiles import read_csv
-from citeforge.evaluator.measures.columns import Value
+from citeforge.evaluator.measures.values import Value
 from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.schemas.errors import InputError

@@ -41,11 +41,12 @@ from functools import partial
 from typing import Any
 
 from citeforge.engines.judge.records import Pair, Verdict
-from citeforge.evaluator.measures.columns import NOTHING, Compute, Value, bounded_mean
-from citeforge.evaluator.measures.declared import PassageMeasure
+from citeforge.evaluator.measures.declared import Group, per_submission
+from citeforge.evaluator.measures.handed import Answer, Answers
+from citeforge.evaluator.measures.values import NOTHING, ByAnswer, Value
 from citeforge.evaluator.statistics.estimates import Sample
-from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
-from citeforge.evaluator.submissions.tools import CannotError, no_judge
+from citeforge.evaluator.submissions.inputs import AnswerKey
+from citeforge.evaluator.submissions.tools import CannotError, Need, no_judge
 from citeforge.plugins.trec.assessments import (
     VITAL,
     Point,
@@ -111,23 +112,56 @@ def _weighted_mean(values: Iterable[tuple[float, Value]], total: float) -> Value
 
 
 @dataclass(frozen=True)
-class ValuedAnswers:
+class ValuedAnswer:
+    """An answer with the points of its query.
+
+    Attributes:
+        points: with their values.
+        is_missing: whether the submission has no such answer.
+    """
+
+    points: ValuedPoints
+    is_missing: bool
+
+    def value(self, formula: Formula) -> Value | None:
+        """Compute its value by a formula; the lowest possible one if it is missing."""
+        value = formula(self.points)
+        return Value.exact(value.low) if value is not None and self.is_missing else value
+
+
+class ValuedAnswers(ByAnswer[ValuedAnswer]):
     """Answers with the points of their queries.
 
     Attributes:
-        rows: (run and query, answer, points with their values).
         is_blind: whether values are of a judge that tells no contradictions.
     """
 
-    rows: list[tuple[AnswerKey, AnswerItem, ValuedPoints]]
     is_blind: bool
+
+    def contradictions(self) -> Sample:
+        """Average DRAGUN's score of contradictions, the highest of which is the worst.
+
+        Raises:
+            CannotError: the judge tells no contradictions.
+        """
+        if self.is_blind:
+            raise CannotError(
+                "needs a judge that tells contradictions: --judge-profile llm-dragun",
+                code="missing-judge",
+            )
+
+        def highest(answer: ValuedAnswer) -> Value | None:
+            """Compute the score of an answer; the highest possible one if it is missing."""
+            value = dragun_score(answer.points, contradiction_degree)
+            missing = value is not None and answer.is_missing
+            return Value.exact(value.high) if value is not None and missing else value
+
+        return self.mean(highest)
 
 
 @dataclass(frozen=True)
 class _Family:
     """A family of measures of coverage, which all read points of one sort.
-
-    Its measures share :meth:`points`.
 
     Attributes:
         name: name of the family, and of the points that it reads.
@@ -139,62 +173,40 @@ class _Family:
     needed: str
     lowest: float = 0.0
 
-    def points(self, inputs: Inputs) -> ValuedAnswers:
+    def group(self, source: str, **facts: Any) -> Group:
+        """Make the group of its measures, which share :meth:`points`."""
+        return per_submission(
+            self.name, needs=(Need.JUDGE_IF_ANY,), source=source, options=labels_signature,
+            requires=f"--assessments with {self.name}: labels, or a judge "
+            f"(--judge-profile llm-{self.name.rstrip('s')})",
+            unlabelled="it looks at what an answer should say, and --labels are of its statements",
+            **facts,
+        )(self.points)  # fmt: skip
+
+    def points(self, answers: Answers) -> ValuedAnswers:
         """List answers with the nuggets or rubric criteria of their query, and how each is met.
 
         Raises:
             CannotError: no query has points, or there are neither labels nor a judge.
         """
-        rows = _answers_with_points(self, inputs)
-        judge = inputs.tools.judge
-        is_blind = (
+        rows = _answers_with_points(self, answers)
+        judge = answers.tools.judge
+        valued = ValuedAnswers(
+            {key: ValuedAnswer(points, item.is_missing)
+             for key, item, points in _add_values(self, answers, rows)},
+            answers.shape,
+        )  # fmt: skip
+        valued.is_blind = (
             judge is not None
             and any(p.value is None for _, _, row in rows for p in row)
             and not getattr(judge.judge, "tells_contradictions", False)
         )
-        return ValuedAnswers(list(_add_values(self, inputs, rows)), is_blind)
-
-
-_NUGGETS = _Family(
-    "nuggets", "nuggets (as nuggetizer writes them: qid, nuggets with text and importance)"
-)
-_RUBRIC = _Family("rubric", "criteria with weights (qid, criteria with text and weight)")
-_DRAGUN = _Family(
-    "dragun", "DRAGUN's rubrics (topic_id, rubrics with importance and short_answers)", lowest=-1.0
-)
-
-
-def _average_of(family: _Family, formula: Formula, of_contradictions: bool = False) -> Compute:
-    """Make the function of a measure from a formula over an answer's nuggets or criteria.
-
-    Args:
-        family: whose points it reads.
-        formula: points of one answer to its value.
-        of_contradictions: whether it counts contradictions, so that its highest value is the worst.
-    """
-
-    def compute(inputs: Inputs) -> Sample:
-        """Average the formula's values over all answers to queries with nuggets or criteria."""
-        answers = inputs.once(family.points)
-        if of_contradictions and answers.is_blind:
-            raise CannotError(
-                "needs a judge that tells contradictions: --judge-profile llm-dragun",
-                code="missing-judge",
-            )
-        values: dict[AnswerKey, Value] = {}
-        for key, item, points in answers.rows:
-            value = formula(points)
-            if value is not None:
-                worst = value.high if of_contradictions else value.low
-                values[key] = Value.exact(worst) if item.is_missing else value
-        return bounded_mean(inputs, values)
-
-    return compute
+        return valued
 
 
 def _answers_with_points(
-    family: _Family, inputs: Inputs
-) -> list[tuple[AnswerKey, AnswerItem, Points]]:
+    family: _Family, inputs: Answers
+) -> list[tuple[AnswerKey, Answer, Points]]:
     """List the answers to queries with nuggets or criteria, with these and their labels if any.
 
     Raises:
@@ -224,8 +236,8 @@ def _answers_with_points(
 
 
 def _add_values(
-    family: _Family, inputs: Inputs, rows: Sequence[tuple[AnswerKey, AnswerItem, Points]]
-) -> Iterator[tuple[AnswerKey, AnswerItem, ValuedPoints]]:
+    family: _Family, inputs: Answers, rows: Sequence[tuple[AnswerKey, Answer, Points]]
+) -> Iterator[tuple[AnswerKey, Answer, ValuedPoints]]:
     """Yield each answer with its nuggets or criteria, valued by labels or else by the judge."""
     judge = inputs.tools.judge
     texts = {key: _answer_text(inputs, item) for key, item, _ in rows}
@@ -237,7 +249,7 @@ def _add_values(
     )  # fmt: skip
     anything = Value(family.lowest, 1.0)
 
-    def value(key: AnswerKey, item: AnswerItem, point: Point) -> Value | None:
+    def value(key: AnswerKey, item: Answer, point: Point) -> Value | None:
         """Get how far an answer meets a point: a range if unknown, None if it does not count."""
         if item.is_missing:
             return anything
@@ -254,57 +266,50 @@ def _add_values(
         yield key, item, [(p, value(key, item, p)) for p in points]
 
 
-def _answer_text(inputs: Inputs, item: AnswerItem) -> str:
+def _answer_text(inputs: Answers, item: Answer) -> str:
     """Get an answer's text without citation marks."""
     if item.sentences is not None:
         return " ".join(s.text for s in item.sentences)
-    markers = inputs.grammar.parse(item.output, len(item.passages)).markers
+    markers = inputs.grammar.parse(item.output, item.n_passages).markers
     return without_markers(item.output, markers)
 
 
-def _declare(family: _Family, source: str, **more: Any) -> Callable[..., PassageMeasure]:
-    """Make the function that declares measures of a family: nuggets, rubric or dragun."""
-    return partial(
-        PassageMeasure,
-        family=family.name,
-        needs=f"--assessments with {family.name}: labels, or a judge "
-        f"(--judge-profile llm-{family.name.rstrip('s')})",
-        source=source,
-        uses=("judge",),
-        options=labels_signature,
-        unlabelled="it looks at what an answer should say, and --labels are of its statements",
-        **more,
-    )
-
-
-_nuggets = _declare(_NUGGETS, "Pradeep et al. 2024 (AutoNuggetizer, TREC RAG 2024)")
-_rubric = _declare(_RUBRIC, "Sharma et al. 2025 (ResearchRubrics)", low=-math.inf)
-_dragun = _declare(_DRAGUN, "Zhang et al. 2025 (TREC DRAGUN, task 2)")
-_vital, _all = (partial(nugget_share, vital=vital) for vital in (True, False))
+_NUGGETS = _Family(
+    "nuggets", "nuggets (as nuggetizer writes them: qid, nuggets with text and importance)"
+).group("Pradeep et al. 2024 (AutoNuggetizer, TREC RAG 2024)")
+_RUBRIC = _Family("rubric", "criteria with weights (qid, criteria with text and weight)").group(
+    "Sharma et al. 2025 (ResearchRubrics)", low=-math.inf
+)
+_DRAGUN = _Family(
+    "dragun", "DRAGUN's rubrics (topic_id, rubrics with importance and short_answers)", lowest=-1.0
+).group("Zhang et al. 2025 (TREC DRAGUN, task 2)")
 _SHARE = "`Σ v / number of nuggets`, of vital ones or all"
 _SHARE_STRICT = "the same with partial support as 0"
 MEASURES = (
-    _nuggets("Nuggets.Vital", definition="share of vital nuggets that the answer has, partial 0.5",
-             formula=_SHARE, compute=_average_of(_NUGGETS, partial(_vital, only_full=False))),
-    _nuggets("Nuggets.All", definition="the same of all nuggets", formula=_SHARE,
-             compute=_average_of(_NUGGETS, partial(_all, only_full=False))),
-    _nuggets("Nuggets.VitalStrict", definition="Nuggets.Vital with partial support as none",
-             formula=_SHARE_STRICT, compute=_average_of(_NUGGETS, partial(_vital, only_full=True))),
-    _nuggets("Nuggets.AllStrict", definition="Nuggets.All with partial support as none",
-             formula=_SHARE_STRICT, compute=_average_of(_NUGGETS, partial(_all, only_full=True))),
-    _rubric("Rubric.Score", definition="weights of the criteria that hold, partial 0.5, "
-            "to the sum of positive weights", formula="`Σ weight · v / Σ positive weights`",
-            compute=_average_of(_RUBRIC, partial(rubric_score, only_full=False))),
-    _rubric("Rubric.Binary", definition="Rubric.Score with partial fulfilment as none",
-            formula="the same with partial as 0",
-            compute=_average_of(_RUBRIC, partial(rubric_score, only_full=True))),
-    _dragun("DRAGUN.Supportive", definition="support of a topic's short answers, partial 0.5, "
-            "averaged over each question's and weighted by its importance 4, 2, 1",
-            formula="`Σ weight · (mean v of the question's short answers) / Σ weights`, v = 1, 1/2 "
-            "or 0 for support, partial, none",
-            compute=_average_of(_DRAGUN, partial(dragun_score, map_label=support_degree))),
-    _dragun("DRAGUN.Contradictory", definition="the same of contradictions; lower is better",
-            formula="the same with v = 1 for a contradiction, else 0", higher_is_better=False,
-            compute=_average_of(_DRAGUN, partial(dragun_score, map_label=contradiction_degree),
-                        of_contradictions=True)),
+    _NUGGETS.measure("Nuggets.Vital", "share of vital nuggets that the answer has, partial 0.5",
+        formula=_SHARE, mean=lambda a: a.value(partial(nugget_share, vital=True, only_full=False))),
+    _NUGGETS.measure("Nuggets.All", "the same of all nuggets", formula=_SHARE,
+        mean=lambda a: a.value(partial(nugget_share, vital=False, only_full=False))),
+    _NUGGETS.measure("Nuggets.VitalStrict", "Nuggets.Vital with partial support as none",
+        formula=_SHARE_STRICT,
+        mean=lambda a: a.value(partial(nugget_share, vital=True, only_full=True))),
+    _NUGGETS.measure("Nuggets.AllStrict", "Nuggets.All with partial support as none",
+        formula=_SHARE_STRICT,
+        mean=lambda a: a.value(partial(nugget_share, vital=False, only_full=True))),
+    _RUBRIC.measure(
+        "Rubric.Score", "weights of the criteria that hold, partial 0.5, "
+        "to the sum of positive weights", formula="`Σ weight · v / Σ positive weights`",
+        mean=lambda a: a.value(partial(rubric_score, only_full=False))),
+    _RUBRIC.measure("Rubric.Binary", "Rubric.Score with partial fulfilment as none",
+        formula="the same with partial as 0",
+        mean=lambda a: a.value(partial(rubric_score, only_full=True))),
+    _DRAGUN.measure(
+        "DRAGUN.Supportive", "support of a topic's short answers, partial 0.5, "
+        "averaged over each question's and weighted by its importance 4, 2, 1",
+        formula="`Σ weight · (mean v of the question's short answers) / Σ weights`, v = 1, 1/2 "
+        "or 0 for support, partial, none",
+        mean=lambda a: a.value(partial(dragun_score, map_label=support_degree))),
+    _DRAGUN.measure("DRAGUN.Contradictory", "the same of contradictions; lower is better",
+        formula="the same with v = 1 for a contradiction, else 0", higher_is_better=False,
+        sample=lambda answers: answers.contradictions()),
 )  # fmt: skip

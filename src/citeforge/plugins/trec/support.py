@@ -17,18 +17,20 @@ nothing. `strict`: WP = (.5 + 1 + 0)/3 = .50, WR = (1 + 0 + 0)/3 = .33. `referen
 = .25, WR = .5/3 = .17, WP@all = (.75 + 0)/2 = .38, WR@all = .75/3 = .25.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from typing import Any
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
-from citeforge.evaluator.measures.columns import NOTHING, Compute, Value, bounded_mean_of
-from citeforge.evaluator.measures.declared import CitationQuality, PassageMeasure
+from citeforge.evaluator.measures.declared import CitationQuality, per_submission
+from citeforge.evaluator.measures.handed import Answer, Answers
 from citeforge.evaluator.measures.judging import premise_text
-from citeforge.evaluator.statements.protocols import statements_of
+from citeforge.evaluator.measures.values import NOTHING, ByAnswer, Value
 from citeforge.evaluator.statements.split import split_statements
-from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
-from citeforge.evaluator.submissions.tools import CannotError, no_judge
+from citeforge.evaluator.statistics.estimates import Sample
+from citeforge.evaluator.submissions.inputs import AnswerKey
+from citeforge.evaluator.submissions.tools import CannotError, Need, no_judge
 from citeforge.plugins.trec.assessments import (
     SentenceLabels,
     find_labels,
@@ -89,62 +91,95 @@ def _ratio(weights: Sequence[Value], n: int) -> Value:
     return sum(weights, NOTHING) / n if n else NOTHING
 
 
-def _citation_shares(inputs: Inputs, only_full: bool) -> dict[AnswerKey, Shares]:
-    """Compute every answer's precision and recall, by first citations or, if strict, by all.
+@dataclass(frozen=True)
+class SupportShares:
+    """Precision and recall of the citations of one answer, in three ways.
 
-    Args:
-        inputs: the answers.
-        only_full: whether partial support counts as none.
+    Attributes:
+        soft: partial support counts half.
+        hard: partial support counts as none.
+        of_all: by all judged citations of a sentence; None in ``strict``, which has no others.
     """
-    shares = {}
-    for key, sentences in inputs.once(_citation_weights).items():
-        if only_full:
-            sentences = [[w and full_support(w) for w in weights] for weights in sentences]
-        is_strict = inputs.protocol == "strict"
-        shares[key] = (
-            strict_shares(sentences) if is_strict else support_shares(sentences, _first_weight)
+
+    soft: Shares
+    hard: Shares
+    of_all: Shares | None = None
+
+
+@per_submission(
+    "trec", needs=(Need.STATEMENTS, Need.SEGMENTER, Need.PASSAGES, Need.JUDGE_IF_ANY),
+    requires="a judge, best with three levels (--judge-profile llm-three-level), or --assessments",
+    source="reference: Thakur et al. 2025 (TREC RAG 2024, support), 3.2–3.4; strict: ours",
+    options=labels_signature,
+)  # fmt: skip
+def support(answers: Answers) -> dict[AnswerKey, SupportShares]:
+    """Compute precision and recall of every answer's citations, by all of them."""
+    answers.tools.get_judge()
+    rows = [
+        _Sentences(a, [CitedSentence(s.text, [*s.cited, *[None] * s.wrong]) for s in a.statements])
+        for _, a in answers.items()
+    ]
+    return {
+        key: SupportShares(strict_shares(weights), strict_shares(_full_alone(weights)))
+        for key, weights in _citation_weights(answers, rows).items()
+    }
+
+
+@support.reference
+def reference_support(answers: Answers) -> dict[AnswerKey, SupportShares]:
+    """Compute precision and recall of every answer by the first citations of its sentences."""
+    return {
+        key: SupportShares(
+            support_shares(weights, _first_weight),
+            support_shares(_full_alone(weights), _first_weight),
+            support_shares(weights, _mean_weight),
         )
-    return shares
+        for key, weights in _citation_weights(answers, _read_sentences(answers)).items()
+    }
 
 
-# Constants, since what is computed once is known by its function.
-_SOFT, _HARD = (partial(_citation_shares, only_full=only_full) for only_full in (False, True))
+def _full_alone(sentences: Sequence[Weights]) -> list[Weights]:
+    """Map the weights of citations to 1 for full support, and to 0 for any other."""
+    return [[w and full_support(w) for w in weights] for weights in sentences]
 
 
-def _mean_shares(inputs: Inputs) -> dict[AnswerKey, Shares]:
-    """Compute precision and recall of every answer by the mean weight of a sentence's citations.
+def _mean_of_all(answers: ByAnswer[SupportShares], part: str) -> Sample:
+    """Average precision or recall by the mean weight of a sentence's citations.
 
     Raises:
         CannotError: the protocol is ``strict``.
     """
-    weights = inputs.once(_citation_weights)
-    if inputs.protocol == "strict":
+    if any(one.of_all is None for one in answers.values()):
         raise CannotError(
             "strict looks at all citations anyway; the track's is --protocol reference",
             code="conflicting-options",
         )
-    return {key: support_shares(sentences, _mean_weight) for key, sentences in weights.items()}
+    return answers.mean(lambda one: getattr(one.of_all, part))
 
 
-def _precision_of(shares: Callable[[Inputs], dict[AnswerKey, Shares]]) -> Compute:
-    """Make a measure's function, which averages the precision of answers over queries."""
-    return bounded_mean_of(shares, lambda one: one.precision)
+@dataclass(frozen=True)
+class _Sentences:
+    """An answer's sentences with their citations, and assessors' labels of these, if there are."""
+
+    answer: Answer
+    sentences: Sequence[CitedSentence]
+    labels: SentenceLabels | None = None
 
 
-def _recall_of(shares: Callable[[Inputs], dict[AnswerKey, Shares]]) -> Compute:
-    """Make a measure's function, which averages the recall of answers over queries."""
-    return bounded_mean_of(shares, lambda one: one.recall)
-
-
-def _citation_weights(inputs: Inputs) -> dict[AnswerKey, Sequence[Weights]]:
+def _citation_weights(
+    inputs: Answers, rows: Sequence[_Sentences]
+) -> dict[AnswerKey, Sequence[Weights]]:
     """Get how far each citation of each answer supports its sentence, by assessors or judge."""
     judge = inputs.tools.judge
-    rows = [
-        (key, labels, [[_pair(inputs, item, c, s.text) for c in s.citations] for s in sentences])
-        for key, item, sentences, labels in _read_answers(inputs)
-    ]
+    pairs_of = {
+        (row.answer.run, row.answer.row): [
+            [_pair(inputs, row.answer, c, s.text) for c in s.citations] for s in row.sentences
+        ]
+        for row in rows
+    }
+    labels = {(row.answer.run, row.answer.row): row.labels for row in rows}
     decisions = {} if judge is None else judge.ask(
-        pair for _, labels, sentences in rows if labels is None
+        pair for key, sentences in pairs_of.items() if labels[key] is None
         for pairs in sentences for pair in pairs if pair is not None
     )  # fmt: skip
     values = {
@@ -153,48 +188,40 @@ def _citation_weights(inputs: Inputs) -> dict[AnswerKey, Sequence[Weights]]:
     }
     return {
         key: [[None if p is None else values[p] for p in pairs] for pairs in sentences]
-        if labels is None
-        else [[None if w is None else Value.exact(w) for w in row] for row in labels]
-        for key, labels, sentences in rows
+        if (labelled := labels[key]) is None
+        else [[None if w is None else Value.exact(w) for w in row] for row in labelled]
+        for key, sentences in pairs_of.items()
     }
 
 
-def _read_answers(
-    inputs: Inputs,
-) -> Iterator[tuple[AnswerKey, AnswerItem, Sequence[CitedSentence], SentenceLabels | None]]:
-    """Yield (key, answer, its sentences with citations, assessors' labels or None).
+def _read_sentences(inputs: Answers) -> list[_Sentences]:
+    """List answers with their sentences and the labels of assessors.
 
     Raises:
         CannotError: there are neither a judge nor labels.
         InputError: labels do not fit the answer.
     """
-    if inputs.protocol == "strict":
-        inputs.tools.get_judge()
-        for key, item, statements in statements_of(inputs, "alce"):
-            cited = [CitedSentence(s.text, [*s.cited, *[None] * s.wrong]) for s in statements]
-            yield key, item, cited, None
-        return
     every = load_assessments(inputs).support
     require_one_run(inputs, every)
-    is_judged = inputs.tools.judge is not None
-    for run, item in inputs.items():
+    rows = []
+    for _, item in inputs.items():
         labels = find_labels(every, inputs.names, inputs.benchmark.query_ids[item.row])
         if labels is None and inputs.tools.judge is None:
             continue
-        is_judged = True
         sentences = _split_sentences(inputs, item)
         if labels is not None:
             _require_fit(inputs, item, sentences, labels)
-        yield (run, item.row), item, sentences, labels
-    if not is_judged:
+        rows.append(_Sentences(item, sentences, labels))
+    if not rows and inputs.tools.judge is None:
         raise CannotError(
             f"{no_judge()}; or human labels of this run (--assessments FILE, as TREC publishes "
             "them)",
             code="missing-judge",
         )
+    return rows
 
 
-def _split_sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence]:
+def _split_sentences(inputs: Answers, item: Answer) -> Sequence[CitedSentence]:
     """Get an answer's cited sentences as the system split them, else its cited statements."""
     if item.sentences is not None:
         return item.sentences
@@ -204,7 +231,7 @@ def _split_sentences(inputs: Inputs, item: AnswerItem) -> Sequence[CitedSentence
 
 
 def _require_fit(
-    inputs: Inputs, item: AnswerItem, sentences: Sequence[CitedSentence], labels: SentenceLabels
+    inputs: Answers, item: Answer, sentences: Sequence[CitedSentence], labels: SentenceLabels
 ) -> None:
     """Raise an error if labels and answer differ in numbers of sentences or of citations.
 
@@ -224,7 +251,7 @@ def _require_fit(
         )
 
 
-def _pair(inputs: Inputs, item: AnswerItem, cited: int | None, statement: str) -> Pair | None:
+def _pair(inputs: Answers, item: Answer, cited: int | None, statement: str) -> Pair | None:
     """Make the (passage, statement) pair to judge a citation by; None without passage or text."""
     if cited is None or not 0 <= cited < len(item.passages):
         return None
@@ -234,14 +261,6 @@ def _pair(inputs: Inputs, item: AnswerItem, cited: int | None, statement: str) -
     return Pair(premise_text(passage, strict=True), statement)
 
 
-_trec = partial(
-    PassageMeasure,
-    family="trec",
-    needs="a judge, best with three levels (--judge-profile llm-three-level), or --assessments",
-    source="reference: Thakur et al. 2025 (TREC RAG 2024, support), 3.2–3.4; strict: ours",
-    uses=("judge", "segmenter", "statements"),
-    options=labels_signature,
-)
 _RECALL = "the same over all sentences"
 _FIRST = "The track reads first citations only; sentences whose first one is unjudged are left out."
 _ALL = "Every judged citation of a sentence has the same weight, the first and the last."
@@ -253,34 +272,34 @@ _soft_quality, _hard_quality = (
     )
     for worth in ("half", "nothing")
 )
-_precision = partial(
-    _trec,
-    formula="mean w over all citations; out-of-range ones weigh 0",
-    edge_cases="`reference`: Σ w of first citations ÷ sentences that cite",
-)
-_over_all = partial(
-    _trec,
-    formula="mean over statements of the largest w",
-    edge_cases="`reference`: the same sum ÷ all sentences",
-)
-_of_all = partial(
-    _trec,
-    formula="not computed",
-    edge_cases="`reference`: the mean w of a sentence's judged citations in place of the first",
-)
+_PRECISION: dict[str, Any] = {
+    "formula": "mean w over all citations; out-of-range ones weigh 0",
+    "edge_cases": "`reference`: Σ w of first citations ÷ sentences that cite",
+}
+_OVER_ALL: dict[str, Any] = {
+    "formula": "mean over statements of the largest w",
+    "edge_cases": "`reference`: the same sum ÷ all sentences",
+}
+_OF_ALL: dict[str, Any] = {
+    "formula": "not computed",
+    "edge_cases": "`reference`: the mean w of a sentence's judged citations in place of the first",
+}
 MEASURES = (
-    _precision("TREC.WP", definition="support of a sentence's first citation, full 1, partial 0.5, "
-               "over sentences that cite (strict: over all citations)",
-               compute=_precision_of(_SOFT), citation_quality=_soft_quality("precision")),
-    _over_all("TREC.WR", definition=f"{_RECALL} (strict: of the best citation, over statements)",
-              compute=_recall_of(_SOFT), citation_quality=_soft_quality("recall")),
-    _precision("TREC.HP", definition="TREC.WP with partial support as none",
-               compute=_precision_of(_HARD), citation_quality=_hard_quality("precision")),
-    _over_all("TREC.HR", definition="TREC.WR with partial support as none",
-              compute=_recall_of(_HARD), citation_quality=_hard_quality("recall")),
-    _of_all("TREC.WP@all", definition="mean support of a sentence's judged citations, over "
-            "sentences that cite (reference)", compute=_precision_of(_mean_shares),
-            citation_quality=CitationQuality("precision", _ALL)),
-    _of_all("TREC.WR@all", definition=f"{_RECALL} (reference)", compute=_recall_of(_mean_shares),
-            citation_quality=CitationQuality("recall", _ALL)),
+    support.measure(
+        "TREC.WP", "support of a sentence's first citation, full 1, partial 0.5, over sentences "
+        "that cite (strict: over all citations)",
+        mean=lambda a: a.soft.precision, citation_quality=_soft_quality("precision"), **_PRECISION),
+    support.measure("TREC.WR", f"{_RECALL} (strict: of the best citation, over statements)",
+        mean=lambda a: a.soft.recall, citation_quality=_soft_quality("recall"), **_OVER_ALL),
+    support.measure("TREC.HP", "TREC.WP with partial support as none",
+        mean=lambda a: a.hard.precision, citation_quality=_hard_quality("precision"), **_PRECISION),
+    support.measure("TREC.HR", "TREC.WR with partial support as none",
+        mean=lambda a: a.hard.recall, citation_quality=_hard_quality("recall"), **_OVER_ALL),
+    support.measure(
+        "TREC.WP@all", "mean support of a sentence's judged citations, over sentences that cite "
+        "(reference)", sample=lambda answers: _mean_of_all(answers, "precision"),
+        citation_quality=CitationQuality("precision", _ALL), **_OF_ALL),
+    support.measure("TREC.WR@all", f"{_RECALL} (reference)",
+        sample=lambda answers: _mean_of_all(answers, "recall"),
+        citation_quality=CitationQuality("recall", _ALL), **_OF_ALL),
 )  # fmt: skip

@@ -1,0 +1,166 @@
+"""What measures are handed: answers with what their ``needs`` name, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, TypeVar
+
+from citeforge.engines.judge.records import Pair
+from citeforge.evaluator.measures.values import Value, judge_pair
+from citeforge.evaluator.statements.attributed_ir import with_passages
+from citeforge.evaluator.statements.protocols import (
+    AnswerStatements,
+    Evaluator,
+    statements_of,
+    text_of,
+)
+from citeforge.evaluator.statements.strict import CitedStatement
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
+from citeforge.evaluator.submissions.tools import Need, UndeclaredError, Withheld
+
+
+@dataclass(frozen=True, kw_only=True)
+class Answer(AnswerItem):
+    """One answer, as a measure is handed it.
+
+    Attributes:
+        run: number of its run, from 0.
+        n_shown: number of passages shown, which is no secret.
+        submission: all answers, with the tools that the measure is handed.
+    """
+
+    run: int
+    n_shown: int
+    submission: Answers = field(repr=False)
+
+    @property
+    def n_passages(self) -> int:
+        """Number of passages shown."""
+        return self.n_shown
+
+    @property
+    def text(self) -> str:
+        """What the system wrote, without citation marks, as the protocol reads them."""
+        return text_of(self, self.submission, self.submission.evaluator)
+
+    @property
+    def statements(self) -> Sequence[CitedStatement]:
+        """Its statements, with the positions of the passages that they cite."""
+        return self.submission.statements[self.run, self.row]
+
+
+@dataclass
+class Answers(Inputs):
+    """All answers of a submission, as measures are handed them.
+
+    Attributes:
+        runs: one list per run.
+        evaluator: whose rules ``reference`` reads answers by.
+        read: reads the statements of all answers; None where they are not handed over.
+    """
+
+    runs: Sequence[Sequence[Answer]]
+    evaluator: Evaluator = "alce"
+    read: Callable[[], AnswerStatements] | None = None
+
+    @cached_property
+    def statements(self) -> dict[AnswerKey, list[CitedStatement]]:
+        """Statements of each answer.
+
+        Raises:
+            CannotError: they cannot be read, or are not handed over.
+        """
+        if self.read is None:
+            raise UndeclaredError(Need.STATEMENTS)
+        return {key: statements for key, _, statements in self.read()}
+
+    def items(self) -> Iterator[tuple[int, Answer]]:
+        """Yield (run, answer) for every answer."""
+        for run, answers in enumerate(self.runs):
+            for answer in answers:
+                yield run, answer
+
+
+R = TypeVar("R")
+Asking = Generator[list[Pair], list[Value], R | None]
+"""What a function returns that asks the judge about an answer before it returns a result."""
+
+
+def hand_over(answers: Any, needs: Collection[Need], evaluator: Evaluator) -> Any:
+    """Copy answers with what a measure declares; all else is in its place an error.
+
+    Args:
+        answers: of a submission.
+        needs: what the measure declares.
+        evaluator: whose rules ``reference`` reads answers by; Attributed-IR's leave out answers
+            that were shown no passage.
+
+    Raises:
+        CannotError: there is no judge, or no answer with a passage where evaluators ask for one.
+    """
+    if Need.JUDGE in needs:
+        answers.tools.get_judge()
+    if not isinstance(answers, Inputs):
+        return answers.limited_to(needs)
+    is_read = Need.STATEMENTS in needs
+    if is_read and evaluator == "attributed_ir":
+        answers = with_passages(answers)
+    limited = Answers(
+        answers.benchmark, [], answers.grammar, answers.task, answers.tools.limited_to(needs),
+        answers.names, evaluator, partial(statements_of, answers, evaluator) if is_read else None,
+    )  # fmt: skip
+    limited._results = answers._results
+    no_passages: Any = Withheld(Need.PASSAGES)
+    no_gold: Any = Withheld(Need.GOLD)
+    limited.runs = [
+        [
+            Answer(
+                i.row, i.query, i.output, i.passages if Need.PASSAGES in needs else no_passages,
+                i.is_missing, i.gold if Need.GOLD in needs else no_gold, i.spans, i.sentences,
+                i.facts, run=run, n_shown=i.n_passages, submission=limited,
+            )
+            for i in items
+        ]
+        for run, items in enumerate(answers.runs)
+    ]  # fmt: skip
+    return limited
+
+
+def compute_each(
+    function: Callable[[Any], Any], answers: Any, missing: Any
+) -> dict[AnswerKey, Any]:
+    """Compute a function of each answer; questions to the judge are asked for all answers at once.
+
+    Args:
+        function: an answer to its result, None where it is not defined; or yields pairs of texts
+            before it returns, and gets a value for each.
+        answers: as they are handed to it.
+        missing: result of a missing answer where one is defined; None for the function's own.
+    """
+    results: dict[AnswerKey, Any] = {}
+    waiting: dict[AnswerKey, tuple[Generator[Any, Any, Any], Sequence[Value] | None]] = {}
+    absent = set()
+    for run, answer in answers.items():
+        result, key = function(answer), (run, answer.row)
+        results[key] = result
+        absent |= {key} if answer.is_missing else set()
+        if isinstance(result, Generator):
+            waiting[key] = result, None
+    while waiting:
+        asked: dict[AnswerKey, list[Pair]] = {}
+        for key, (generator, values) in waiting.items():
+            try:
+                asked[key] = list(generator.send(values))
+            except StopIteration as end:
+                results[key] = end.value
+        judge = answers.tools.get_judge()
+        judge.ask(pair for pairs in asked.values() for pair in pairs)
+        waiting = {
+            key: (waiting[key][0], [judge_pair(judge, pair) for pair in pairs])
+            for key, pairs in asked.items()
+        }
+    if missing is not None:
+        results |= {key: missing for key in absent if results[key] is not None}
+    return {key: result for key, result in results.items() if result is not None}
