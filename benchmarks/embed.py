@@ -44,14 +44,11 @@ def timed(function: Any) -> tuple[Any, float]:
 
 def prepare_ours(folder: str, limit: int, compute: str) -> Any:
     from citeforge.engines.models.embed import EmbedderSettings
-    from citeforge.engines.models.embedder import CALIBRATION
     from citeforge.engines.running.names import make_embedder
 
     embedder: Any = make_embedder("offline", EmbedderSettings(device="cpu")).at(compute)  # type: ignore[attr-defined]
     texts, queries = read_texts(folder, limit)
-    if compute == "int8":
-        embedder = embedder.quantized(texts[:: max(1, len(texts) // CALIBRATION)][:CALIBRATION])
-    embedder.encode(texts[:2], "passage")  # loads the model, or converts it
+    embedder.encode(texts[:2], "passage")  # loads the model
     return embedder, texts, queries
 
 
@@ -198,7 +195,7 @@ def builds() -> None:
         n = len(read_texts(str(folder), 10**9)[0])
         print(f"{n:,} passages, {QUERIES} queries; encode and faiss.knn: {peer.seconds:.1f} s, "
               f"{spent:.1f} processor seconds", flush=True)  # fmt: skip
-        for compute in os.environ.get("COMPUTES", "fp32,bf16,int8,auto").split(","):
+        for compute in os.environ.get("COMPUTES", "fp32,bf16,auto").split(","):
             made = measure(prepare_build, run_build, str(folder), compute)
             lists, seconds, manifest = made.result
             facts = manifest.computed
@@ -225,7 +222,7 @@ def main() -> None:
         sys.exit("set CITEFORGE_REAL_DATA to the folder that holds beir_hagrid")
     folder = str(Path(data) / "beir_hagrid")
     limit = int(os.environ.get("PASSAGES", 10**9))
-    print("##", machine("torch", "sentence-transformers", "transformers", "openvino", "nncf"))
+    print("##", machine("torch", "sentence-transformers", "transformers"))
     print("load", os.getloadavg())
     peer = measure(prepare_peer, run_peer, folder, limit)
     exact, spent, queries = peer.result
@@ -234,7 +231,7 @@ def main() -> None:
     print(f"encode, float32, batch 32: {n / peer.seconds:.1f} passages/s, "
           f"{n / spent:.1f} a processor second")  # fmt: skip
     wanted = np.argsort(-(queries @ exact.T), axis=1)[:, :10]
-    for compute in ("fp32", "bf16", "int8"):
+    for compute in ("fp32", "bf16"):
         ours = measure(prepare_ours, run_ours, folder, limit, compute)
         vectors, seconds = ours.result
         top = np.argsort(-(queries @ vectors.T), axis=1)[:, :10]

@@ -6,7 +6,6 @@
 
 import os
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -30,8 +29,6 @@ def computes() -> list[tuple[Compute, int]]:
     found: list[tuple[Compute, int]] = [("auto", 32), ("fp32", 5)]
     if cpu_has_bfloat16():
         found.append(("bf16", 7))
-    if all(map(find_spec, ("openvino", "nncf"))):
-        found.append(("int8", 32))
     return found
 
 

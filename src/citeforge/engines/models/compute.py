@@ -2,7 +2,6 @@
 
 import os
 import platform
-from importlib.util import find_spec
 from pathlib import Path
 
 from citeforge.schemas.errors import UsageError, require
@@ -13,30 +12,22 @@ _DNNL_WITHOUT_BFLOAT16 = frozenset(
 )
 """Values of ``ONEDNN_MAX_CPU_ISA`` that disable oneDNN's bfloat16 kernels (CPU dispatcher control
 of its manual)."""
-_DNNL_WITHOUT_VNNI = frozenset("SSE41 AVX AVX2 AVX512_CORE".split())
-_INTEGERS = ("avx512_vnni", "avx_vnni", "amx_int8")
-_LIBRARIES = ("openvino", "nncf")
 _GPUS = "nvidia[0-9]*", "kfd", "dxg"
 """Devices of NVIDIA, of AMD, and of Windows below Linux."""
 
 
 def choose_compute(compute: Compute, device: str) -> Chosen:
-    """Choose the numeric format (fp32, fp64, bf16 or int8) of a model by option and device.
+    """Choose the numeric format (fp32, fp64 or bf16) of a model by option and device.
 
     Args:
-        compute: ``auto`` takes bfloat16 where the device multiplies in it, int8 where a CPU
-            multiplies bytes (VNNI) and the extra ``fast`` is there, float32 anywhere else.
+        compute: ``auto`` takes bfloat16 where the device multiplies in it, else float32.
         device: ``auto``, ``cpu``, ``cuda``, …
 
     Raises:
         UsageError: the device cannot do what is wanted.
-        MissingExtraError: int8 without the extra ``fast``.
     """
     device = resolve_device(device)
     on_cpu = device == "cpu"
-    if compute == "int8":
-        require_openvino(device, "--compute int8")
-        return "int8"
     if compute in ("fp32", "fp64"):
         return compute
     if _has_bfloat16(device):
@@ -48,7 +39,7 @@ def choose_compute(compute: Compute, device: str) -> Chosen:
             "benchmark",
             code="unsupported",
         )
-    return "int8" if on_cpu and cpu_has_vnni() and _has_openvino() else "fp32"
+    return "fp32"
 
 
 def require_openvino(device: str, option: str) -> None:
@@ -67,13 +58,7 @@ def require_openvino(device: str, option: str) -> None:
             f"{option} runs on a CPU, not on {device}; add --device cpu, or drop {option}",
             code="conflicting-options",
         )
-    for module in _LIBRARIES:
-        require(module)
-
-
-def _has_openvino() -> bool:
-    """Whether OpenVINO and NNCF, which quantises models for it, are installed."""
-    return all(find_spec(module) is not None for module in _LIBRARIES)
+    require("openvino")
 
 
 def resolve_device(device: str) -> str:
@@ -106,11 +91,6 @@ def cpu_has_bfloat16() -> bool:
         return False
     aten = os.environ.get("ATEN_CPU_CAPABILITY", "").lower()
     return aten not in ("default", "avx2") and _dnnl_limit() not in _DNNL_WITHOUT_BFLOAT16
-
-
-def cpu_has_vnni() -> bool:
-    """Whether this CPU multiplies bytes (VNNI or AMX), and no environment variable forbids it."""
-    return bool(cpu_flags() & set(_INTEGERS)) and _dnnl_limit() not in _DNNL_WITHOUT_VNNI
 
 
 def _dnnl_limit() -> str:

@@ -12,9 +12,7 @@ import pyarrow as pa
 from citeforge.engines.files import read_json, sha256_file
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.model_files import Located, find_model
-from citeforge.engines.models.compute import require_openvino
 from citeforge.engines.models.embedder import Embedder, Role, Vectors
-from citeforge.engines.models.openvino import OpenVinoEmbedder
 from citeforge.engines.models.prefixes import Prefixes, find_prefixes
 from citeforge.engines.models.transformer import Load, TransformerEmbedder, load_minilm
 from citeforge.engines.parallel import batched
@@ -91,7 +89,7 @@ class LocalEmbedder:
     _made: dict[Compute, Embedder] = field(default_factory=dict, init=False)
 
     def at(self, compute: Compute) -> Embedder:
-        """Get the embedder in a format such as ``int8``; unload the model's other formats."""
+        """Get the embedder in a format such as ``bf16``; unload the model's other formats."""
         for other in self._made.keys() - {compute}:
             if isinstance(embedder := self._made[other], TransformerEmbedder):
                 embedder.release()
@@ -101,11 +99,9 @@ class LocalEmbedder:
         """Make the embedder in a numeric format, once; its model is loaded at the first use."""
         if compute not in self._made:
             device, given = self.settings.device, self.settings.prefixes
-            make: Callable[[], Embedder] = partial(
+            make = partial(
                 TransformerEmbedder, self.name, self.locate, device, given, compute, self.load
             )
-            if compute == "int8":
-                make = partial(_make_int8, self.name, self.locate, device, given)
             self._made[compute] = self.settings.place(make, device, compute)
         return self._made[compute]
 
@@ -155,14 +151,6 @@ def _most_tokens(folder: Path) -> int | None:
                 return int(value)
             found.append(int(value))
     return min(found, default=None)
-
-
-def _make_int8(
-    name: str, locate: Callable[[], Located], device: str, prefixes: Prefixes | None
-) -> Embedder:
-    """Make an embedder that computes a model in int8 with OpenVINO, on a CPU."""
-    require_openvino(device, "--compute int8")
-    return OpenVinoEmbedder(name, locate, prefixes)
 
 
 def _locate_minilm() -> Located:

@@ -12,9 +12,6 @@ from citeforge.schemas.recipes.base import Compute
 
 Role = Literal["query", "passage"]
 Vectors = npt.NDArray[np.float32]
-CALIBRATION = 64
-"""Texts that int8 is calibrated on. (24, 64 and 200 passages gave all-MiniLM the same largest
-error; 200 take twice the time of 64.)"""
 
 
 class Embedder(Protocol):
@@ -74,16 +71,3 @@ class Watchable(Embedder, Protocol):
 def model_of(fingerprint: dict[str, Any]) -> dict[str, Any]:
     """Get the part of a fingerprint that identifies the model, not how it was computed."""
     return {name: value for name, value in fingerprint.items() if name != "computed"}
-
-
-@runtime_checkable
-class Quantizable(Embedder, Protocol):
-    """Embedder with a faster int8 approximation."""
-
-    def quantized(self, calibration: Sequence[str]) -> Embedder:
-        """Make the embedder that approximates this one in int8, calibrated on some passages.
-
-        Args:
-            calibration: passages to calibrate it on.
-        """
-        ...

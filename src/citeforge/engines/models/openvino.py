@@ -1,11 +1,11 @@
-"""``--runtime openvino``: local embedders, classifiers and cross-encoders, computed by OpenVINO.
+"""``--runtime openvino``: local classifiers and cross-encoders, computed by OpenVINO in float32.
 
 ``sentence_transformers`` would use ``optimum``, which does not work with transformers 5.23
-(optimum-intel 2.2, optimum-onnx 0.1). So OpenVINO converts torch modules, and NNCF quantises them.
+(optimum-intel 2.2, optimum-onnx 0.1). So OpenVINO converts torch modules.
 """
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import redirect_stderr, redirect_stdout
 from importlib.metadata import version
 from io import StringIO
@@ -13,12 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from citeforge.engines.files import digest
-from citeforge.engines.model_files import Located, quiet_transformers
-from citeforge.engines.models.prefixes import Prefixes
-from citeforge.engines.models.transformer import TransformerEmbedder
 from citeforge.schemas.errors import InputError, extras_named
-from citeforge.schemas.recipes.base import Chosen
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
 _TOLERANCE = 1e-3
@@ -32,64 +27,13 @@ def engine_version() -> str:
     return f"openvino {version('openvino')}"
 
 
-class OpenVinoEmbedder(TransformerEmbedder):
-    """A sentence-transformers model whose transformer OpenVINO computes.
-
-    With passages for calibration it computes in int8, without any in float32.
-    """
-
-    compute: Chosen = "int8"
-    batch_size = 16
-
-    def __init__(
-        self,
-        name: str,
-        locate: Callable[[], Located],
-        prefixes: Prefixes | None,
-        calibration: Sequence[str] = (),
-    ) -> None:
-        """Store the settings; the model is loaded and converted on first use."""
-        super().__init__(name, locate, "cpu", prefixes, "int8", self._load_compiled)
-        self._calibration = calibration
-
-    def computed(self) -> dict[str, Any]:
-        """Describe how vectors are computed: format, device, batches, engine, calibration."""
-        return {
-            **super().computed(),
-            "engine": engine_version(),
-            "nncf": version("nncf"),
-            "calibration_sha256": digest(self._calibration),
-        }
-
-    def quantized(self, calibration: Sequence[str]) -> "OpenVinoEmbedder":
-        """Return the same model in int8, calibrated on passages."""
-        return OpenVinoEmbedder(self.name, lambda: self._located, self._prefixes, calibration)
-
-    def _load_compiled(self, folder: Path, device: str) -> Any:
-        """Load the sentence-transformers model, and let OpenVINO compute its transformer."""
-        from sentence_transformers import SentenceTransformer
-
-        quiet_transformers()
-        model = SentenceTransformer(str(folder), device=device, local_files_only=True)
-        if getattr(model[0], "module_output_name", None) != "token_embeddings":
-            raise _conversion_error(self.name, "it does not begin with a transformer of texts")
-        example = model.preprocess(["A text.", "Another text, which is longer."])
-        prefix = self.prefixes.passage
-        tokens = [model.preprocess([prefix + text]) for text in self._calibration]
-        model[0].model = compile_module(self.name, model[0].model, example, tokens)
-        return model
-
-
-def compile_module(
-    name: str | Path, module: Any, example: Tokens, calibration: Sequence[Tokens] = ()
-) -> Any:
-    """Convert a torch module to one that OpenVINO computes, in float32 or int8.
+def compile_module(name: str | Path, module: Any, example: Tokens) -> Any:
+    """Convert a torch module to one that OpenVINO computes, in float32.
 
     Args:
         name: name of the model, for errors.
         module: model of transformers on the CPU; it is converted to float32.
         example: a tokenised batch of two different lengths.
-        calibration: tokenised texts that int8 is calibrated on; none for float32.
 
     Returns:
         A torch module with the same inputs, outputs and configuration, for several threads at once.
@@ -100,20 +44,15 @@ def compile_module(
     """
     import torch
 
-    # Without this module, OpenVINO and NNCF send no usage data to their developers.
+    # Without this module, OpenVINO sends no usage data to its developers.
     sys.modules.setdefault("openvino_telemetry", None)  # type: ignore[arg-type]
     module = module.float().eval()
     inputs = {n: example[n] for n in _INPUTS if n in example}
-    rows = [[tokens[n].numpy() for n in inputs] for tokens in calibration]
     with extras_named(), redirect_stdout(StringIO()), redirect_stderr(StringIO()):
-        import nncf
         import openvino
 
         try:
             model = openvino.convert_model(module, example_input=inputs)
-            if rows:
-                data, kind = nncf.Dataset(rows, list), nncf.ModelType.TRANSFORMER
-                model = nncf.quantize(model, data, model_type=kind, subset_size=len(rows))
         # Converters raise all kinds of errors for an unknown operation.
         except Exception as error:
             raise _conversion_error(name, str(error)) from error
@@ -141,7 +80,7 @@ def compile_module(
 
     # One thread computes first: two that start together deadlock (2026.4.1).
     found = vars(Compiled()(**inputs))
-    for output, right in expected.items() if not rows else ():
+    for output, right in expected.items():
         # If there is a vector per token, those of padding do not matter.
         real = inputs["attention_mask"].bool() if right.ndim == 3 else ...
         off = float((found[output] - right)[real].abs().max() / right[real].abs().max())
@@ -156,6 +95,6 @@ def _conversion_error(name: str | Path, reason: str) -> InputError:
     return InputError(
         f"cannot be converted for OpenVINO ({first[:160]})",
         path=name,
-        allowed="a run without --compute int8 and --runtime openvino",
+        allowed="a run without --runtime openvino",
         code="unsupported",
     )

@@ -21,10 +21,8 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 BATCH_SIZE = 32
-_DTYPES: dict[Chosen, str] = {
-    "fp32": "float32", "bf16": "bfloat16", "int8": "int8", "fp64": "float64"
-}  # fmt: skip
-_WIDER: dict[Chosen, int] = {"int8": 1, "bf16": 1, "fp32": 2, "fp64": 4}
+_DTYPES: dict[Chosen, str] = {"fp32": "float32", "bf16": "bfloat16", "fp64": "float64"}
+_WIDER: dict[Chosen, int] = {"bf16": 1, "fp32": 2, "fp64": 4}
 """Size of a number, relative to bfloat16."""
 _MINILM_TOKENS = 256
 """Tokens of a text that all-MiniLM-L6-v2 reads."""
@@ -77,8 +75,6 @@ class TransformerEmbedder:
     @cached_property
     def compute(self) -> Chosen:
         """Numeric format that the model computes in, such as bf16, set by option or device."""
-        if self._compute == "auto":
-            return "bf16" if choose_compute("auto", self.device) == "bf16" else "fp32"
         return choose_compute(self._compute, self.device)
 
     def fingerprint(self) -> dict[str, Any]:
@@ -111,7 +107,7 @@ class TransformerEmbedder:
         allowed = "a model folder or Hub id, or --embedder offline"
         with loading_errors("is not a sentence-transformers model", self.name, allowed):
             model = self._load(self._located.folder, self.device)
-        return model.to(getattr(torch, _DTYPES[self.compute].replace("int8", "float32"))).eval()
+        return model.to(getattr(torch, _DTYPES[self.compute])).eval()
 
     def release(self) -> None:
         """Free the memory of the embedding model; it is loaded again when texts are encoded."""

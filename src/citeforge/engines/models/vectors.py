@@ -27,7 +27,7 @@ from citeforge.schemas.errors import InputError
 
 SHARD_ROWS = 8192
 SUFFIX = ".vectors"
-_FORMATS = {"bfloat16": "<f2", "int8": "<f2", "float64": "<f8"}
+_FORMATS = {"bfloat16": "<f2", "float64": "<f8"}
 """Numeric format of computed vectors to that of stored ones; float32 for all others. Float16 has
 smaller errors than bfloat16."""
 

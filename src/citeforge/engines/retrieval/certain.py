@@ -1,7 +1,7 @@
 """Vector search of a corpus in any numeric format; its results equal those of exact arithmetic.
 
 A cosine is known up to a bound. Vectors of all passages are made in whatever numbers are quick
-(bfloat16, int8, float32). Where the bounds of two passages overlap and their order matters, both
+(bfloat16, float32). Where the bounds of two passages overlap and their order matters, both
 get vectors in finer numbers: float32, then float64, whose error is below every gap that counts.
 The bounds are measured on a sample of the build's own pairs, kept with a margin, and measured
 again on every pair that is refined.
@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.draws import distinct_below, generator
-from citeforge.engines.models.embedder import CALIBRATION, Embedder, Quantizable, Refinable, Role
+from citeforge.engines.models.embedder import Embedder, Refinable, Role
 from citeforge.engines.models.vectors import (
     SHARD_ROWS,
     VectorShard,
@@ -115,8 +115,6 @@ class CorpusModel:
         first = self.embedder
         if isinstance(first, Refinable):
             first = first.at(self.compute)
-        if self.compute == "int8" and isinstance(first, Quantizable):
-            first = first.quantized(self._draw_calibration())
         computed: dict[str, Any] = first.fingerprint().get("computed", {})
         dtype = computed.get("dtype")
         stage = f"embedding passages in {dtype}" if dtype else "embedding passages"
@@ -190,15 +188,6 @@ class CorpusModel:
             return ensure_shards(
                 folder, name, pieces, embedder, kind, advance, lambda i: str(texts[i])[:60]
             )
-
-    def _draw_calibration(self) -> list[str]:
-        """Draw the texts of random passages, on which the int8 embedder is calibrated."""
-        drawn = distinct_below(self.size, CALIBRATION, generator(0, "calibration"), ())
-        positions = np.sort(np.array(drawn, np.int64))
-        texts: list[str] = join_titles(
-            take_rows(self.corpus, positions, ["title", "text"])
-        ).to_pylist()
-        return texts
 
     def _read_id(self, position: int) -> str:
         """Read the id of the passage at a position, for error messages."""

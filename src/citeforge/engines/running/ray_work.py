@@ -1,7 +1,7 @@
 """Work of Ray workers: embed texts, search shards of vectors, judge pairs."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 from typing import Any
@@ -24,20 +24,12 @@ _PAIRS = 128
 
 @dataclass
 class ClusterEmbedder(Pool):
-    """An embedder that runs in Ray workers, in int8 if there are texts to calibrate it."""
-
-    calibration: Sequence[str] | None = None
+    """An embedder that runs in Ray workers."""
 
     def load(self) -> LoadedModel:
         """Load the embedder in a worker: (its fingerprint, its method ``encode``)."""
         embedder = self.make()
-        if self.calibration is not None:
-            embedder = embedder.quantized(self.calibration)
         return embedder.fingerprint(), embedder.encode
-
-    def quantized(self, calibration: Sequence[str]) -> "ClusterEmbedder":
-        """Return the same embedder in int8, calibrated on some texts."""
-        return replace(self, calibration=calibration)
 
     def fingerprint(self) -> dict[str, Any]:
         """Describe the embedder for manifests, as a worker loads it."""

@@ -45,7 +45,7 @@ class Runner:
         """Make an embedder by calling ``make`` here; other runners call it on their workers.
 
         A :class:`~citeforge.engines.models.embedder.Distributed` gets the shards of a corpus
-        together, and one that computes in int8 is a ``Quantizable``.
+        together.
 
         Args:
             make: loads the model; can be pickled.

@@ -60,10 +60,6 @@ class LabelPlanOptions(JudgeOptions):
     """Context set of a submission."""
     labels: Annotated[tuple[Path, ...], Option(input=True)] = ()
     """Labels of a pilot, as score takes them; repeatable."""
-    correlation: float | None = Field(None, ge=0, le=1)
-    """Correlation of the judge's values with people's, without a pilot (score --labels)."""
-    design: Literal["random", "stratified"] = "random"
-    """Draw of answers: at random, or evenly over the judge's values; each is equally likely."""
     seed: int = Field(0, description="")
     """Seed of the draw."""
     out: Path | None = None

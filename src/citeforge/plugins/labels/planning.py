@@ -2,13 +2,12 @@
 
 import json
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from citeforge.engines.draws import generator, sample_ids
+from citeforge.engines.draws import sample_ids
 from citeforge.engines.files import require_writable, write_text
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.compare import load_scores
@@ -64,7 +63,7 @@ def plan_labelling(
     Args:
         path: score file by the judge; or a submission, which is scored first with the judge of the
             options.
-        options: half width, as displayed, design and seed; judge and benchmark of a submission.
+        options: half width, as displayed, and seed; judge and benchmark of a submission.
         run: where a judge runs, what it may cost, where its verdicts are kept.
 
     Raises:
@@ -134,7 +133,6 @@ def write_plan(out: Path, plan: LabelPlan, options: LabelPlanOptions) -> None:
         "measure": plan.measure,
         "system": plan.system,
         "half_width": options.half_width,
-        "design": options.design,
         "seed": options.seed,
         "queries": plan.queries,
     }
@@ -145,11 +143,11 @@ def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
     """Compute how many answers of a score file people must label, and draw them.
 
     Corrected values in the score file serve as a pilot; without them, the spread is that of the
-    judge's values, and the correlation is that of the options.
+    judge's values, and what the judge saves is not known.
 
     Args:
         file: score file of the answers, by the judge.
-        options: half width, as displayed, design and seed.
+        options: half width, as displayed, and seed.
 
     Raises:
         UnknownValueError: no judged measure of that name.
@@ -159,23 +157,25 @@ def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
     entry = _find_judged_measure(file, options.measure)
     judged = entry.scale * column(entry.per_query)
     here = ~np.isnan(judged)
-    sd, correlation, pilot = float(np.std(judged[here], ddof=1)), options.correlation, 0
+    sd, pilot = float(np.std(judged[here], ddof=1)), 0
+    correlation: float | None = None
     if entry.corrected is not None and entry.corrected.labelled:
         rows = entry.corrected.labelled
         people = entry.scale * column([entry.corrected.human[i] for i in rows])
         pilot, sd = len(rows), float(np.std(people, ddof=1))
         spread = float(np.std(judged[rows], ddof=1))
         correlation = float(np.corrcoef(judged[rows], people)[0, 1]) if spread > 0 else 0.0
-        correlation = max(0.0, correlation)  # a weight is not negative
+        correlation = min(1.0, max(0.0, correlation))  # a weight is not negative
     total = int(here.sum())
     alone = labels_needed(options.half_width, sd, total, 0.0)
-    strength = None if correlation is None else min(1.0, abs(correlation))
-    helped = None if strength is None else labels_needed(options.half_width, sd, total, strength)
+    helped = (
+        None if correlation is None else labels_needed(options.half_width, sd, total, correlation)
+    )
     size = helped or alone or total
     ids = [q for q, k in zip(file.query_ids, here.tolist(), strict=True) if k]
-    drawn = _draw_queries(ids, judged[here].tolist(), size, options)
+    drawn = sample_ids(ids, size, options.seed, "annotate plan")
     return LabelPlan(
-        entry.name, file.system, total, sd, strength, pilot, alone, helped,
+        entry.name, file.system, total, sd, correlation, pilot, alone, helped,
         half_width(sd, total, total, 0.0), drawn,
     )  # fmt: skip
 
@@ -198,21 +198,6 @@ def labels_needed(half: float, sd: float, answers: int, correlation: float) -> i
     """Compute the fewest labels for an interval of ± ``half``; None if no number suffices."""
     widths = (half_width(sd, n, answers, correlation) for n in range(2, answers + 1))
     return next((n for n, width in enumerate(widths, 2) if width <= half), None)
-
-
-def _draw_queries(
-    ids: Sequence[str], values: Sequence[float], size: int, options: LabelPlanOptions
-) -> list[str]:
-    """Draw the queries to label, all equally likely; if stratified, spread over judged values."""
-    if options.design == "random":
-        return sample_ids(ids, size, options.seed, "annotate plan")
-    # Systematic sample: every N/n-th answer in the order of the judge's values, random start.
-    rng = generator(options.seed, "annotate plan, stratified")
-    ties = [rng.random() for _ in ids]
-    order = sorted(range(len(ids)), key=lambda i: (values[i], ties[i]))
-    start = rng.random()
-    places = {order[int((start + i) * len(ids) / size)] for i in range(size)}
-    return [q for i, q in enumerate(ids) if i in places]
 
 
 def _find_judged_measure(file: ScoreFile, measure: str | None) -> MeasureScore:
@@ -254,7 +239,7 @@ def render_label_plan(plan: LabelPlan, half: float) -> str:
     if plan.correlation is None:
         lines.append(
             "what the judge saves is not known without its correlation with people (a pilot with "
-            "score --labels tells it; or guess with --correlation)"
+            "score --labels tells it)"
         )
     elif plan.with_judge is not None and plan.with_judge == plan.alone:
         lines.append(

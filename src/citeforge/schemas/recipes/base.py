@@ -50,8 +50,8 @@ from citeforge.schemas.record import FrozenRecord
 if TYPE_CHECKING:
     from citeforge.schemas.manifest import Manifest
 
-Chosen = Literal["fp32", "bf16", "int8", "fp64"]
-Compute = Literal["auto", "fp32", "bf16", "int8", "fp64"]
+Chosen = Literal["fp32", "bf16", "fp64"]
+Compute = Literal["auto", "fp32", "bf16", "fp64"]
 Runtime = Literal["torch", "openvino"]
 
 
