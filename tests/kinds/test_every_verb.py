@@ -50,7 +50,7 @@ def test_every_verb_or_a_reason(
     context = package.contexts[0]
     item = next(iter(package.items()))
     assert item.passages or item.graphs
-    prompts = list(render_prompts(package, context, load_template(package.kind.template)))
+    prompts = list(render_prompts(package, context, load_template(package.kind.facts.template)))
     assert [query for query, _ in prompts] == package.query_ids
     assert [page.id for page in query_pages(package)] == package.query_ids
     result, seen = find_flaws(package, cf.AuditOptions(), cf.RunOptions())
@@ -63,10 +63,10 @@ def test_every_verb_or_a_reason(
         _hides(folder, package, tmp_path)
     _runs(folder, package, tmp_path)
     for task in TASKS.values():
-        if task.of_benchmark and task.name not in package.kind.annotation:
+        if task.of_benchmark and task.name not in package.kind.facts.annotation:
             with refused("wrong-kind"):
                 benchmark_items(task, folder, 1, 0)
-    for name in package.kind.annotation:
+    for name in package.kind.facts.annotation:
         assert list(benchmark_items(TASKS[name], folder, 1, 0))
 
 
@@ -75,7 +75,7 @@ def _exports(folder: Path, package: Package, tmp_path: Path) -> None:
         name, out = declared.name, tmp_path / declared.name
         if declared.of == "scores":
             continue
-        if declared.of in ("benchmarks", package.kind.shows):
+        if declared.of in ("benchmarks", package.kind.facts.shows):
             assert export(name, folder, out, **_options(name, folder, package, tmp_path))
             assert any(p.stat().st_size for p in out.rglob("*") if p.is_file())
         else:
@@ -109,10 +109,10 @@ def test_single_answers_score_as_among_all(
     """What inspect's scorer gives for a sample, and over all, in every kind."""
     folder, out = benchmarks[kind], tmp_path / "s.jsonl"
     benchmark, scoring = cf.load(folder), Scoring(Settings(str(folder)))
-    context = None if benchmark.kind.is_design else benchmark.contexts[0]
+    context = None if benchmark.kind.facts.is_design else benchmark.contexts[0]
     run_system(get_system("random"), benchmark, [context] if context else [], 1, 0, out)
     answers = [answer for _, answer in read_answers(out)]
-    ours = score(out, benchmark, select(benchmark.kind.default_measures), context=context)
+    ours = score(out, benchmark, select(benchmark.kind.facts.default_measures), context=context)
     (whole,) = scoring.all(answers)
     assert [(m.name, m.value, m.stderr) for m in whole.measures] == [
         (m.name, m.value, m.stderr) for m in ours.measures
@@ -128,7 +128,7 @@ def test_single_answers_score_as_among_all(
 
 def _hides(folder: Path, package: Package, tmp_path: Path) -> None:
     public, gold = tmp_path / "public", tmp_path / "gold"
-    if reason := package.kind.refusal("hide-gold"):
+    if reason := package.kind.facts.explain_refusal("hide-gold"):
         with refused("wrong-kind") as caught:
             split_package(folder, public, gold)
         assert reason in str(caught.value)
@@ -140,12 +140,12 @@ def _hides(folder: Path, package: Package, tmp_path: Path) -> None:
     split_package(folder, public, gold)
     assert verify(public) == []
     tables = {p.parent.name for p in public.rglob("*.parquet")}
-    assert tables == {*package.kind.public, *package.kind.blinded}
+    assert tables == {*package.kind.facts.public, *package.kind.facts.blinded}
     half = Package(public)
     items = [i for name in half.contexts for i in half.items(name)]
     assert {p.label for i in items for p in i.passages} <= {"unjudged"}
     assert not any(i.knowledge or i.gold for i in items)
-    template = load_template(package.kind.template)
+    template = load_template(package.kind.facts.template)
     for name in half.contexts:
         assert list(render_prompts(half, name, template)) == list(
             render_prompts(package, name, template)
@@ -182,12 +182,12 @@ def _scores_alike(folder: Path, public: Path, gold: Path, tmp_path: Path) -> Non
 
 def _runs(folder: Path, package: Package, tmp_path: Path) -> None:
     out = tmp_path / "s.jsonl"
-    with refused("wrong-kind" if package.kind.refusal("run gold") else "no-answers"):
+    with refused("wrong-kind" if package.kind.facts.explain_refusal("run gold") else "no-answers"):
         run_system(get_system("gold"), cf.load(folder), [], 1, 0, out)
     ran = run_system(get_system("random"), cf.load(folder), [], 1, 0, out)
     assert ran.answers == len(package) * len(package.contexts)
-    biased = not package.kind.refusal("run label-follower")
-    assert biased == package.kind.is_design
+    biased = not package.kind.facts.explain_refusal("run label-follower")
+    assert biased == package.kind.facts.is_design
 
 
 def test_authorship_is_asked_in_every_cell_with_its_labels(
@@ -203,7 +203,7 @@ def test_authorship_is_asked_in_every_cell_with_its_labels(
         assert wanted <= {request.messages[-1][1] for request in model.asked}
     result = cf.check(out, benchmark)
     assert (result.errors, result.warnings) == ([], [])
-    scored = score(out, benchmark, select(benchmark.kind.default_measures))
+    scored = score(out, benchmark, select(benchmark.kind.facts.default_measures))
     assert scored.counts.n_missing == 0
     # Which passages are relevant it does not look at, and labels neither.
     assert scored.design is not None

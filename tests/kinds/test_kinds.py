@@ -4,6 +4,7 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 
@@ -30,7 +31,7 @@ EVERY = sorted(KINDS.all())
 def test_whatever_a_kind_reads_there_is_a_reading_of(name: str) -> None:
     """Signatures are the type checker's; what is imported inside methods is there."""
     kind = KINDS.all()[name]
-    for reads in kind.readings:
+    for reads in kind.facts.readings:
         assert list(signature(kind.reading(reads)).parameters) == [
             "submission",
             "measures",
@@ -41,24 +42,24 @@ def test_whatever_a_kind_reads_there_is_a_reading_of(name: str) -> None:
 @pytest.mark.parametrize("name", EVERY)
 def test_names_in_a_declaration_are_known(name: str) -> None:
     kind = KINDS.all()[name]
-    assert kind.name == name
-    assert kind.recipe is recipes()[name]
-    assert kind.recipe.kind == name
-    assert kind.template in TEMPLATES
-    assert citation_of(kind.paper)
-    assert set(kind.default_measures) <= {m.family for m in measures().values()}
-    assert set(kind.annotation) <= {t.name for t in TASKS.values() if t.of_benchmark}
-    assert set(kind.public) <= set(kind.tables)
-    runs = {k.removeprefix("run ") for k in kind.refusals if k.startswith("run ")}
+    assert kind.name == kind.facts.name == name
+    assert kind.facts.recipe is recipes()[name]
+    assert kind.facts.recipe.kind == name
+    assert kind.facts.template in TEMPLATES
+    assert citation_of(kind.facts.paper)
+    assert set(kind.facts.default_measures) <= {m.family for m in measures().values()}
+    assert set(kind.facts.annotation) <= {t.name for t in TASKS.values() if t.of_benchmark}
+    assert set(kind.facts.public) <= set(kind.facts.tables)
+    runs = {k.removeprefix("run ") for k in kind.facts.refusals if k.startswith("run ")}
     assert runs <= set(SYSTEMS.all())
-    assert bool(kind.blinded) != bool(kind.refusal("hide-gold"))
-    assert set(kind.blinded) <= set(kind.tables) - set(kind.public)
-    assert kind.refusal("export")
-    assert kind.refusal("annotate")
+    assert bool(kind.facts.blinded) != bool(kind.facts.explain_refusal("hide-gold"))
+    assert set(kind.facts.blinded) <= set(kind.facts.tables) - set(kind.facts.public)
+    assert kind.facts.explain_refusal("export")
+    assert kind.facts.explain_refusal("annotate")
 
 
 def test_every_task_is_of_some_kind() -> None:
-    asked = {t for kind in KINDS.all().values() for t in kind.annotation}
+    asked = {t for kind in KINDS.all().values() for t in kind.facts.annotation}
     assert asked == {t.name for t in TASKS.values() if t.of_benchmark}
 
 
@@ -72,13 +73,13 @@ def test_an_unknown_kind_is_named_with_the_known_ones() -> None:
 
 
 PLUGIN = """
+from dataclasses import replace
+
 from citeforge.kinds.rage import RageKind
 
 
 class Notes(RageKind):
-    name = "notes"
-    recipe = None
-    about = "notes"
+    facts = replace(RageKind.facts, name="notes", recipe=None, about="notes")
 
     def check_consistency(self, package):
         yield "notes", f"are missing in {package.name}"
@@ -111,7 +112,7 @@ def test_a_plugin_brings_a_kind(package: Path, tmp_path: Path, inline: Inline) -
 
 def test_a_kind_and_its_recipe_have_one_name() -> None:
     with pytest.raises(ValueError, match="the kind 'notes' has a recipe of the kind 'rage'"):
-        type("Notes", (RageKind,), {"name": "notes"})
+        replace(RageKind.facts, name="notes")
 
 
 class NotesRecipe(Recipe):
@@ -135,8 +136,7 @@ def test_kinds_import_nothing_that_only_their_methods_use() -> None:
     result = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    bases = {"citeforge.evaluator", "citeforge.evaluator.kinds"}
-    mine = {m for m in result.stdout.split() if m.startswith("citeforge.")} - bases
+    mine = {m for m in result.stdout.split() if m.startswith("citeforge.")}
     folders = {m.split(".")[1] for m in mine}
     assert folders <= {"engines", "kinds", "package", "plugins", "schemas"}
 

@@ -447,6 +447,6 @@ def test_what_cannot_be_hidden_says_why(root: Path, careless: Targets) -> None:
     for name in ("kalma", "authorship", "deflection", "faithfulness", "position"):
         kind = kinds.KINDS.find(name)
         assert kind is not None
-        assert kind.refusal("hide-gold")
+        assert kind.facts.explain_refusal("hide-gold")
     with pytest.raises(ValueError, match="--hidden goes with one --mixture"):
         recipe_of("rage", root, hidden=True, mixtures=TWO_SETS)

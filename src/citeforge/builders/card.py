@@ -153,7 +153,7 @@ def _make_header(
     n = stats.get("queries")
     if isinstance(n, int):
         header["size_categories"] = [next((w for top, w in _SIZES if n < top), "n>100M")]
-    header["task_categories"] = list(kind.task_categories)
+    header["task_categories"] = list(kind.facts.task_categories)
     header["tags"] = [
         *("citation", "attribution", "retrieval-augmented-generation", "citeforge"), manifest.kind
     ]  # fmt: skip
@@ -301,5 +301,5 @@ def _format_measure(measure: dict[str, Any] | None, lines: Mapping[str, float] |
 
 def _list_citations(manifest: Manifest, kind: Kind) -> str:
     """Join the BibTeX entries of the kind's paper and of the sources."""
-    names = [kind.paper, *(s.kind for s in manifest.sources)]
+    names = [kind.facts.paper, *(s.kind for s in manifest.sources)]
     return "\n".join(dict.fromkeys(c for n in names if (c := citation_of(n))))

@@ -76,7 +76,7 @@ def audit_form(package: Package, advance: Callable[[int], None] = lambda _: None
         package: package with labels, and the ids and orders that are to be public.
         advance: reports finished tests.
     """
-    context = next(name for name in package.contexts if name not in package.kind.withheld)
+    context = next(name for name in package.contexts if name not in package.kind.facts.withheld)
     shown = read_shown(package, context)
     if len(shown.questions) < _FEWEST_QUERIES:
         return FormAudit(

@@ -129,7 +129,7 @@ def contexts_for(package: Package, context: str | None) -> list[str]:
     names = package.contexts
     if context not in (None, "all", *names):
         raise UnknownValueError("context", str(context), [*names, "all"])
-    if context is None and len(names) > 1 and not package.kind.is_design:
+    if context is None and len(names) > 1 and not package.kind.facts.is_design:
         raise UsageError(
             f"the benchmark has several context sets; give --context {'|'.join(names)}|all",
             code="missing-option",
@@ -152,7 +152,7 @@ def prompt_lines(
         InputError: no such template, or it uses something that is not there.
         UnknownValueError: the package has no such form.
     """
-    loaded = load_template(template or package.kind.template)
+    loaded = load_template(template or package.kind.facts.template)
     manifest = package.manifest
     origin = {"benchmark": manifest.name, "benchmark_hash": manifest.answer_hash}
     for name in contexts:

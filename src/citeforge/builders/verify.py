@@ -46,7 +46,7 @@ def verify(folder: Path) -> list[Problem]:
 
 def _wrong_schemas(package: Package) -> Iterator[Problem]:
     """Find tables with an unknown config, another schema, or unreadable files."""
-    schemas = package.kind.tables
+    schemas = package.kind.facts.tables
     for name in package.manifest.files:
         if not name.endswith(".parquet"):
             continue

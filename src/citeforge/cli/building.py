@@ -189,14 +189,21 @@ class Builds(NamedCommands):
         if name in _OTHER_COMMANDS:
             return _OTHER_COMMANDS[name]
         kind = kinds.KINDS.find(name)
-        if kind is not None and kind.recipe is None:
+        recipe = None if kind is None else kind.facts.recipe
+        if kind is not None and recipe is None:
             raise UsageError(f"`build` makes no packages of the kind {name!r}", code="unsupported")
-        return None if kind is None or kind.recipe is None else _command(kind, kind.recipe)
+        return (
+            None if kind is None or kind.facts.recipe is None else _command(kind, kind.facts.recipe)
+        )
 
     def sections(self) -> dict[str, dict[str, str]]:
         """Map headings of the help to commands and benchmark kinds, with a line on each."""
         texts = {n: c.short_help or c.help or "" for n, c in _OTHER_COMMANDS.items()}
-        texts |= {k.name: k.recipe.__doc__ or "" for k in kinds.built_in_kinds() if k.recipe}
+        texts |= {
+            own.name: own.facts.recipe.__doc__ or ""
+            for own in kinds.built_in_kinds()
+            if own.facts.recipe
+        }
         own = (click.Command(name, help=texts[name]) for name in sorted(texts))
         return {
             "Commands": {str(c.name): c.get_short_help_str(LONGEST_HELP) for c in own},

@@ -155,7 +155,7 @@ def _show_query(package: Package, query: str, contexts: list[str], full: bool) -
     from citeforge.package.items import name_label
 
     # The cells of a design show the same passages: their texts are printed once.
-    is_design, printed = package.kind.is_design, set[str]()
+    is_design, printed = package.kind.facts.is_design, set[str]()
     twins = {} if is_design else {row["_id"]: row for row in package.twins.to_pylist()}
 
     def echo(text: str) -> None:

@@ -152,7 +152,7 @@ class _Checker:
             )
             yield Finding("reference-line", text, line=1, field=CONTROL)
         if self.submission.is_anonymous:
-            yield from self.answers.reach.warnings(self.benchmark.kind.shows)
+            yield from self.answers.reach.warnings(self.benchmark.kind.facts.shows)
             yield from self.prompts.warnings()
         yield from self.provided.warnings()
         yield from self.submission.unwrapping_warnings()
@@ -225,7 +225,7 @@ class _Checker:
         """Add warnings of missing answers and unanswered cells; an error if no answer exists."""
         places, warnings = self.places.missing, self.findings.warnings
         names = {name for name, _ in places}
-        is_design = self.benchmark.kind.is_design
+        is_design = self.benchmark.kind.facts.is_design
         if is_design and names:
             warnings += [
                 Finding(

@@ -104,7 +104,7 @@ class LabelCorrection:
         if inputs is None:
             raise UsageError(
                 "--labels is for statements that cite passages; "
-                f"{benchmark.manifest.name} shows {benchmark.kind.shows}",
+                f"{benchmark.manifest.name} shows {benchmark.kind.facts.shows}",
                 code="wrong-kind",
             )
         people = match_labels(mine, inputs)

@@ -8,10 +8,9 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.running.setup import judge_session, replay_store
 from citeforge.evaluator.corrections import Correction, LabelCorrection, read_calibration
 from citeforge.evaluator.entries import make_entries
-from citeforge.evaluator.kinds import ScoredKind
 from citeforge.evaluator.label_files import read_labels
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.reading import ScoredSubmission
+from citeforge.evaluator.measures.reading import Read, ScoredSubmission
 from citeforge.evaluator.measures.registry import measures as known_measures
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.noise import copy_figures, make_figures, noise_key
@@ -21,7 +20,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.evaluator.withhold import PUBLISHED_WARNINGS
-from citeforge.package.kinds import KINDS, require_base
+from citeforge.package.kinds import KINDS
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
@@ -77,7 +76,7 @@ def prepare_scoring(
         UnknownValueError: there is no measure, model or segmenter of that name.
         UsageError: KaLMA's reference measures, which have a splitter of their own.
     """
-    measures = select(options.measures or benchmark.kind.default_measures)
+    measures = select(options.measures or benchmark.kind.facts.default_measures)
     tools = ScoringTools(judge, options=options)
     if run is not None:
         tools = _add_models(tools, run)
@@ -104,7 +103,7 @@ def _ask_judge(measures: Iterable[Measure]) -> bool:
 
 def _hint_of_judged(benchmark: Benchmark, judge: JudgeSession) -> str:
     """Warn of a judge that no selected measure asks, and name families that would ask it."""
-    fitting = (m for m in known_measures().values() if m.reads in benchmark.kind.readings)
+    fitting = (m for m in known_measures().values() if m.reads in benchmark.kind.facts.readings)
     families = dict.fromkeys(m.family for m in fitting if _ask_judge([m]))
     hint = f"; add --measures {' or '.join(families)}" if families else ""
     return f"no measure here asks the judge {judge.judge.signature}{hint}"
@@ -158,7 +157,7 @@ def score_contexts(path: Path, setup: ScoringSetup, system: str | None = None) -
     """
     submission = _open_submission(path, setup, system)
     kind = setup.benchmark.kind
-    is_of_cells = kind.is_design and _choose_reading(setup) == kind.readings[0]
+    is_of_cells = kind.facts.is_design and _choose_reading(setup) == kind.facts.readings[0]
     is_open = setup.tools.options.context is None and not is_of_cells
     names = submission.contexts if is_open else []
     if len(names) < 2:
@@ -200,34 +199,33 @@ def _open_submission(path: Path, setup: ScoringSetup, system: str | None) -> Sub
 
 def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:
     """Raise an error if a measure needs what the benchmark does not show, such as triples."""
-    kind = benchmark.kind
-    foreign = [m for m in measures if m.reads not in kind.readings]
+    facts = benchmark.kind.facts
+    foreign = [m for m in measures if m.reads not in facts.readings]
     if not foreign:
         return
-    reads, default = foreign[0].reads, kind.default_measures
+    reads, default = foreign[0].reads, facts.default_measures
     names = ",".join(m.name for m in foreign[:3]) + ",…" * (len(foreign) > 3)
-    owners = ", ".join(k.name for k in KINDS.all().values() if reads in k.readings)
+    owners = ", ".join(name for name, k in KINDS.all().items() if reads in k.facts.readings)
     raise UsageError(
         f"--measures {names}: needs {reads}{owners and f' (kinds: {owners})'}, and "
-        f"{benchmark.manifest.name} shows {kind.shows}; use --measures {','.join(default)}, or any "
-        "of that family: citeforge list measures",
+        f"{benchmark.manifest.name} shows {facts.shows}; use --measures {','.join(default)}, or "
+        "any of that family: citeforge list measures",
         code="wrong-kind",
     )
 
 
 def _choose_reading(setup: ScoringSetup) -> str:
     """Choose the first of the kind's ways to read answers (``readings``) that a measure needs."""
-    ways, wanted = setup.benchmark.kind.readings, {m.reads for m in setup.measures}
+    ways, wanted = setup.benchmark.kind.facts.readings, {m.reads for m in setup.measures}
     return next((way for way in ways if way in wanted), ways[0])
 
 
 def _score_submission(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     """Read a submission, compute the measures, and make the score file."""
     benchmark, options = submission.benchmark, setup.tools.options
-    kind = require_base(benchmark.kind, ScoredKind)  # type: ignore[type-abstract]
     if setup.tools.judge is not None:
         setup.tools.judge.begin()
-    read = kind.reading(_choose_reading(setup))  # such as `read_passages`
+    read: Read = benchmark.kind.reading(_choose_reading(setup))  # such as `read_passages`
     scored = read(submission, setup.measures, setup.tools)
     samples, missing = scored.results
     judge, counts, clusters = scored.tools.judge, scored.counts, benchmark.clusters

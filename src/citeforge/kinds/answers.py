@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from citeforge.kinds.rage import RageKind
@@ -19,12 +20,15 @@ _CITATIONS = ("ALCE.CitF1", "ALCE.CitRec", "ALCE.CitPrec")
 class HagridKind(RageKind):
     """Questions with the quotes that their gold answers cite."""
 
-    name = "hagrid"
-    recipe: type[Recipe] | None = HagridRecipe
-    about = "questions with the quotes that their gold answers cite (HAGRID)"
-    paper = "hagrid"
-    default_measures = ("alce", "attributed_ir")
-    headline = _CITATIONS
+    facts = replace(
+        RageKind.facts,
+        name="hagrid",
+        recipe=HagridRecipe,
+        about="questions with the quotes that their gold answers cite (HAGRID)",
+        paper="hagrid",
+        default_measures=("alce", "attributed_ir"),
+        headline=_CITATIONS,
+    )
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         """Build a package of HAGRID's questions, with their quotes as contexts."""
@@ -37,13 +41,16 @@ class HagridKind(RageKind):
 class AlceKind(RageKind):
     """Questions with retrieved documents."""
 
-    name = "alce"
-    recipe: type[Recipe] | None = AlceRecipe
-    about = "questions with retrieved documents (ALCE)"
-    paper = "alce"
-    default_measures = ("alce",)
-    headline = _CITATIONS
-    whole_corpus = ("passages", "all")
+    facts = replace(
+        RageKind.facts,
+        name="alce",
+        recipe=AlceRecipe,
+        about="questions with retrieved documents (ALCE)",
+        paper="alce",
+        default_measures=("alce",),
+        headline=_CITATIONS,
+        whole_corpus=("passages", "all"),
+    )
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         """Build a package of questions with the documents retrieved for them."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from citeforge.kinds.twins import TwinsKind
 from citeforge.schemas.manifest import Manifest
@@ -19,22 +20,25 @@ if TYPE_CHECKING:
 class AuthorshipKind(TwinsKind):
     """Authorship benchmarks: cells that state different authors for the same passages."""
 
-    name = "authorship"
-    recipe: type[Recipe] | None = AuthorshipRecipe
-    about = "the same passages under every label of authorship"
-    is_design = True
-    readings = ("cells", *TwinsKind.readings)
-    template = "authorship"
-    default_measures = ("authorship",)
-    headline = ()
-    public = ()
-    blinded = ()
-    withheld = ()
-    refusals: ClassVar[Mapping[str, str]] = {
-        "hide-gold": "its cells differ in who wrote the relevant passages and what is said of "
-        "that, so that every label can be read from two cells",
-        **{k: v for k, v in TwinsKind.refusals.items() if not k.startswith("run")},
-    }
+    facts = replace(
+        TwinsKind.facts,
+        name="authorship",
+        recipe=AuthorshipRecipe,
+        about="the same passages under every label of authorship",
+        is_design=True,
+        readings=("cells", *TwinsKind.facts.readings),
+        template="authorship",
+        default_measures=("authorship",),
+        headline=(),
+        public=(),
+        blinded=(),
+        withheld=(),
+        refusals={
+            "hide-gold": "its cells differ in who wrote the relevant passages and what is said of "
+            "that, so that every label can be read from two cells",
+            **{k: v for k, v in TwinsKind.facts.refusals.items() if not k.startswith("run")},
+        },
+    )
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         """Build a package with one context set per experimental condition (cell)."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.tables import rows_of
-from citeforge.evaluator.kinds import ScoredKind
 from citeforge.kinds.rage import NO_CELLS, OTHER_TASKS
 from citeforge.package.items import Item, by_query
+from citeforge.package.kind_facts import KindFacts
+from citeforge.package.kinds import Kind
 from citeforge.schemas.kg import GENERAL, from_row, group_into_graphs
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
@@ -24,40 +25,42 @@ _NO_PASSAGES = "its contexts have no passages"
 _NO_ANSWERS = "its gold is facts, not answers; echo-relevant writes them"
 
 
-class KalmaKind(ScoredKind):
+class KalmaKind(Kind):
     """KaLMA benchmarks: questions whose answers must cite triples of a knowledge graph."""
 
-    name = "kalma"
-    recipe = KalmaRecipe
-    about = "questions whose answers must cite triples of a knowledge graph (KaLMA)"
-    paper = "kalma"
-    task_categories = ("question-answering", "text-generation")
-    tables = KG_BY_CONFIG
-    shows = "triples"
-    readings = ("triples",)
-    questions = "specific"
-    other_questions: ClassVar[Mapping[str, str]] = {GENERAL: "general"}
-    template = "kalma"
-    default_measures = ("kalma",)
-    headline = ("KaLMA.F1@micro", "KaLMA.P@micro", "KaLMA.R@micro")
-    annotation = (
-        "kalma-authenticity",
-        "kalma-naturalness",
-        "kalma-significance",
-        "kalma-relevance",
+    facts = KindFacts(
+        name="kalma",
+        recipe=KalmaRecipe,
+        about="questions whose answers must cite triples of a knowledge graph (KaLMA)",
+        paper="kalma",
+        task_categories=("question-answering", "text-generation"),
+        tables=KG_BY_CONFIG,
+        shows="triples",
+        readings=("triples",),
+        questions="specific",
+        other_questions={GENERAL: "general"},
+        template="kalma",
+        default_measures=("kalma",),
+        headline=("KaLMA.F1@micro", "KaLMA.P@micro", "KaLMA.R@micro"),
+        annotation=(
+            "kalma-authenticity",
+            "kalma-naturalness",
+            "kalma-significance",
+            "kalma-relevance",
+        ),
+        refusals={
+            "hide-gold": "its questions and their gold grow from a graph by fixed rules, so that "
+            "anyone with the graph can build them again",
+            "export": _NO_PASSAGES,
+            "annotate": OTHER_TASKS,
+            "run gold": _NO_ANSWERS,
+            "run all-gold": _NO_ANSWERS,
+            "run top-1": _NO_PASSAGES,
+            "run top-1-two-sentences": _NO_PASSAGES,
+            "run label-blind": NO_CELLS,
+            "run label-follower": NO_CELLS,
+        },
     )
-    refusals: ClassVar[Mapping[str, str]] = {
-        "hide-gold": "its questions and their gold grow from a graph by fixed rules, so that "
-        "anyone with the graph can build them again",
-        "export": _NO_PASSAGES,
-        "annotate": OTHER_TASKS,
-        "run gold": _NO_ANSWERS,
-        "run all-gold": _NO_ANSWERS,
-        "run top-1": _NO_PASSAGES,
-        "run top-1-two-sentences": _NO_PASSAGES,
-        "run label-blind": NO_CELLS,
-        "run label-follower": NO_CELLS,
-    }
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         """Build a package of questions that grow from triples of a knowledge graph."""

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from citeforge.evaluator.kinds import ScoredKind
 from citeforge.package.items import Item, Passage
+from citeforge.package.kind_facts import KindFacts
+from citeforge.package.kinds import Kind
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
@@ -23,28 +24,30 @@ NO_TRIPLES = "the format is for sub-graphs, its contexts have passages"
 OTHER_TASKS = "the task looks at tables that it does not have"
 
 
-class RageKind(ScoredKind):
+class RageKind(Kind):
     """RAGE benchmarks: passages labelled for relevance; base class of the other passage kinds."""
 
-    name = "rage"
-    recipe: type[Recipe] | None = RageRecipe
-    about = "passages that are relevant, irrelevant, or only seem relevant (RAGE)"
-    paper = "rage"
-    tables = BY_CONFIG
-    readings: tuple[str, ...] = ("passages",)
-    default_measures: tuple[str, ...] = ("rage",)
-    headline: tuple[str, ...] = ("CiteF1@query", "CiteP", "CiteR")
-    annotation: tuple[str, ...] = ("audit-negative",)
-    public: tuple[str, ...] = ("corpus", "queries")
-    blinded: tuple[str, ...] = ("contexts",)
-    withheld: tuple[str, ...] = ("oracle", *CONDENSED_FORMS)
-    whole_corpus: tuple[str, str] | None = ("corpus", "all")
-    refusals: ClassVar[Mapping[str, str]] = {
-        "run label-blind": NO_CELLS,
-        "run label-follower": NO_CELLS,
-        "export": NO_TRIPLES,
-        "annotate": OTHER_TASKS,
-    }
+    facts = KindFacts(
+        name="rage",
+        recipe=RageRecipe,
+        about="passages that are relevant, irrelevant, or only seem relevant (RAGE)",
+        paper="rage",
+        tables=BY_CONFIG,
+        readings=("passages",),
+        default_measures=("rage",),
+        headline=("CiteF1@query", "CiteP", "CiteR"),
+        annotation=("audit-negative",),
+        public=("corpus", "queries"),
+        blinded=("contexts",),
+        withheld=("oracle", *CONDENSED_FORMS),
+        whole_corpus=("corpus", "all"),
+        refusals={
+            "run label-blind": NO_CELLS,
+            "run label-follower": NO_CELLS,
+            "export": NO_TRIPLES,
+            "annotate": OTHER_TASKS,
+        },
+    )
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         """Build a package of queries with relevant, irrelevant and seemingly relevant passages."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from citeforge.engines.llm.budget import RunPlan
@@ -18,11 +19,14 @@ if TYPE_CHECKING:
 class TwinsKind(RageKind):
     """Passages with twins that a language model wrote."""
 
-    name = "twins"
-    recipe: type[Recipe] | None = TwinsRecipe
-    about = "passages with twins that a language model wrote"
-    paper = "attrieval"
-    annotation = (*RageKind.annotation, "twin-relevant", "twin-nonrelevant")
+    facts = replace(
+        RageKind.facts,
+        name="twins",
+        recipe=TwinsRecipe,
+        about="passages with twins that a language model wrote",
+        paper="attrieval",
+        annotation=(*RageKind.facts.annotation, "twin-relevant", "twin-nonrelevant"),
+    )
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         """Build a package of passages, each with a rewrite by an LLM (twin)."""

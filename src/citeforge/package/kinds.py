@@ -1,103 +1,57 @@
-"""The base class of all kinds of benchmark, and functions that find kinds."""
+"""The one base class of kinds of benchmark, and functions that find kinds."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, ClassVar, Literal, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
 from citeforge.engines.catalogue import Catalogue
 from citeforge.engines.ledger import open_ledger
-from citeforge.engines.plugins import broken_plugin
+from citeforge.package.kind_facts import KindFacts
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:
     from citeforge.engines.llm.budget import RunPlan
+    from citeforge.package.items import Item, Labelling
 
 _ENDS_WITHOUT_REPLIES = ("no-queries", "no-relevant")
 """Errors of builds whose models are not asked: nothing is left."""
 
 
 class Kind(ABC):
-    """Kind of benchmark: facts about it, and how it is built.
+    """Kind of benchmark: how it is built, read, checked and scored.
 
-    :class:`~citeforge.package.package.PackageKind` adds what its packages hold, and
-    :class:`~citeforge.evaluator.kinds.ScoredKind` how answers to it are scored. The classes that
-    fill these in are above all folders that ask them, in ``citeforge/kinds`` and in plugins.
+    The classes that fill this in are above all folders that ask them, in ``citeforge/kinds`` and in
+    plugins, each in one file with its facts. A package names its kind, so it is above this class:
+    what is ``Any`` here is a :class:`~citeforge.package.package.Package` there.
 
     Attributes:
-        name: as in ``citeforge build NAME`` and in manifests.
-        recipe: record of a build of it, whose ``kind`` is the name; None where its packages come
-            from elsewhere.
-        about: what a benchmark of it consists of, in the words of cards.
-        paper: source whose paper describes it; cards cite it.
-        task_categories: of the Hub.
-        tables: config to Arrow schema of the tables that a package may have.
-        shows: what systems are shown and cite.
-        questions: split of ``queries`` whose rows are the queries.
-        other_questions: context sets that ask the queries in another form, to its split.
-        is_design: whether the context sets are the cells of one experiment, which are answered and
-            scored together.
-        readings: what a measure may read of answers (``reads``).
-        template: prompt template that is taken when none is named: a built-in one, or a Jinja file.
-        default_measures: families of measures that are computed when none are named.
-        headline: measures with a leaderboard of their own on the Hub, the first one first; none
-            where values are of several context sets together.
-        annotation: annotation tasks that look at a benchmark of it.
-        public: tables of which ``publish --hide-gold`` publishes all rows.
-        blinded: tables of which it publishes what :meth:`blind` leaves; all other tables stay in
-            the gold half.
-        withheld: context sets that stay there, too: beside others they tell what is gold.
-        whole_corpus: field of the manifest's ``config`` and the value that says that the package
-            holds all passages.
-        refusals: what is not offered, to why not: ``hide-gold``, ``run SYSTEM``;
-            ``export`` is about layouts of what it does not show, ``annotate`` about other tasks.
+        facts: what is known of it without a package.
     """
 
-    name: str
-    recipe: type[Recipe] | None = None
-    about: str
-    paper: str
-    task_categories: tuple[str, ...] = ("question-answering", "text-retrieval")
-    tables: Mapping[str, pa.Schema]
-    shows: Literal["passages", "triples"] = "passages"
-    questions: str = "queries"
-    other_questions: ClassVar[Mapping[str, str]] = {}
-    is_design: bool = False
-    readings: tuple[str, ...]
-    template: str = "rage"
-    default_measures: tuple[str, ...]
-    headline: tuple[str, ...] = ()
-    annotation: tuple[str, ...] = ()
-    public: tuple[str, ...] = ()
-    blinded: tuple[str, ...] = ()
-    withheld: tuple[str, ...] = ()
-    whole_corpus: tuple[str, str] | None = None
-    refusals: ClassVar[Mapping[str, str]] = {}
+    facts: KindFacts
 
-    def __init_subclass__(cls) -> None:
-        """Raise an error if a kind of benchmark has another name than its recipe."""
-        if cls.recipe is not None and cls.name != cls.recipe.kind:
-            raise ValueError(
-                f"the kind {cls.name!r} has a recipe of the kind {cls.recipe.kind!r}; give it "
-                "recipe=… with that name, or None"
-            )
+    @property
+    def name(self) -> str:
+        """Name in commands and manifests."""
+        return self.facts.name
 
     @property
     def form(self) -> str:
         """What users type: the name."""
-        return self.name
+        return self.facts.name
 
     @property
     def help(self) -> str:
         """Description in one line."""
-        return self.about
+        return self.facts.about
 
     @abstractmethod
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
@@ -136,19 +90,36 @@ class Kind(ABC):
         """Remove the gold from a table before it is published (tables of ``blinded`` only)."""
         return table
 
-    def refusal(self, what: str) -> str | None:
-        """Explain why this kind of benchmark does not offer a feature; None if it does.
+    @abstractmethod
+    def items(self, package: Any, context: str, query_id: str | None) -> Iterator[Item]:
+        """Yield the queries of a context set, or one of them, with what systems are shown."""
+
+    @abstractmethod
+    def check_consistency(self, package: Any) -> Iterator[tuple[str, str]]:
+        """Check a package beyond hashes and schemas, as its kind needs; yield (table, problem)."""
+
+    @abstractmethod
+    def reading(self, reads: str) -> Callable[..., Any]:
+        """Return the function that reads a submission in the way that measures need.
 
         Args:
-            what: a key of ``refusals``.
+            reads: what the measures read, one of the facts' ``readings``.
+
+        Returns:
+            A :data:`~citeforge.evaluator.measures.reading.Read`.
         """
-        reason = self.refusals.get(what)
-        return None if reason is None else f"not for {self.name} benchmarks: {reason}"
+
+    def labelling(self, package: Any, context: str) -> Labelling | None:
+        """Read the labels that prompts put on passages; None where they put none."""
+        return None
+
+    def trace(self, package: Any, query: str) -> str | None:
+        """Describe how a query was made, round by round; None if the package does not keep that."""
+        return None
 
 
 KINDS: Catalogue[Kind, None] = Catalogue("kinds", "benchmark kind", Kind)  # type: ignore[type-abstract]
 """Kinds of benchmark by name; all are entry points, of citeforge or of plugins."""
-Base = TypeVar("Base", bound=Kind)
 
 
 def kind_of(manifest: Manifest, path: object = None) -> Kind:
@@ -181,21 +152,9 @@ def kind_of_recipe(recipe: Recipe) -> Kind:
         UsageError: benchmarks of the kind are not built.
     """
     kind = KINDS.get(recipe.kind)
-    if kind.recipe is None:
+    if kind.facts.recipe is None:
         raise UsageError(f"{kind.name} benchmarks cannot be built", code="wrong-kind")
     return kind
-
-
-def require_base(kind: Kind, base: type[Base]) -> Base:
-    """Check that a kind of benchmark is of a given subclass of :class:`Kind`, and return it.
-
-    Raises:
-        InputError: it is a plugin's, and of another class.
-    """
-    if isinstance(kind, base):
-        return kind
-    problem = TypeError(f"it is of type {type(kind).__name__}, not {base.__name__}")
-    raise broken_plugin(f"the kind {kind.name!r}", KINDS.names()[kind.name], problem)
 
 
 def recipe_named(name: str) -> type[Recipe] | None:
@@ -206,12 +165,14 @@ def recipe_named(name: str) -> type[Recipe] | None:
         UsageError: two plugins define it.
     """
     kind = KINDS.find(name)
-    return None if kind is None else kind.recipe
+    return None if kind is None else kind.facts.recipe
 
 
 def recipes() -> dict[str, type[Recipe]]:
     """Map the kinds of benchmark that can be built to recipe classes, in help pages' order."""
-    return {k.name: k.recipe for k in KINDS.all().values() if k.recipe is not None}
+    return {
+        name: row.facts.recipe for name, row in KINDS.all().items() if row.facts.recipe is not None
+    }
 
 
 def built_in_kinds() -> list[Kind]:

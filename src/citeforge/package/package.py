@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-from abc import abstractmethod
 from collections.abc import Iterable, Iterator
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +15,8 @@ import pyarrow.compute as pc
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.retrieval.records import Rankings, Retrieved
 from citeforge.engines.tables import iter_batches, read_table, rows_of, rows_with
-from citeforge.package.items import Gold, GoldRows, Item, Labelling, by_query, replace_texts
-from citeforge.package.kinds import Kind, kind_of, require_base
+from citeforge.package.items import Gold, GoldRows, Item, by_query, replace_texts
+from citeforge.package.kinds import Kind, kind_of
 from citeforge.package.manifest import damaged, list_splits, load_intact
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import UnknownValueError, extras_named
@@ -134,18 +133,18 @@ class Package(Displayed):
         return Grammar(self.manifest.grammar.base, self.manifest.grammar.form)
 
     @cached_property
-    def kind(self) -> PackageKind:
+    def kind(self) -> Kind:
         """Kind of the benchmark: its tables, default measures and checks.
 
         Raises:
             InputError: a kind that this installation does not know.
         """
-        return require_base(kind_of(self.manifest, self.folder), PackageKind)  # type: ignore[type-abstract]
+        return kind_of(self.manifest, self.folder)
 
     @property
     def has_graphs(self) -> bool:
         """Whether systems are shown triples instead of passages."""
-        return self.kind.shows == "triples"
+        return self.kind.facts.shows == "triples"
 
     def shards(self, config: str, split: str) -> list[Path]:
         """List the files of a table in order, by the manifest; none where the table is empty."""
@@ -159,7 +158,7 @@ class Package(Displayed):
             UnknownValueError: no such config in this kind of benchmark.
             InputError: a file is damaged.
         """
-        schemas = self.kind.tables
+        schemas = self.kind.facts.tables
         if config not in schemas:
             raise UnknownValueError("config", config, schemas)
         table = read_table(self.shards(config, split), schemas[config])
@@ -172,7 +171,7 @@ class Package(Displayed):
         Raises:
             InputError: it is damaged, or an id comes twice.
         """
-        split = self.kind.questions
+        split = self.kind.facts.questions
         table = self.table("queries", split)
         n_ids = pc.count_distinct(table["_id"], mode="all").as_py()
         if self.whole and n_ids < table.num_rows:
@@ -202,7 +201,7 @@ class Package(Displayed):
         Raises:
             InputError: the package lacks that form.
         """
-        form = self.kind.other_questions.get(context, self.kind.questions)
+        form = self.kind.facts.other_questions.get(context, self.kind.facts.questions)
         if form not in self.forms:
             message = f"the {form} queries are missing, which the context set {context} asks"
             raise damaged(message, self.folder, "missing-field")
@@ -211,10 +210,10 @@ class Package(Displayed):
     @cached_property
     def forms(self) -> dict[str, pa.Table]:
         """Tables of the queries by form of wording (schema QUERIES), the main form first."""
-        splits = dict.fromkeys(self.kind.other_questions.values())
+        splits = dict.fromkeys(self.kind.facts.other_questions.values())
         others = {split: self.table("queries", split) for split in splits}
         return {
-            self.kind.questions: self.queries,
+            self.kind.facts.questions: self.queries,
             **{s: t for s, t in others.items() if t.num_rows},
         }
 
@@ -398,26 +397,6 @@ class Package(Displayed):
             raise UnknownValueError("query", query_id, self.query_ids)
         items = self.kind.items(self, name, query_id)
         return items if show is None else replace_texts(items, self.condensed(show))
-
-
-class PackageKind(Kind):
-    """A kind of benchmark with what its packages hold."""
-
-    @abstractmethod
-    def items(self, package: Package, context: str, query_id: str | None) -> Iterator[Item]:
-        """Yield the queries of a context set, or one of them, with what systems are shown."""
-
-    @abstractmethod
-    def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
-        """Check a package beyond hashes and schemas, as its kind needs; yield (table, problem)."""
-
-    def labelling(self, package: Package, context: str) -> Labelling | None:
-        """Read the labels that prompts put on passages; None where they put none."""
-        return None
-
-    def trace(self, package: Package, query: str) -> str | None:
-        """Describe how a query was made, round by round; None if the package does not keep that."""
-        return None
 
 
 def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Table:

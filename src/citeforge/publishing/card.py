@@ -44,14 +44,14 @@ def render_evals(manifest: Manifest) -> str | None:
     tasks = [
         {"id": task_id(context, measure), "config": "contexts", "split": context}
         for context in manifest.contexts
-        for measure in kind.headline
+        for measure in kind.facts.headline
     ]
     if not tasks:  # experiments, whose values are of several sets together
         return None
     content = {
         "name": manifest.name,
-        "description": f"A benchmark for cited generation: {kind.about}. Values are from 0 to 100; "
-        "missing answers count as wrong. The notes of each result say how it was computed.",
+        "description": f"A benchmark for cited generation: {kind.facts.about}. Values are from 0 "
+        "to 100; missing answers count as wrong. The notes of each result say how it was computed.",
         "evaluation_framework": FRAMEWORK,
         "tasks": tasks,
     }

@@ -96,9 +96,9 @@ def write_export(target: Export, source: Path, out: Path, options: Part) -> Drop
 def _require_fit(export: Export, folder: Path) -> None:
     """Raise an error if an export cannot write this kind of benchmark."""
     kind = Package(folder).kind
-    fit = ("benchmarks", kind.shows)
+    fit = ("benchmarks", kind.facts.shows)
     if export.of not in fit:
-        reason = kind.refusal("export") or f"which is of {export.of}"
+        reason = kind.facts.explain_refusal("export") or f"which is of {export.of}"
         formats = ", ".join(e.name for e in EXPORTS.all().values() if e.of in fit)
         raise InputError(
             f"cannot be exported to {export.name}, {reason}",

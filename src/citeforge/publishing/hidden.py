@@ -75,13 +75,13 @@ def split_package(
     context = _only_public_context(package)
     _refuse_telling_fields(package, metadata)
     writer = PackageWriter(public)
-    for config in kind.blinded:
+    for config in kind.facts.blinded:
         for split in [context] if config == "contexts" else package.splits.get(config, []):
             writer.add(config, split, kind.blind(config, package.table(config, split)))
     passages = None if _has_whole_corpus(package) else _context_passage_ids(package, context)
-    for config in kind.public:
+    for config in kind.facts.public:
         for split in package.splits.get(config, []):
-            with TableWriter(public / config, split, kind.tables[config]) as table:
+            with TableWriter(public / config, split, kind.facts.tables[config]) as table:
                 for batch in _public_rows(package, config, split, metadata):
                     here = batch if config != "corpus" or passages is None else batch.filter(
                         pc.is_in(batch["_id"], value_set=passages)
@@ -110,7 +110,7 @@ def _only_public_context(package: Package) -> str:
             several context sets would be public.
     """
     manifest, kind = package.manifest, package.kind
-    if reason := kind.refusal("hide-gold"):
+    if reason := kind.facts.explain_refusal("hide-gold"):
         raise UsageError(f"--hide-gold: {reason}", code="wrong-kind")
     if SECRET not in manifest.files:
         command = make_build_command(manifest) or f"citeforge build {manifest.kind} …"
@@ -119,7 +119,7 @@ def _only_public_context(package: Package) -> str:
             f"follow from its seed, and the labels from them; build it again: {command} --hidden",
             code="hidden-gold",
         )
-    contexts = [name for name in package.contexts if name not in kind.withheld]
+    contexts = [name for name in package.contexts if name not in kind.facts.withheld]
     if len(contexts) != 1:
         raise UsageError(
             f"--hide-gold: {', '.join(contexts) or 'no context set'} would be public; what several "
@@ -156,7 +156,7 @@ def _refuse_telling_fields(package: Package, metadata: Collection[str]) -> None:
 def withheld_words(folder: Path) -> list[str]:
     """Explain what a public half leaves out, and what its form tells of the labels."""
     package = Package(folder)
-    names = [name for name in package.contexts if name in package.kind.withheld]
+    names = [name for name in package.contexts if name in package.kind.facts.withheld]
     form = _read_form(package)
     findings = form.findings if form is not None else []
     if not names:
@@ -170,7 +170,7 @@ def withheld_words(folder: Path) -> list[str]:
 
 def _has_whole_corpus(package: Package) -> bool:
     """Whether a package has the whole corpus of its source, which reveals no relevant passage."""
-    field, value = package.kind.whole_corpus or ("", None)
+    field, value = package.kind.facts.whole_corpus or ("", None)
     return value is not None and package.manifest.config.get(field) == value
 
 
@@ -184,7 +184,9 @@ def _public_rows(
     package: Package, config: str, split: str, fields: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
     """Yield a table's rows for the public half, with only the given fields of the metadata."""
-    for batch in iter_batches(package.shards(config, split), schema=package.kind.tables[config]):
+    for batch in iter_batches(
+        package.shards(config, split), schema=package.kind.facts.tables[config]
+    ):
         if "metadata" in batch.schema.names:
             at = batch.schema.names.index("metadata")
             texts = [_keep_fields(text, fields) for text in batch["metadata"].to_pylist()]
@@ -268,7 +270,7 @@ def matching_gold(half: Manifest, gold: Path) -> Manifest:
         InputError: no gold half, one of another build, a forged one, or of a kind that has
             none.
     """
-    if reason := kind_of(half).refusal("hide-gold"):
+    if reason := kind_of(half).facts.explain_refusal("hide-gold"):
         raise InputError(
             f"is not a gold half: {reason}",
             path=gold,

@@ -183,10 +183,10 @@ def systems() -> dict[str, System]:
 def refusal(system: System, benchmark: Benchmark) -> str | None:
     """Explain why a system cannot answer a benchmark; None if it can."""
     kind = benchmark.kind
-    if reason := kind.refusal(f"run {system.name}"):
+    if reason := kind.facts.explain_refusal(f"run {system.name}"):
         return reason
-    if system.shows not in ("any", kind.shows):
-        return f"needs {system.shows}, and {kind.name} benchmarks show {kind.shows}"
-    if system.design and not kind.is_design:
+    if system.shows not in ("any", kind.facts.shows):
+        return f"needs {system.shows}, and {kind.name} benchmarks show {kind.facts.shows}"
+    if system.design and not kind.facts.is_design:
         return f"answers the cells of an experiment, which {kind.name} benchmarks do not have"
     return None

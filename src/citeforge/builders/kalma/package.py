@@ -180,7 +180,7 @@ def wrong_kalma(package: Package) -> Problems:
         if table["_id"].to_pylist() != ids:
             yield (
                 f"queries/{split}",
-                f"its queries are not those of {package.kind.questions}, in their order",
+                f"its queries are not those of {package.kind.facts.questions}, in their order",
             )
     per_set: dict[str, dict[str, list[Triple]]] = {}
     for name in package.contexts:

@@ -171,7 +171,7 @@ def require_cells_alone(
     context = tools.options.context
     if others or context is not None:
         what = f"--measures {','.join(others)}" if others else f"--context {context}"
-        own = benchmark.kind.default_measures[0]
+        own = benchmark.kind.facts.default_measures[0]
         raise UsageError(
             f"{what}: {own} measures look at all cells at once; score the family {own} by "
             "itself, and others with --context CELL --measures …",

@@ -166,7 +166,7 @@ class Benchmark(Package):
                 f"{self.manifest.name} shows triples, not passages; use kalma measures",
                 code="wrong-kind",
             )
-        if self.kind.tables["contexts"] != CONTEXTS:
+        if self.kind.facts.tables["contexts"] != CONTEXTS:
             return self._context_of_items(name)
         table = self.context_table(name).combine_chunks()
         docs = table["docs"].combine_chunks()
@@ -211,7 +211,7 @@ class Benchmark(Package):
                 name = root[name]
             return name
 
-        if self.kind.shows == "triples":
+        if self.kind.facts.shows == "triples":
             for text, metadata in zip(texts, queries["metadata"].to_pylist(), strict=True):
                 for entity in json.loads(metadata or "{}").get("entities") or ():
                     root[find(entity)] = find(text)

@@ -116,7 +116,7 @@ class EchoFinder:
             # Jinja is not loaded for scores that need no prompt.
             from citeforge.builders.prompts import load_template, render_prompts
 
-            template = load_template(self.benchmark.kind.template)
+            template = load_template(self.benchmark.kind.facts.template)
             self._prompts[context] = {
                 query: _Prompt(squeezed[:_HEAD], len(squeezed), digest(squeezed))
                 for query, text in render_prompts(self.benchmark, context, template)

@@ -122,7 +122,7 @@ def read_attrieval(path: Path, benchmark: Benchmark) -> Lines:
 
     On an authorship benchmark: its outputs cell by cell, see :func:`read_cells`.
     """
-    if "cells" in benchmark.kind.readings:
+    if "cells" in benchmark.kind.facts.readings:
         yield from read_cells(path, benchmark)
         return
     queries = QueryFinder(benchmark)

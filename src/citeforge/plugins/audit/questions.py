@@ -27,11 +27,11 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
     Returns:
         (how it was checked, with the shares of facts and questions; flaws).
     """
-    read = list(_read_questions(package, package.kind.questions))
+    read = list(_read_questions(package, package.kind.facts.questions))
     if not any(asking.facts for _, asking, _ in read):
         return f"{SKIPPED_CHECK}no minimum knowledge sets", []
     # Only a model can tell which themes a general question names.
-    forms = [f for f in package.forms if f == package.kind.questions or check.llm is not None]
+    forms = [f for f in package.forms if f == package.kind.facts.questions or check.llm is not None]
     askings = {form: [(q, a) for q, a, _ in _read_questions(package, form)] for form in forms}
     stats = share_stats(check, {form: [a for _, a in rows] for form, rows in askings.items()})
     flaws = []

@@ -151,7 +151,7 @@ def _find_all(
     if base is not None:
         checks |= _list_checks(base, options)
         every_flaw += _find_passage_flaws(base, survey.texts, options, judge, run)
-    if package.kind.shows == "triples":
+    if package.kind.facts.shows == "triples":
         method, odd = _check_questions(package, options, run)
         checks |= method
         every_flaw += odd

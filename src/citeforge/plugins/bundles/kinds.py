@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from citeforge.kinds.rage import RageKind
 from citeforge.plugins.bundles.design import (
@@ -23,17 +24,20 @@ if TYPE_CHECKING:
 class BundleKind(RageKind):
     """Kind of a bundle: its cells (context sets) show the same passages, with changes."""
 
-    is_design = True
-    readings = ("bundle", *RageKind.readings)
-    headline = ()
-    public = ()
-    blinded = ()
-    withheld = ()
-    refusals: ClassVar[Mapping[str, str]] = {
-        "hide-gold": "its cells tell relevant passages from others by what they leave out",
-        "run authorship": "its cells are those of another experiment",
-        **RageKind.refusals,
-    }
+    facts = replace(
+        RageKind.facts,
+        is_design=True,
+        readings=("bundle", *RageKind.facts.readings),
+        headline=(),
+        public=(),
+        blinded=(),
+        withheld=(),
+        refusals={
+            "hide-gold": "its cells tell relevant passages from others by what they leave out",
+            "run authorship": "its cells are those of another experiment",
+            **RageKind.facts.refusals,
+        },
+    )
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         """Build a bundle: a benchmark's queries under several experimental conditions."""
@@ -60,28 +64,37 @@ class BundleKind(RageKind):
 class DeflectionKind(BundleKind):
     """Does a system refuse where it should?"""
 
-    name = "deflection"
-    recipe: type[Recipe] | None = DeflectionRecipe
-    about = "questions with all relevant passages, some of them, and none"
-    default_measures = ("deflection",)
+    facts = replace(
+        BundleKind.facts,
+        name="deflection",
+        recipe=DeflectionRecipe,
+        about="questions with all relevant passages, some of them, and none",
+        default_measures=("deflection",),
+    )
 
 
 class FaithfulnessKind(BundleKind):
     """Does a system cite what it used?"""
 
-    name = "faithfulness"
-    recipe: type[Recipe] | None = FaithfulnessRecipe
-    about = "questions with their evidence, without it, and with a decoy"
-    default_measures = ("faithfulness",)
+    facts = replace(
+        BundleKind.facts,
+        name="faithfulness",
+        recipe=FaithfulnessRecipe,
+        about="questions with their evidence, without it, and with a decoy",
+        default_measures=("faithfulness",),
+    )
 
 
 class PositionKind(BundleKind):
     """Does it matter where a passage stands?"""
 
-    name = "position"
-    recipe: type[Recipe] | None = PositionRecipe
-    about = "the same passages in every rotation"
-    default_measures = ("position",)
+    facts = replace(
+        BundleKind.facts,
+        name="position",
+        recipe=PositionRecipe,
+        about="the same passages in every rotation",
+        default_measures=("position",),
+    )
 
 
 DEFLECTION, FAITHFULNESS, POSITION = DeflectionKind(), FaithfulnessKind(), PositionKind()

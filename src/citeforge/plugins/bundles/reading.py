@@ -33,7 +33,7 @@ def read_bundle(
     """
     benchmark = submission.benchmark
     of_bundle = require_cells_alone("bundle", benchmark, measures, tools)
-    own = benchmark.kind.default_measures
+    own = benchmark.kind.facts.default_measures
     if foreign := [m.name for m in measures if m.family not in own]:
         raise UsageError(
             f"--measures {','.join(foreign)}: {benchmark.manifest.name} is a bundle of "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from citeforge.kinds.rage import RageKind
@@ -20,12 +21,15 @@ if TYPE_CHECKING:
 class DocumentsKind(RageKind):
     """Kind of benchmarks whose questions an LLM wrote about documents."""
 
-    name = "documents"
-    recipe: type[Recipe] | None = DocumentsRecipe
-    about = "questions that an LLM wrote about documents, checked, with the passages that answer"
-    tables = RageKind.tables | TABLES
-    annotation = (*RageKind.annotation, "unsure-relevance")
-    default_measures = ("rage", "alce", "abstention")
+    facts = replace(
+        RageKind.facts,
+        name="documents",
+        recipe=DocumentsRecipe,
+        about="questions that an LLM wrote about documents, checked, with the passages that answer",
+        tables={**RageKind.facts.tables, **TABLES},
+        annotation=(*RageKind.facts.annotation, "unsure-relevance"),
+        default_measures=("rage", "alce", "abstention"),
+    )
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
         """Build a package of questions that an LLM writes about documents."""

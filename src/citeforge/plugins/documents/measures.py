@@ -39,7 +39,7 @@ _ABSENT: WeakKeyDictionary[Package, npt.NDArray[np.bool_]] = WeakKeyDictionary()
 def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
     """Return a mask of the queries that the documents do not answer; read once per package."""
     if package not in _ABSENT:
-        is_ours = "questions" in package.kind.tables
+        is_ours = "questions" in package.kind.facts.tables
         forms = question_column(package, "form") if is_ours else {}
         absent = [forms.get(query) == ABSENT for query in package.query_ids]
         _ABSENT[package] = np.array(absent, np.bool_)

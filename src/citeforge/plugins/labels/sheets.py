@@ -272,11 +272,11 @@ def benchmark_items(
         InputError: not a package, a kind of benchmark without this task, or nothing to annotate.
     """
     package = Package(package_folder(folder))
-    if task.name not in package.kind.annotation:
+    if task.name not in package.kind.facts.annotation:
         raise InputError(
-            f"{task.name}: {package.kind.refusal('annotate')}",
+            f"{task.name}: {package.kind.facts.explain_refusal('annotate')}",
             path=folder,
-            allowed=f"its tasks: {', '.join(package.kind.annotation)}",
+            allowed=f"its tasks: {', '.join(package.kind.facts.annotation)}",
             code="wrong-kind",
         )
     return _MAKERS[task.unit](task, package, sample, seed)

@@ -166,7 +166,7 @@ def introduction(package: Package, about: Presentation, files: Sequence[ScoreFil
         ("Version", manifest.version),
         ("Licence", manifest.licence or "not stated"),
     ]
-    text = about.description or _read_description(package.folder) or package.kind.about
+    text = about.description or _read_description(package.folder) or package.kind.facts.about
     return Introduction(paragraph(text), tuple(f for f in facts if f[1]), _links(about), contexts)
 
 

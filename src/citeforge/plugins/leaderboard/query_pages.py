@@ -122,7 +122,7 @@ def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[Quer
     first = [name for name in package.contexts if name in scored]
     if package.has_graphs:
         return graph_pages(package, first)
-    has_labels = package.kind.tables["contexts"] == CONTEXTS
+    has_labels = package.kind.facts.tables["contexts"] == CONTEXTS
     return (passage_pages if has_labels else item_pages)(package, first)
 
 

@@ -73,7 +73,7 @@ def _make_samples(
     benchmark: Benchmark, contexts: list[str], template: str | None, show: str | None
 ) -> Iterator[Sample]:
     """Yield an inspect_ai sample per context set and query: its prompt, and ids for scoring."""
-    loaded = load_template(template or benchmark.kind.template)
+    loaded = load_template(template or benchmark.kind.facts.template)
     manifest = benchmark.manifest
     for name in contexts:
         for query, prompt in render_prompts(benchmark, name, loaded, show):

@@ -97,7 +97,7 @@ class _ExportState:
     def __post_init__(self) -> None:
         """Read held-out questions and the template; find which queries are held out."""
         self.held_out: HeldOut = read_held_out(self.options.held_out)
-        self.template = load_template(self.options.template or self.benchmark.kind.template)
+        self.template = load_template(self.options.template or self.benchmark.kind.facts.template)
         self._reasons = [
             self.held_out.find_reason(query, text)
             for query, text in zip(
