@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.statements.split import split_statements
+from citeforge.schemas.citations.doubt import VARIABLES
 from citeforge.schemas.citations.grammar import MAX_RANGE, Grammar, without_markers
+from citeforge.schemas.citations.words import words_of
 
 SEGMENTER = SentenceSegmenter()
 
@@ -58,7 +60,7 @@ CASES: list[tuple[str, list[list[int]], list[str]]] = [
     ("Letter [a].", [], []),
     ("Decimal [1.5].", [], ["[1.5]"]),
     ("Negative [-1].", [], ["[-1]"]),
-    # Labels, in round brackets too, in the languages of `label_words`.
+    # Labels, in round brackets too, in the languages of `data/words.toml`.
     ("(Document 2).", [[2]], []),
     ("(Source 3, Source 1) and (see Doc. 2, p. 7).", [[3, 1], [2]], []),
     ("(Quellen 1 und 4), （文档4、文档2）, (см. документ 5).", [[1, 4], [4, 2], [5]], []),
@@ -396,10 +398,21 @@ def test_numbers_in_text_are_no_marks(text: str) -> None:
     assert Grammar().parse(text, 8).markers == ()
 
 
+DOUBTFUL = (
+    *(f"{word} [1] " for word in (*words_of("paragraphs"), *words_of("intervals"))),
+    *(f"{word}[1] " for word in (*words_of("intervals", glued=True), *VARIABLES)),
+)
+"""Brackets that may be no citations, by the word before them."""
 # Text rich in what the grammar looks at.
 outputs = st.lists(
     st.sampled_from(
-        [*"[]【】［］()^`-–,; \n0123456789aDocument://†.$\\", "References:\n", "[1] ", "]-["]
+        [
+            *"[]【】［］()^`-–,; \n0123456789aDocument://†.$\\",
+            "References:\n",
+            "[1] ",
+            "]-[",
+            *DOUBTFUL,
+        ]
     )
     | st.characters(),
     max_size=60,
@@ -431,6 +444,13 @@ def test_the_short_way_agrees_with_the_long_one(output: str, n_docs: int, gramma
         len(numbers) - len(inside),
         len(parsed.unparsed),
     )
+
+
+@pytest.mark.parametrize("text", [f"See {text}." for text in DOUBTFUL])
+def test_the_number_of_a_paragraph_an_interval_or_an_index_cites_nothing(text: str) -> None:
+    parsed = Grammar().parse(text, 8)
+    assert (parsed.markers, len(parsed.unparsed)) == ((), 1)
+    assert Grammar().cited(text, 8) == (set(), 0, 1)
 
 
 @given(st.lists(st.lists(st.integers(1, 30), min_size=1, max_size=4), max_size=5))

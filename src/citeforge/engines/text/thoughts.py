@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
-from citeforge.schemas.citations.label_words import AND
+from citeforge.schemas.citations.words import AND
 
 Span = tuple[int, int]
 Piece = tuple[int, int, int]

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from citeforge.evaluator.statements.layout import Layout
 from citeforge.schemas.citations.grammar import Marker
-from citeforge.schemas.citations.label_words import AND
+from citeforge.schemas.citations.words import AND
 
 _MARK = "\x00"
 """Stands for a mark while a list is cut."""

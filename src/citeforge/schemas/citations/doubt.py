@@ -1,20 +1,20 @@
 """Text that looks like a citation mark, but may be a subscript, pinpoint, power or enumerator."""
 
 import re
+from collections.abc import Iterable
 from functools import lru_cache
 
-_SPACED = frozenset(
-    "at para para. paras paras. paragraph paragraphs pinpoint § §§ rn. rz. п. пункт пункте "
-    "alinéa considérant l'article l’article apdo. interval intervall intervalle intervalo "
-    "интервал интервале отрезок отрезке = := ∈ ⊂ ⊆".split()
-)
+from citeforge.schemas.citations.words import alternatives, words_of
+
+_SPACED = frozenset((*words_of("paragraphs"), *words_of("intervals")))
 """Words before a bracket that is a paragraph number of a judgment, or an interval."""
-_GLUED = ("区间", "區間", "区間", "구간")
+_GLUED = words_of("intervals", glued=True)
+VARIABLES = tuple("list lst arr array argv args matrix nums vec values".split())
+"""Usual names of variables that have an index."""
 _SECTION = re.compile(r"§\s?\d+\w?\s\Z")
 _SCALE = re.compile(
-    r"\b(?:(?:scales?|ranges?|intervals?|ratings?|scores?|grades?|marks?|numbers?|integers?|skala|skalen|bewertung|"
-    r"note|noten|échelle|notes?|escala|nota|puntuación|scala|schaal|skalan)\s(?:(?:that|which|going)\s)?"
-    r"(?:of|from|between|von|zwischen|de|entre|da|di|van|från)|(?:likert|rating)\s(?:scales?|items?)"
+    rf"\b(?:(?:{alternatives(words_of('scales'))})\s(?:(?:that|which|going)\s)?"
+    rf"(?:{alternatives(words_of('scale_prepositions'))})|(?:likert|rating)\s(?:scales?|items?)"
     r"|по\sшкале(?:\sот)?|ölçeğinde)\s\Z|(?:量表|评分|評分|尺度|スケール|척도)[:：]?\s?\Z",
     re.IGNORECASE,
 )
@@ -29,12 +29,9 @@ _ARTICLE = re.compile(
 )
 _FROM_ONE = re.compile(r"\[\s*[01]\s*\D")
 _IDENTIFIER = re.compile(r"(?:(?<![A-Za-z0-9_])[a-z]"
-                         r"|\b(?:list|lst|arr|array|argv|args|matrix|nums|vec|values)"
+                         rf"|\b(?:{alternatives(VARIABLES)})"
                          r"|[A-Za-z]\w*_\w+)(?:\[\w{1,10}\])*\Z")  # fmt: skip
-_UNITS = frozenset(
-    "mol sec min rad bar kpc mpc inch yard feet foot mile miles meter metre meters metres "
-    "км см мм дм كم सेमी किमी मी वर्ग".split()
-)
+_UNITS = frozenset(words_of("units"))
 _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _IN_CODE = re.compile(r"\b([A-Za-z_]\w*+)\[0\]|`[^`\n]*?\b([A-Za-z_]\w*+)\[\d+\]", re.ASCII)
 _PROGRAMMING = re.compile(
@@ -54,6 +51,32 @@ _ENDS = frozenset(".,;:!?。！？、，；：।۔؟،»”’」』\"'%*_")
 _WIDE = re.compile(r"[\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af]")
 _BEHIND = frozenset('.,;:!?)]}。！？、，；：）」』】।۔،"”’»*|')
 _WINDOW = 40
+_LETTERS = 3
+
+
+def _behind(words: Iterable[str], between: str) -> str:
+    """Make a look-behind that fails at a bracket behind any of the words, by their last letters.
+
+    Args:
+        words: the words.
+        between: what is between a word and the bracket.
+    """
+    ends = {word if len(word) < _LETTERS else word[-_LETTERS:] for word in words}
+    # Behind a blank, and of names of variables, a short word is a whole one: `that [1]` cites.
+    whole = {
+        word: r"\b"
+        for word in words
+        if len(word) <= _LETTERS and word[0].isalpha() and (between or word.isascii())
+    }
+    return "".join(rf"(?<!{whole.get(end, '')}{re.escape(end)}{between}\[)" for end in sorted(ends))
+
+
+PLAIN = re.compile(
+    rf"\[{_behind(_SPACED, ' ')}{_behind((*VARIABLES, *_GLUED, *_QUOTES), '')}"
+    r"(?<!\W[a-z]\[)(?<!^[a-z]\[)(\d{1,3})\](?![a-z(])",
+    re.IGNORECASE,
+)
+"""``[1]`` that is certainly no subscript; of other brackets :func:`is_subscript` decides."""
 
 
 @lru_cache(maxsize=1)  # an answer is asked about for each of its brackets

@@ -7,7 +7,13 @@ there, by the name of its group. Class escapes such as ``\\d`` take the digits o
 import re
 from functools import cache
 
-from citeforge.schemas.citations.label_words import AND, is_label, may_stand_in_mark
+from citeforge.schemas.citations.words import (
+    AND,
+    alternatives,
+    is_label,
+    may_stand_in_mark,
+    words_of,
+)
 from citeforge.schemas.invisible import INVISIBLE, WORD_JOINER
 
 _NUMBER = r"\d{1,30}"
@@ -39,8 +45,7 @@ _BODY = re.compile(
     _FLAGS,
 )
 _PAGE = re.compile(
-    r"\s*+,\s*+(?:(?:pp?|ll?|s|ss|pág|págs|стр|с|sec|ch|fig)\.|pages?|lines?|sections?|chapters?|tables?|figures?|§+)"
-    r"\s*+\d+(?:\s*+[-–]\s*+\d+)?\s*+\Z",
+    rf"\s*+,\s*+(?:{alternatives(words_of('pages'))})\s*+\d+(?:\s*+[-–]\s*+\d+)?\s*+\Z",
     re.IGNORECASE,
 )
 _ANY_WORD = re.compile(_WORD)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from citeforge.schemas.citations.doubt import (
+    PLAIN,
     find_variables,
     is_circled_mark,
     is_raised_mark,
@@ -43,15 +44,6 @@ MAX_RANGE = 20
 """Widest range (``[1-20]``, both ends counted) that is read as one."""
 
 _SPACES = re.compile(r"[ \t]+")
-# What may make `[1]` something else stands before it (the last letters of such words) or behind it.
-_SIMPLE = re.compile(
-    r"\[(?<!\bat \[)(?<!ara \[|ras \[|ra\. \[|as\. \[|aph \[|phs \[|int \[|val \[|lle \[|cle \[)"
-    r"(?<!alo \[|néa \[|ant \[|rn\. \[|rz\. \[|do\. \[|вал \[|але \[|зок \[|зке \[|нкт \[|кте \[)"
-    r"(?<!\W[a-z]\[)(?<!^[a-z]\[)(?<!arr\[|lst\[|vec\[|rgs\[|rgv\[|ums\[)"
-    r"(?<!list\[|rray\[|trix\[|lues\[)"
-    r"(?<![\"“”„«»「」『』‘’]\[)(?<!区间\[|區間\[|区間\[|구간\[)(\d{1,3})\](?![a-z(])",
-    re.IGNORECASE,
-)
 _PLAIN_MARK = re.compile(r"\[(\d{1,3})\](?![(}\-\u2010-\u2015\u2212\uff0d\uff5e])")
 _SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦⟨「『《〈＜（_§⁽⁰¹²³⁴-⁹①-⑳\ue200-\ue2ff]")
 _BEHIND_MARK = re.compile(r"\](?:\(|[-\u2010-\u2015\u2212\uff0d\uff5e]\[)")
@@ -156,7 +148,7 @@ class Grammar:
             (0-based positions in the context, number of distinct out-of-range citations, number
             of unparsed marks).
         """
-        simple = _SIMPLE.findall(output)
+        simple = PLAIN.findall(output)
         if len(simple) == output.count("[") and not self.needs_care(output):
             numbers = {int(n) for n in simple}
             unparsed = sum(1 for _ in find_mentions(output, self.base, n_docs, numbers))

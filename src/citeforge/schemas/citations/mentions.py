@@ -7,17 +7,14 @@ import re
 import unicodedata
 from collections.abc import Iterator, Set
 
-from citeforge.schemas.citations.label_words import NUMBER_WORDS, find_last_label
 from citeforge.schemas.citations.reference_list import HEADING
+from citeforge.schemas.citations.words import NUMBER_WORDS, alternatives, find_last_label, words_of
 
 _IN_TEXT = re.compile(r"(?<![\d.,:\[(])\d{1,3}(?![\w%.,:]?\d)")
 _END = re.compile(r"\s*+(?:[.,;)]|\Z)|[ \t]*\n")
 _HASH = re.compile(r"(?:^|[\s(])#\d")
 _LONGEST_LABEL = 24
-_SAYS = (
-    r"\s+(?:states?|says?|notes?|mentions?|reports?|shows?|describes?|explains?|confirms?|gives?"
-    r"|sagt|nennt|ist|dit|dice)\b"
-)
+_SAYS = rf"\s+(?:{alternatives(words_of('verbs'))})\b"
 _SPELT = re.compile(
     rf"(?<=[^\W\d_]\s)(?P<word>{'|'.join(NUMBER_WORDS)})(?=\s*+(?:[^\w\s]|\Z)|{_SAYS})"
     rf"|第(?P<counted>\d{{1,3}}|[一二三四五六七八九十])[段篇]"

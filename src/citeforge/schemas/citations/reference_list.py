@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from citeforge.schemas.citations.label_words import AND
+from citeforge.schemas.citations.words import AND
 
 Span = tuple[int, int]
 Mark = tuple[int, int, tuple[int, ...]]
