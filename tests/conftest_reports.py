@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from citeforge.evaluator.compare import load_scores
-from citeforge.reports.pages.report import make_report
+from citeforge.reports.pages.formats import make_report
 from citeforge.schemas.recipes.command_options import ReportOptions, TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest import run_inline, write_jsonl

@@ -27,8 +27,9 @@ from citeforge.evaluator.statistics.significance import (
     paired_t,
     permutation_tests,
 )
+from citeforge.reports import markdown
 from citeforge.reports.comparison import ComparisonReport, describe_comparison
-from citeforge.reports.formats import to_html, to_markdown
+from citeforge.reports.pages.comparison import comparison_page
 from citeforge.reports.terminal import render_differences
 from citeforge.schemas.authorship import Design, make_cells
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile, Variance
@@ -220,8 +221,8 @@ def test_values_that_are_no_means_say_so() -> None:
     assert told.endswith(BY_QUERY_NOTE)
     plain = replace(row, by_query=False)
     assert BY_QUERY_NOTE not in render_differences([plain])
-    assert BY_QUERY_NOTE in to_markdown(ComparisonReport([row]))
-    assert BY_QUERY_NOTE not in to_markdown(ComparisonReport([plain]))
+    assert BY_QUERY_NOTE in markdown.write_comparison(ComparisonReport([row]))
+    assert BY_QUERY_NOTE not in markdown.write_comparison(ComparisonReport([plain]))
 
 
 def test_a_clear_difference_passes_holm_over_a_large_family() -> None:
@@ -436,7 +437,7 @@ def test_the_page_of_a_comparison(browser: Any, tmp_path: Path) -> None:
     files = [scores(evil, [0.1 * i for i in range(10)]), scores("b", [1.0] * 10)]
     page = tmp_path / "c.html"
     page.write_text(
-        to_html(describe_comparison(compare_many([*files, other_context("c", [0.1] * 10)])))
+        comparison_page(describe_comparison(compare_many([*files, other_context("c", [0.1] * 10)])))
     )
     shown = opened(browser, page, viewport={"width": 390, "height": 844})
     assert shown.evaluate("document.documentElement.scrollWidth") <= 390

@@ -14,9 +14,9 @@ from citeforge.evaluator.compare import compare_many
 from citeforge.evaluator.ranks import ranks_by_measure
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.ranking import compact, make_views
-from citeforge.reports.formats import render_csv, render_markdown
 from citeforge.reports.pages.choose import plot
-from citeforge.reports.pages.paper import paper_table
+from citeforge.reports.pages.formats import render_table
+from citeforge.reports.paper import paper_table
 from citeforge.reports.terminal import render_scores
 from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import ScoreFile
@@ -46,9 +46,9 @@ def test_tables_show_it_last_and_say_reference(files: list[ScoreFile]) -> None:
     lines = render_scores(files).splitlines()
     assert [line.split()[0] for line in lines[2:5]] == ["weak", "strong", "gold"]
     assert lines[4].startswith("gold (control)")
-    rows = render_markdown(files).splitlines()[2:5]
+    rows = render_table("md", files).splitlines()[2:5]
     assert [row.split(" | ")[0] for row in rows] == ["| weak", "| strong", "| gold (control)"]
-    told = list(csv.DictReader(io.StringIO(render_csv(files))))
+    told = list(csv.DictReader(io.StringIO(render_table("csv", files))))
     assert [(r["system"], r["rank_low"]) for r in told] == [
         ("weak", "2"), ("strong", "1"), ("gold (control)", ""),
     ]  # fmt: skip

@@ -7,8 +7,8 @@ from pathlib import Path
 import citeforge as cf
 from citeforge.evaluator.compare import compare_many
 from citeforge.reports.comparison import describe_comparison
-from citeforge.reports.formats import COMPARISONS
 from citeforge.reports.notes import caution_lines, missing_lines, trivial_lines
+from citeforge.reports.pages.formats import COMPARISONS
 from citeforge.reports.terminal import render_scores
 from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import Counts, NotComputed, ScoreFile

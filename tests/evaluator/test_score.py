@@ -11,7 +11,7 @@ import citeforge as cf
 from citeforge.evaluator.measures.registry import measures, select
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.training.benchmark_reward import CitationReward
-from citeforge.reports.formats import TABLES
+from citeforge.reports.pages.formats import render_table
 from citeforge.reports.tables import counts_table
 from citeforge.reports.terminal import render_scores
 from conftest import EXAMPLES, refused, write_jsonl
@@ -93,12 +93,12 @@ def test_refusals_are_counted(
     assert "; 3 uncited; 2 refused>" in repr(scores)
     files = [scores.file]
     for kind in ("md", "latex"):
-        assert sentence in TABLES[kind](files)
-    head, *lines = csv.reader(TABLES["csv"](files).splitlines())
+        assert sentence in render_table(kind, files)
+    head, *lines = csv.reader(render_table("csv", files).splitlines())
     at = head.index("missing")
     assert head[at : at + 3] == ["missing", "uncited", "refused"]
     assert {tuple(line[at : at + 3]) for line in lines} == {("0", "3", "2")}
-    assert json.loads(TABLES["json"](files))[0]["counts"]["n_refused"] == 2
+    assert json.loads(render_table("json", files))[0]["counts"]["n_refused"] == 2
     printed = counts_table(files).transposed().text()
     assert [line.split()[-1] for line in printed if "refused  " in line] == ["2"]
 

@@ -19,12 +19,14 @@ from citeforge.engines.markdown import markdown_block, markdown_code, markdown_t
 from citeforge.engines.report_table import MarkedCell, Table
 from citeforge.evaluator.compare import compare_many
 from citeforge.package.manifest import load_intact
+from citeforge.reports import markdown
 from citeforge.reports.comparison import describe_comparison
-from citeforge.reports.formats import TABLES, render_markdown, to_html, to_markdown
 from citeforge.reports.gate_outputs import to_junit
 from citeforge.reports.gate_outputs import to_markdown as gate_markdown
-from citeforge.reports.pages.paper import paper_markdown, paper_table
+from citeforge.reports.pages.comparison import comparison_page
+from citeforge.reports.pages.formats import render_table
 from citeforge.reports.pages.robustness_report import write_robustness
+from citeforge.reports.paper import paper_table
 from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest_plots import scored
@@ -80,9 +82,9 @@ def of_gate(files: list[ScoreFile]) -> str:
 
 
 WRITERS: dict[str, Callable[[list[ScoreFile]], str]] = {
-    "report": render_markdown,
-    "comparison": lambda files: to_markdown(describe_comparison(compare_many(files))),
-    "paper": lambda files: paper_markdown(paper_table(files, TableOptions())),
+    "report": lambda files: render_table("md", files),
+    "comparison": lambda files: markdown.write_comparison(describe_comparison(compare_many(files))),
+    "paper": lambda files: markdown.write_paper(paper_table(files, TableOptions())),
     "robustness": lambda files: write_robustness(
         [*files, *(f.model_copy(update={"protocol": "reference", "measures": [
             m.model_copy(update={"signature": m.signature.replace("p:strict", "p:reference")})
@@ -155,10 +157,10 @@ def test_latex_has_no_command_of_a_name() -> None:
 
 def test_csv_has_no_formula_and_html_no_tag() -> None:
     for name in HOSTILE:
-        rows = list(csv.DictReader(io.StringIO(TABLES["csv"](files_named(name)))))
+        rows = list(csv.DictReader(io.StringIO(render_table("csv", files_named(name)))))
         assert rows[0]["system"].removeprefix("'") == name
         assert not rows[0]["system"].startswith(("=", "+", "-", "@", "\t", "\r"))
-        page = to_html(describe_comparison(compare_many(files_named(name))))
+        page = comparison_page(describe_comparison(compare_many(files_named(name))))
         assert not re.search(r"<img|<!-- gone|<https", page)
 
 

@@ -8,25 +8,25 @@ from pathlib import Path
 import citeforge as cf
 from citeforge.evaluator.compare import compare_many
 from citeforge.reports.comparison import describe_comparison
-from citeforge.reports.formats import TABLES
 from citeforge.reports.notes import limit_lines, scored_text
+from citeforge.reports.pages.formats import render_table
 from citeforge.schemas.scores import ScoreFile, Source, Variance
 from conftest import Inline, refused
 from conftest_plots import many, page_text
 
 
 def test_tables_for_papers(files: list[ScoreFile]) -> None:
-    markdown = TABLES["md"](files, ())
+    markdown = render_table("md", files, ())
     assert markdown.startswith("| system | CiteP ↑ |")
     assert "| echo-relevant (control) | 100.00 [88.65, 100.00] |" in markdown
     assert "- `CiteP|p:strict|gram:1,strict3|ctx:mix|bench:facts@" in markdown
-    latex = TABLES["latex"](files, ())
+    latex = render_table("latex", files, ())
     assert r"\begin{tabular}{lrr" in latex
     assert r"\textless{}b\textgreater{}evil\textless{}/b\textgreater{} &" in latex
-    rows = list(csv.DictReader(io.StringIO(TABLES["csv"](files, ()))))
+    rows = list(csv.DictReader(io.StringIO(render_table("csv", files, ()))))
     assert {r["system"] for r in rows} == {"<b>evil</b>", "echo-relevant (control)"}
     assert all(r["signature"] for r in rows)
-    assert [f["system"] for f in json.loads(TABLES["json"](files, ()))] == [
+    assert [f["system"] for f in json.loads(render_table("json", files, ()))] == [
         "<b>evil</b>",
         "echo-relevant",
     ]
@@ -84,7 +84,7 @@ def test_what_holds_for_these_runs_only_is_in_every_report() -> None:
     files = [run_again("prod", name, 1 if name.startswith("once") else 3) for name in names]
     page = page_text(files)
     assert "3 submissions on x, context mix" in page
-    shown = [page, TABLES["md"](files, ()), TABLES["latex"](files, ())]
+    shown = [page, render_table("md", files, ()), render_table("latex", files, ())]
     for text in shown:
         assert "ranks and detectable differences hold for these runs and verdicts only" in text
         assert "prod · once.jsonl: one run, judged once" in text

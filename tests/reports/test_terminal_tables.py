@@ -6,7 +6,7 @@ from rich.cells import cell_len
 from citeforge.engines.report_table import Table
 from citeforge.evaluator.compare import compare_many
 from citeforge.evaluator.withhold import withhold_scores
-from citeforge.reports.formats import TABLES
+from citeforge.reports.pages.formats import render_table
 from citeforge.reports.terminal import render_differences, render_scores
 from citeforge.schemas.scores import ScoreFile
 from conftest_boards import entry, scored
@@ -47,7 +47,7 @@ def test_a_table_says_which_way_is_better_what_counts_contain_and_what_is_rounde
     hidden = withhold_scores(file.model_copy(update={"gold": "private"}))
     for text in (
         render_scores([hidden]),
-        *(TABLES[kind]([hidden], ()) for kind in ("md", "latex")),
+        *(render_table(kind, [hidden], ()) for kind in ("md", "latex")),
     ):
         assert "the gold is hidden: values are in whole points" in text
 

@@ -9,9 +9,9 @@ from citeforge.evaluator.lines import find_lines
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.ranking import compact, make_views
 from citeforge.publishing.card import _card_row
-from citeforge.reports.formats import TABLES
+from citeforge.reports.model import ScoreReport
+from citeforge.reports.pages.formats import render_paper, render_table
 from citeforge.reports.pages.page import _script_data
-from citeforge.reports.pages.paper import paper_report
 from citeforge.reports.terminal import render_scores
 from citeforge.schemas.audit import LINE, Audit, ExploitRow, Exploits
 from citeforge.schemas.recipes.command_options import TableOptions
@@ -45,8 +45,10 @@ def without_noise(text: str) -> str:
 
 @pytest.mark.parametrize("form", ["md", "latex"])
 def test_tables(form: str) -> None:
-    for text in (TABLES[form](FILES, (), LINES), paper_report(FILES, form, TableOptions(), LINES)):
-        text = text if isinstance(text, str) else text.decode()
+    for text in (
+        render_table(form, FILES, (), LINES),
+        render_paper(form, FILES, TableOptions(), LINES),
+    ):
         assert LINE in text and "63" in text
         assert not _TWO_DECIMALS.search(without_noise(text))
 
@@ -58,7 +60,7 @@ def test_terminal_and_notes() -> None:
 
 
 def test_page() -> None:
-    data = _script_data(FILES, FILES, LINES)
+    data = _script_data(ScoreReport(FILES, (), LINES))
     assert data["lines"] == [[LINE, "44", "44"]]
     assert "weak does not beat copying: CiteP 41 (line 44), CiteR 41 (line 44)" in data["cautions"]
 

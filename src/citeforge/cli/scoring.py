@@ -172,7 +172,7 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
     """
     from citeforge.engines.textfiles import count_text
     from citeforge.library.scores import get_score_file, listed
-    from citeforge.reports.formats import compare_files
+    from citeforge.reports.pages.formats import compare_files
     from citeforge.reports.terminal import render_comparison
     from citeforge.schemas.errors import FailuresError
 
@@ -210,8 +210,7 @@ def report(scores: tuple[Path, ...], out: Path | None, kind: str | None, **param
     """
     from citeforge.library.benchmarks import package_folder
     from citeforge.library.scores import get_score_file, listed
-    from citeforge.reports.formats import find_report_format
-    from citeforge.reports.pages.report import make_report
+    from citeforge.reports.pages.formats import find_report_format, make_report
 
     form, files = kind or find_report_format(out), [*map(get_score_file, listed(scores))]
     if (benchmark := parameters["benchmark"]) is not None:

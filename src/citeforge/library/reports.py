@@ -16,9 +16,8 @@ from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.library.benchmarks import package_folder
 from citeforge.library.scores import Scored, get_score_file, listed
 from citeforge.package.package import Package
-from citeforge.reports.formats import compare_files, find_report_format
 from citeforge.reports.notes import signature_notes
-from citeforge.reports.pages.report import make_report
+from citeforge.reports.pages.formats import compare_files, find_report_format, make_report
 from citeforge.reports.tables import difference_tables, scores_table
 from citeforge.reports.terminal import render_comparison
 from citeforge.schemas.errors import InputError, UsageError, extras_named

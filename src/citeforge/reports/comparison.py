@@ -3,10 +3,16 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from citeforge.evaluator.compare import Comparison, Difference
+from citeforge.evaluator.compare import BY_QUERY_NOTE, Comparison, Difference
 from citeforge.evaluator.rows import named_rows
 from citeforge.reports.notes import limit_lines, scope_lines, small_slice_lines
 from citeforge.schemas.signature import joined_signatures
+
+_NOTE = (
+    "Second minus first system; 95 % intervals; p of paired t and permutation tests, the latter "
+    "adjusted by Holm over all pairs and measures of this table; the smallest difference that 80 % "
+    "power finds; n: queries that both define, for quotients of sums those that enter either."
+)
 
 
 @dataclass(frozen=True)
@@ -26,6 +32,18 @@ class ComparisonReport:
     cautions: list[str] = field(default_factory=list)
     scope: list[str] = field(default_factory=list)
     signatures: list[str] = field(default_factory=list)
+
+    @property
+    def explanation(self) -> str:
+        """Note that explains the columns of its tables."""
+        marked = any(d.by_query for d in self.differences)
+        return " ".join([_NOTE, *[BY_QUERY_NOTE] * marked])
+
+    @property
+    def notes(self) -> list[str]:
+        """Notes below its tables: scope, cautions, and pairs that were not compared."""
+        apart = [f"not compared: {line}" for line in self.left_out]
+        return [*self.scope, *self.cautions, *apart]
 
 
 def describe_comparison(comparison: Comparison) -> ComparisonReport:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from citeforge.engines.report_table import Table, folded_note
 from citeforge.evaluator.compare import BY_QUERY_NOTE, Difference
-from citeforge.evaluator.rows import controls_last, named_rows
+from citeforge.reports.model import ScoreReport
 from citeforge.reports.notes import (
     SLICES_NOTE,
     build_lines,
@@ -12,7 +12,6 @@ from citeforge.reports.notes import (
     correction_notes,
     interval_note,
     judge_lines,
-    missing_lines,
     order_notes,
     rounding_lines,
     signature_notes,
@@ -39,9 +38,10 @@ def render_scores(
             signature of each context set.
         leading: measures shown for more than two context sets; empty for all.
     """
-    results = named_rows(controls_last(results))
-    if all(r.design is not None for r in results):
-        return _render_design(results, width)
+    report = ScoreReport(results)
+    results = report.files
+    if report.is_design:
+        return _render_design(report, width)
     counts = counts_table(results, verbose)
     scores = scores_table(results)
     left_out: list[str] = []
@@ -53,23 +53,18 @@ def render_scores(
     foreign += [f"{r.system} read as {r.submission_format}" for r in results
                if r.submission_format != "citeforge"]  # fmt: skip
     missing = [f"not shown: {', '.join(left_out)} (--verbose shows them)"] if left_out else []
-    missing += [f"not computed: {line}" for line in missing_lines(results)]
+    missing += [f"not computed: {line}" for line in report.not_computed]
     missing += caution_lines(results) + variance_lines(results) + judge_lines(results)
     signatures = signature_notes(results)
     if not verbose:
         signatures = _first_signatures(signatures)
     missing += correction_notes(results) + order_notes(results)
     slices: list[str] = []
-    for table in slice_tables(results, measures=_names(results) if verbose else ()):
+    for table in slice_tables(results, measures=report.measures if verbose else ()):
         slices += ["", table.title, *table.text(width)]
     notes = foreign + missing + [SLICES_NOTE] * bool(slices) + signatures
     folded = [line for note in notes for line in folded_note(note, width)]
     return "\n".join([*scores.text(width), "", *counts.text(width), *slices, *folded])
-
-
-def _names(results: Sequence[ScoreFile]) -> list[str]:
-    """List the names of all measures in the score files, each once."""
-    return list(dict.fromkeys(m.name for r in results for m in r.measures))
 
 
 def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list[str]]:
@@ -122,15 +117,15 @@ def render_comparison(
 _INDENT = "  "
 
 
-def _render_design(results: list[ScoreFile], width: int | None) -> str:
+def _render_design(report: ScoreReport, width: int | None) -> str:
     """Render the tables of citation bias and sensitivity of authorship score files."""
     from citeforge.evaluator.measures.authorship_tables import (
         bias_table,
         by_system,
         sensitivity,
-        signature_lines,
     )
 
+    results = report.files
     tables = [t for t in (bias_table(results), sensitivity(results)) if t.rows]
     lines: list[str] = []
     for table in tables:
@@ -147,9 +142,9 @@ def _render_design(results: list[ScoreFile], width: int | None) -> str:
             f"{c.n_out_of_range:,} out of range"
             + (f", {c.n_no_gold:,} queries without gold" if c.n_no_gold else "")
         )
-    lines += [f"not computed: {line}" for line in missing_lines(results)]
+    lines += [f"not computed: {line}" for line in report.not_computed]
     lines += build_lines(results) + judge_lines(results)
-    lines += [f"signature: {s}" for s in signature_lines(results)]
+    lines += [f"signature: {s}" for s in report.signatures]
     lines += interval_note(m.interval for r in results for m in r.measures)
     lines.append("all cells, and tables for papers: citeforge report SCORES")
     return "\n".join(part for line in lines for part in folded_note(line, width) or [""])

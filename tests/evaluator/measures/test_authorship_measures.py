@@ -14,7 +14,7 @@ from citeforge.evaluator.measures import authorship_tables as tables
 from citeforge.evaluator.measures.authorship import find_bias_cells
 from citeforge.evaluator.measures.authorship_answers import measure_reference, measure_strict
 from citeforge.evaluator.rows import named_rows
-from citeforge.reports.formats import TABLES
+from citeforge.reports.pages.formats import TABLES, render_table
 from citeforge.reports.terminal import render_scores
 from citeforge.schemas.authorship import make_cells, parse_design
 from citeforge.schemas.citations.grammar import Grammar
@@ -398,13 +398,13 @@ def test_a_block_a_system_with_the_placebo_beside_and_its_keys_in_every_part(cas
 
 def test_reports_in_every_format(case: Case) -> None:
     file = case.score({}).model_copy(update={"system": "<b>evil</b> & \\co_1"})
-    for name, render in {**TABLES, "html": lambda files, _: page_text(files)}.items():
-        text = render([file], ())
+    for name in (*TABLES, "html"):
+        text = page_text([file]) if name == "html" else render_table(name, [file])
         if name == "html":
             assert "<b>evil" not in text
             assert "&lt;b&gt;evil" in text
         assert "human_llm" in text.replace("\\_", "_")
-    assert json.loads(TABLES["json"]([file], ()))[0]["design"]["k"] == 3
+    assert json.loads(render_table("json", [file], ()))[0]["design"]["k"] == 3
 
 
 def test_daggers_stand_at_exact_match_and_in_mixed_mode(case: Case) -> None:
@@ -455,7 +455,7 @@ def test_rows_say_which_k_and_protocol_they_are_of(case: Case) -> None:
     ]  # fmt: skip
     result = [f.system for f in named_rows([strict, wide, reference])]
     assert result[:2] == [f"{strict.system} · k=3 · strict", f"{strict.system} · k=5 · strict"]
-    texts = [TABLES[kind]([strict, wide], ()) for kind in ("md", "latex", "csv")]
+    texts = [render_table(kind, [strict, wide], ()) for kind in ("md", "latex", "csv")]
     for text in (*texts, page_text([strict, wide])):
         assert "k=3" in text
         assert "k=5" in text

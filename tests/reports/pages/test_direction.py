@@ -7,11 +7,12 @@ from collections.abc import Sequence
 from citeforge.evaluator.ranks import ranks_by_measure
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.ranking import compact, make_views
+from citeforge.reports import markdown
 from citeforge.reports.pages.charts import entries
 from citeforge.reports.pages.choose import plot
-from citeforge.reports.pages.paper import paper_markdown, paper_table
 from citeforge.reports.pages.queries_chart import distribution, query_differences
 from citeforge.reports.pages.scatter_chart import precision_recall
+from citeforge.reports.paper import paper_table
 from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
 from conftest import refused
@@ -62,7 +63,7 @@ def test_a_page_is_ranked_by_a_measure_that_has_a_best() -> None:
 
 
 def test_bold_and_stars() -> None:
-    text = paper_markdown(paper_table(FILES, TableOptions(best="bold", against="low")))
+    text = markdown.write_paper(paper_table(FILES, TableOptions(best="bold", against="low")))
     rows = {line.split("|")[1].strip(): line for line in text.splitlines() if "|" in line}
     head = [x.strip() for x in rows["system"].split("|")]
     low, high = ([x.strip() for x in rows[s].split("|")] for s in ("low", "high"))

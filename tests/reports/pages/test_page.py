@@ -11,7 +11,7 @@ import pytest
 
 from citeforge.evaluator.compare import compare_many
 from citeforge.reports.comparison import describe_comparison
-from citeforge.reports.formats import to_html
+from citeforge.reports.pages.comparison import comparison_page
 from conftest_pages import expect, opened, serious_faults
 from conftest_plots import many, page_text
 
@@ -173,7 +173,7 @@ def test_no_gap_beside_a_tall_plot(browser: Any, report: Path) -> None:
 
 def test_a_comparison_says_that_its_tables_scroll(browser: Any, tmp_path: Path) -> None:
     page = tmp_path / "compare.html"
-    page.write_text(to_html(describe_comparison(compare_many(many(2)))), encoding="utf-8")
+    page.write_text(comparison_page(describe_comparison(compare_many(many(2)))), encoding="utf-8")
     for width, is_wide in ((390, True), (1280, False)):
         shown = opened(browser, page, viewport={"width": width, "height": 844})
         expect(shown.locator(".wide")).to_be_visible(visible=is_wide)

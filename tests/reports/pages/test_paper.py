@@ -9,8 +9,8 @@ import pytest
 
 from citeforge.evaluator.compare import compare_many
 from citeforge.reports.notes import not_comparable
-from citeforge.reports.pages.paper import WRITERS, paper_table
-from citeforge.reports.pages.report import make_report
+from citeforge.reports.pages.formats import PAPERS, make_report
+from citeforge.reports.paper import paper_table
 from citeforge.schemas.recipes.command_options import ReportOptions, TableOptions
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused
@@ -44,7 +44,7 @@ def options(**given: Any) -> TableOptions:
 
 
 def cells(files: Sequence[ScoreFile], **given: Any) -> list[dict[str, str]]:
-    text = WRITERS["csv"](paper_table(files, options(**given)))
+    text = PAPERS["csv"](paper_table(files, options(**given)))
     return list(csv.DictReader(io.StringIO(text)))
 
 
@@ -68,7 +68,7 @@ def test_a_table_without_comparisons_says_nothing_of_them(files: list[ScoreFile]
     alone = paper_table(files[:1], options(against="base_1"))
     undirected = [scored(s, {"Length": v}) for s, v in (("base_1", LOW), ("other", HIGH))]
     for table in (alone, paper_table(undirected, options(against="base_1"))):
-        for render in WRITERS.values():
+        for render in PAPERS.values():
             text = render(table)
             assert "Holm" not in text
             assert "†" not in text
@@ -76,7 +76,7 @@ def test_a_table_without_comparisons_says_nothing_of_them(files: list[ScoreFile]
 
 
 def test_columns_in_the_order_asked_for(files: list[ScoreFile]) -> None:
-    text = WRITERS["md"](paper_table(files, options(measures="CiteR,CiteP")))
+    text = PAPERS["md"](paper_table(files, options(measures="CiteR,CiteP")))
     assert text.splitlines()[0] == "| system | CiteR | CiteP |"
     text = report_text(files, "md", options(measures="CiteR", best="bold"))
     assert "| other | **18.00** |" in text
@@ -119,7 +119,7 @@ def test_latex_is_latex(files: list[ScoreFile]) -> None:
         [*files, scored(hostile, {"CiteP": NEAR})],
         options(best="bold", against="base_1", significance="†"),
     )
-    text = WRITERS["latex"](table)
+    text = PAPERS["latex"](table)
     rows = latex_rows(text)
     assert all(len(row) == 3 for row in rows[1:5])
     shown = hostile.replace("^", "\u02c6")  # the accent, as pylatexenc tells \textasciicircum
@@ -133,12 +133,12 @@ def test_latex_is_latex(files: list[ScoreFile]) -> None:
 
 def test_contexts_stand_apart(files: list[ScoreFile]) -> None:
     both = [*files[:2], *(in_context(f, "hard") for f in files[:2])]
-    mixed = WRITERS["md"](paper_table(both, options(measures="CiteP")))
+    mixed = PAPERS["md"](paper_table(both, options(measures="CiteP")))
     assert "| other · hard |" in mixed  # the row names the set
     apart = paper_table(both, options(measures="CiteP", per_context=True, against="base_1"))
-    assert WRITERS["md"](apart).splitlines()[0] == "| system | CiteP (mix) | CiteP (hard) |"
+    assert PAPERS["md"](apart).splitlines()[0] == "| system | CiteP (mix) | CiteP (hard) |"
     assert apart.rows == ["base_1", "other"]
-    text = WRITERS["latex"](apart)
+    text = PAPERS["latex"](apart)
     assert r"\multicolumn{1}{c}{mix} & \multicolumn{1}{c}{hard}" in text
     assert r"\cmidrule(lr){2-2}\cmidrule(lr){3-3}" in text
     rows = cells(both, per_context=True, measures="CiteP", against="base_1")
@@ -163,7 +163,7 @@ def test_other_contexts_are_neither_bold_nor_marked(files: list[ScoreFile]) -> N
     both = [files[0], in_context(files[1], "hard")]
     rows = cells(both, best="bold", against="base_1")
     assert [(r["best"], r["significant"]) for r in rows] == [("0", "")] * 4
-    text = WRITERS["latex"](paper_table(both, options(best="bold", against="base_1")))
+    text = PAPERS["latex"](paper_table(both, options(best="bold", against="base_1")))
     assert "ctx: mix / hard (CiteP, CiteR)" in text
     assert r"other (hard) is not compared with base\_1" in text
     assert "Holm" not in text
@@ -178,7 +178,7 @@ def test_across_contexts_where_it_is_asked_for(files: list[ScoreFile]) -> None:
     assert [r["best"] for r in rows] == ["0", "1"]
     # Ten differences of one sign, and one comparison: 2 / 2^10.
     assert [r["p_holm"] for r in rows] == ["", str(2 / 1024)]
-    text = WRITERS["md"](paper_table(both, options(best="bold", across="contexts")))
+    text = PAPERS["md"](paper_table(both, options(best="bold", across="contexts")))
     assert "Not comparable" not in text
     with refused("unknown-name", value="context"):
         paper_table(both, options(best="bold", across="context"))

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from citeforge.evaluator.compare import load_scores
-from citeforge.reports.markup import script_json
+from citeforge.reports.pages.markup import script_json
 from citeforge.schemas.scores import ScoreFile
 from conftest_pages import expect, opened
 from conftest_plots import page_text

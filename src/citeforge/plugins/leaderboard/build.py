@@ -21,7 +21,7 @@ from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
 from citeforge.plugins.leaderboard.matrix import BoardColumn, board_column, compact_matrix
 from citeforge.plugins.leaderboard.pages import TEMPLATES, Site, environment, write_pages
 from citeforge.publishing.hidden import matching_gold
-from citeforge.reports.markup import script_json
+from citeforge.reports.pages.markup import script_json
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import ScoreFile
 

@@ -30,9 +30,9 @@ from citeforge.plugins.leaderboard.ranking import (
     slug,
 )
 from citeforge.reports.audited import describe_negatives, read_audit
-from citeforge.reports.markup import page_templates, script_json
 from citeforge.reports.notes import SLICES_NOTE, caution_lines, line_notes, missing_lines
 from citeforge.reports.pages.explorer import make_explorer
+from citeforge.reports.pages.markup import page_templates, script_json
 from citeforge.reports.tables import slice_tables
 from citeforge.schemas.audit import LINE
 from citeforge.schemas.scores import MeasureScore, ScoreFile

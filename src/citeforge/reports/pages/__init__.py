@@ -1,4 +1,5 @@
-"""Reports as pages: plots, explorer of answers, robustness of rankings; and tables for papers.
+"""Reports as pages: plots, explorer of answers, robustness of rankings.
 
-Begin at `report`; `choose` has the list of plots, and `charts` their shared helpers.
+Begin at `formats`, which writes a report in any format, then `page`; `choose` has the list of
+plots, and `charts` their shared helpers.
 """

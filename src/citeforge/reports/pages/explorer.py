@@ -10,8 +10,7 @@ from typing import Any
 
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.rows import main_measure
-from citeforge.reports.markup import script_json
-from citeforge.reports.pages.markup import read_assets, render_markup
+from citeforge.reports.pages.markup import read_assets, render_markup, script_json
 from citeforge.schemas.refusals import EVERY_LANGUAGE
 from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
 from citeforge.schemas.tables import RELEVANT

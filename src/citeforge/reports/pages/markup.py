@@ -1,17 +1,42 @@
-"""Parts of report pages: templates, style sheets, scripts, and the section of plots."""
+"""Parts of pages: templates, style sheets, scripts, JSON inside of pages, the section of plots."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from citeforge.reports.markup import page_templates
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+
+from citeforge.engines.markdown import markdown_code, markdown_text
 from citeforge.reports.pages import palette
 from citeforge.reports.pages.figure import Figure, drawing_problem
 from citeforge.schemas.errors import EXTRAS, MissingExtraError
 
 _TEMPLATES = Path(__file__).parent / "templates"
+
+
+@cache
+def page_templates(folder: Path) -> Environment:
+    """Load a folder's page templates, once; they escape texts, and fail on missing values.
+
+    ``wide_tables`` is a script for the end of a page: it notes which tables have to be scrolled.
+    """
+    templates = Environment(
+        loader=FileSystemLoader(folder), autoescape=select_autoescape(default=True),
+        undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
+    templates.filters |= {"markdown_text": markdown_text, "markdown_code": markdown_code}
+    templates.globals["wide_tables"] = read_assets("wide_tables.js")
+    return templates
+
+
+def script_json(value: Any) -> str:
+    """Convert a value to JSON that cannot end the script element around it."""
+    text = json.dumps(value, ensure_ascii=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 
 
 def render_markup(template: str, **values: Any) -> str:

@@ -8,27 +8,19 @@ from urllib.parse import quote
 
 from citeforge.engines.files import write_text
 from citeforge.engines.folders import atomic_directory, files_below, is_temporary
-from citeforge.evaluator.lines import Lines, find_lines, is_below
-from citeforge.evaluator.measures.authorship_tables import tables
+from citeforge.evaluator.lines import find_lines, is_below
 from citeforge.evaluator.measures.registry import find_measure
-from citeforge.evaluator.ranks import rank_text, ranks_by_measure
-from citeforge.evaluator.rows import compared_across, controls_last, named_rows, of_cells
+from citeforge.evaluator.ranks import rank_text
 from citeforge.reports.audited import describe_negatives
-from citeforge.reports.markup import script_json
+from citeforge.reports.model import ScoreReport
 from citeforge.reports.notes import (
-    limit_lines,
-    line_notes,
     marked_name,
-    missing_lines,
-    not_comparable,
-    scope_lines,
     scored_text,
 )
 from citeforge.reports.pages.choose import page_figures
 from citeforge.reports.pages.explorer import MOST_INLINE, chunk_script, explorer_part
-from citeforge.reports.pages.markup import plots_part, read_assets, render_markup
+from citeforge.reports.pages.markup import plots_part, read_assets, render_markup, script_json
 from citeforge.reports.shown import ARROWS
-from citeforge.reports.tables import line_rows
 from citeforge.schemas.audit import Audit
 from citeforge.schemas.scores import ScoreFile
 
@@ -54,20 +46,20 @@ def page_report(
         InputError: the folder of the chunks contains other files.
     """
     scored, lines = scored_text(files), find_lines(files, audit)
-    files = named_rows(controls_last(files))
-    alike = compared_across(files, across)
+    report = ScoreReport(files, across, lines)
+    files = report.files
     names = sorted({f.benchmark for f in files})
     subtitle = (
         f"{scored} on {', '.join(names)}, "
-        + ("all cells" if of_cells(files) else "context ")
-        + ("" if of_cells(files) else ", ".join(sorted({f.context for f in files})))
+        + ("all cells" if report.is_design else "context ")
+        + ("" if report.is_design else ", ".join(sorted({f.context for f in files})))
     )
-    plots = plots_part(page_figures(alike))
+    plots = plots_part(page_figures(report.alike))
     explorer, chunks = explorer_part(files)
     pieces: dict[str, Any] = {**chunks, **plots.tables}
     inside = script_json(pieces) if pieces else ""
     folder = out.with_suffix(".data") if out is not None and len(inside) > MOST_INLINE else None
-    cells = render_markup("authorship.html.j2", tables=tables(files)) if of_cells(files) else ""
+    cells = render_markup("authorship.html.j2", tables=report.tables) if report.is_design else ""
     html = render_markup(
         "report.html.j2", figures=plots.html, figures_css=plots.css, explorer=explorer,
         explorer_css=read_assets("explorer.css"), chunks="" if folder else inside,
@@ -75,7 +67,7 @@ def page_report(
         scripts=read_assets("chunks.js", "figures.js", "explorer.js"),
         title=title or f"Cited generation on {', '.join(names)}",
         subtitle=subtitle,
-        data=script_json(_script_data(files, alike, lines)),
+        data=script_json(_script_data(report)),
         authorship=cells,
         audit=describe_negatives(audit) if audit else [],
     )  # fmt: skip
@@ -99,33 +91,29 @@ def _foreign_files(folder: Path) -> list[str]:
     ]  # fmt: skip
 
 
-def _script_data(
-    files: Sequence[ScoreFile], alike: Sequence[ScoreFile], lines: Lines
-) -> dict[str, Any]:
-    """Collect the data that a report page's script shows; ranks are computed from ``alike``."""
+def _script_data(report: ScoreReport) -> dict[str, Any]:
+    """Collect the data that a report page's script shows."""
     left_out: Any = {"answers": True, "query_ids": True, "design": True, "slices": True,
                 "measures": {"__all__": {"per_query", "variance"}}}  # fmt: skip
-    systems = [file.model_dump(mode="json", exclude=left_out) for file in files]
-    names = list(dict.fromkeys(m.name for f in files for m in f.measures))
-    several = len(files) > 1 and not of_cells(files)
-    ranks = ranks_by_measure(alike) if several else {}
+    files = report.files
+    ranks = report.ranks if len(files) > 1 else {}
     return {
-        "systems": systems,
+        "systems": [file.model_dump(mode="json", exclude=left_out) for file in files],
         "ranks": {
             name: [rank_text(r) if r else "" for r in row]
             for name, row in ranks.items()
             if sum(r is not None for r in row) > 1
         },
-        "design": of_cells(files),
-        "warnings": not_comparable(alike),
-        "not_computed": missing_lines(files),
-        "scope": scope_lines(files),
-        "cautions": limit_lines(files) + line_notes(files, lines),
-        "below": [[m.name for m in f.measures if is_below(f, m, lines)] for f in files],
-        "lines": line_rows(files, names, lines),
+        "design": report.is_design,
+        "warnings": report.not_comparable,
+        "not_computed": report.not_computed,
+        "scope": report.scope,
+        "cautions": report.limits + report.line_notes,
+        "below": [[m.name for m in f.measures if is_below(f, m, report.lines)] for f in files],
+        "lines": report.line_rows,
         "definitions": [
             [marked_name(files, name), measure.definition, ARROWS[measure.higher_is_better]]
-            for name in dict.fromkeys(m.name.partition("[")[0] for f in files for m in f.measures)
+            for name in dict.fromkeys(name.partition("[")[0] for name in report.measures)
             if (measure := find_measure(name)) is not None
         ],
     }

@@ -8,11 +8,10 @@ from functools import partial
 from typing import Any
 
 from citeforge.engines.report_table import MarkedCell, Table, comment
-from citeforge.reports.markup import script_json
 from citeforge.reports.pages.charts import overlap_size, system_encodings
 from citeforge.reports.pages.figure import Figure, altair, make_figure
 from citeforge.reports.pages.forest_chart import forest
-from citeforge.reports.pages.markup import plots_part, read_assets, render_markup
+from citeforge.reports.pages.markup import plots_part, read_assets, render_markup, script_json
 from citeforge.reports.pages.robustness import (
     Definition,
     Robustness,

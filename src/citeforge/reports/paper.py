@@ -1,4 +1,4 @@
-"""Tables for papers: chosen measures, best values in bold, marks of significant differences."""
+"""Tables for papers, before they are written: chosen measures, best values, significance."""
 
 import math
 from collections.abc import Collection, Sequence
@@ -6,8 +6,7 @@ from dataclasses import dataclass, replace
 from itertools import compress
 from types import MappingProxyType
 
-from citeforge.engines.markdown import markdown_code, markdown_text
-from citeforge.engines.report_table import MarkedCell, Table, comment
+from citeforge.engines.report_table import MarkedCell, Table
 from citeforge.evaluator.compare import (
     compare_pairs,
     find_baseline,
@@ -24,17 +23,15 @@ from citeforge.evaluator.rows import (
     is_trivial,
     marked_controls,
     named_rows,
-    of_cells,
 )
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.withhold import require_values
 from citeforge.reports.notes import line_notes, not_comparable, report_lines
 from citeforge.reports.shown import DASH, show_number, show_value
 from citeforge.schemas.audit import BELOW, LINE
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.command_options import TableOptions
 from citeforge.schemas.scores import MeasureScore, ScoreFile
-from citeforge.schemas.signature import joined_signatures
 
 
 @dataclass(frozen=True)
@@ -294,7 +291,7 @@ def _column_heading(table: PaperTable, column: TableColumn) -> str:
     return f"{column.measure} {TRIVIAL}" if trivial else column.measure
 
 
-def _to_table(table: PaperTable) -> Table:
+def lay_out(table: PaperTable) -> Table:
     """Convert a table for a paper to a table of texts with marks, ready to write."""
     cells = table.cells
     rows: list[list[object]] = [
@@ -314,65 +311,3 @@ def _marked(cell: TableCell | None, mark: str) -> MarkedCell:
         return MarkedCell(DASH)
     marks = [mark] * cell.is_significant + [BELOW] * cell.is_below
     return MarkedCell(cell.text, cell.is_best, " ".join(marks))
-
-
-def paper_markdown(table: PaperTable) -> str:
-    """Write a table as Markdown, with notes and signatures below it."""
-    notes = [line for note in table.notes for line in ("", markdown_text(note))]
-    lines = [f"- {markdown_code(s)}" for s in joined_signatures(table.signatures)]
-    return "\n".join([_to_table(table).markdown(), *notes, "", *lines]) + "\n"
-
-
-def paper_latex(table: PaperTable) -> str:
-    """Write a table as LaTeX for booktabs, context sets above their columns, notes below."""
-    recipes = map(comment, joined_signatures(table.signatures))
-    return "\n".join([*_to_table(table).latex(), *recipes]) + "\n"
-
-
-def paper_csv(table: PaperTable) -> str:
-    """Write a table as CSV: a line per cell, with its marks as columns."""
-    rows: list[tuple[object, ...]] = []
-    for system in table.rows:
-        for column in table.columns:
-            cell = table.cells.get((system, column))
-            if cell is None:
-                continue
-            m = cell.score
-            parts = dict(p.partition(":")[::2] for p in m.signature.split("|"))
-            significant = None if math.isnan(cell.p) else int(cell.is_significant)
-            rows.append((
-                system, column.context or parts.get("ctx", ""), m.name, m.value, m.low, m.high, m.n,
-                int(cell.is_best), cell.p, significant, int(cell.is_trivial), int(cell.is_below),
-                m.signature,
-            ))  # fmt: skip
-    head = ("system", "context", "measure", "value", "low", "high", "n", "best", "p_holm",
-            "significant", "trivial", "below", "signature")  # fmt: skip
-    return Table(head, rows).csv()
-
-
-WRITERS = {"md": paper_markdown, "latex": paper_latex, "csv": paper_csv}
-"""Format to the function that writes a table in this format."""
-NEEDS_A_TABLE = (
-    "--measures, --best, --against, --significance and --per-context need a table as output: "
-    + ", ".join(WRITERS)
-)
-
-
-def paper_report(
-    files: Sequence[ScoreFile], form: str, options: TableOptions, lines: Lines
-) -> bytes:
-    """Write score files as a table for a paper, in the given format, with the lines to beat.
-
-    Raises:
-        InputError: as :func:`paper_table`.
-        UsageError: the format is not one of tables, or the scores are of authorship benchmarks.
-    """
-    if form not in WRITERS:
-        raise UsageError(NEEDS_A_TABLE, code="conflicting-options")
-    if of_cells(files):
-        raise UsageError(
-            "tables of cells take none of --measures, --best, --against, --significance and "
-            "--per-context",
-            code="wrong-kind",
-        )
-    return WRITERS[form](paper_table(files, options, lines)).encode()

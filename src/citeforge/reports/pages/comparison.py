@@ -1,0 +1,13 @@
+"""A comparison of systems as an HTML page."""
+
+from citeforge.reports.comparison import ComparisonReport
+from citeforge.reports.pages.markup import render_markup
+from citeforge.reports.tables import difference_tables
+
+
+def comparison_page(comparison: ComparisonReport) -> str:
+    """Write a comparison as one HTML page that loads nothing else."""
+    return render_markup(
+        "comparison.html.j2", tables=difference_tables(comparison.differences, has_bold=True),
+        note=comparison.explanation, notes=comparison.notes, signatures=comparison.signatures,
+    )  # fmt: skip
