@@ -168,13 +168,13 @@ def rouge(answers: Answers) -> ByAnswer[float]:
         return "\n".join(lowered[s:e] for s, e in segmenter.split(lowered))
 
     values = {}
-    for run, answer in answers.items():
+    for answer in answers:
         gold = answer.gold
         rows = gold.long_answers or (gold.answers if answers.task in ("asqa", "eli5") else ())
         golds = [sentence_lines(g.text or "") for g in rows][: 2 if is_reference else None]
         if golds:
             lines, scorer = sentence_lines(answer.text), scorers.get(golds)
-            values[run, answer.row] = rouge_lsum(lines, golds, scorer)[2]
+            values[answer.key] = rouge_lsum(lines, golds, scorer)[2]
     if not values:
         raise CannotError(f"needs {_LONG}", code="no-gold")
     return ByAnswer(values, answers.shape, scorers.choices)
@@ -244,11 +244,7 @@ def qa(answers: Answers) -> dict[AnswerKey, QaScores]:
     """Score each output by how well a QA model answers ASQA's sub-questions from it."""
     from citeforge.engines.models.extractive_qa import ExtractiveQa
 
-    texts = {
-        (run, item.row): (item.text, golds)
-        for run, item in answers.items()
-        if (golds := item.gold.qa_pairs)
-    }
+    texts = {item.key: (item.text, golds) for item in answers if (golds := item.gold.qa_pairs)}
     if not texts:
         raise CannotError("needs qa_pairs (ASQA)", code="no-gold")
     try:

@@ -123,12 +123,12 @@ def overlap(answers: Answers) -> dict[AnswerKey, Overlap]:
     answers.require_passages()
     _require_citations(answers)
     overlaps = {}
-    for run, answer in answers.items():
+    for answer in answers:
         gold = answer.gold.single
         inside, n_wrong, _ = answers.grammar.cited(answer.output, answer.n_passages)
         generated = {answer.passages[p].id for p in inside}
         cited = set(gold.citations) if gold is not None else set()
-        overlaps[run, answer.row] = _overlap(cited, generated, n_wrong)
+        overlaps[answer.key] = _overlap(cited, generated, n_wrong)
     return overlaps
 
 
@@ -141,7 +141,7 @@ def reference_overlap(answers: Answers) -> dict[AnswerKey, Overlap]:
     shown = with_passages(answers)
     _require_citations(answers)
     overlaps = {}
-    for run, answer in shown.items():
+    for answer in shown:
         gold = answer.gold.single
         if gold is not None and gold.text:
             quotes = answers.benchmark.relevant_ids[answer.row]
@@ -149,7 +149,7 @@ def reference_overlap(answers: Answers) -> dict[AnswerKey, Overlap]:
             cited = {quotes[n - 1] for n in marks if n <= len(quotes)} if quotes else set()
             numbers = [n for n in mark_numbers(air_output(answer.output)) if n <= 1]
             generated = {answer.passages[n - 1].id for n in numbers}
-            overlaps[run, answer.row] = _overlap(cited, generated, 0)
+            overlaps[answer.key] = _overlap(cited, generated, 0)
     return overlaps
 
 

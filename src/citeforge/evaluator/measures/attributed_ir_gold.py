@@ -31,8 +31,8 @@ PartScores = tuple[float, float, float]
 _PARTS = {"P": "precision", "R": "recall", "F": "F"}
 
 
-def gold_answers(inputs: Answers, single: bool) -> Iterator[tuple[int, Answer, list[str]]]:
-    """Yield (run, answer, gold texts without citation marks) of queries that have gold answers.
+def gold_answers(inputs: Answers, single: bool) -> Iterator[tuple[Answer, list[str]]]:
+    """Yield (answer, gold texts without citation marks) of queries that have gold answers.
 
     Args:
         inputs: the answers.
@@ -49,12 +49,12 @@ def gold_answers(inputs: Answers, single: bool) -> Iterator[tuple[int, Answer, l
         return inputs.grammar.strip_marks(text)
 
     has_gold = False
-    for run, item in inputs.items():
+    for item in inputs:
         gold = item.gold
         answers = gold.answers if not single else [] if gold.single is None else [gold.single]
         if answers:
             has_gold = True
-            yield run, item, [remove_marks(g.text or "") for g in answers]
+            yield item, [remove_marks(g.text or "") for g in answers]
     if not has_gold:
         raise CannotError("needs gold answers", code="no-gold")
 
@@ -86,11 +86,11 @@ def compute_bleu(inputs: Answers, single: bool) -> Sample:
     used = set[str]()
     sums = np.zeros((*inputs.shape, 10))
     values: dict[AnswerKey, float] = {}
-    for run, item, texts in gold_answers(inputs, single):
+    for item, texts in gold_answers(inputs, single):
         name = LATIN if inputs.protocol == "reference" else choose_tokenizer(texts)
         used.add(name)
-        sums[run, item.row] = bleu_statistics(item.text, texts, counter, name)
-        values[run, item.row] = float(_corpus_bleu(sums[run, item.row]))
+        sums[item.key] = bleu_statistics(item.text, texts, counter, name)
+        values[item.key] = float(_corpus_bleu(sums[item.key]))
     return Sample(sums, _corpus_bleu, inputs.column(values), choices=list_choices(used))
 
 
@@ -111,10 +111,10 @@ def compute_rouge(inputs: Answers, single: bool) -> ByAnswer[PartScores]:
     by_script = inputs.protocol != "reference"
     scorers = RougeScorers(stemmer=False, by_script=by_script)
     scores = {
-        (run, item.row): rouge_lsum(item.text, texts, scorers.get(texts))
-        for run, item, texts in gold_answers(inputs, single)
+        item.key: rouge_lsum(item.text, texts, scorers.get(texts))
+        for item, texts in gold_answers(inputs, single)
     }
-    every = [texts for _, _, texts in gold_answers(inputs, False)] if by_script else []
+    every = [texts for _, texts in gold_answers(inputs, False)] if by_script else []
     return ByAnswer(scores, inputs.shape, list_choices(map(choose_tokenizer, every)))
 
 
@@ -125,9 +125,7 @@ def compute_bertscore(inputs: Answers, single: bool) -> dict[AnswerKey, PartScor
     """
     from citeforge.engines.models.answer_models import BertScore
 
-    rows = {
-        (run, item.row): (item.text, texts) for run, item, texts in gold_answers(inputs, single)
-    }
+    rows = {item.key: (item.text, texts) for item, texts in gold_answers(inputs, single)}
     try:
         scorer = BertScore(*inputs.tools.options.bertscore)
     except (InputError, MissingExtraError) as error:

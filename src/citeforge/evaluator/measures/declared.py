@@ -216,7 +216,8 @@ class Group:
 
     def __init__(
         self, family: str, *, needs: Collection[Need] = (), reads: str = "passages",
-        evaluator: Evaluator | None = None, **facts: Any,
+        evaluator: Evaluator | None = None, is_each: bool = False, lacks: str = "",
+        missing: Any = None, **facts: Any,
     ) -> None:  # fmt: skip
         """Declare what measures share.
 
@@ -225,16 +226,24 @@ class Group:
             needs: what they are handed.
             reads: what the answers are to.
             evaluator: whose rules ``reference`` reads answers by.
+            is_each: whether its functions take one answer, and not all.
+            lacks: what the error says is missing when no answer has a result.
+            missing: result of a missing answer; None for the function's own.
             facts: fields of :class:`Measure` that are equal in all of them.
         """
         self.name, self.needs, self.reads = family, frozenset(needs), reads
         self.evaluator, self._facts = evaluator, facts
+        self._is_each, self._lacks, self._missing = is_each, lacks, missing
         self._functions: dict[str, Callable[[Any], Any]] = {}
-        self._is_each, self._lacks, self._missing = False, "", None
 
     def __repr__(self) -> str:
         """Say what it is, to users who list a group in place of its measures."""
         return f"the group of measures {self.name!r} (list what its method `measure` returns)"
+
+    def strict(self, function: Callable[[Any], Any]) -> Group:
+        """Declare, as a decorator, what computes the results; also in ``reference`` if not said."""
+        self._functions["strict"] = function
+        return self
 
     def reference(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
         """Declare, as a decorator, what computes the results in the protocol ``reference``."""
@@ -246,16 +255,10 @@ class Group:
         """Whether its measures are handed a judge."""
         return not {Need.JUDGE, Need.JUDGE_IF_ANY}.isdisjoint(self.needs)
 
-    def measure(
-        self, name: str, definition: str, *, mean: Callable[[Any], Number | None] | None = None,
-        ratio: Callable[[Any], tuple[Number, float]] | None = None,
-        sample: Callable[..., Sample | Sequence[Sample]] | None = None, **facts: Any,
-    ) -> Measure:  # fmt: skip
-        """Declare a measure of the group: which number it takes, and its own facts."""
-        return Measure(
-            name, self.name, definition, group=self, mean=mean, ratio=ratio, sample=sample,
-            **{**self._facts, **facts},
-        )  # fmt: skip
+    def measure(self, name: str, definition: str, **facts: Any) -> Measure:
+        """Declare a measure of the group: its own facts, as fields of :class:`Measure`."""
+        shared = {**self._facts, **facts}
+        return Measure(name, self.name, definition, group=self, **shared)
 
     def results(self, answers: Any) -> Any:
         """Compute the results that the measures share, once; answers are that where none is needed.
@@ -281,9 +284,11 @@ class Group:
         return results
 
 
-def per_answer(
-    family: str, *, lacks: str = "", missing: Any = None, **declared: Any
-) -> Callable[[Callable[[Any], Any]], Group]:
+Declare = Callable[[Callable[[Any], Any]], Group]
+"""Decorator that makes a group of a function."""
+
+
+def per_answer(family: str, *, lacks: str = "", missing: Any = None, **declared: Any) -> Declare:
     """Make a group of the decorated function, which computes a result from one answer.
 
     It returns None where the result is not defined. To ask the judge it yields pairs of texts, and
@@ -297,17 +302,10 @@ def per_answer(
             what the function makes of it.
         declared: as :class:`Group` takes them.
     """
-
-    def declare(function: Callable[[Any], Any]) -> Group:
-        """Make the group of a function."""
-        group = per_submission(family, **declared)(function)
-        group._is_each, group._lacks, group._missing = True, lacks, missing
-        return group
-
-    return declare
+    return Group(family, is_each=True, lacks=lacks, missing=missing, **declared).strict
 
 
-def per_submission(family: str, **declared: Any) -> Callable[[Callable[[Any], Any]], Group]:
+def per_submission(family: str, **declared: Any) -> Declare:
     """Make a group of the decorated function, which computes results from all answers.
 
     It returns a result of each answer by its key, a sample, or what its measures make samples of.
@@ -316,14 +314,7 @@ def per_submission(family: str, **declared: Any) -> Callable[[Callable[[Any], An
         family: family of its measures.
         declared: as :class:`Group` takes them.
     """
-
-    def declare(function: Callable[[Any], Any]) -> Group:
-        """Make the group of a function."""
-        group = Group(family, **declared)
-        group._functions["strict"] = function
-        return group
-
-    return declare
+    return Group(family, **declared).strict
 
 
 COUNT: Mapping[str, Any] = {"high": None, "scale": 1, "higher_is_better": None}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Generator, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import chain
 from typing import Any, TypeVar
 
 from citeforge.engines.judge.records import Pair
@@ -36,6 +37,11 @@ class Answer(AnswerItem):
     submission: Answers = field(repr=False)
 
     @property
+    def key(self) -> AnswerKey:
+        """Its run and the row of its query, by which results are kept."""
+        return self.run, self.row
+
+    @property
     def n_passages(self) -> int:
         """Number of passages shown."""
         return self.n_shown
@@ -48,7 +54,7 @@ class Answer(AnswerItem):
     @property
     def statements(self) -> Sequence[CitedStatement]:
         """Its statements, with the positions of the passages that they cite."""
-        return self.submission.statements[self.run, self.row]
+        return self.submission.statements[self.key]
 
 
 @dataclass
@@ -76,11 +82,9 @@ class Answers(Inputs):
             raise UndeclaredError(Need.STATEMENTS)
         return {key: statements for key, _, statements in self.read()}
 
-    def items(self) -> Iterator[tuple[int, Answer]]:
-        """Yield (run, answer) for every answer."""
-        for run, answers in enumerate(self.runs):
-            for answer in answers:
-                yield run, answer
+    def __iter__(self) -> Iterator[Answer]:
+        """Yield every answer."""
+        return chain.from_iterable(self.runs)
 
 
 R = TypeVar("R")

@@ -199,9 +199,9 @@ def judge_citations(answers: Answers, with_title: bool) -> dict[AnswerKey, Citat
     """
     is_strict, levels = answers.protocol == "strict", answers.tools.levels
     judging = CitationJudging(answers.tools.get_judge(), is_strict, with_title, levels)
-    rows = [((run, answer.row), answer) for run, answer in answers.items()]
-    scores = judging.score([(answer, [*answer.statements]) for _, answer in rows])
-    return {key: score for (key, _), score in zip(rows, scores, strict=True)}
+    rows = list(answers)
+    scores = judging.score([(answer, [*answer.statements]) for answer in rows])
+    return {answer.key: score for answer, score in zip(rows, scores, strict=True)}
 
 
 def citation_f1(scores: ByAnswer[CitationScores]) -> Sample:

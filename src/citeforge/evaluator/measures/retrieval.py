@@ -42,7 +42,7 @@ class Rankings:
         self.answers, self.relevant = answers, answers.benchmark.relevant_ids
         if not any(self.relevant):
             raise CannotError("needs relevance judgements", code="no-relevant")
-        if not any(p.id for _, answer in answers.items() for p in answer.passages):
+        if not any(p.id for answer in answers for p in answer.passages):
             raise CannotError("needs passages with ids", code="missing-field")
 
     def mean(self, base: str, cutoff: int) -> Sample:
@@ -97,10 +97,10 @@ class ReferenceRankings(Rankings):
         if base == "nDCG":
             return super().mean(base, cutoff)
         values = {}
-        for run, answer in self.answers.items():
+        for answer in self.answers:
             top, relevant = distinct_ids(answer)[:cutoff], set(self.relevant[answer.row])
             below = top if base == "P" else relevant
-            values[run, answer.row] = len(relevant.intersection(top)) / len(below) if below else 0.0
+            values[answer.key] = len(relevant.intersection(top)) / len(below) if below else 0.0
         return ByAnswer(values, self.answers.shape).mean()
 
 

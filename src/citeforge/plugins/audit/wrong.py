@@ -213,8 +213,8 @@ def classified(answers: Answers) -> Classified:
     """
     judge = answers.tools.get_judge()
     statements = [
-        judged_statement((run, answer.row), answer, statement)
-        for run, answer in answers.items()
+        judged_statement(answer.key, answer, statement)
+        for answer in answers
         for statement in answer.statements
     ]
     search = partial(_find_nearest_texts, answers.benchmark, answers.tools.options.embedder)

@@ -79,10 +79,10 @@ def refusals(answers: Answers) -> Refusals:
     # A missing answer counts as wrong for questions with and without an answer.
     refused = answers.column(
         {
-            (run, answer.row): float(
+            answer.key: float(
                 not absent[answer.row] if answer.is_missing else _refuses(answer, answers.grammar)
             )
-            for run, answer in answers.items()
+            for answer in answers
         }
     )
     return Refusals(np.where(absent, refused, np.nan), np.where(absent, np.nan, refused), refused)

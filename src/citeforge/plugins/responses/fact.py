@@ -93,7 +93,7 @@ def reference_reports(answers: Answers) -> ReportsCounts:
 
 def _are_facts_brought(answers: Answers) -> bool:
     """Whether the submission brings the statement–URL pairs of all its reports."""
-    return all(answer.facts is not None for _, answer in answers.items() if not answer.is_missing)
+    return all(answer.facts is not None for answer in answers if not answer.is_missing)
 
 
 def _find_outcomes(answers: Answers, strict: bool) -> dict[AnswerKey, Counter[str]]:
@@ -102,12 +102,12 @@ def _find_outcomes(answers: Answers, strict: bool) -> dict[AnswerKey, Counter[st
     Raises:
         CannotError: there is no judge, no segmenter, or no passage has a URL.
     """
-    rows = [((run, a.row), _questions(answers, a, strict)) for run, a in answers.items()]
+    rows = [(a.key, _questions(answers, a, strict)) for a in answers]
     pairs = [q for _, questions in rows for q in questions if isinstance(q, Pair)]
     judge = answers.tools.judge
     if judge is None and (pairs or not _are_facts_brought(answers)):
         raise CannotError(no_judge(), code="missing-judge")
-    any_url = any(p.url for _, answer in answers.items() for p in answer.passages)
+    any_url = any(p.url for answer in answers for p in answer.passages)
     if not any_url and any(_UNREAD in questions for _, questions in rows):
         raise CannotError(
             "needs the texts of cited pages: passages with `url` and `text` in the lines",

@@ -214,8 +214,8 @@ def _answers_with_points(
     """
     lists = load_assessments(inputs).lists[family.name]
     rows = [
-        ((run, item.row), item, points)
-        for run, item in inputs.items()
+        (item.key, item, points)
+        for item in inputs
         if (points := lists.find(inputs.names, inputs.benchmark.query_ids[item.row])) is not None
     ]
     if not rows:

@@ -117,7 +117,7 @@ def support(answers: Answers) -> dict[AnswerKey, SupportShares]:
     answers.tools.get_judge()
     rows = [
         _Sentences(a, [CitedSentence(s.text, [*s.cited, *[None] * s.wrong]) for s in a.statements])
-        for _, a in answers.items()
+        for a in answers
     ]
     return {
         key: SupportShares(strict_shares(weights), strict_shares(_full_alone(weights)))
@@ -165,32 +165,27 @@ class _Sentences:
     sentences: Sequence[CitedSentence]
     labels: SentenceLabels | None = None
 
+    def pairs(self) -> list[list[Pair | None]]:
+        """Make the pair to judge each citation of each sentence by."""
+        return [[_pair(self.answer, c, s.text) for c in s.citations] for s in self.sentences]
+
 
 def _citation_weights(
     inputs: Answers, rows: Sequence[_Sentences]
 ) -> dict[AnswerKey, Sequence[Weights]]:
     """Get how far each citation of each answer supports its sentence, by assessors or judge."""
-    judge = inputs.tools.judge
-    pairs_of = {
-        (row.answer.run, row.answer.row): [
-            [_pair(inputs, row.answer, c, s.text) for c in s.citations] for s in row.sentences
-        ]
-        for row in rows
-    }
-    labels = {(row.answer.run, row.answer.row): row.labels for row in rows}
-    decisions = {} if judge is None else judge.ask(
-        pair for key, sentences in pairs_of.items() if labels[key] is None
-        for pairs in sentences for pair in pairs if pair is not None
-    )  # fmt: skip
+    asked = {row.answer.key: row.pairs() for row in rows if row.labels is None}
+    every = (pair for sentences in asked.values() for pairs in sentences for pair in pairs if pair)
+    decisions = {} if inputs.tools.judge is None else inputs.tools.judge.ask(every)
     values = {
         pair: Value(0.0, 1.0) if isinstance(d, JudgeFailure) else Value.exact(d.level)
         for pair, d in decisions.items()
     }
     return {
-        key: [[None if p is None else values[p] for p in pairs] for pairs in sentences]
-        if (labelled := labels[key]) is None
-        else [[None if w is None else Value.exact(w) for w in row] for row in labelled]
-        for key, sentences in pairs_of.items()
+        key: [[None if p is None else values[p] for p in pairs] for pairs in asked[key]]
+        if labels is None
+        else [[None if w is None else Value.exact(w) for w in weights] for weights in labels]
+        for key, labels in ((row.answer.key, row.labels) for row in rows)
     }
 
 
@@ -204,7 +199,7 @@ def _read_sentences(inputs: Answers) -> list[_Sentences]:
     every = load_assessments(inputs).support
     require_one_run(inputs, every)
     rows = []
-    for _, item in inputs.items():
+    for item in inputs:
         labels = find_labels(every, inputs.names, inputs.benchmark.query_ids[item.row])
         if labels is None and inputs.tools.judge is None:
             continue
@@ -251,12 +246,12 @@ def _require_fit(
         )
 
 
-def _pair(inputs: Answers, item: Answer, cited: int | None, statement: str) -> Pair | None:
+def _pair(item: Answer, cited: int | None, statement: str) -> Pair | None:
     """Make the (passage, statement) pair to judge a citation by; None without passage or text."""
     if cited is None or not 0 <= cited < len(item.passages):
         return None
     passage = item.passages[cited]
-    if inputs.protocol != "strict" and not passage.text.strip():
+    if item.submission.protocol != "strict" and not passage.text.strip():
         return None
     return Pair(premise_text(passage, strict=True), statement)
 
