@@ -53,11 +53,13 @@ quickstart: $(READY)  ## build, check and score benchmarks from examples/
 	@$(BIN)/citeforge report out/scores/*.scores.json --out out/report.html >> $(LOG)
 	@cat examples/quickstart.txt
 
-NEW := tests/test_architecture.py tests/test_layers.py tests/test_docs.py tests/test_definitions.py tests/test_fuzzing.py \
-  tests/cli/test_names.py tests/cli/test_commands.py tests/engines/test_plugins.py tests/systems/test_run.py \
+NEW := tests/test_architecture.py tests/test_layers.py tests/test_docs.py tests/test_definitions.py tests/test_pages.py \
+  tests/test_docs.py::test_generated_pages_are_fresh tests/test_fuzzing.py tests/kinds/test_kinds.py tests/cli/test_names.py \
+  tests/cli/test_catalogue.py tests/cli/test_commands.py::test_short_helps_are_those_of_the_commands \
+  tests/cli/test_commands.py::test_commands_stand_in_groups_and_are_few tests/systems/test_run.py::test_every_system_stands_in_the_docs \
   tests/evaluator/measures/test_measures.py
-test-new: $(STAMP)  ## run the tests that find what a new source, judge, measure, system, export or command is missing (half a minute)
-	$(BIN)/python -m pytest -q -m 'not slow and not ray' $(NEW)
+test-new: $(STAMP)  ## run the tests that find what a new source, kind, judge, measure, system, export or command is missing (half a minute)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --at-most 1 $(NEW)
 
 test: $(STAMP)  ## run the quick tests (minutes)
 	CITEFORGE_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow and not ray'

@@ -81,6 +81,11 @@ TIERS = pytest.StashKey[dict[str, str]]()
 """Test function, as ``path::name``, to ``quick`` or ``slow``; quick if any parameter is."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """``--at-most 1``: of files that are named, no slow test and none that takes longer."""
+    parser.addoption("--at-most", type=float, help="seconds, by durations.json; none that is slow")
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Note the tiers before `-m` leaves any out; tests with a browser are slow.
 
@@ -103,6 +108,13 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for name, taken in seconds.items():
         per_file[name.partition("::")[0]] += taken if tiers.get(name) == "slow" else 0
     items.sort(key=lambda item: -per_file[item.nodeid.partition("::")[0]])
+    if (most := config.getoption("at_most")) is not None:
+        quick = {name for name in tiers if tiers[name] == "quick" and seconds.get(name, 0) <= most}
+        kept = quick.union(config.args)  # functions that are named are run, however long they take
+        config.hook.pytest_deselected(
+            items=[item for item in items if item.nodeid.partition("[")[0] not in kept]
+        )
+        items[:] = [item for item in items if item.nodeid.partition("[")[0] in kept]
 
 
 def _skip_without(module: str) -> None:
