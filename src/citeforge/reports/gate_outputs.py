@@ -15,6 +15,7 @@ from citeforge.engines.markdown import markdown_text
 from citeforge.engines.report_table import Table
 from citeforge.evaluator.gate_rows import FAIL, NOT_RUN, OPEN, Row
 from citeforge.reports.gate import GROUPS, Decision, row_sentence, row_word
+from citeforge.reports.shown import DASH, show_interval, show_number
 from citeforge.schemas.errors import CiteforgeError, InputError
 
 SUMMARY = "GITHUB_STEP_SUMMARY"
@@ -38,10 +39,9 @@ def to_markdown(decision: Decision) -> str:
     """
     head = ("", "measure", "tier", "baseline", "new", "difference", "95 % interval", "allowed", "n")
     rows = [
-        (row_word(r), r.name, r.group, _number(r.baseline), _number(r.new),
-         _number(r.difference, "+"),
-         "–" if r.low is None else f"[{_number(r.low, '+')}, {_number(r.high, '+')}]",
-         "–" if r.allowed is None else f"−{r.allowed:.2f}", f"{r.n:,}")
+        (row_word(r), r.name, r.group, show_number(r.baseline), show_number(r.new),
+         show_number(r.difference, sign="+"), show_interval(r.low, r.high, sign="+"),
+         DASH if r.allowed is None else f"−{show_number(r.allowed)}", f"{r.n:,}")
         for r in decision.rows if r.difference is not None
     ]  # fmt: skip
     parts = [f"### citeforge gate: {decision.verdict}", markdown_text(decision.headline)]
@@ -52,11 +52,6 @@ def to_markdown(decision: Decision) -> str:
     if notes := decision.all_notes:
         parts += ["**notes**", "\n".join(f"- {markdown_text(note)}" for note in notes)]
     return "\n\n".join(parts) + "\n"
-
-
-def _number(value: float | None, sign: str = "") -> str:
-    """Format a number with two decimals; a dash for None."""
-    return "–" if value is None else f"{value:{sign}z.2f}"
 
 
 def to_junit(decision: Decision) -> str:

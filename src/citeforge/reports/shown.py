@@ -73,3 +73,8 @@ def show_score(score: MeasureScore | None, is_corrected: bool = False, has_sd: b
 def show_p(p: float) -> str:
     """Format a p-value with four decimals; a dash for NaN."""
     return "<0.0001" if p < 1e-4 else show_number(p, 4)
+
+
+def show_in_plot(value: float) -> str:
+    """Format a value that hides nothing for the title or summary of a plot."""
+    return show_number(value, PLOT_DIGITS)

@@ -22,7 +22,7 @@ from citeforge.reports.pages.charts import (
     with_ends,
 )
 from citeforge.reports.pages.figure import NARROW_WIDTH, Figure, Rows, altair, make_figure, values
-from citeforge.reports.shown import PLOT_DIGITS, plot_digits, show_number
+from citeforge.reports.shown import plot_digits, show_in_plot, show_number
 from citeforge.schemas.authorship import AUTHORS, PLACEBO
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import ScoreFile
@@ -325,7 +325,7 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     own = [r for r in rows if r["system"] == rows[0]["system"]]
     own = [r for r in own if r["n"] >= FEWEST_QUERIES] or own
     least, most = (f(own, key=lambda r: r["value"]) for f in (min, max))
-    lowest, highest = (show_number(r["value"], PLOT_DIGITS) for r in (least, most))
+    lowest, highest = (show_in_plot(r["value"]) for r in (least, most))
     title = f"{measure} of {least['system']} is {lowest}"
     if lowest == highest:
         title += " in every slice"
@@ -339,8 +339,8 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         note += f" {FEW.capitalize()}: below {FEWEST_QUERIES} queries ({n_small} slices)."
     note += f" The first {MOST_ROWS} of {len(rows)}." if len(rows) > MOST_ROWS else ""
     words = "; ".join(
-        f"{r['slice']} {show_number(r['value'], PLOT_DIGITS)} "
-        f"({show_number(r['low'], PLOT_DIGITS)} to {show_number(r['high'], PLOT_DIGITS)})"
+        f"{r['slice']} {show_in_plot(r['value'])} "
+        f"({show_in_plot(r['low'])} to {show_in_plot(r['high'])})"
         for r in rows[:12]
     )
     return make_figure(

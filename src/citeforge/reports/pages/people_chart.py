@@ -10,6 +10,7 @@ from citeforge.evaluator.statistics.intervals import wilson_interval
 from citeforge.reports.pages import palette
 from citeforge.reports.pages.charts import entry, lookup, name_lines
 from citeforge.reports.pages.figure import WIDTH, Figure, Rows, altair, make_figure, values
+from citeforge.reports.shown import show_in_plot
 from citeforge.schemas.scores import ScoreFile
 
 MOST_SYSTEMS = 6
@@ -51,7 +52,8 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     furthest = max(names, key=lambda n: abs(means[n][0] - means[n][1]))
     judge, people = means[furthest]
     who = "the judge is furthest from people with" if len(names) > 1 else "the judge beside people,"
-    title = f"{measure}: {who} {furthest}: {judge:.1f} against {people:.1f} on average"
+    both = f"{show_in_plot(judge)} against {show_in_plot(people)} on average"
+    title = f"{measure}: {who} {furthest}: {both}"
     note = (
         f"Labelled answers in {_BINS} classes by the judge's value; the dot stands at their means, "
         "the line is the 95 % interval of people's (Wilson's score interval; answers are counted, "
@@ -59,7 +61,8 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     )
     if len(every) > MOST_SYSTEMS:
         note += f" The first {MOST_SYSTEMS} of {len(every)} systems with labels."
-    words = "; ".join(f"{n}: judge {means[n][0]:.1f}, people {means[n][1]:.1f}" for n in names)
+    shown = {n: [show_in_plot(value) for value in means[n]] for n in names}
+    words = "; ".join(f"{n}: judge {shown[n][0]}, people {shown[n][1]}" for n in names)
     return make_figure(
         f"calibration-{measure}", title, f"{words}.", note,
         {"system": "system", "judge from": "from", "judge to": "to", "judge, mean (%)": "judge",

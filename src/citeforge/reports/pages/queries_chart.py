@@ -22,6 +22,7 @@ from citeforge.reports.pages.charts import (
     system_encodings,
 )
 from citeforge.reports.pages.figure import WIDTH, Figure, altair, make_figure, values
+from citeforge.reports.shown import show_in_plot
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
 from citeforge.schemas.tables import RELEVANT
 
@@ -118,16 +119,16 @@ def _draw_histograms(
     middles = {system: statistics.median(numbers) for system, numbers in rows}
     candidates = [n for n in names if n in ranked] or names
     best = max(candidates, key=lambda n: middles[n])
-    title = f"Median {name} of {several}: {middles[best]:.1f}"
+    title = f"Median {name} of {several}: {show_in_plot(middles[best])}"
     worst = min(candidates, key=lambda n: middles[n])
     if middles[worst] == middles[best]:
         title += f" with {best}" if len(candidates) == 1 else " with each system"
     else:
-        title += f" with {best}, {middles[worst]:.1f} with {worst}"
+        title += f" with {best}, {show_in_plot(middles[worst])} with {worst}"
     note = f"{_BINS} bins of equal width, the same axes for all systems."
     if len(all_rows) > MOST_SYSTEMS:
         note += f" The first {MOST_SYSTEMS} of {len(all_rows)} systems."
-    words = "; ".join(f"{n}: median {middles[n]:.1f}" for n in names)
+    words = "; ".join(f"{n}: median {show_in_plot(middles[n])}" for n in names)
     return make_figure(
         f"distribution-{name}", title, f"{words}.", note,
         {"system": "system", "from": "from", "to": "to", several: "count",
@@ -275,9 +276,9 @@ def by_property(prop: AnswerProperty, files: Sequence[ScoreFile], measure: str) 
     note = "Mean over the queries of each column, with 95 % intervals (columns of one query: none)."
     if len(answering) > len(drawn):
         note += f" The best {len(drawn)} of {len(answering)} systems with answers."
+    words = (f"{r['system']} at {r['at']}: {show_in_plot(r['value'])}" for r in rows[:20])
     return make_figure(
-        f"{prop.name}-{measure}", title,
-        "; ".join(f"{r['system']} at {r['at']}: {r['value']:.1f}" for r in rows[:20]) + ".", note,
+        f"{prop.name}-{measure}", title, "; ".join(words) + ".", note,
         {"system": "system", prop.axis: "at", measure_and_unit(measure, measured.scale): "value",
          "low": "low", "high": "high", "queries": "n"},
         rows, chart,
@@ -314,5 +315,7 @@ def _title(rows: Sequence[dict[str, Any]], names: Sequence[str], measure: str, w
     """Write a plot's title: the first system's mean values in its first and last group."""
     mine = [r for r in rows if r["system"] == names[0]]
     first, end = mine[0], mine[-1]
-    text = f"{measure} of {names[0]} is {first['value']:.1f} {words.format(first['at'])}"
-    return text if end is first else f"{text}, {end['value']:.1f} {words.format(end['at'])}"
+    text = f"{measure} of {names[0]} is {show_in_plot(first['value'])} {words.format(first['at'])}"
+    return (
+        text if end is first else f"{text}, {show_in_plot(end['value'])} {words.format(end['at'])}"
+    )

@@ -18,6 +18,7 @@ from citeforge.reports.pages.robustness import (
     compare_definitions,
     headline,
 )
+from citeforge.reports.shown import DASH, show_number
 from citeforge.schemas.scores import ScoreFile
 
 
@@ -61,11 +62,6 @@ def ranks_figure(result: Robustness) -> Figure:
     )  # fmt: skip
 
 
-def _format_number(value: float, form: str) -> str:
-    """Format a number; a dash for NaN."""
-    return "–" if math.isnan(value) else format(value, form)
-
-
 def summary_sentences(result: Robustness) -> Iterator[str]:
     """Write how many pairs change order significantly, and how many all definitions order alike."""
     alike = [p for p in result.pairs if not p.is_contradicted]
@@ -96,9 +92,9 @@ def ranks_table(result: Robustness) -> Table:
     """Make the table of all systems' ranks and values, one row per definition of the measure."""
     rows = [
         [
-            f"D{i + 1} {one.name}", one.aspect or "–",
+            f"D{i + 1} {one.name}", one.aspect or DASH,
             *(_rank_cell(one, place) for place in range(len(result.systems))),
-            _format_number(result.mean_tau(i), ".2f"), result.against[i],
+            show_number(result.mean_tau(i)), result.against[i],
         ]
         for i, one in enumerate(result.definitions)
     ]  # fmt: skip
@@ -113,7 +109,9 @@ def ranks_table(result: Robustness) -> Table:
 def _rank_cell(one: Definition, place: int) -> MarkedCell:
     """Write the cell of a system's rank and value under a definition, the best in bold."""
     rank = one.ranks[place]
-    return MarkedCell(f"{rank:g} ({one.values[place]:.2f})", is_bold=rank == min(one.ranks))
+    return MarkedCell(
+        f"{rank:g} ({show_number(one.values[place])})", is_bold=rank == min(one.ranks)
+    )
 
 
 def pairs_table(result: Robustness) -> Table:
@@ -136,8 +134,7 @@ def tau_table(result: Robustness) -> Table:
     """Make the table of Kendall's tau-b between definitions."""
     names = [f"D{i + 1}" for i in range(len(result.definitions))]
     rows = [
-        [name, *(_format_number(t, ".2f") for t in row)]
-        for name, row in zip(names, result.tau, strict=True)
+        [name, *(show_number(t) for t in row)] for name, row in zip(names, result.tau, strict=True)
     ]
     return Table(
         ["", *names], rows, title="Kendall's tau-b between definitions",
