@@ -42,8 +42,8 @@ SPECIAL: dict[str, st.SearchStrategy[Any]] = {
 def values(flag: Flag) -> st.SearchStrategy[Any]:
     """Legal values of an option."""
     low, high = flag.bounds.get("ge"), flag.bounds.get("le")
-    if flag.place[-1] in SPECIAL:
-        return SPECIAL[flag.place[-1]]
+    if flag.field_path[-1] in SPECIAL:
+        return SPECIAL[flag.field_path[-1]]
     if flag.choices:
         return st.sampled_from(flag.choices)
     if flag.type is bool:
@@ -70,7 +70,7 @@ def drawn(draw: st.DrawFn) -> Recipe:
     chosen = {}
     for flag in list_flags(record):
         if flag.field.is_required() or draw(st.booleans()):
-            chosen[flag.place] = draw(values(flag))
+            chosen[flag.field_path] = draw(values(flag))
     if record is AuthorshipRecipe:
         chosen |= {("twins",): None, ("benchmark",): Path("b")}
     if record is RageRecipe:
@@ -110,9 +110,9 @@ def test_record_to_file_to_record(tmp_path_factory: pytest.TempPathFactory, reci
 def test_a_file_to_start_from_has_every_field_and_its_help(kind: str, tmp_path: Path) -> None:
     text = recipe_text(RECIPES[kind])
     for flag in list_flags(RECIPES[kind]):
-        assert re.search(rf"# {re.escape(flag.help)}.*\n *{flag.place[-1]}:", text), flag
+        assert re.search(rf"# {re.escape(flag.help)}.*\n *{flag.field_path[-1]}:", text), flag
     (tmp_path / "r.yaml").write_text(text)
-    needed = [f.place[0] for f in list_flags(RECIPES[kind]) if f.field.is_required()]
+    needed = [f.field_path[0] for f in list_flags(RECIPES[kind]) if f.field.is_required()]
     if needed:
         with refused("missing-field", path=tmp_path / "r.yaml", field=needed[0]):
             read_recipe(tmp_path / "r.yaml")
@@ -131,7 +131,7 @@ def test_every_field_is_an_option_of_its_command(kind: str) -> None:
     recipe = RECIPES[kind]
     run = fields_in(RunOptions, FOLDER, *recipe.run_options)
     fields = {f.name for f in list_flags(recipe)}
-    fields |= {f.name for f in list_flags(RunOptions) if f.place[0] in run}
+    fields |= {f.name for f in list_flags(RunOptions) if f.field_path[0] in run}
     if "engine_options" in run:
         fields |= {f.name for f in runner_flags("engine_options")}
     assert shown == fields

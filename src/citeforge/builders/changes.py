@@ -77,14 +77,14 @@ def _source_facts(manifest: Manifest) -> dict[str, Any]:
     }
 
 
-def list_differences(place: str, old: Any, new: Any) -> Iterator[str]:
+def list_differences(json_path: str, old: Any, new: Any) -> Iterator[str]:
     """Yield ``field: old → new`` of the differences between two JSON values."""
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
-            inner = f"{place}.{key}" if place else str(key)
+            inner = f"{json_path}.{key}" if json_path else str(key)
             yield from list_differences(inner, old.get(key, _ABSENT), new.get(key, _ABSENT))
     elif old != new:
-        yield f"{place}: {_value_text(old)} → {_value_text(new)}"
+        yield f"{json_path}: {_value_text(old)} → {_value_text(new)}"
 
 
 def _value_text(value: Any) -> str:

@@ -33,7 +33,7 @@ from citeforge.schemas.text import splice
 
 _ROWS_PER_BUCKET = 1 << 16
 _ID_COLUMNS = {"corpus-id", "_id", "twin_id"}
-Places = dict[str, dict[int, int]]
+NewPositions = dict[str, dict[int, int]]
 """Query to old and new position of each passage in its context, 0-based."""
 
 
@@ -64,14 +64,14 @@ def hide(writer: PackageWriter, secret: bytes, scratch: Path) -> None:
     """
     sets = [_hide_contexts(writer, split, secret) for split in writer.splits.get("contexts", [])]
     # Marks of gold answers count the passages of the one context set that there is.
-    places = sets[0] if len(sets) == 1 else {}
+    new_positions = sets[0] if len(sets) == 1 else {}
     for config, splits in writer.splits.items():
         for split in splits:
             if config == "corpus":
                 _hide_corpus(writer, split, secret, scratch)
             elif config == "gold":
                 table = _read(writer, config, split)
-                rows = [_hide_gold_row(row, places, secret) for row in table.to_pylist()]
+                rows = [_hide_gold_row(row, new_positions, secret) for row in table.to_pylist()]
                 _replace(writer, config, split, pa.Table.from_pylist(rows, schema=table.schema))
             elif config not in ("contexts", "queries"):
                 _replace(writer, config, split, _hide_ids(_read(writer, config, split), secret))
@@ -95,18 +95,18 @@ def _hide_id(secret: bytes, passage: str) -> str:
     return pseudonym(secret, "passage", passage) if passage else ""
 
 
-def _hide_contexts(writer: PackageWriter, split: str, secret: bytes) -> Places:
+def _hide_contexts(writer: PackageWriter, split: str, secret: bytes) -> NewPositions:
     """Rename and reorder the passages of a context set; map old positions to new, per query."""
     table = _read(writer, "contexts", split)
-    places, rows = {}, []
+    new_positions, rows = {}, []
     for query, docs in rows_of(table, "query_id", "docs"):
         keys = [pseudonym(secret, "order", split, query, doc["corpus-id"]) for doc in docs]
         order = sorted(range(len(docs)), key=keys.__getitem__)
-        places[query] = {before: now for now, before in enumerate(order)}
+        new_positions[query] = {before: now for now, before in enumerate(order)}
         renamed = [{**docs[i], "corpus-id": _hide_id(secret, docs[i]["corpus-id"])} for i in order]
         rows.append({"query_id": query, "docs": renamed})
     _replace(writer, "contexts", split, pa.Table.from_pylist(rows, schema=table.schema))
-    return places
+    return new_positions
 
 
 def _hide_ids(table: pa.Table, secret: bytes) -> pa.Table:
@@ -120,7 +120,9 @@ def _hide_ids(table: pa.Table, secret: bytes) -> pa.Table:
     return table
 
 
-def _hide_gold_row(row: dict[str, Any], places: Places, secret: bytes) -> dict[str, Any]:
+def _hide_gold_row(
+    row: dict[str, Any], new_positions: NewPositions, secret: bytes
+) -> dict[str, Any]:
     """Replace the passage ids in a gold row by hidden ones, and renumber its citation marks."""
 
     def hide_ids(ids: list[str] | None) -> list[str] | None:
@@ -129,7 +131,7 @@ def _hide_gold_row(row: dict[str, Any], places: Places, secret: bytes) -> dict[s
 
     def renumber(text: str | None) -> str | None:
         """Renumber the citation marks of a gold answer; other texts stay."""
-        mine = places.get(row["query_id"]) if row["kind"] == "answer" else None
+        mine = new_positions.get(row["query_id"]) if row["kind"] == "answer" else None
         return text if text is None or mine is None else _renumber_marks(text, mine)
 
     sentences = row["sentences"]
@@ -142,10 +144,10 @@ def _hide_gold_row(row: dict[str, Any], places: Places, secret: bytes) -> dict[s
     return {**row, **changes, "sentences": sentences}
 
 
-def _renumber_marks(text: str, places: dict[int, int]) -> str:
+def _renumber_marks(text: str, new_positions: dict[int, int]) -> str:
     """Renumber the citation marks of a gold answer by the new positions of its passages."""
-    marks = [m for m in Grammar(base=1).parse(text, len(places)).markers if not m.is_residue]
-    new = ("".join(f"[{places.get(n - 1, n - 1) + 1}]" for n in m.numbers) for m in marks)
+    marks = [m for m in Grammar(base=1).parse(text, len(new_positions)).markers if not m.is_residue]
+    new = ("".join(f"[{new_positions.get(n - 1, n - 1) + 1}]" for n in m.numbers) for m in marks)
     return splice(text, ((m.start, m.end, t) for m, t in zip(marks, new, strict=True)))
 
 

@@ -115,7 +115,8 @@ def list_resources(recipe: Recipe, except_for: Collection[str] = ()) -> list[str
     for flag in list_flags(type(recipe)):
         value = flag.read_from(recipe)
         # Any option of a plugin may name files.
-        is_input = (flag.option.input or origin is not None) and flag.place[0] not in except_for
+        is_input = flag.option.input or origin is not None
+        is_input = is_input and flag.field_path[0] not in except_for
         if is_input and value not in (None, (), flag.field.default):
             text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
             if isinstance(value, dict):  # the content of a file, pages long
@@ -190,7 +191,11 @@ def _prepare(
 
 def _split_assignment(recipe: Recipe, text: str) -> tuple[str, str]:
     """Split ``FIELD=VALUE``; a value without a field is the recipe's main input."""
-    inputs = [f.place[0] for f in list_flags(type(recipe)) if f.option.input and len(f.place) == 1]
+    inputs = [
+        f.field_path[0]
+        for f in list_flags(type(recipe))
+        if f.option.input and len(f.field_path) == 1
+    ]
     name, sign, value = text.partition("=")
     if sign and name.isidentifier():
         if name not in inputs:
@@ -228,14 +233,14 @@ def _find_packages(recipe: Recipe, folder: Path, expected: str | None) -> dict[s
     """
     packages = {}
     for field in _PACKAGES:
-        place: Path | None = getattr(recipe, field, None)
-        if place is None:
+        benchmark: Path | None = getattr(recipe, field, None)
+        if benchmark is None:
             continue
-        places = [place, folder.parent / place.name]
-        path = next((p for p in places if p.is_dir()), None)
+        candidates = [benchmark, folder.parent / benchmark.name]
+        path = next((p for p in candidates if p.is_dir()), None)
         if path is None:
             raise InputError(
-                f"no benchmark {place.name!r}, neither here nor beside {folder}",
+                f"no benchmark {benchmark.name!r}, neither here nor beside {folder}",
                 path=folder,
                 allowed=f"--source {field}=DIR with the benchmark of hash {expected}",
                 code="missing-file",

@@ -9,7 +9,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from citeforge.engines.files import read_json
-from citeforge.engines.textfiles import line_of_place, read_yaml, record_error
+from citeforge.engines.textfiles import line_of_path, read_yaml, record_error
 from citeforge.package.kinds import recipe_named, recipes
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RECIPE_VERSION, Recipe
@@ -73,9 +73,9 @@ def _parse(path: Path) -> tuple[Any, yaml.Node | None]:
     return content, root
 
 
-def _field_line(node: yaml.Node | None, place: Sequence[str | int]) -> int | None:
+def _field_line(node: yaml.Node | None, json_path: Sequence[str | int]) -> int | None:
     """Find the line of a recipe's field, or of the nearest field around it; None without a node."""
-    return None if node is None else line_of_place(node, place) or node.start_mark.line + 1
+    return None if node is None else line_of_path(node, json_path) or node.start_mark.line + 1
 
 
 def recipe_text(recipe: Recipe | type[Recipe]) -> str:
@@ -89,14 +89,14 @@ def recipe_text(recipe: Recipe | type[Recipe]) -> str:
     lines = [f"# {title}", f"kind: {record.kind}", f"recipe: {RECIPE_VERSION}"]
     inside: tuple[str, ...] = ()
     for flag in list_flags(record):
-        for depth, name in enumerate(flag.place[:-1]):
-            if flag.place[: depth + 1] != inside[: depth + 1]:
+        for depth, name in enumerate(flag.field_path[:-1]):
+            if flag.field_path[: depth + 1] != inside[: depth + 1]:
                 lines += ["", f"{'  ' * depth}{name}:"]
-        inside = flag.place[:-1]
+        inside = flag.field_path[:-1]
         margin = "  " * len(inside)
         lines += [] if inside else [""]
         lines.append(f"{margin}# {_field_comment(flag)}")
-        lines.append(f"{margin}{flag.place[-1]}: {_scalar(_value(flag, values))}".rstrip(" "))
+        lines.append(f"{margin}{flag.field_path[-1]}: {_scalar(_value(flag, values))}".rstrip(" "))
     return "\n".join(lines) + "\n"
 
 

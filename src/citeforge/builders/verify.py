@@ -124,17 +124,17 @@ def wrong_contexts(package: Package) -> Problems:
     }
     for name in package.contexts:
         table = package.context_table(name)
-        place = f"contexts/{name}"
+        table_name = f"contexts/{name}"
         if table["query_id"].to_pylist() != package.query_ids:
-            yield place, "its queries are not those of queries, in their order"
+            yield table_name, "its queries are not those of queries, in their order"
         for query, docs in rows_of(table, "query_id", "docs"):
             ids = [doc["corpus-id"] for doc in docs]
             if len(set(ids)) != len(ids):
-                yield place, f"query {query!r} shows one passage twice"
+                yield table_name, f"query {query!r} shows one passage twice"
             for doc in docs:
                 if labels.get((query, doc["corpus-id"]), UNJUDGED) != doc["label"]:
                     yield (
-                        place,
+                        table_name,
                         f"query {query!r}, passage {doc['corpus-id']!r}: the label "
                         f"{doc['label']!r} is not that of the mappings",
                     )
@@ -149,22 +149,22 @@ def wrong_candidates(package: Package) -> Problems:
     }
     queries = set(package.query_ids)
     missing = set(missing_passages(package, (t["corpus-id"] for t in tables.values())))
-    for place, table in tables.items():
+    for table_name, table in tables.items():
         pairs: set[tuple[str, str]] = set()
         for query, passage in rows_of(table, "query_id", "corpus-id"):
             if query not in queries:
-                yield place, f"names the query {query!r}, which is not in queries"
+                yield table_name, f"names the query {query!r}, which is not in queries"
             if passage in missing:
-                yield place, f"names the passage {passage!r}, which is not in corpus"
+                yield table_name, f"names the passage {passage!r}, which is not in corpus"
             if (query, passage) in pairs:
-                yield place, f"has the pair {query!r}, {passage!r} twice"
+                yield table_name, f"has the pair {query!r}, {passage!r} twice"
             pairs.add((query, passage))
         last: dict[str, int] = {}
         for query, rank in (
             rows_of(table, "query_id", "rank") if "rank" in table.schema.names else ()
         ):
             if rank != last.get(query, 0) + 1:
-                yield place, f"query {query!r} has rank {rank} after {last.get(query, 0)}"
+                yield table_name, f"query {query!r} has rank {rank} after {last.get(query, 0)}"
             last[query] = rank
 
 
@@ -205,9 +205,9 @@ def wrong_cells(package: Package) -> Problems:
         if cell.labels is None:
             continue
         authors = package.authors(cell.context)
-        place = f"authors/{cell.context}"
+        table_name = f"authors/{cell.context}"
         if authors["query_id"].to_pylist() != table["query_id"].to_pylist():
-            yield place, "its queries are not those of the contexts"
+            yield table_name, "its queries are not those of the contexts"
             continue
         labels = design.label_set(cell.labels)
         for row, words in zip(rows, authors["labels"].to_pylist(), strict=True):
@@ -218,7 +218,7 @@ def wrong_cells(package: Package) -> Problems:
             if len(words) != len(row) or any(
                 word not in pool for word, pool in zip(words, pools, strict=True)
             ):
-                yield place, "a passage carries a label of the wrong side"
+                yield table_name, "a passage carries a label of the wrong side"
                 break
 
 

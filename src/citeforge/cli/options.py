@@ -141,13 +141,13 @@ def field_options(
     """
     flags = _list_flags(record, only)
     if isinstance(only, Sequence):
-        flags.sort(key=lambda flag: only.index(flag.place[0]))
-    return [_make_option(flag, flag.place[0] in required) for flag in flags]
+        flags.sort(key=lambda flag: only.index(flag.field_path[0]))
+    return [_make_option(flag, flag.field_path[0] in required) for flag in flags]
 
 
 def _list_flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
     """List the flags of a record's fields; for run options, also those of all runners."""
-    flags = [f for f in list_flags(record) if only is None or f.place[0] in only]
+    flags = [f for f in list_flags(record) if only is None or f.field_path[0] in only]
     if record is RunOptions and (only is None or _RUNNER in only):
         from citeforge.engines.running.names import runner_flags
 
@@ -206,7 +206,7 @@ def _click_type(flag: Flag) -> Any:
 
 def _parameter_name(flag: Flag) -> str:
     """Get the parameter name of a flag: the path of its field, joined by ``__``."""
-    return "__".join(flag.place)
+    return "__".join(flag.field_path)
 
 
 def add_options(options: Iterable[click.Option]) -> Callable[[F], F]:
@@ -239,11 +239,11 @@ def record_from(
     for flag in _list_flags(record, only):
         value = parameters.get(_parameter_name(flag))
         # What is not said of a runner is left out: another one may be asked for.
-        silent = flag.place[0] == _RUNNER and value == flag.field.default
+        silent = flag.field_path[0] == _RUNNER and value == flag.field.default
         if value is None or silent or (flag.repeats and not value):
             continue
         legal = {str(c): c for c in flag.choices}
-        values[flag.place] = legal.get(value, value) if flag.choices else value
+        values[flag.field_path] = legal.get(value, value) if flag.choices else value
     try:
         return record.model_validate(nest_values(values))
     except ValidationError as error:
@@ -255,7 +255,7 @@ def _error_message(record: type[BaseModel], error: ValidationError) -> str:
     first = error.errors()[0]
     text = field_message(first["type"], first["msg"])
     for flag in list_flags(record):
-        if first["loc"][: len(flag.place)] == flag.place:
+        if first["loc"][: len(flag.field_path)] == flag.field_path:
             value = first["input"]
             is_one_value = isinstance(value, str) and not flag.option.joined
             quoted = f" {value!r}" if is_one_value else ""

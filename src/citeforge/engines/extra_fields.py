@@ -102,7 +102,7 @@ def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
         ) from error
 
 
-def _drop_extra(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> bytes:
+def _drop_extra(value: msgspec.Raw, kind: Any, json_path: str, extra: _Members) -> bytes:
     """Remove fields that a type does not define from JSON; add them to ``extra`` by their path."""
     kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
     of = next((k for k in kinds if isinstance(k, inspect.StructType | inspect.ListType)), None)
@@ -111,12 +111,14 @@ def _drop_extra(value: msgspec.Raw, kind: Any, place: str, extra: _Members) -> b
         return content
     if isinstance(of, inspect.ListType):
         items = msgspec.json.decode(content, type=list[msgspec.Raw])
-        parts = [_drop_extra(v, of.item_type, f"{place}[{i}]", extra) for i, v in enumerate(items)]
+        parts = [
+            _drop_extra(v, of.item_type, f"{json_path}[{i}]", extra) for i, v in enumerate(items)
+        ]
         return msgspec.json.encode([msgspec.Raw(part) for part in parts])
     fields = {f.encode_name: f.type for f in of.fields}
     members: _Members = {}
     for name, member in msgspec.json.decode(content, type=_Members).items():
-        inside = f"{place}.{name}" if place else name
+        inside = f"{json_path}.{name}" if json_path else name
         if name in fields:
             members[name] = msgspec.Raw(_drop_extra(member, fields[name], inside, extra))
         else:

@@ -112,7 +112,7 @@ def require_writable(*paths: Path) -> None:
     """Try to write beside files that a command will make, before it pays for their content.
 
     Raises:
-        InputError: one cannot be written: a full disk, a read-only folder, or no place for a file.
+        InputError: one cannot be written: a full disk, a read-only folder, or a folder there.
     """
     for path in paths:
         with storage_errors(path):
@@ -138,7 +138,7 @@ def storage_errors(path: Path) -> Iterator[None]:
     """Turn each OSError in the ``with`` block into an InputError that explains it in one line.
 
     Raises:
-        InputError: the disk is full, or the place cannot be written.
+        InputError: the disk is full, or the file cannot be written.
     """
     try:
         yield
@@ -276,9 +276,11 @@ def parse_json(content: bytes, path: Path) -> Any:
         require_unique_names(content, path)
         return value
     except UnicodeDecodeError as error:
-        place = content.count(b"\n", 0, error.start) + 1
         raise InputError(
-            f"is not UTF-8 (byte {error.start})", path=path, line=place, code="bad-encoding"
+            f"is not UTF-8 (byte {error.start})",
+            path=path,
+            line=content.count(b"\n", 0, error.start) + 1,
+            code="bad-encoding",
         ) from error
     except (msgspec.MsgspecError, ValueError, RecursionError) as error:
         at = _JSON_BYTE.search(str(error))

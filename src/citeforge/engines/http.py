@@ -100,9 +100,9 @@ def uses_proxies(url: str) -> bool:
         remedy = _find_proxy_remedy(address)
         if not remedy:
             continue
-        place = urlsplit(url).netloc.rpartition("@")[2]
+        netloc = urlsplit(url).netloc.rpartition("@")[2]
         host = urlsplit(url).hostname or ""
-        if any(proxy_bypass(name, proxies) for name in (place, host)):
+        if any(proxy_bypass(name, proxies) for name in (netloc, host)):
             return False
         # Of http_proxy and HTTP_PROXY, the first is the one that counts.
         names = sorted((n for n in os.environ if n.lower() == f"{scheme}_proxy"), reverse=True)
@@ -185,10 +185,10 @@ def redirect_target(response: Any) -> str:
     """Write the address that a reply redirects to, with its host, without user and query."""
     import httpx2
 
-    place = response.headers["location"]
+    location = response.headers["location"]
     with suppress(httpx2.InvalidURL, ValueError):  # else it is shown as the server wrote it
-        place = str(response.request.url.join(place))
-    return printable(mask_keys(public_url(place)))
+        location = str(response.request.url.join(location))
+    return printable(mask_keys(public_url(location)))
 
 
 async def _read_body(response: Any) -> bytes:

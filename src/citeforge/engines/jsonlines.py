@@ -72,9 +72,9 @@ def json_error(
         what: message without the reason.
         allowed: what would be right.
     """
-    place = _BYTE.search(str(error))
-    at = int(place[1]) if place else 0
-    starts = range(at, max(at - 3, -1), -1) if place else ()
+    match = _BYTE.search(str(error))
+    at = int(match[1]) if match else 0
+    starts = range(at, max(at - 3, -1), -1) if match else ()
     found = next((m for start in starts if (m := _NO_JSON.match(content, start))), None)
     if found is not None:
         sign = "-" if found["minus"] or content[: found.start()].endswith(b"-") else ""
@@ -425,16 +425,16 @@ def _validation_error(
     # msgspec.structs.fields compiles the annotations anew in every call: 3 ms, for each bad line.
     fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
     names = ", ".join(fields)
-    place, unknown = _PATH.search(message), _UNKNOWN.search(message)
+    found, unknown = _PATH.search(message), _UNKNOWN.search(message)
     missing = _MISSING.search(message)
-    field = place.group(1) if place else None
+    field = found.group(1) if found else None
     reason, allowed = _PATH.sub("", message), f"fields: {names}"
     types = _TYPES.search(message)
     code = "wrong-type" if types else "wrong-value"
     if types:
         wanted = types[1].split(" | ")
         allowed = next((hint for t, g, hint in _HINTS if t in wanted and types[2] == g), types[1])
-        if place is None and types[2] == "array":
+        if found is None and types[2] == "array":
             allowed = f"one object on each line: jq -c '.[]' {path.name}"
     if missing:
         field, reason = ".".join(filter(None, (field, missing.group(1)))), "is missing"
@@ -449,10 +449,10 @@ def _validation_error(
     return InputError(reason, path=path, line=number, field=field, allowed=allowed, code=code)
 
 
-def _fields_at(row_type: type[msgspec.Struct], place: str) -> tuple[str, ...]:
+def _fields_at(row_type: type[msgspec.Struct], json_path: str) -> tuple[str, ...]:
     """List the field names of the record at a path in a row, such as ``passages[0]``."""
     kinds: list[Any] = [msgspec.inspect.type_info(row_type)]
-    for name in ["", *re.findall(r"\w+|\[", re.sub(r"\[[^\]]*\]", "[", place))]:
+    for name in ["", *re.findall(r"\w+|\[", re.sub(r"\[[^\]]*\]", "[", json_path))]:
         kinds = [
             inner
             for one in kinds

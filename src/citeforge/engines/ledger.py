@@ -54,15 +54,15 @@ class Ledger:
         with self._lock:
             self.paid[who] = self.paid.get(who, Paid()) + paid
 
-    def keep(self, what: str, place: object, count: int = 1) -> None:
+    def keep(self, what: str, location: object, count: int = 1) -> None:
         """Add results that are on the disk for a later run: what they are, file or folder."""
         with self._lock:
-            key = what, str(place)
+            key = what, str(location)
             self.kept[key] = self.kept.get(key, 0) + count
 
     def kept_line(self) -> str:
         """Write in one line what a later run takes from this one."""
-        parts = (f"{n:,} {what} in {place}" for (what, place), n in self.kept.items() if n)
+        parts = (f"{n:,} {what} in {location}" for (what, location), n in self.kept.items() if n)
         return f"kept: {', '.join(parts) or 'nothing new'}"
 
     def plan(self, who: str, plan: Any) -> None:

@@ -21,8 +21,8 @@ def markdown_text(text: object) -> str:
     line = "".join(c if c.isprintable() else "\ufffd" for c in line)
     plain = _MARKS.sub(r"\\\g<0>", escape(line, quote=False))
     if block := _BLOCK.match(plain):
-        place = block.end() if plain[0].isdigit() else 0
-        plain = f"{plain[:place]}\\{plain[place:]}"
+        offset = block.end() if plain[0].isdigit() else 0
+        plain = f"{plain[:offset]}\\{plain[offset:]}"
     return _LINKS.sub("\u200d", plain)
 
 

@@ -93,8 +93,8 @@ class Store:
 
     def _create(self) -> None:
         """Create an empty store under a temporary name, then rename it."""
-        place = self.path.resolve()
-        new = place.with_name(f".{place.name}.new")
+        resolved = self.path.resolve()
+        new = resolved.with_name(f".{resolved.name}.new")
         _remove_database(new)  # a killed process has left it
         try:
             with storage_errors(self.path):
@@ -105,10 +105,10 @@ class Store:
                 db.execute(f"PRAGMA user_version={self.VERSION}")
                 # Last: closing a WAL whose pages the full disk does not take is no error.
                 db.execute("PRAGMA journal_mode=WAL")
-            new.replace(place)
+            new.replace(resolved)
         finally:
             _remove_database(new)
-        sync_folder(place.parent)
+        sync_folder(resolved.parent)
 
     def _check(self) -> None:
         """Check kind, version and integrity of the store's file without changing it."""
@@ -158,10 +158,12 @@ def _connect(path: Path, readonly: bool) -> sqlite3.Connection:
     Where files may be written beside it, it is opened for writing all the same: SQLite removes the
     ``-shm`` and ``-wal`` files with the last such connection.
     """
-    place = path.resolve()
-    is_fixed = readonly and not (os.access(place, os.W_OK) and os.access(place.parent, os.W_OK))
+    resolved = path.resolve()
+    is_fixed = readonly and not (
+        os.access(resolved, os.W_OK) and os.access(resolved.parent, os.W_OK)
+    )
     db = sqlite3.connect(
-        f"{place.as_uri()}?mode={'ro' if is_fixed else 'rw'}", uri=True, timeout=BUSY_SECONDS,
+        f"{resolved.as_uri()}?mode={'ro' if is_fixed else 'rw'}", uri=True, timeout=BUSY_SECONDS,
         isolation_level=None, check_same_thread=False,
     )  # fmt: skip
     if readonly:

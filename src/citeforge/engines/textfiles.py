@@ -154,7 +154,7 @@ def validated(
     content: Any,
     path: Path,
     *,
-    place: str = "",
+    part: str = "",
     allowed: str | None = None,
     version: tuple[str, int] | None = None,
 ) -> M:
@@ -164,7 +164,7 @@ def validated(
         record: pydantic model.
         content: content of the file.
         path: the file, for messages.
-        place: part of the file that ``content`` is, for messages.
+        part: part of the file that ``content`` is, for messages.
         allowed: what would be right.
         version: field that holds the version of the format, and the newest one known.
 
@@ -186,11 +186,11 @@ def validated(
     except ValidationError as error:
         first = error.errors()[0]
         parts = (p if p.isprintable() else ascii(p) for p in map(str, first["loc"]))
-        field = ".".join(filter(None, (place, *parts)))[:200]
+        field = ".".join(filter(None, (part, *parts)))[:200]
         message = field_message(first["type"], first["msg"])
         if first["type"] == "extra_forbidden" and len(first["loc"]) == 1:
             allowed = allowed or _fields_text(record, str(first["loc"][0]))
-        line = None if place else yaml_line(path, first["loc"])
+        line = None if part else yaml_line(path, first["loc"])
         raise InputError(
             message,
             path=path,
@@ -216,10 +216,10 @@ def record_error(
     from citeforge.schemas.recipes.base import docstring
 
     first = error.errors()[0]
-    place, reason = first["loc"], first["type"]
-    owner = _record_at(record, place[:-1])
+    json_path, reason = first["loc"], first["type"]
+    owner = _record_at(record, json_path[:-1])
     message, code = field_message(reason, first["msg"]), field_code(reason)
-    name = str(place[-1]) if place else ""
+    name = str(json_path[-1]) if json_path else ""
     has_field = owner is not None and name in owner.model_fields
     allowed = " ".join(docstring(owner, name).split()) if owner is not None and has_field else ""
     if allowed[1:2].islower():
@@ -234,17 +234,17 @@ def record_error(
         message = f"is {str(first['input'])[:100]!r}: {message}"
     line = None
     if root is not None:
-        line = line_of_place(root, place) or root.start_mark.line + 1
-    field = ".".join(p if p.isprintable() else ascii(p) for p in map(str, place))[:200]
+        line = line_of_path(root, json_path) or root.start_mark.line + 1
+    field = ".".join(p if p.isprintable() else ascii(p) for p in map(str, json_path))[:200]
     return InputError(
         message, path=path, line=line, field=field, allowed=allowed or None, code=code
     )
 
 
-def _record_at(record: type[BaseModel], place: Sequence[int | str]) -> type[BaseModel] | None:
+def _record_at(record: type[BaseModel], json_path: Sequence[int | str]) -> type[BaseModel] | None:
     """Find the record class of a nested field; None if the field is a plain value."""
     inner: Any = record
-    for part in place:
+    for part in json_path:
         if isinstance(inner, type) and issubclass(inner, BaseModel):
             field = inner.model_fields.get(str(part))
             inner = None if field is None else field.annotation
@@ -269,26 +269,26 @@ def _fields_text(record: type[BaseModel], name: str) -> str:
     return f"the fields are {', '.join(fields)}{hint}"
 
 
-def yaml_line(path: Path, place: Sequence[int | str]) -> int | None:
+def yaml_line(path: Path, json_path: Sequence[int | str]) -> int | None:
     """Find the line of a field in a YAML file, or of the deepest parent that exists.
 
     Returns:
-        None if the file is no YAML, or has nothing of the place.
+        None if the file is no YAML, or has no such field.
     """
     import yaml
 
     if path.suffix not in (".yaml", ".yml") or not path.is_file():
         return None
     node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-    return line_of_place(node, place)
+    return line_of_path(node, json_path)
 
 
-def line_of_place(node: Any, place: Sequence[int | str]) -> int | None:
+def line_of_path(node: Any, json_path: Sequence[int | str]) -> int | None:
     """Find the line of a field below a YAML node, or of its deepest parent that exists."""
     import yaml
 
     line = None
-    for part in place:
+    for part in json_path:
         if isinstance(node, yaml.MappingNode):
             pairs = [(k, v) for k, v in node.value if k.value == str(part)]
         elif isinstance(node, yaml.SequenceNode) and isinstance(part, int):

@@ -8,7 +8,7 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
-from citeforge.engines.textfiles import line_of_place, read_yaml, record_error
+from citeforge.engines.textfiles import line_of_path, read_yaml, record_error
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import families, find_measure, parse
 from citeforge.schemas.errors import InputError, UsageError, suggestion
@@ -30,11 +30,11 @@ class PolicySource:
     root: yaml.Node | None = None
 
     def error(
-        self, place: Sequence[str | int], message: str, allowed: str, code: str
+        self, json_path: Sequence[str | int], message: str, allowed: str, code: str
     ) -> InputError:
         """Make an error about a field of the policy, with the field's line in the file."""
-        line = None if self.root is None else line_of_place(self.root, place)
-        field = ".".join(map(str, place))
+        line = None if self.root is None else line_of_path(self.root, json_path)
+        field = ".".join(map(str, json_path))
         return InputError(
             message, path=self.path or "policy", line=line, field=field, allowed=allowed, code=code
         )

@@ -16,11 +16,11 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.source import (
     FileSource,
-    Place,
-    PlacedPassage,
+    LocatedPassage,
+    Location,
     ReadOptions,
     empty_text,
-    placed_passages,
+    located_passages,
 )
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
@@ -249,13 +249,13 @@ class AlceSource(FileSource):
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         """Yield the documents of all items in batches, each once."""
-        return placed_passages(self._documents, self.provenance.counts, self.options.skip_empty)
+        return located_passages(self._documents, self.provenance.counts, self.options.skip_empty)
 
-    def _documents(self) -> Iterator[PlacedPassage]:
+    def _documents(self) -> Iterator[LocatedPassage]:
         """Yield the documents of all items, each with the file and item number it is from."""
         for number, item in enumerate(self._all, 1):
             for doc in item.docs:
-                yield Place(self.path, number), passage_id(doc), doc.title, doc.text, None
+                yield Location(self.path, number), passage_id(doc), doc.title, doc.text, None
 
     def queries(self) -> pa.Table:
         """Return the questions."""

@@ -11,7 +11,13 @@ import pyarrow as pa
 from citeforge.engines.extra_fields import count_extra_fields, read_known_fields
 from citeforge.engines.files import digest_folder, sha256_file
 from citeforge.engines.tables import table_of
-from citeforge.ir_convert.source import JudgedSource, Judgements, Place, PlacedPassage, ReadOptions
+from citeforge.ir_convert.source import (
+    JudgedSource,
+    Judgements,
+    LocatedPassage,
+    Location,
+    ReadOptions,
+)
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.tables import GOLD, MAPPING, SEEMINGLY_RELEVANT
@@ -126,7 +132,7 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
     judged = Judgements(str(path), skip_contradictions=options.skip_contradictions)
     listed: dict[tuple[str, str], int] = {}
     gold: list[dict[str, object]] = []
-    passages: dict[str, PlacedPassage] = {}
+    passages: dict[str, LocatedPassage] = {}
     for number, row in rows:
         query, listing = row.query, row.passages
         if len(listing.passage_text) != len(listing.is_selected):
@@ -153,7 +159,7 @@ def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> Ju
         for rank, (text, selected) in enumerate(pairs, 1):
             ident = hashlib.sha256(text.encode()).hexdigest()[:16]
             listed.setdefault((name, ident), rank)
-            passages.setdefault(ident, (Place(path, number), ident, "", text, None))
+            passages.setdefault(ident, (Location(path, number), ident, "", text, None))
             if text.strip():
                 judged.add(number, name, ident, int(bool(selected)))
         answers = row.org_answers or row.answers

@@ -14,8 +14,8 @@ from citeforge.engines.jsonlines import decode_text, raw_lines
 from citeforge.ir_convert.source import (
     JudgedSource,
     Judgements,
-    Place,
-    PlacedPassage,
+    LocatedPassage,
+    Location,
     ReadOptions,
     check_id,
     duplicate_id,
@@ -127,7 +127,7 @@ class BeirSource(JudgedSource):
             check_id(name, path, line)
             first, text = rows.setdefault(name, (line, row.text))
             if text != row.text:
-                raise duplicate_id(name, Place(path, first), Place(path, line))
+                raise duplicate_id(name, Location(path, first), Location(path, line))
             n_repeats += first != line
             if name in judged and first == line:
                 self.query_texts[name] = line, row.text
@@ -175,13 +175,13 @@ def find_qrels(folder: Path, split: str) -> Path:
             code="missing-file",
         )
     if split not in files:
-        raise UnknownValueError("split", split, files, place=f"{folder / 'qrels'} (--split)")
+        raise UnknownValueError("split", split, files, searched=f"{folder / 'qrels'} (--split)")
     return files[split]
 
 
 def read_corpus(
     path: Path, options: ReadOptions, counts: dict[str, int]
-) -> Iterator[PlacedPassage]:
+) -> Iterator[LocatedPassage]:
     """Yield the passages of a ``corpus.jsonl``, each with the file and line it is from.
 
     Args:
@@ -194,7 +194,7 @@ def read_corpus(
     """
     for line, row in read_known_fields(path, BeirPassage, options.extra_fields, counts, "passages"):
         metadata = metadata_text(row.metadata, path, line)
-        yield Place(path, line), str(row.id), row.title or "", row.text, metadata
+        yield Location(path, line), str(row.id), row.title or "", row.text, metadata
 
 
 def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:

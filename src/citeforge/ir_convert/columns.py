@@ -122,8 +122,8 @@ def _keep(made: pa.Table, extra: pa.Table, where: str, at: int) -> pa.Table:
         texts.append(
             bytes(merge_metadata(Path(where), number, own, more)).decode() if more else text
         )
-    place = made.schema.get_field_index("metadata")
-    return made.set_column(place, made.schema.field(place), [pa.array(texts, pa.string())])
+    column = made.schema.get_field_index("metadata")
+    return made.set_column(column, made.schema.field(column), [pa.array(texts, pa.string())])
 
 
 def _conform(table: pa.Table, renames: dict[str, str], schema: pa.Schema, where: str) -> pa.Table:

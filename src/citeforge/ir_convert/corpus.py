@@ -13,7 +13,7 @@ from citeforge.engines.tables import iter_batches, read_schema
 from citeforge.ir_convert.columns import map_columns, read_columns
 from citeforge.ir_convert.source import (
     FileSource,
-    Place,
+    Location,
     ReadOptions,
     checked_passages,
     corpus_batches,
@@ -126,7 +126,7 @@ class CorpusFiles(PassagesAlone):
     def passages(self) -> Iterator[pa.RecordBatch]:
         """Yield the passages of all files in batches, each id once."""
         return checked_passages(
-            self._read, self._find_place, self.provenance.counts, self.options.skip_empty
+            self._read, self._find_location, self.provenance.counts, self.options.skip_empty
         )
 
     def _read(self) -> Iterator[pa.RecordBatch]:
@@ -138,10 +138,10 @@ class CorpusFiles(PassagesAlone):
             total.update(of_file)
         self.provenance.counts.update(total)
 
-    def _find_place(self, number: int) -> Place:
+    def _find_location(self, number: int) -> Location:
         """Find the file and line of a row by its number, from 0 over all files."""
         rows = (
-            Place(path, line)
+            Location(path, line)
             for path in self.files.values()
             for line in range(1, 1 + sum(batch.num_rows for batch in self._batches(path, {})))
         )

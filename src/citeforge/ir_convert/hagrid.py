@@ -12,13 +12,13 @@ from citeforge.engines.extra_fields import metadata_text, read_known_fields
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.source import (
     FileSource,
-    Place,
-    PlacedPassage,
+    LocatedPassage,
+    Location,
     ReadOptions,
     check_id,
     duplicate_id,
     empty_text,
-    placed_passages,
+    located_passages,
 )
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.counts import count_key
@@ -135,7 +135,7 @@ class HagridSource(FileSource):
             check_id(name, self.path, line, "query_id")
             first, other = rows.setdefault(name, (line, row))
             if other != row:
-                raise duplicate_id(name, Place(self.path, first), Place(self.path, line))
+                raise duplicate_id(name, Location(self.path, first), Location(self.path, line))
             if first != line:
                 n_repeats += 1
                 continue
@@ -153,13 +153,13 @@ class HagridSource(FileSource):
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         """Yield the quotes (passages) of all questions in batches, each id once."""
-        return placed_passages(self._quotes, self.provenance.counts, self.options.skip_empty)
+        return located_passages(self._quotes, self.provenance.counts, self.options.skip_empty)
 
-    def _quotes(self) -> Iterator[PlacedPassage]:
+    def _quotes(self) -> Iterator[LocatedPassage]:
         """Yield the quotes (passages) of all questions, each with the file and line it is from."""
         for line, row in self._rows.values():
             for quote in row.quotes:
-                yield Place(self.path, line), quote.passage_id, "", quote.text, None
+                yield Location(self.path, line), quote.passage_id, "", quote.text, None
 
     def queries(self) -> pa.Table:
         """Return the questions with text."""

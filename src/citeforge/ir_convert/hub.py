@@ -17,7 +17,7 @@ from citeforge.engines.model_files import error_reason, http_errors
 from citeforge.engines.tables import rows_with
 from citeforge.ir_convert.columns import read_columns
 from citeforge.ir_convert.source import (
-    Place,
+    Location,
     ReadOptions,
     Source,
     checked_passages,
@@ -312,7 +312,7 @@ class HubSource(Source):
     ) -> Iterator[pa.RecordBatch]:
         """Check ids and texts of a config batch by batch, and count skipped and merged rows."""
         return checked_passages(
-            read, lambda number: Place(self.repo.name, number + 1), self._info.counts,
+            read, lambda number: Location(self.repo.name, number + 1), self._info.counts,
             self.options.skip_empty, f"{config}.", what=what,
         )  # fmt: skip
 

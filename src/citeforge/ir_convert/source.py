@@ -34,15 +34,15 @@ _BATCH = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class Location:
     """File and line of a passage, for messages."""
 
     path: Path | str
     line: int
 
 
-PlacedPassage = tuple[Place, str, str, str, str | None]
-"""Place, id, title, text and metadata of a passage."""
+LocatedPassage = tuple[Location, str, str, str, str | None]
+"""Location, id, title, text and metadata of a passage."""
 
 
 def check_id(value: str, path: Path | str, line: int, field: str = "_id") -> None:
@@ -62,7 +62,7 @@ def check_id(value: str, path: Path | str, line: int, field: str = "_id") -> Non
         )
 
 
-def duplicate_id(name: str, first: Place, second: Place, field: str = "_id") -> InputError:
+def duplicate_id(name: str, first: Location, second: Location, field: str = "_id") -> InputError:
     """Make the error for an id that occurs twice with different content."""
     other = f" of {first.path}" if first.path != second.path else ""
     return InputError(
@@ -146,7 +146,7 @@ def _merge_sorted(runs: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
 
 def checked_passages(
     read: Callable[[], Iterator[pa.RecordBatch]],
-    place_of: Callable[[int], Place],
+    find_location: Callable[[int], Location],
     counts: dict[str, int],
     skip_empty: bool,
     prefix: str = "",
@@ -161,7 +161,7 @@ def checked_passages(
 
     Args:
         read: yields batches of schema CORPUS (or QUERIES), from the start at every call.
-        place_of: finds the place of a row by its number from 0; called only for errors.
+        find_location: finds a row's file and line by its number from 0; called only for errors.
         counts: the numbers of rows skipped, merged, or with their title as text are added.
         skip_empty: whether rows with neither text nor title are skipped.
         prefix: prefix of names of fields in messages.
@@ -178,17 +178,17 @@ def checked_passages(
     for original in read():
         ids: list[str] = original["_id"].to_pylist()
         if "" in ids:
-            place = place_of(at + ids.index(""))
-            check_id("", place.path, place.line, prefix + id_field)
+            location = find_location(at + ids.index(""))
+            check_id("", location.path, location.line, prefix + id_field)
         if repeats is None and finder.add(ids):
-            repeats = _repeated_rows(read, place_of, prefix + id_field)
+            repeats = _repeated_rows(read, find_location, prefix + id_field)
         batch, n_titles = _titles_as_texts(original)
         done[count_key("rows_with_a_title_alone", what)] += n_titles
         kept = pc.invert(_is_blank(batch["text"]))
         n_empty = len(ids) - (pc.sum(kept).as_py() or 0)
         if n_empty and not skip_empty:
-            place = place_of(at + kept.index(False).as_py())
-            raise empty_text(place.path, place.line, prefix + "text")
+            location = find_location(at + kept.index(False).as_py())
+            raise empty_text(location.path, location.line, prefix + "text")
         done[count_key("rows_without_text", what)] += n_empty
         if repeats is not None:
             is_again = np.isin(np.arange(at, at + len(ids)), repeats) & kept.to_numpy(False)
@@ -218,7 +218,9 @@ def _titles_as_texts(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
 
 
 def _repeated_rows(
-    read: Callable[[], Iterator[pa.RecordBatch]], place_of: Callable[[int], Place], field: str
+    read: Callable[[], Iterator[pa.RecordBatch]],
+    find_location: Callable[[int], Location],
+    field: str,
 ) -> npt.NDArray[np.int64]:
     """Find the numbers of the rows that repeat an earlier row.
 
@@ -242,15 +244,17 @@ def _repeated_rows(
             here = at + row, hashlib.sha256(text.encode()).digest()
             first = firsts.setdefault(names[row], here)
             if first[1] != here[1]:
-                raise duplicate_id(names[row], place_of(first[0]), place_of(here[0]), field)
+                raise duplicate_id(
+                    names[row], find_location(first[0]), find_location(here[0]), field
+                )
             if first is not here:
                 repeats.append(here[0])
         at += len(names)
     return np.array(repeats, np.int64)
 
 
-def placed_passages(
-    rows: Callable[[], Iterator[PlacedPassage]],
+def located_passages(
+    rows: Callable[[], Iterator[LocatedPassage]],
     counts: dict[str, int],
     skip_empty: bool,
     id_field: str = "docid",
@@ -270,7 +274,7 @@ def placed_passages(
         lambda: corpus_batches(
             (name, title, text, metadata) for _, name, title, text, metadata in rows()
         ),
-        lambda number: next(place for place, *_ in islice(rows(), number, None)),
+        lambda number: next(location for location, *_ in islice(rows(), number, None)),
         counts,
         skip_empty,
         id_field=id_field,
@@ -424,7 +428,7 @@ class JudgedSource(FileSource):
     provenance: SourceInfo
     query_texts: dict[str, tuple[int, str]]
     judged: Judgements
-    stream: Callable[[], Iterator[PlacedPassage]]
+    stream: Callable[[], Iterator[LocatedPassage]]
     options: ReadOptions
     files: Mapping[str, Path] = field(default_factory=dict)
     gold_table: pa.Table = field(default_factory=GOLD.empty_table)
@@ -435,7 +439,7 @@ class JudgedSource(FileSource):
 
     def passages(self) -> Iterator[pa.RecordBatch]:
         """Yield the passages in batches, each id once."""
-        return placed_passages(
+        return located_passages(
             self.stream, self.provenance.counts, self.options.skip_empty, self.id_field
         )
 

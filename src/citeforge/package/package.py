@@ -175,8 +175,8 @@ class Package(Displayed):
         table = self.table("queries", split)
         n_ids = pc.count_distinct(table["_id"], mode="all").as_py()
         if self.whole and n_ids < table.num_rows:
-            place = self.folder / "queries" / split
-            raise damaged("has a duplicate query id", place, "duplicate-id")
+            path = self.folder / "queries" / split
+            raise damaged("has a duplicate query id", path, "duplicate-id")
         return table
 
     @cached_property

@@ -114,12 +114,12 @@ class InputError(CiteforgeError):
 
     def render(self) -> str:
         """Write the one line that the user reads: file, line, field, fault and what is allowed."""
-        place = self.path or ""
+        location = self.path or ""
         if self.line is not None:
-            place = f"{place}:{self.line}" if place else f"line {self.line}"
+            location = f"{location}:{self.line}" if location else f"line {self.line}"
         if self.field:
-            place = f"{place} {self.field}" if place else self.field
-        text = f"{place}: {self.message}" if place else self.message
+            location = f"{location} {self.field}" if location else self.field
+        text = f"{location}: {self.message}" if location else self.message
         return f"{text}; {self.allowed}" if self.allowed else text
 
 
@@ -171,7 +171,7 @@ class UnknownValueError(UsageError):
     """
 
     def __init__(
-        self, what: str, value: str, choices: Iterable[str], command: str = "", place: str = ""
+        self, what: str, value: str, choices: Iterable[str], command: str = "", searched: str = ""
     ) -> None:
         """Write the message: the unknown name, the name probably meant, and the known names.
 
@@ -180,7 +180,7 @@ class UnknownValueError(UsageError):
             value: the name given.
             choices: the legal names.
             command: the command that lists them, where they are too many for a message.
-            place: where it was looked for, and the option that names it; empty for nowhere else.
+            searched: where it was looked for, and the option that names it; empty for nowhere else.
         """
         self.what = what
         self.value = value
@@ -189,7 +189,7 @@ class UnknownValueError(UsageError):
         more = f", … ({len(self.known):,} in all)" * (len(self.known) > _MOST_LISTED)
         listed = f"known: {', '.join(self.known[:_MOST_LISTED])}{more}"
         others = f"`{command}` lists them all" if command else listed
-        where = f" in {place}" if place else ""
+        where = f" in {searched}" if searched else ""
         super().__init__(f"unknown {what} {value!r}{where}{hint}; {others}", code="unknown-name")
 
 

@@ -41,7 +41,7 @@ class FormAudit(Record):
     Attributes:
         context: context set; empty if nothing was audited.
         queries: audited queries, which have both relevant passages and others.
-        passages: places in their contexts.
+        passages: positions in contexts.
         relevant: relevant ones among these.
         chance: relevant passages that blind guesses find.
         error: standard error of that number.

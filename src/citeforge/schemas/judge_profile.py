@@ -110,9 +110,9 @@ class JudgeProfile(FrozenRecord):
         if chat != bool(self.messages):
             raise ValueError(f"messages: a {self.architecture} has {'some' if chat else 'none'}")
         texts = [m.text for m in self.messages] + ([] if self.prompt is None else [self.prompt])
-        for place in ("{premise}", "{hypothesis}"):
-            if texts and sum(t.count(place) for t in texts) != 1:
-                raise ValueError(f"the prompt must contain {place} once")
+        for placeholder in ("{premise}", "{hypothesis}"):
+            if texts and sum(t.count(placeholder) for t in texts) != 1:
+                raise ValueError(f"the prompt must contain {placeholder} once")
         if self.architecture in ("seq2seq", "token-classifier") and self.prompt is None:
             raise ValueError(f"prompt: a {self.architecture} needs one")
         if (self.architecture == "json-llm") != bool(self.field):

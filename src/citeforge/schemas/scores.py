@@ -57,7 +57,7 @@ class Corrected(Record, allow_inf_nan=False):
         labels_high: upper end.
         human: raw values of ``query_ids`` as people decide them, or that need no decision; None
             elsewhere, and where the measure is not defined.
-        labelled: 0-based places in ``query_ids`` of the labelled answers that enter.
+        labelled: 0-based indexes in ``query_ids`` of the labelled answers that enter.
         linear_judged: raw values of ``query_ids`` by the judge whose mean is the value to first
             order, where the measure is no mean: what corrected differences are made of.
         linear_human: the same by people; None where none decided.
@@ -212,7 +212,7 @@ class Slice(Record):
     Attributes:
         field: field of the queries' metadata, ``n_relevant`` or ``n_shown``.
         value: of the field, as text.
-        rows: 0-based places of its queries in ``query_ids``.
+        rows: 0-based indexes of its queries in ``query_ids``.
         measures: scores over these queries, without ``per_query``, which are the file's; intervals
             of a measure hold at once for all slices of the file.
     """

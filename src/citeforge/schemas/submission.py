@@ -49,7 +49,7 @@ class CitedSpan(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 
     Attributes:
         start: first character of the output that is cited for, marks counted.
-        end: behind the last one; a citation that has a place and no extent spans its mark.
+        end: behind the last one; a citation that has a position and no extent spans its mark.
         passage: 0-based position among the passages shown; None for a source that is none of them.
         source: what the system itself calls it: id, URL or title.
         written: what stood in the answer where the mark stands now (a link, say); empty where

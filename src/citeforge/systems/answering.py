@@ -97,8 +97,8 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
         if isinstance(result, Failure):  # left out, and scored as missing
             failures.append((row.query_id, result))
         else:
-            place = {} if row.context is None else {"context": row.context}
-            answers.append(answer_line(row.query_id, number, place, result))
+            fields = {} if row.context is None else {"context": row.context}
+            answers.append(answer_line(row.query_id, number, fields, result))
     contexts = [row.context for row in rows if row.context is not None]
     header = make_header(system, rows[0].benchmark, rows[0].benchmark_hash, contexts)
     count = write_submission(run.folder, header, answers)

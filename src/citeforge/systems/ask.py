@@ -194,10 +194,10 @@ def plan_judging(items: Sequence[Item], times: int, max_answer: int, judge: LlmJ
 
 def reply_line(task: Task, reply: Reply) -> dict[str, Any]:
     """Make the line of a submission from a task and its reply."""
-    place: dict[str, Any] = {"context": task.item.context}
+    fields: dict[str, Any] = {"context": task.item.context}
     if reply.passages is not None:
-        place = {"passages": [_passage_fields(p) for p in reply.passages]}
-    line = answer_line(task.item.query_id, task.run, place, reply)
+        fields = {"passages": [_passage_fields(p) for p in reply.passages]}
+    line = answer_line(task.item.query_id, task.run, fields, reply)
     return line if reply.meta is None else {**line, "meta": reply.meta}
 
 
@@ -228,35 +228,35 @@ def answer_all(jobs: Jobs, llm: Llm, what: str, later_calls: int = 0) -> list[Re
     replies: dict[int, Reply | Failure] = {}
     waiting: dict[int, Sequence[Request]] = {}
 
-    def advance(place: int, answers: Sequence[LlmReply] | None) -> None:
+    def advance(index: int, answers: Sequence[LlmReply] | None) -> None:
         """Resume a task's steps with the LLM's replies, until they make further requests or end."""
         try:
             requests = (
-                next(coroutines[place]) if answers is None else coroutines[place].send(answers)
+                next(coroutines[index]) if answers is None else coroutines[index].send(answers)
             )
             while not requests:
-                requests = coroutines[place].send([])
-            waiting[place] = requests
+                requests = coroutines[index].send([])
+            waiting[index] = requests
         except StopIteration as done:
-            replies[place] = done.value
+            replies[index] = done.value
 
-    for place in range(len(coroutines)):
-        advance(place, None)
+    for index in range(len(coroutines)):
+        advance(index, None)
     _announce(
         what, llm, [r for requests in waiting.values() for r in requests], later_calls * len(jobs)
     )
     while waiting:
         open_requests, waiting = waiting, {}
         results = iter(llm.complete([r for rs in open_requests.values() for r in rs]))
-        for place, requests in open_requests.items():
+        for index, requests in open_requests.items():
             some = list(islice(results, len(requests)))
             failure = next((r for r in some if isinstance(r, Failure)), None)
             if failure is None:
-                advance(place, _without_thoughts(requests, some))
+                advance(index, _without_thoughts(requests, some))
             else:
-                coroutines[place].close()
-                replies[place] = failure
-    return [replies[place] for place in range(len(coroutines))]
+                coroutines[index].close()
+                replies[index] = failure
+    return [replies[index] for index in range(len(coroutines))]
 
 
 def _without_thoughts(requests: Sequence[Request], results: Sequence[Result]) -> list[LlmReply]:

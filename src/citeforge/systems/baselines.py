@@ -62,7 +62,7 @@ def cite_only(
         table = benchmark.context(context)
         for run in range(runs):
             for row, query in enumerate(benchmark.query_ids):
-                text = "".join(f"[{base + place}]" for place in choose(table, row, query, run))
+                text = "".join(f"[{base + index}]" for index in choose(table, row, query, run))
                 yield {"query_id": query, "output": text, "context": context, "run": run}
 
 
@@ -120,10 +120,10 @@ def cite_by_label(
     def choose(table: ContextTable, row: int, query: str, run: int) -> Iterator[int]:
         """Draw the positions to cite, by relevance and author label of each passage."""
         cell, relevant = design.find(table.name), table.relevant[row]
-        for place, passage in enumerate(table.ids_of(row)):
-            chance = _citation_probability(is_biased, cell, place in relevant)
+        for index, passage in enumerate(table.ids_of(row)):
+            chance = _citation_probability(is_biased, cell, index in relevant)
             if _draw_number(seed, table.name, query, run, passage) < chance:
-                yield place
+                yield index
 
     return cite_only(benchmark, contexts, runs, choose)
 

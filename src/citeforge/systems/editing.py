@@ -77,16 +77,16 @@ def _citation_recalls(
     tools = ScoringTools(judge, SentenceSegmenter())
     inputs = Inputs(benchmark, [], benchmark.grammar, benchmark.data_set, tools)
     recalls = [-math.inf] * len(tasks)
-    places, answers = [], []
-    for place, (task, reply) in enumerate(zip(tasks, replies, strict=True)):
+    indexes, answers = [], []
+    for index, (task, reply) in enumerate(zip(tasks, replies, strict=True)):
         if isinstance(reply, Reply):
             row = benchmark.row_of[task.item.query_id]
             answered = Answered(row, task.item.query, reply.text, counted_passages(task, reply))
-            places.append(place)
+            indexes.append(index)
             answers.append((answered, read_strict(answered, inputs)))
     judge.begin()
-    for place, scores in zip(places, CitationJudging(judge, True).score(answers), strict=True):
-        recalls[place] = 0.0 if scores.recall is None else scores.recall.low
+    for index, scores in zip(indexes, CitationJudging(judge, True).score(answers), strict=True):
+        recalls[index] = 0.0 if scores.recall is None else scores.recall.low
     return recalls
 
 
@@ -110,21 +110,21 @@ def _add_candidates(
     that no candidate gets one of them.
 
     Returns:
-        The replies, and place of each to the passages that it may cite.
+        The replies, and index of each to the passages that it may cite.
     """
     queries = {task.item.query_id for task in tasks}
     ranked = {query: row for query, row in benchmark.candidates().items() if query in queries}
     texts = benchmark.texts({r.docid for row in ranked.values() for r in row})
     results = list(replies)
     pools: dict[int, Sequence[Passage]] = {}
-    for place, (task, reply) in enumerate(zip(tasks, replies, strict=True)):
+    for index, (task, reply) in enumerate(zip(tasks, replies, strict=True)):
         if isinstance(reply, Reply):
             passages = counted_passages(task, reply)
             names = {p.id for p in passages}
             others = (r.docid for r in ranked[task.item.query_id] if r.docid not in names)
-            pools[place] = [*passages, *(Passage(i, *texts[i]) for i in others)]
-            text = _raise_numbers(reply.text, benchmark.grammar, len(passages), len(pools[place]))
-            results[place] = replace(reply, text=text, passages=passages)
+            pools[index] = [*passages, *(Passage(i, *texts[i]) for i in others)]
+            text = _raise_numbers(reply.text, benchmark.grammar, len(passages), len(pools[index]))
+            results[index] = replace(reply, text=text, passages=passages)
     return results, pools
 
 
@@ -157,23 +157,23 @@ def post_cite(
     """
     edited = list(replies)
     pools: dict[int, Sequence[Passage]] = {
-        place: counted_passages(task, reply)
-        for place, (task, reply) in enumerate(zip(tasks, replies, strict=True))
+        index: counted_passages(task, reply)
+        for index, (task, reply) in enumerate(zip(tasks, replies, strict=True))
         if isinstance(reply, Reply)
     }
     if not over_own:
         edited, pools = _add_candidates(tasks, replies, benchmark)
     segmenter, grammar = SentenceSegmenter(), benchmark.grammar
     bare: list[tuple[int, Statement]] = []
-    for place, reply in enumerate(edited):
-        if isinstance(reply, Reply) and (pool := pools[place]):
+    for index, reply in enumerate(edited):
+        if isinstance(reply, Reply) and (pool := pools[index]):
             reading = split_statements(reply.text, grammar, segmenter, len(pool))
-            bare += [(place, s) for s in reading.statements if not s.numbers]
+            bare += [(index, s) for s in reading.statements if not s.numbers]
     nearest = _nearest_passages(bare, pools, embedder)
-    for place, pairs in groupby(zip(bare, nearest, strict=True), key=lambda pair: pair[0][0]):
-        reply = edited[place]
+    for index, pairs in groupby(zip(bare, nearest, strict=True), key=lambda pair: pair[0][0]):
+        reply = edited[index]
         assert isinstance(reply, Reply)
-        counted = list(counted_passages(tasks[place], reply))
+        counted = list(counted_passages(tasks[index], reply))
         marks = []
         for (_, statement), passage in pairs:
             if passage not in counted:
@@ -182,7 +182,7 @@ def post_cite(
             marks.append((*_before_stop(reply.text, statement), f" [{number}]"))
         passages = reply.passages if over_own else tuple(counted)
         text = splice(reply.text, marks)
-        edited[place] = replace(reply, text=text, passages=passages, logprobs=None)
+        edited[index] = replace(reply, text=text, passages=passages, logprobs=None)
     return edited, len(bare)
 
 
@@ -194,15 +194,15 @@ def _nearest_passages(
     """Find the passage nearest to each statement by cosine; the first on a tie."""
     if not bare:
         return []
-    words = {p: f"{p.title} {p.text}".strip() for place, _ in bare for p in pools[place]}
+    words = {p: f"{p.title} {p.text}".strip() for index, _ in bare for p in pools[index]}
     row = {text: i for i, text in enumerate(sorted(set(words.values())))}
     passages = embedder.encode(list(row), "passage")
     statements = embedder.encode([s.text for _, s in bare], "query")
     nearest = []
-    for (place, _), vector in zip(bare, statements, strict=True):
-        rows = [row[words[p]] for p in pools[place]]
+    for (index, _), vector in zip(bare, statements, strict=True):
+        rows = [row[words[p]] for p in pools[index]]
         cosines = passages[rows].astype("float64") @ vector
-        nearest.append(pools[place][int(cosines.round(6).argmax())])
+        nearest.append(pools[index][int(cosines.round(6).argmax())])
     return nearest
 
 

@@ -45,10 +45,10 @@ def answer_by_nearest(question: str, shown: Shown, n_sources: int) -> str:
     """
     asked = _words(question)
     nearness = [len(asked & _words(text)) for text, _ in shown]
-    places = sorted(range(len(shown)), key=lambda place: (-nearness[place], place))[:n_sources]
+    indexes = sorted(range(len(shown)), key=lambda index: (-nearness[index], index))[:n_sources]
     segmenter = SentenceSegmenter()
     sentences = []
-    for text, mark in (shown[place] for place in sorted(places)):
+    for text, mark in (shown[index] for index in sorted(indexes)):
         start, end = next(iter(segmenter.split(text)), (0, len(text)))
         sentences.append(cite_sentence(text[start:end], mark))
     return " ".join(sentences)

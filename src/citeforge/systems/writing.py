@@ -44,10 +44,10 @@ def count_endings(
 
 
 def answer_line(
-    query_id: str, run: int, place: Mapping[str, Any], answer: LlmReply | Reply
+    query_id: str, run: int, fields: Mapping[str, Any], answer: LlmReply | Reply
 ) -> dict[str, Any]:
     """Make a submission line from an answer, and fields that name the passages it was shown."""
-    line = {"query_id": query_id, "output": answer.text, "run": run, **place}
+    line = {"query_id": query_id, "output": answer.text, "run": run, **fields}
     if answer.logprobs is not None:
         line["logprobs"] = citation_logprobs(answer)
     if answer.finish_reason is not None:

@@ -193,7 +193,7 @@ def test_a_t5_on_a_worker_gives_every_margin_to_the_last_bit(
     judging, run = Judging(judge_profile="true-t5"), RunOptions(device="cpu")
     one = RayRunner(RayOptions(address=cluster.address, workers=1))
     here = make_judge(f"hf:{tmp_path}", judging=judging, run=run)
-    there = make_judge(f"hf:{tmp_path}", judging=judging, run=run, place=one.judge)
+    there = make_judge(f"hf:{tmp_path}", judging=judging, run=run, factory=one.judge)
     assert isinstance(there, ClusterJudge)
     assert there.identity() == here.identity()
     assert (there.signature, there.comparable) == (here.signature, here.comparable)

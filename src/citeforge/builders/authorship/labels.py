@@ -42,7 +42,7 @@ def load_label_sets(path: Path) -> list[LabelSet]:
                 LabelSet,
                 row,
                 path,
-                place=f"label set {number}",
+                part=f"label set {number}",
                 allowed="name, first, second (a label or a list of them), and phrase with {label}, "
                 "note, distinct",
             )

@@ -46,26 +46,26 @@ def _find_denials(text: Wording, other: Wording) -> Iterator[str]:
     A negation does not count if the other text lacks the denied word ("did not survive": "died"),
     or if "until" or "before" follows ("not before 1990": "only in 1990").
     """
-    for place, word in enumerate(text.tokens):
-        if word not in _PLAINEST or _until_follows(text, place):
+    for index, word in enumerate(text.tokens):
+        if word not in _PLAINEST or _until_follows(text, index):
             continue
-        head = text.head(place)
-        places = [i for i, w in enumerate(other.tokens) if head in affirmed_forms(w)]
-        if not head or not places:
+        head = text.head(index)
+        indexes = [i for i, w in enumerate(other.tokens) if head in affirmed_forms(w)]
+        if not head or not indexes:
             continue
-        about = text.about(place)
-        there = max(places, key=lambda i: len(about & other.about(i)))
+        about = text.about(index)
+        there = max(indexes, key=lambda i: len(about & other.about(i)))
         if _SHARED * len(about & other.about(there)) < len(about):
             continue
-        n_there = other.count_negations(there) + other.count_softeners(there, text, place)
-        surplus = text.count_negations(place) - n_there
+        n_there = other.count_negations(there) + other.count_softeners(there, text, index)
+        surplus = text.count_negations(index) - n_there
         if surplus > 0 and surplus % 2:  # two in one sentence affirm: "not without success"
-            yield " ".join(text.tokens[max(0, place - 1) : place + 3])
+            yield " ".join(text.tokens[max(0, index - 1) : index + 3])
 
 
-def _until_follows(text: Wording, place: int) -> bool:
+def _until_follows(text: Wording, index: int) -> bool:
     """Whether "until" or "before" follows the token at an index in its sentence."""
-    return not _UNTIL.isdisjoint(text.tokens[place : text.sentence(place)[1]])
+    return not _UNTIL.isdisjoint(text.tokens[index : text.sentence(index)[1]])
 
 
 def _find_swapped_words(before: Wording, after: Wording) -> Iterator[tuple[str, str]]:
@@ -80,15 +80,15 @@ def _find_substitutions(before: Wording, after: Wording) -> Iterator[list[tuple[
     """Yield [(index of a word, index of its opposite between the same words in the rewrite)]."""
     old, new = before.contexts(), after.contexts()
     for context, words in new.items():
-        for side, place in words.items():
+        for side, index in words.items():
             was = old.get(context, {})
             if side not in was:
-                yield from ([(was[s], place)] for s in was if s.group == side.group)
+                yield from ([(was[s], index)] for s in was if s.group == side.group)
 
 
-def _is_denied(text: Wording, place: int) -> bool:
+def _is_denied(text: Wording, index: int) -> bool:
     """Whether a negation precedes the token at an index, with no content word between."""
-    for i in range(place - 1, max(0, place - NEAR) - 1, -1):
+    for i in range(index - 1, max(0, index - NEAR) - 1, -1):
         if text.tokens[i] in word_lists().plain:
             return True
         if text.is_content(i):
@@ -108,14 +108,14 @@ def _is_comparative(word: str) -> bool:
 def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
     """List, per word replaced by an opposite, the pairs (index of the word, of an opposite).
 
-    Also lists a comparison whose two sides changed places: "A is older than B", "B is older
+    Also lists a comparison whose two sides were exchanged: "A is older than B", "B is older
     than A".
     """
     old, new = before.sides(), after.sides()
     seen: dict[tuple[int, int], list[tuple[int, int]]] = {}
-    for lost, places in old.items():
-        if len(places) == len(new.get(lost, ())) == 1:
-            pair = places[0], new[lost][0]
+    for lost, indexes in old.items():
+        if len(indexes) == len(new.get(lost, ())) == 1:
+            pair = indexes[0], new[lost][0]
             if (_is_comparative(before.tokens[pair[0]])
                     and _is_compared(before, pair[0])
                     and _are_sides_swapped(before, after, *pair, is_loose=False)
@@ -125,9 +125,9 @@ def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
             continue
         gained = [s for s in new if s.group == lost.group and s.side != lost.side
                   and len(new[s]) > len(old.get(s, ()))]  # fmt: skip
-        if len(places) <= len(new.get(lost, ())) or not gained:
+        if len(indexes) <= len(new.get(lost, ())) or not gained:
             continue
-        pairs = [(a, b) for side in gained for a in places for b in new[side]]
+        pairs = [(a, b) for side in gained for a in indexes for b in new[side]]
         is_mutual = lost.group in word_lists().mutual
         if any((is_mutual or (_is_compared(before, a) and _is_compared(after, b)))
                and _are_sides_swapped(before, after, a, b) for a, b in pairs):  # fmt: skip
@@ -138,11 +138,11 @@ def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
     return [seen[pair] for pair in sorted(seen)]
 
 
-def _is_compared(text: Wording, place: int) -> bool:
+def _is_compared(text: Wording, index: int) -> bool:
     """Whether a token compares: "than" follows, or it is a direction before "of" ("north of")."""
-    following = text.tokens[place + 1 : place + 6]
-    is_direction = DIRECTION.match(text.tokens[place]) is not None
-    is_told = "than" in following or text.tokens[place].endswith("_than")
+    following = text.tokens[index + 1 : index + 6]
+    is_direction = DIRECTION.match(text.tokens[index]) is not None
+    is_told = "than" in following or text.tokens[index].endswith("_than")
     return is_told or (is_direction and following[:1] == ["of"])
 
 
@@ -170,14 +170,14 @@ def _are_sides_swapped(
     return (any if is_loose and is_apart else all)(crossed) and not there & new_there
 
 
-def _words_around(text: Wording, place: int) -> tuple[list[str], list[str]]:
+def _words_around(text: Wording, index: int) -> tuple[list[str], list[str]]:
     """Get the stems of content words before a token, and of up to four after it (or "than")."""
-    start, end = text.sentence(place)
-    middle = place
-    for i in range(place + 1, min(end, place + 8)):
+    start, end = text.sentence(index)
+    middle = index
+    for i in range(index + 1, min(end, index + 8)):
         if text.tokens[i] in ("than", "as"):
             middle = i
-    left = [stem(text.tokens[i]) for i in range(start, place) if text.is_content(i)]
+    left = [stem(text.tokens[i]) for i in range(start, index) if text.is_content(i)]
     right = [stem(text.tokens[i]) for i in range(middle + 1, end) if text.is_content(i)]
     return left, right[:4]
 

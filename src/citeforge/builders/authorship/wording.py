@@ -109,47 +109,47 @@ class Wording:
         lower = re.sub(r"\b(before|after)(?= *[.,;]|$)", lambda m: _ADVERBS[m[1]], lower)
         self.tokens = [t.replace("\uf8ff", "_") for t in split_tokens(lower)]
 
-    def sentence(self, place: int) -> tuple[int, int]:
+    def sentence(self, index: int) -> tuple[int, int]:
         """Get the indexes (start, end) of the sentence that contains the token at an index."""
-        start = next((i + 1 for i in range(place, -1, -1) if self.tokens[i] in ".!?"), 0)
+        start = next((i + 1 for i in range(index, -1, -1) if self.tokens[i] in ".!?"), 0)
         n = len(self.tokens)
-        return start, next((i for i in range(place, n) if self.tokens[i] in ".!?"), n)
+        return start, next((i for i in range(index, n) if self.tokens[i] in ".!?"), n)
 
-    def is_content(self, place: int) -> bool:
+    def is_content(self, index: int) -> bool:
         """Whether the token at an index is a content word or number, no stop word or negation."""
-        word = self.tokens[place]
+        word = self.tokens[index]
         is_long = len(word) > 2 or word[:1].isdigit()
         return is_long and word not in _STOP and word not in word_lists().plain
 
-    def about(self, place: int) -> set[str]:
-        """Get the stems of the content words in the sentence that contains token ``place``."""
-        start, end = self.sentence(place)
+    def about(self, index: int) -> set[str]:
+        """Get the stems of the content words in the sentence that contains token ``index``."""
+        start, end = self.sentence(index)
         return {stem(self.tokens[i]) for i in range(start, end) if self.is_content(i)}
 
-    def head(self, place: int) -> str:
+    def head(self, index: int) -> str:
         """Get the stem of the word that the negation at an index denies: the next content word."""
-        following = range(place + 1, min(self.sentence(place)[1], place + 1 + NEAR))
+        following = range(index + 1, min(self.sentence(index)[1], index + 1 + NEAR))
         heads = (self.tokens[i] for i in following if self.is_content(i))
         return next((stem(word) for word in heads if word != "longer"), "")
 
-    def count_negations(self, place: int) -> int:
+    def count_negations(self, index: int) -> int:
         """Count the negations in the sentence of the token at an index."""
-        start, end = self.sentence(place)
+        start, end = self.sentence(index)
         return sum(token in word_lists().plain for token in self.tokens[start:end])
 
-    def count_softeners(self, place: int, other: "Wording", denied: int) -> int:
+    def count_softeners(self, index: int, other: "Wording", denied: int) -> int:
         """Count the words in a sentence that may replace a negation in another text.
 
         Such a word is not in the other sentence, and it denies ("failed"), or is the opposite of a
         word there ("uncommon", "closed" for "did not open").
 
         Args:
-            place: index of a token of the sentence.
+            index: that of a token of the sentence.
             other: the other text.
             denied: index of the negation in it.
         """
         here, there = ({*text.tokens[slice(*text.sentence(i))]}
-                       for text, i in ((self, place), (other, denied)))  # fmt: skip
+                       for text, i in ((self, index), (other, denied)))  # fmt: skip
         known = {stem(word) for word in there}
         opposites = {Side(s.group, 1 - s.side) for word in there for s in _sides(word)}
         return sum(
@@ -163,26 +163,26 @@ class Wording:
     def contexts(self) -> dict[tuple[str, str], dict[Side, int]]:
         """Map content words (before, after) of a word that has opposites to its sides and index."""
         found: dict[tuple[str, str], dict[Side, int]] = {}
-        for place, word in enumerate(self.tokens):
+        for index, word in enumerate(self.tokens):
             sides = list(_sides(word))
-            start, end = self.sentence(place) if sides else (0, 0)
-            left = next((w for w in self._stems(range(place - 1, start - 1, -1))), "")
-            right = next((w for w in self._stems(range(place + 1, end))), "")
+            start, end = self.sentence(index) if sides else (0, 0)
+            left = next((w for w in self._stems(range(index - 1, start - 1, -1))), "")
+            right = next((w for w in self._stems(range(index + 1, end))), "")
             if left and right:
-                found.setdefault((left, right), {}).update(dict.fromkeys(sides, place))
+                found.setdefault((left, right), {}).update(dict.fromkeys(sides, index))
         return found
 
-    def _stems(self, places: Iterable[int]) -> Iterator[str]:
+    def _stems(self, indexes: Iterable[int]) -> Iterator[str]:
         """Yield the stems of the content words among the tokens at given indexes."""
-        return (stem(self.tokens[i]) for i in places if self.is_content(i))
+        return (stem(self.tokens[i]) for i in indexes if self.is_content(i))
 
     def sides(self) -> dict[Side, list[int]]:
         """Map sides of opposites (easy, hard) to the tokens on each; "less hard" is on "easy"."""
         found: dict[Side, list[int]] = {}
-        for place, word in enumerate(self.tokens):
-            previous = self.tokens[place - 1] if place else ""
+        for index, word in enumerate(self.tokens):
+            previous = self.tokens[index - 1] if index else ""
             is_less = previous in ("less", "least")
-            following = self.tokens[place + 1 : place + 2]
+            following = self.tokens[index + 1 : index + 2]
             is_bound = following and (following[0][0].isdigit() or following[0] in number_words())
             words = [word, *([_BOUNDS[word]] if is_bound and word in _BOUNDS else [])]
             if word == "most" and previous in ("the", "and", "its", "their"):
@@ -190,7 +190,7 @@ class Wording:
             for side in (s for w in words for s in _sides(w)):
                 is_turned = is_less and side.side < 2
                 turned = Side(side.group, 1 - side.side) if is_turned else side
-                found.setdefault(turned, []).append(place)
+                found.setdefault(turned, []).append(index)
         return found
 
 

@@ -85,18 +85,18 @@ def _explain_wrong_places(
         words: words for its relation.
         within: part of the text to look at.
     """
-    places = mentions.places(shapes, within)
-    if not places:
+    spans = mentions.find_spans(shapes, within)
+    if not spans:
         return f"names {triple.value!r} only inside another name"
-    if all(is_denied(mentions.text, *place) for place in places):
+    if all(is_denied(mentions.text, *span) for span in spans):
         return f"denies {triple.value!r}"
     # An English physicist need not speak English: that takes a word of the relation.
     spoken = meaning_words(mentions.text[within]).keys()
-    if all(_is_adjective(mentions.text, *place) for place in places) and not any(
+    if all(_is_adjective(mentions.text, *span) for span in spans) and not any(
         way <= spoken for way in words.ways(triple.relation)
     ):
         return f"has {triple.value!r} only before a noun"
-    for at, _ in places:
+    for at, _ in spans:
         if not mentions.is_preceded_by_name(at) or mentions.subject(at) == triple.qid:
             return None
     return f"says {triple.value!r} of somebody else"

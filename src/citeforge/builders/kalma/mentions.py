@@ -97,7 +97,9 @@ class Mentions:
         triples = list(pool)
         return cls(text, {t.qid: t.name for t in triples}, (t.value for t in triples))
 
-    def places(self, shapes: Sequence[str], within: slice = slice(None)) -> list[tuple[int, int]]:
+    def find_spans(
+        self, shapes: Sequence[str], within: slice = slice(None)
+    ) -> list[tuple[int, int]]:
         """List (start, end) of each mention of a value, in any spelling, outside longer names."""
         spans = (m.span() for shape in shapes for m in words_in(self.text, [shape], within))
         return [span for span in spans if self.stands_alone(*span)]
@@ -167,7 +169,7 @@ def renderings(triple: Triple) -> list[str]:
 
 def annotate(text: str, pool: Sequence[Triple], link: Triple) -> str:
     """Insert a triple's citation after the first mention of its value in a text."""
-    for _, end in Mentions.from_triples(text, pool).places(renderings(link)):
+    for _, end in Mentions.from_triples(text, pool).find_spans(renderings(link)):
         return f"{text[:end]} {marker(link)}{text[end:]}"
     return text
 

@@ -85,12 +85,12 @@ class Forms:
     targets: Sequence[Sequence[Form]] = ()
     telling: frozenset[str] = frozenset()
 
-    def distance(self, row: int, place: int, passage: str) -> int:
+    def distance(self, row: int, slot: int, passage: str) -> int:
         """Count the differences of a passage from the form for a query's n-th negative."""
         targets = self.targets[row] if self.targets else ()
         if not targets:
             return 0
-        return count_differences(self.passages[passage], targets[place % len(targets)])
+        return count_differences(self.passages[passage], targets[slot % len(targets)])
 
     def without(self, features: Collection[str]) -> "Forms":
         """Make the forms that passages have when some of LEVELLED are removed from all."""

@@ -64,8 +64,8 @@ class Chosen:
         near: seemingly relevant passages by query.
         far: irrelevant passages by query.
         repeats: how often a passage that is relevant to one query is shown.
-        n_short: places of near negatives that had to be filled with far ones.
-        n_uneven: places that were filled whatever the frequencies.
+        n_short: slots of near negatives that had to be filled with far ones.
+        n_uneven: slots that were filled whatever the frequencies.
         n_unlike: negatives of another form than the relevant passages of their query.
     """
 
@@ -128,7 +128,7 @@ def choose_negatives(
 ) -> Chosen:
     """Choose the negatives of all queries together, so that passages are shown equally often.
 
-    That number of repeats is taken with which most places can be filled by the rules; of several,
+    That number of repeats is taken with which most slots can be filled by the rules; of several,
     that with most passages of the forms that are wanted, and of these the smallest.
 
     Args:
@@ -156,9 +156,9 @@ def choose_negatives(
     far, n_uneven = _deal_far_negatives(best, refused)
     near = list(map(list, best.chosen))
     n_unlike = sum(
-        forms.distance(row, place, passage) > 0
+        forms.distance(row, slot, passage) > 0
         for row, (ids, others) in enumerate(zip(near, far, strict=True))
-        for place, passage in enumerate([*ids, *others])
+        for slot, passage in enumerate([*ids, *others])
     )
     return Chosen(near, far, best.repeats, best.n_short, n_uneven, n_unlike)
 
@@ -168,7 +168,7 @@ class _Plan:
     """Plan for one number of repeats: near negatives of all queries, and times left per passage.
 
     Attributes:
-        left: places for which there is no passage yet.
+        left: slots for which there is no passage yet.
         rest: passage to the number of times that it is still to be shown.
         chosen: near negatives by query.
     """
@@ -186,7 +186,7 @@ class _Plan:
     _users: dict[str, dict[int, None]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Assign seemingly relevant negatives to queries; admit others for the places left."""
+        """Assign seemingly relevant negatives to queries; admit others for the slots left."""
         self.left = self.size * len(self.queries) - self.repeats * self.weights.total()
         self.rest = {p: (self.repeats - 1) * w for p, w in self.weights.items()}
         self.chosen = [{} for _ in self.queries]
@@ -259,7 +259,7 @@ class _Plan:
     def _assign_in_turns(self) -> None:
         """Assign seemingly relevant negatives in turns: each query's nearest, then its second.
 
-        Relevant passages have the first places of their query, so that the nearest negatives are
+        Relevant passages have the first slots of their query, so that the nearest negatives are
         there as often as relevant passages would be.
         """
         rows = list(range(len(self.queries)))
@@ -267,10 +267,10 @@ class _Plan:
             self.rng.shuffle(rows)
             for row in rows:
                 mine = self.queries[row]
-                place = turn - len(mine.relevant)
-                if not 0 <= place < len(mine.near) or not self._n_missing(row):
+                slot = turn - len(mine.relevant)
+                if not 0 <= slot < len(mine.near) or not self._n_missing(row):
                     continue
-                passage = mine.near[place]
+                passage = mine.near[slot]
                 if passage not in self.rest and not self._admit(passage, 0):
                     continue
                 if self.rest[passage]:
@@ -322,15 +322,15 @@ def _deal_far_negatives(plan: _Plan, refused: Refused) -> tuple[list[list[str]],
     rng.shuffle(dealt)
     shown = [{*q.relevant, *near, *q.near} for q, near in zip(queries, plan.chosen, strict=True)]
     sizes = [plan.size - len(q.relevant) - len(plan.chosen[i]) for i, q in enumerate(queries)]
-    places = [row for row, number in enumerate(sizes) for _ in range(number)]
+    slots = [row for row, number in enumerate(sizes) for _ in range(number)]
     ends = list(accumulate(sizes, initial=0))
     barred: Pairs = set()
     asked: Pairs = set()
-    n = min(len(places), len(dealt))
+    n = min(len(slots), len(dealt))
 
-    def fits(place: int) -> bool:
+    def fits(slot: int) -> bool:
         """Whether the passage dealt to a position may be shown in the context of its query."""
-        row, passage = places[place], dealt[place]
+        row, passage = slots[slot], dealt[slot]
         mine = dealt[ends[row] : min(ends[row + 1], n)]
         return (
             passage not in shown[row]
@@ -338,41 +338,41 @@ def _deal_far_negatives(plan: _Plan, refused: Refused) -> tuple[list[list[str]],
             and mine.count(passage) == 1
         )  # fmt: skip
 
-    def unlike(place: int, passage: str) -> int:
+    def unlike(slot: int, passage: str) -> int:
         """Count the differences of a passage from the form wanted at a position."""
-        if place >= n:
+        if slot >= n:
             return 0
-        row = places[place]
-        return plan.forms.distance(row, len(plan.chosen[row]) + place - ends[row], passage)
+        row = slots[slot]
+        return plan.forms.distance(row, len(plan.chosen[row]) + slot - ends[row], passage)
 
-    def exchange(place: int) -> None:
+    def exchange(slot: int) -> None:
         """Exchange a passage that does not fit, or has another form, if a better one is found."""
-        is_wrong, before = not fits(place), unlike(place, dealt[place])
+        is_wrong, before = not fits(slot), unlike(slot, dealt[slot])
         for _ in range(_ROUNDS):
-            # What was dealt beyond the last place may be exchanged, too.
+            # What was dealt beyond the last slot may be exchanged, too.
             other = rng.randrange(len(dealt))
-            change = unlike(place, dealt[other]) - before
-            change += unlike(other, dealt[place]) - unlike(other, dealt[other])
+            change = unlike(slot, dealt[other]) - before
+            change += unlike(other, dealt[slot]) - unlike(other, dealt[other])
             if not is_wrong and change >= 0:
                 continue
-            dealt[place], dealt[other] = dealt[other], dealt[place]
-            if fits(place) and (other >= n or fits(other)):
+            dealt[slot], dealt[other] = dealt[other], dealt[slot]
+            if fits(slot) and (other >= n or fits(other)):
                 return
-            dealt[place], dealt[other] = dealt[other], dealt[place]
+            dealt[slot], dealt[other] = dealt[other], dealt[slot]
 
     for number in range(_ROUNDS + 1):
-        new = set(zip(places[:n], dealt[:n], strict=True)) - asked
+        new = set(zip(slots[:n], dealt[:n], strict=True)) - asked
         barred |= refused(new)
         asked |= new
-        wrong = [place for place in range(n) if not fits(place)]
+        wrong = [slot for slot in range(n) if not fits(slot)]
         if number == _ROUNDS:  # what is exchanged must be asked about once more
             break
         if number < _FORM_ROUNDS:
             wrong = [p for p in range(n) if not fits(p) or unlike(p, dealt[p])]
         if not wrong:
             break
-        for place in wrong:
-            exchange(place)
+        for slot in wrong:
+            exchange(slot)
     far: list[list[str]] = []
     n_uneven = len(dealt) - n
     for row, (start, end) in enumerate(pairwise(ends)):

@@ -112,7 +112,7 @@ class _Pairs:
 
     Attributes:
         rows: the query of each.
-        positions: its place in the corpus.
+        positions: its row in the corpus.
         id_ranks: rank of its id among their ids, which breaks ties.
         verdicts: on its text.
     """

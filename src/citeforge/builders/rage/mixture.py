@@ -129,7 +129,7 @@ def _draw_filling(
     seed: int,
     one_size: OneSize,
 ) -> list[dict[str, str]]:
-    """Draw negatives for the empty places of a context, preferring the mixture's labels.
+    """Draw negatives for the empty slots of a context, preferring the mixture's labels.
 
     Raises:
         InputError: the query has too few.

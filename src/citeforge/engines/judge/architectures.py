@@ -331,9 +331,9 @@ class CausalJudge(NliModel):
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
         """Compute each pair's margin (above 0: supported) from the next token's probabilities."""
-        places = (mask.cumsum(dim=1) - 1).clamp(min=0)
+        positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
         output = self.model(
-            input_ids=ids, attention_mask=mask, position_ids=places, use_cache=False,
+            input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=False,
             logits_to_keep=1,
         )  # fmt: skip
         logits = at_least_float32(output.logits[:, -1])

@@ -12,7 +12,7 @@ from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.judge_profile import JudgeProfile
 
 _DATA = Path(__file__).parent / "data"
-_PLACE = re.compile(r"\{(premise|hypothesis|eos|note)\}")
+_PLACEHOLDER = re.compile(r"\{(premise|hypothesis|eos|note)\}")
 PLAIN = "mnli"
 """Profile of classifiers that name an entailment label in their configuration."""
 
@@ -75,7 +75,7 @@ def profile_version(profile: JudgeProfile) -> str:
 def fill_prompt(text: str, premise: str, hypothesis: str, eos: str = "", note: str = "") -> str:
     """Replace ``{premise}``, ``{hypothesis}``, ``{eos}``, ``{note}`` in a prompt, in one pass."""
     texts = {"premise": premise, "hypothesis": hypothesis, "eos": eos, "note": note}
-    return _PLACE.sub(lambda place: texts[place[1]], text)
+    return _PLACEHOLDER.sub(lambda found: texts[found[1]], text)
 
 
 def fill_messages(

@@ -29,13 +29,13 @@ class JudgeSettings:
         judging: how a model is asked.
         run: how a local model is run, or an endpoint reached.
         replay: store of an LLM's replies.
-        place: makes a local judge where it is to compute; see ``Runner.judge``.
+        factory: makes a local judge where it is to compute; see ``Runner.judge``.
     """
 
     judging: Judging = field(default_factory=Judging)
     run: RunOptions = field(default_factory=RunOptions)
     replay: ReplayStore | None = None
-    place: Callable[[Callable[[], Judge], RunOptions], Judge] = in_this_process
+    factory: Callable[[Callable[[], Judge], RunOptions], Judge] = in_this_process
 
 
 def require_no_model(judging: Judging, name: str) -> None:

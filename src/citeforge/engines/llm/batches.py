@@ -159,8 +159,8 @@ class Batches:
                         yield request, row.read()
         message = f"batch {batch.id} {batch.status} without a reply to this request"
         for fault in ((batch.errors and batch.errors.data) or [])[:1]:
-            place = "" if fault.line is None else f"line {fault.line}: "
-            message = f"batch {batch.id} {batch.status}: {place}{fault.message} ({fault.code})"
+            location = "" if fault.line is None else f"line {fault.line}: "
+            message = f"batch {batch.id} {batch.status}: {location}{fault.message} ({fault.code})"
         for request in requests.values():
             yield request, Failure("exhausted", one_line(message))
 

@@ -120,9 +120,9 @@ class Endpoint:
         """
         if self.options.dry_run:
             results = self.rehearse(route, requests)
-            for place, result in enumerate(results):
+            for index, result in enumerate(results):
                 if on_result is not None:
-                    on_result(place, result)
+                    on_result(index, result)
             return results
         ask = partial(self.send, route)
         return ask_once(requests, self.model, self.store, ask, on_result, self.server)

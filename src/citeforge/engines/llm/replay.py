@@ -359,29 +359,29 @@ def ask_once(
     Raises:
         InputError: a stored reply is of another server.
     """
-    places: dict[str, list[int]] = {}
-    for place, request in enumerate(requests):
-        places.setdefault(request.key(model), []).append(place)
+    indexes: dict[str, list[int]] = {}
+    for index, request in enumerate(requests):
+        indexes.setdefault(request.key(model), []).append(index)
     results: dict[int, Result] = {}
 
     def take(key: str, result: Result) -> None:
         """Give a result to all requests with this key."""
-        for place in places[key]:
-            results[place] = result
+        for index in indexes[key]:
+            results[index] = result
             if on_result is not None:
-                on_result(place, result)
+                on_result(index, result)
 
     waiting: dict[str, Request] = {}
-    for key, (place, *_) in places.items():
+    for key, (index, *_) in indexes.items():
         answer = None if store is None else store.get(key, server)
         if store is None or answer is None:
-            waiting[key] = requests[place]
+            waiting[key] = requests[index]
         else:
             store.n_replayed += 1
-            take(key, requests[place].settle(answer))
+            take(key, requests[index].settle(answer))
     if waiting:
         ask(waiting, take)
-    return [results[place] for place in range(len(requests))]
+    return [results[index] for index in range(len(requests))]
 
 
 def replayed_note(llm: Llm) -> str:

@@ -41,7 +41,7 @@ class EmbedderSettings:
         prefixes: put before queries and passages; None for the model's own, or its family's.
         options: how the endpoint of a served model is reached.
         store: store of its replies.
-        place: makes a local model where it is to compute.
+        factory: makes a local model where it is to compute.
     """
 
     revision: str | None = None
@@ -49,7 +49,7 @@ class EmbedderSettings:
     prefixes: Prefixes | None = None
     options: RunOptions = field(default_factory=RunOptions)
     store: ReplayStore | None = None
-    place: Launch = in_this_process
+    factory: Launch = in_this_process
 
 
 def make_local_embedder(name: str, settings: EmbedderSettings, instead: str) -> Embedder:
@@ -102,7 +102,7 @@ class LocalEmbedder:
             make = partial(
                 TransformerEmbedder, self.name, self.locate, device, given, compute, self.load
             )
-            self._made[compute] = self.settings.place(make, device, compute)
+            self._made[compute] = self.settings.factory(make, device, compute)
         return self._made[compute]
 
     def fingerprint(self) -> dict[str, Any]:

@@ -296,10 +296,10 @@ class CertainSearch:
             if level == 0:
                 scores[mine] = self._rescore(self._shards, rows[mine], positions[mine])
             for stored, shards in refined:
-                place = np.searchsorted(stored, positions[mine])
-                here = stored[np.minimum(place, len(stored) - 1)] == positions[mine]
+                found = np.searchsorted(stored, positions[mine])
+                here = stored[np.minimum(found, len(stored) - 1)] == positions[mine]
                 at = mine[here]
-                scores[at] = self._rescore(shards, rows[at], place[here])
+                scores[at] = self._rescore(shards, rows[at], found[here])
         if len(self.bounds) > 1:  # a query in float32 has an error of its own
             half = (levels == len(self.bounds) - 1) & (self._exact_row[rows] < 0)
             bounds[half] = self.bounds[-2]

@@ -91,14 +91,14 @@ def _order(
     """Order candidates by cosine; compute again, more precisely, those whose order is open."""
     shape = positions.shape
     rows, flat = np.repeat(np.arange(shape[0]), shape[1]), positions.ravel()
-    _, places = read_ids_and_ranks(corpus, flat)
+    _, id_ranks = read_ids_and_ranks(corpus, flat)
     while True:
         scores, bounds = search.scores(queries[rows], flat)
-        order = np.lexsort((places, -scores, rows)).reshape(shape)
+        order = np.lexsort((id_ranks, -scores, rows)).reshape(shape)
         falling = scores[order]
         steps = np.diff(falling, axis=1, prepend=falling[:, :1]) < -TIE
         groups = np.cumsum(steps, axis=1)
-        order = order.ravel()[np.lexsort((places[order.ravel()], groups.ravel(), rows))]
+        order = order.ravel()[np.lexsort((id_ranks[order.ravel()], groups.ravel(), rows))]
         order = order.reshape(shape)
         values, widths = scores[order], bounds[order]
         low, high = values - widths, values + widths

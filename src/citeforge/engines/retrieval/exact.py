@@ -41,10 +41,10 @@ class TopScores:
     def add(self, scores: Floats, where: npt.NDArray[np.int64]) -> None:
         """Merge further scores, shape (n queries, any number), with their positions."""
         both = np.concatenate([self.scores, scores], axis=1)
-        places = np.concatenate([self.where, where], axis=1)
+        positions = np.concatenate([self.where, where], axis=1)
         order = np.argsort(-both, axis=1, kind="stable")[:, : self.k]
         self.scores = np.take_along_axis(both, order, axis=1)
-        self.where = np.take_along_axis(places, order, axis=1)
+        self.where = np.take_along_axis(positions, order, axis=1)
 
 
 @dataclass
@@ -76,8 +76,8 @@ class TorchSearch:
 
         def search_rows(rows: slice) -> tuple[Any, Any]:
             """Compute scores and rows of the k best vectors for some queries."""
-            values, places = (self._left[rows] @ right).topk(k, dim=1)
-            return values.cpu(), places.cpu()
+            values, positions = (self._left[rows] @ right).topk(k, dim=1)
+            return values.cpu(), positions.cpu()
 
         n, at_once = len(self.queries), _ON_CPU if self.device == "cpu" else _ON_GPU
         parts = [slice(start, min(start + at_once, n)) for start in range(0, n, at_once)]

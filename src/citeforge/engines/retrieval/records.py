@@ -15,7 +15,7 @@ class Retrieved:
     Attributes:
         query_id: the query.
         docid: the passage.
-        rank: place among the query's passages, from 1.
+        rank: position among the query's passages, from 1.
         score: the retriever's own; higher is better.
     """
 

@@ -229,14 +229,16 @@ class MonoT5(_LocalReranker):
                 allowed=_ALLOWED,
                 code="bad-model",
             )
-        places = [vocabulary[w] for w in words]
+        label_ids = [vocabulary[w] for w in words]
         begin = model.config.decoder_start_token_id
 
         def score(tokens: Any) -> Any:
             """Compute the log-probability of "true" against "false" for each pair."""
             inputs = {n: tokens[n].to(self.device) for n in ("input_ids", "attention_mask")}
             start = torch.full((len(inputs["input_ids"]), 1), begin, device=self.device)
-            logits = model(**inputs, decoder_input_ids=start, use_cache=False).logits[:, 0, places]
+            logits = model(**inputs, decoder_input_ids=start, use_cache=False).logits[
+                :, 0, label_ids
+            ]
             return torch.log_softmax(logits.float(), dim=1)[:, 1]
 
         return score

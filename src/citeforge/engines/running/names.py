@@ -45,7 +45,7 @@ def _hf_judge(model: str, settings: JudgeSettings) -> Judge:
     """Make the judge ``hf:MODEL``, where the settings say that it computes."""
     from citeforge.engines.judge.hf import HfJudge
 
-    return settings.place(partial(HfJudge, model, settings.judging, settings.run), settings.run)
+    return settings.factory(partial(HfJudge, model, settings.judging, settings.run), settings.run)
 
 
 def _llm_judge(model: str, settings: JudgeSettings) -> Judge:
@@ -470,15 +470,15 @@ RUNNERS: Catalogue[RunnerRow, Runner] = Catalogue(
 """Runners by the names that ``--engine`` takes."""
 
 
-def runner_flags(place: str) -> Iterator[Flag]:
+def runner_flags(field: str) -> Iterator[Flag]:
     """Yield the options of all runners, each prefixed with its runner's name.
 
     Args:
-        place: field of the run options that has them.
+        field: field of the run options that has them.
     """
     for row in RUNNERS.all().values():
-        for flag in list_flags(row.options, (place, row.name), (RUNNER, SETTING)):
-            yield replace(flag, name=runner_option(row.name, flag.place[-1]))
+        for flag in list_flags(row.options, (field, row.name), (RUNNER, SETTING)):
+            yield replace(flag, name=runner_option(row.name, flag.field_path[-1]))
 
 
 def runner_option(*words: str) -> str:

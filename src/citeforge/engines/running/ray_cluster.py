@@ -61,13 +61,13 @@ def connect(address: str | None) -> Any:
         CiteforgeError: there is no cluster, or it refuses this process.
     """
     address = require_reachable(address)
-    place: dict[str, Any] = {"address": address}
+    cluster: dict[str, Any] = {"address": address}
     os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
     if address is None:  # starts a Ray on loopback only; "local" never joins one that runs
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # read by the import
-        place = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False}
+        cluster = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False}
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-        place |= {"num_cpus": cores, "object_store_memory": 512 << 20}  # more goes to disk
+        cluster |= {"num_cpus": cores, "object_store_memory": 512 << 20}  # more goes to disk
     elif "RAY_AUTH_TOKEN" in os.environ or (Path.home() / ".ray" / "auth_token").is_file():
         os.environ.setdefault("RAY_AUTH_MODE", "token")  # as `ray start` does
     with extras_named():
@@ -76,7 +76,7 @@ def connect(address: str | None) -> Any:
     logging.getLogger("ray.data").setLevel(logging.CRITICAL)
     handler = signal.getsignal(signal.SIGTERM)
     try:
-        ray.init(**place, log_to_driver=False, logging_level="ERROR", ignore_reinit_error=True)
+        ray.init(**cluster, log_to_driver=False, logging_level="ERROR", ignore_reinit_error=True)
     except Exception as error:  # a Ray that does not start in time raises nothing more special
         path, reason = address or "a Ray on this machine", f"cannot be used: {_shorten(error)}"
         raise InputError(reason, path=path, allowed=_ALLOWED, code="no-cluster") from error

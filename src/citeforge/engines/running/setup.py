@@ -107,7 +107,7 @@ def run_embedder(
 
     settings = EmbedderSettings(
         revision=revision, device=run.device, prefixes=prefixes, options=run,
-        store=replay_store(run), place=make_runner(run).embedder,
+        store=replay_store(run), factory=make_runner(run).embedder,
     )  # fmt: skip
     if run.dry_run:
         from citeforge.engines.models.served import RehearsedEmbedder
@@ -141,8 +141,8 @@ def judge_session(
         # Batches and costs need a store of replies, which may be that of verdicts.
         run = run.model_copy(update={"store": path})
     replay = store or replay_store(run)
-    place = make_runner(run).judge
-    judge = make_judge(judging.judge, judging=judging, run=run, replay=replay, place=place)
+    factory = make_runner(run).judge
+    judge = make_judge(judging.judge, judging=judging, run=run, replay=replay, factory=factory)
     has_store = path is not None and not _is_missing(path, run)
     known = VerdictStore(path, run.dry_run) if path is not None and has_store else None
     session = JudgeSession(judge, known, repeats)

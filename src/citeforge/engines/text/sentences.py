@@ -72,7 +72,7 @@ _WINDOW = 80
 _BRACKETS = 200
 # nupunkt looks at all of a run without spaces again for each of its stops, and at all of `. . .`.
 _PIECE = 500
-"""Characters of a line that nupunkt gets at once, and up to as many again to a place to cut at."""
+"""Characters of a line that nupunkt gets at once, and up to as many again to a cut."""
 _BETWEEN_WORDS = re.compile(r"(?<=[^\W_])[ ](?=[^\W\d_]{2,}[ ,])")
 """Where a line may be cut: no sentence ends there, and no item of a list begins."""
 
@@ -162,8 +162,8 @@ def _cut_long_line(line: str) -> Iterator[Span]:
     """Yield (start, end) of pieces of a long line, cut between words, short enough for nupunkt."""
     start = 0
     while len(line) - start > 2 * _PIECE:
-        place = _BETWEEN_WORDS.search(line, start + _PIECE, start + 2 * _PIECE)
-        end = start + 2 * _PIECE if place is None else place.end()
+        gap = _BETWEEN_WORDS.search(line, start + _PIECE, start + 2 * _PIECE)
+        end = start + 2 * _PIECE if gap is None else gap.end()
         yield start, end
         start = end
     yield start, len(line)

@@ -54,7 +54,7 @@ def break_special_tokens(text: str, others: Iterable[str] = ()) -> str:
         text: foreign text.
         others: further special tokens, such as those of the model's own tokenizer.
     """
-    shown, places = _read_leniently(text)
+    shown, offsets = _read_leniently(text)
     pattern = _pattern(tuple(others))
     starts = [match.start() for match in pattern.finditer(shown)]
     if not starts:
@@ -62,7 +62,7 @@ def break_special_tokens(text: str, others: Iterable[str] = ()) -> str:
     pieces: list[str] = []
     done = 0
     for start in starts:
-        first = places[start]
+        first = offsets[start]
         if first < done:  # a second match in what one character or entity stands for
             continue
         entity = _ENTITY.match(text, first)
@@ -93,19 +93,19 @@ def _pattern(others: tuple[str, ...]) -> re.Pattern[str]:
 
 
 def _read_leniently(text: str) -> tuple[str, Sequence[int]]:
-    """Return a text as a lenient reader sees it, and the place in ``text`` of each character."""
+    """Return a text as a lenient reader sees it, and the offset in ``text`` of each character."""
     if text.isascii() and "&" not in text:
         return text, range(len(text))
     shown: list[str] = []
-    places: list[int] = []
+    offsets: list[int] = []
     at = 0
     while at < len(text):
         entity = _ENTITY.match(text, at) if text[at] == "&" else None
         seen = (">", "<")[bool(entity["less"])] if entity else _seen(text[at])
         shown.append(seen)
-        places += [at] * len(seen)
+        offsets += [at] * len(seen)
         at = entity.end() if entity else at + 1
-    return "".join(shown), places
+    return "".join(shown), offsets
 
 
 @cache

@@ -304,10 +304,10 @@ def _split(*texts: str) -> tuple[str, ...]:
     return tuple(stripped for piece in pieces if (stripped := piece.strip()))
 
 
-def _is_within(place: int, spans: Sequence[Span]) -> bool:
+def _is_within(offset: int, spans: Sequence[Span]) -> bool:
     """Whether a position is inside one of some (start, end) spans, which are in order."""
-    at = bisect_right(spans, place, key=lambda span: span[0]) - 1
-    return at >= 0 and place < spans[at][1]
+    at = bisect_right(spans, offset, key=lambda span: span[0]) - 1
+    return at >= 0 and offset < spans[at][1]
 
 
 def _is_quoted(text: str, span: Span) -> bool:
@@ -315,7 +315,7 @@ def _is_quoted(text: str, span: Span) -> bool:
     return text[span[0] - 1 : span[0]] in _QUOTES and text[span[1] : span[1] + 1] in _QUOTES
 
 
-def _may_open(text: str, place: int) -> bool:
+def _may_open(text: str, offset: int) -> bool:
     """Whether a position is at the start of a line, or behind the end of a sentence."""
-    before = text[max(0, place - _LONGEST_SPACE) : place].rpartition("\n")[2].rstrip()
+    before = text[max(0, offset - _LONGEST_SPACE) : offset].rpartition("\n")[2].rstrip()
     return not before or before[-1] in _MAY_OPEN

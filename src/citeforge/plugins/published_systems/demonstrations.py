@@ -129,7 +129,7 @@ def read_demonstrations(path: Path, data_set: str = "") -> list[Demonstration]:
             "contains no list of worked examples", path=path, allowed=allowed, code="wrong-type"
         )
     rows = ((f"{place}{number}", _convert_alce_example(row)) for number, row in enumerate(content))
-    return [validated(Demonstration, row, path, place=at, allowed=allowed) for at, row in rows]
+    return [validated(Demonstration, row, path, part=at, allowed=allowed) for at, row in rows]
 
 
 def _convert_alce_example(row: Any) -> Any:

@@ -10,7 +10,13 @@ from citeforge.engines.textfiles import text_lines
 from citeforge.ir_convert.beir import find_file
 from citeforge.ir_convert.corpus import read_passage_rows
 from citeforge.ir_convert.registry import read_bibliography
-from citeforge.ir_convert.source import JudgedSource, Judgements, Place, PlacedPassage, ReadOptions
+from citeforge.ir_convert.source import (
+    JudgedSource,
+    Judgements,
+    LocatedPassage,
+    Location,
+    ReadOptions,
+)
 from citeforge.schemas.errors import InputError, UnknownValueError, extras_named
 from citeforge.schemas.sources import Declaration, SourceInfo
 
@@ -65,7 +71,7 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
     judged: tuple[Path, ...] = ()
     if not options.passages_only:
         if split not in by_split:
-            raise UnknownValueError("split", split, by_split, place=f"{folder} (--split)")
+            raise UnknownValueError("split", split, by_split, searched=f"{folder} (--split)")
         for name in ("topics", "qrels"):
             if name not in by_split[split]:
                 raise InputError(f"has no {name} of {split}", path=folder, code="missing-file")
@@ -85,11 +91,11 @@ def _make_source(
 ) -> JudgedSource:
     """Make a source from corpus files, and from (topics, qrels) if ``judged`` names them."""
 
-    def stream() -> Iterator[PlacedPassage]:
+    def stream() -> Iterator[LocatedPassage]:
         """Yield the passages of all corpus files, each with its file and line for errors."""
         for path, line, row in read_passage_rows(corpora, options.extra_fields, info.counts):
             metadata = metadata_text(row.metadata, path, line)
-            yield Place(path, line), row.name, row.title or "", row.body, metadata
+            yield Location(path, line), row.name, row.title or "", row.body, metadata
 
     files = {path.name: path for path in (*judged, *corpora)}
     texts, pairs = {}, Judgements(str(corpora[0]))
@@ -179,12 +185,12 @@ def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> 
     for number, row in enumerate(rows, 1):
         judged.add(number, str(row.query_id), str(row.doc_id), int(row.relevance))
 
-    def stream() -> Iterator[PlacedPassage]:
+    def stream() -> Iterator[LocatedPassage]:
         """Yield the documents of the data set, each with its number for errors."""
         for number, doc in enumerate(data.docs_iter(), 1):
             title = getattr(doc, "title", "") or ""
-            place = Place(f"ir-datasets:{argument} docs", number)
-            yield place, str(doc.doc_id), str(title), _text(doc, _TEXTS, argument), None
+            location = Location(f"ir-datasets:{argument} docs", number)
+            yield location, str(doc.doc_id), str(title), _text(doc, _TEXTS, argument), None
 
     info = SourceInfo(spec=f"ir-datasets:{argument}", kind="ir-datasets", split=split)
     topics = f"ir-datasets:{argument} queries"

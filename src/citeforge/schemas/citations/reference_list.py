@@ -118,13 +118,13 @@ class _Line:
 
     def has_letters_after(self, at: int) -> bool:
         """Whether letters follow an offset on its line, citation marks not counted."""
-        place = at - self.start
+        offset = at - self.start
         pieces = []
         for start, end, _ in self.marks:
-            if start >= place + self.start:
-                pieces.append(self.text[place : start - self.start])
-                place = end - self.start
-        return any(c.isalpha() for piece in [*pieces, self.text[place:]] for c in piece)
+            if start >= offset + self.start:
+                pieces.append(self.text[offset : start - self.start])
+                offset = end - self.start
+        return any(c.isalpha() for piece in [*pieces, self.text[offset:]] for c in piece)
 
 
 class _Output:

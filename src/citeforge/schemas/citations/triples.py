@@ -16,7 +16,7 @@ from citeforge.schemas.matching.answers import AnswerText
 
 # White space is single spaces where these look.
 _CITES = re.compile(r"\[ ?(?:(?:qid ?: ?)?(?P<qid>[QqLl]\d+)(?= ?[,\]:;])|(?:NA|N/A|n/a|na) ?\])")
-# Length stays: the places of marks are found by it.
+# Length stays: the offsets of marks are found by it.
 _PLAIN = str.maketrans(
     "‘’‚‛ʼ′“”„‟″\u2010\u2011\u2012\u2013\u2014\u2015\u2212\uff0d【】［］：，；０１２３４５６７８９",
     "'" * 6 + '"' * 5 + "-" * 8 + "[][]:,;0123456789",
@@ -90,17 +90,17 @@ class TripleGrammar:
         self.brackets = []
         markers: list[Marker] = []
         unparsed: list[tuple[int, int]] = []
-        text, places = _normalise_with_offsets(output)
+        text, offsets = _normalise_with_offsets(output)
         at = 0
         while (opening := _CITES.search(text, at)) is not None:
             start, at = opening.span()
             if opening["qid"] is None:
-                markers.append(Marker(places[start], places[at], (), is_na=True))
+                markers.append(Marker(offsets[start], offsets[at], (), is_na=True))
             elif (end := self._read_bracket(text, opening)) is None:
-                unparsed.append((places[start], places[at]))
+                unparsed.append((offsets[start], offsets[at]))
                 at = start + 1
             else:
-                markers.append(Marker(places[start], places[end], (len(self.brackets) - 1,)))
+                markers.append(Marker(offsets[start], offsets[end], (len(self.brackets) - 1,)))
                 at = end
         return Parsed(tuple(markers), tuple(unparsed))
 
@@ -175,18 +175,18 @@ class TripleGrammar:
     def _find_end_of_value(self, text: str, at: int) -> int | None:
         """Find where a value ends: at ``, relation:``, ``; relation:`` or a bracket."""
         depth = 0
-        for place in range(at, min(len(text), at + _LONGEST_VALUE)):
-            char = text[place]
+        for end in range(at, min(len(text), at + _LONGEST_VALUE)):
+            char = text[end]
             if char == "[":
-                if depth == 0 and _CITES.match(text, place):
-                    return place
+                if depth == 0 and _CITES.match(text, end):
+                    return end
                 depth += 1
             elif char == "]":
                 if depth == 0:
-                    return place
+                    return end
                 depth -= 1
-            elif char in ",;" and depth == 0 and self._relation_follows(text, place + 1):
-                return place
+            elif char in ",;" and depth == 0 and self._relation_follows(text, end + 1):
+                return end
         return None
 
     def _relation_follows(self, text: str, at: int) -> bool:
@@ -204,7 +204,7 @@ def squeeze(text: str) -> str:
 def _normalise_with_offsets(text: str) -> tuple[str, Sequence[int]]:
     """Normalise a text; also list where each of its characters, and the end, was before."""
     pieces: list[str] = []
-    places: list[int] = []
+    offsets: list[int] = []
     if _VARIANT.search(text) is None and _RUN.search(text) is None:
         return text.translate(_SPACES), range(len(text) + 1)
     for match in _PIECE.finditer(text.translate(_PLAIN)):
@@ -212,8 +212,8 @@ def _normalise_with_offsets(text: str) -> tuple[str, Sequence[int]]:
             continue
         piece = " " if match[0][0].isspace() else unicodedata.normalize("NFC", match[0])
         pieces.append(piece)
-        places += [match.start()] * len(piece)
-    return "".join(pieces), [*places, len(text)]
+        offsets += [match.start()] * len(piece)
+    return "".join(pieces), [*offsets, len(text)]
 
 
 def _behind_space(text: str, at: int) -> int:

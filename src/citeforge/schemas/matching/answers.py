@@ -90,20 +90,20 @@ class AnswerText:
         starts -= self._tokens.no_start
         return bool(starts) and bool(self._ends(path, starts) - self._tokens.no_end)
 
-    def _ends(self, path: _Path, places: set[int], exact: bool = False) -> set[int]:
-        """Find where a run of tokens ends that starts at one of some places.
+    def _ends(self, path: _Path, starts: set[int], exact: bool = False) -> set[int]:
+        """Find where a run of tokens ends that starts at one of some positions.
 
         Args:
             path: the tokens.
-            places: positions.
+            starts: positions.
             exact: whether a token of the text has to be the token, where it is enough else that
                 this is in it.
         """
         main, joined = self._tokens.main, self._tokens.joined
         for token in path:
             ends: set[int] = set()
-            for place in places:
-                at = place
+            for start in starts:
+                at = start
                 while at < len(main):
                     if _matches(token, main[at], exact):
                         ends.add(at + 1)
@@ -112,10 +112,10 @@ class AnswerText:
                     if main[at] not in ARTICLES:
                         break
                     at += 1
-            places = ends
-            if not places:
+            starts = ends
+            if not starts:
                 break
-        return places
+        return starts
 
 
 def _matches(token: str | Token, other: str | Token, exact: bool) -> bool:

@@ -96,29 +96,29 @@ def read_written_date(
         at: position of a token.
     """
 
-    def follow(place: int) -> int:
-        """Skip a word such as ``of``; return the next place, or one beyond all if a gap is wide."""
+    def follow(index: int) -> int:
+        """Skip a word such as ``of``; return the next index, or one beyond all if a gap is wide."""
         for _ in range(2):
-            if place >= len(tokens) or not _GAP.fullmatch(gaps[place]):
+            if index >= len(tokens) or not _GAP.fullmatch(gaps[index]):
                 return len(tokens)
-            if tokens[place] not in _BETWEEN:
-                return place
-            place += 1
+            if tokens[index] not in _BETWEEN:
+                return index
+            index += 1
         return len(tokens)
 
-    def month(place: int) -> int | None:
+    def month(index: int) -> int | None:
         """Get the month that a token names."""
-        name = tokens[place] if place < len(tokens) else None
+        name = tokens[index] if index < len(tokens) else None
         return MONTHS.get(name) if isinstance(name, str) else None
 
-    def digits(place: int) -> str:
+    def digits(index: int) -> str:
         """Get the digits of a whole number, or of an ordinal."""
-        token = tokens[place] if place < len(tokens) else None
+        token = tokens[index] if index < len(tokens) else None
         return token.raw if isinstance(token, Token) and token.raw.isdecimal() else ""
 
-    def is_year(place: int, least: int) -> bool:
+    def is_year(index: int, least: int) -> bool:
         """Whether a token can be a year: of at least so many digits."""
-        return least <= len(digits(place)) <= 4 and digits(place)[0] != "0"
+        return least <= len(digits(index)) <= 4 and digits(index)[0] != "0"
 
     first, second = at, follow(at + 1)
     day_place, month_place = (first, second) if month(first) is None else (second, first)
@@ -128,10 +128,10 @@ def read_written_date(
     named: set[Key] = {_NAMES[number - 1], str(tokens[month_place])}
     if 1 <= len(digits(day_place)) <= 2 and 1 <= int(digits(day_place)) <= 31:
         last, least = max(first, second), 3 if day_place == first else 4
-        place = follow(last + 1)
-        year = int(digits(place)) if is_year(place, least) else None
+        index = follow(last + 1)
+        year = int(digits(index)) if is_year(index, least) else None
         token = date_token([(year, number, int(digits(day_place)))], named)
-        return None if token is None else (token, last + 1 if year is None else place + 1)
+        return None if token is None else (token, last + 1 if year is None else index + 1)
     if month_place == first and is_year(second, 4):
         token = date_token([(int(digits(second)), number, None)], named)
         return None if token is None else (token, second + 1)

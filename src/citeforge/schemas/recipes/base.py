@@ -301,8 +301,8 @@ def make_record(record: type[M], **values: Any) -> M:
         return record.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        place = "".join(f"{name}: " for name in first["loc"])
-        message = place + field_message(first["type"], first["msg"])
+        field_path = "".join(f"{name}: " for name in first["loc"])
+        message = field_path + field_message(first["type"], first["msg"])
         raise UsageError(message, code="bad-option") from error
 
 

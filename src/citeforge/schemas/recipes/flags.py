@@ -21,7 +21,7 @@ class Flag:
     Attributes:
         name: with dashes in front.
         record: class that has the field.
-        place: names of the fields that lead to its value.
+        field_path: names of the fields that lead to its value.
         field: its declaration.
         option: how it is said in one word.
         type: type of its value, or of one of its values when it repeats.
@@ -31,7 +31,7 @@ class Flag:
 
     name: str
     record: type[BaseModel]
-    place: tuple[str, ...]
+    field_path: tuple[str, ...]
     field: FieldInfo
     option: Option
     type: Any
@@ -51,7 +51,7 @@ class Flag:
     @property
     def help(self) -> str:
         """Help text of the option, in one line."""
-        text = self.field.description or docstring(self.record, self.place[-1])
+        text = self.field.description or docstring(self.record, self.field_path[-1])
         return " ".join(text.split())
 
     @property
@@ -66,11 +66,11 @@ class Flag:
 
     def read_from(self, record: BaseModel) -> Any:
         """Get the option's value from a record."""
-        return reduce(getattr, self.place, record)
+        return reduce(getattr, self.field_path, record)
 
 
 def list_flags(
-    record: type[BaseModel], place: tuple[str, ...] = (), groups: tuple[Group, ...] = ()
+    record: type[BaseModel], field_path: tuple[str, ...] = (), groups: tuple[Group, ...] = ()
 ) -> Iterator[Flag]:
     """Yield all options of a record; a field that is a record is replaced by its options.
 
@@ -78,7 +78,7 @@ def list_flags(
 
     Args:
         record: class of the record.
-        place: names of the fields that lead to it.
+        field_path: names of the fields that lead to it.
         groups: groups of options that are in none of their own.
     """
     for name, field in record.model_fields.items():
@@ -87,14 +87,14 @@ def list_flags(
             continue
         own = _groups_of(field) or groups
         if isinstance(kind, type) and issubclass(kind, Part):
-            yield from list_flags(kind, (*place, name), own)
+            yield from list_flags(kind, (*field_path, name), own)
             continue
         option = next((m for m in field.metadata if isinstance(m, Option)), Option())
         repeats = get_origin(kind) is tuple and not option.joined
         yield Flag(
             option.flag or f"--{name.replace('_', '-')}",
             record,
-            (*place, name),
+            (*field_path, name),
             field,
             option,
             _bare_type(get_args(kind)[0]) if repeats else kind,
@@ -128,11 +128,11 @@ def _bare_type(kind: Any) -> Any:
 def nest_values(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
     """Make nested dictionaries from values by path: ``("a", "b"): 1`` gives ``{"a": {"b": 1}}``."""
     content: dict[str, Any] = {}
-    for place, value in values.items():
+    for field_path, value in values.items():
         inner = content
-        for name in place[:-1]:
+        for name in field_path[:-1]:
             inner = inner.setdefault(name, {})
-        inner[place[-1]] = value
+        inner[field_path[-1]] = value
     return content
 
 

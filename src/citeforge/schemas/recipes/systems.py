@@ -31,7 +31,7 @@ class System(Choice):
         options: the class of the record of its options.
         family: whose it is: the name of a benchmark family.
         paper: source whose paper describes it; empty for none.
-        section: place in the paper.
+        section: section of the paper.
         llm: whether it asks an LLM.
         shows: what it is to be shown; ``any`` where it does not matter.
         design: whether it answers only the cells of an experiment.
