@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
@@ -219,3 +221,23 @@ def test_sources_and_measures_are_in_the_docs_and_no_others(inline: Inline) -> N
     page = (ROOT / "docs" / "measures.md").read_text()
     cells = re.findall(r"^\| \[.*?\]\(measures/.*?\) \| (.*?) \|", page, re.MULTILINE)
     assert {name for cell in cells for name in re.findall("`(.*?)`", cell)} == listed["measures"]
+
+
+WITHOUT_EXTRAS = """
+import sys
+from citeforge.schemas.errors import EXTRAS
+
+sys.modules |= dict.fromkeys(EXTRAS)
+from citeforge.cli.catalogue import SORTS, rows_of
+
+for sort in SORTS:
+    # Graphs are read by a library of the extra; commands are those of a running program.
+    if sort not in ("commands", "graphs"):
+        assert rows_of(sort)
+"""
+
+
+def test_rows_are_listed_without_the_extras_that_they_need() -> None:
+    command = [sys.executable, "-c", WITHOUT_EXTRAS]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

@@ -201,7 +201,7 @@ def _card_template() -> Template:
 
 
 def format_statistic(value: object) -> str:
-    """Write a statistic as text: at most 4 decimals; of a dictionary only the first 8 entries."""
+    """Format a statistic: at most 4 decimals; a dictionary is cut to its first 8 entries."""
     if isinstance(value, dict):
         parts = [
             f"{describe_entry(key)}: {format_statistic(entry)}"

@@ -151,7 +151,7 @@ class PackageWriter:
         self.empty: list[str] = []
 
     def add(self, config: str, split: str, table: pa.Table) -> None:
-        """Write one table of the package; of a table without rows only the name is recorded."""
+        """Write one table of the package; an empty table is only listed in ``empty``."""
         self.add_shards(config, split, write_table(self.folder / config, split, table))
 
     def add_shards(self, config: str, split: str, files: dict[str, str]) -> None:

@@ -122,8 +122,9 @@ def _only_public_context(package: Package) -> str:
     contexts = [name for name in package.contexts if name not in kind.facts.withheld]
     if len(contexts) != 1:
         raise UsageError(
-            f"--hide-gold: {', '.join(contexts) or 'no context set'} would be public; what several "
-            "context sets of a query share tells what is relevant: build a package with one",
+            f"--hide-gold: {', '.join(contexts) or 'no context set'} would be public; passages "
+            "shared by several context sets reveal which are relevant; build the package with one "
+            "context set",
             code="hidden-gold",
         )
     return contexts[0]

@@ -379,11 +379,11 @@ def twin_stats(table: pa.Table, judged: bool) -> dict[str, object]:
     judged_failures = [failed for failed in failures if failed <= {ENTAILMENT}] if judged else []
     passing = {
         count_key("twin_checks_passed_share", name): round(
-            sum(name not in f for f in of) / len(of), 4
+            sum(name not in failed for failed in failure_sets) / len(failure_sets), 4
         )
-        for names, of in ((CHECKS, failures), ((ENTAILMENT,), judged_failures))
+        for names, failure_sets in ((CHECKS, failures), ((ENTAILMENT,), judged_failures))
         for name in names
-        if of
+        if failure_sets
     }
     return {
         "twins": len(good),

@@ -205,13 +205,13 @@ class Evolver:
         """Let the LLM write a missing first sentence on each pair of entities, or drop the pair."""
         wanting = {name: e for name, e in self._active().items() if not e.seed}
 
-        def wrong(name: str, reply: str) -> str | None:
+        def explain_refusal(name: str, reply: str) -> str | None:
             """Say why an LLM's sentence on two entities is refused; None if it names both."""
             link = wanting[name].pair.link
             return None if link.name in reply and link.value in reply else "does not name both"
 
         facts = {n: {"fact": self.kg.domain.verbalise(e.pair.link)} for n, e in wanting.items()}
-        taken = self.asker.ask("seed", facts, check_each(wrong)).taken
+        taken = self.asker.ask("seed", facts, check_each(explain_refusal)).taken
         for name, e in wanting.items():
             e.seed = taken.get(name, "")
             if not e.seed:
@@ -225,7 +225,7 @@ class Evolver:
             annotated = annotate(e.seed, e.pair.pool, e.pair.link)
             values[name] = {"paragraph": e.seed, "graphs": e.pair.graphs, "annotated": annotated}
 
-        def wrong(name: str, reply: str) -> str | None:
+        def explain_refusal(name: str, reply: str) -> str | None:
             """Say why an LLM's seed sentence with citations is refused; None if it is accepted."""
             seed, pair = active[name].seed, active[name].pair
             changed = check.find_annotation_fault(reply, seed, pair.pool)
@@ -233,7 +233,7 @@ class Evolver:
                 reply, pair.pool, pair.link, self.extension.words
             )
 
-        replies = self.asker.ask("annotate", values, check_each(wrong))
+        replies = self.asker.ask("annotate", values, check_each(explain_refusal))
         for name, e in active.items():
             if name not in replies.taken:
                 e.dropped = "pairs_whose_seed_was_not_annotated"
@@ -300,7 +300,7 @@ class Evolver:
                 "sentence": f"{fact.removesuffix('.')} {mark}.",
             }
 
-        def wrong(replies: dict[str, str]) -> dict[str, str | None]:
+        def explain_refusal(replies: dict[str, str]) -> dict[str, str | None]:
             """Say why each extended paragraph is refused; None if it is accepted."""
             extensions = []
             for name, reply in replies.items():
@@ -309,7 +309,7 @@ class Evolver:
                 extensions.append(check.Extension(e.paragraph, reply, triple, e.pair.pool, aliases))
             return dict(zip(replies, self.extension.find_faults(extensions), strict=True))
 
-        return self.asker.ask("extend", values, wrong)
+        return self.asker.ask("extend", values, explain_refusal)
 
     def _ask_questions(self) -> None:
         """Ask the LLM for a general and a specific question per pair; drop pairs without both."""

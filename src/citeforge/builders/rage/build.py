@@ -141,8 +141,9 @@ def freeze_contexts(
         mixture = recipe.mixtures[0]
         # These are candidates: what is dropped is counted already.
         drop = partial(drop_negatives, replace(material, counts={}))
-        mappings, shown, info, levelled = freeze_hidden(material, mappings, mixture, seed, drop)
-        return FrozenContexts(mappings, {mixture.name: shown}, {mixture.name: info}, {}, levelled)
+        hidden = freeze_hidden(material, mappings, mixture, seed, drop)
+        docs, sets = {mixture.name: hidden.docs}, {mixture.name: hidden.info}
+        return FrozenContexts(hidden.mappings, docs, sets, {}, hidden.levelled)
     pools = Pools.from_mappings(material.ids, mappings)
     docs, sets = {}, {}
     for mixture in recipe.mixtures:

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import numpy as np
@@ -29,13 +29,30 @@ from citeforge.schemas.recipes.rage import Mixture
 from citeforge.schemas.tables import CORPUS, IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
 
 
+@dataclass(frozen=True)
+class HiddenContexts:
+    """Contexts that do not reveal which passages are relevant, and the mappings of a build.
+
+    Attributes:
+        mappings: label to rows, with the irrelevant passages that were chosen.
+        docs: query to ``corpus-id`` and ``label`` of its passages.
+        info: description of the context set, for the manifest.
+        levelled: titles or line breaks (LEVELLED) that are to be removed from all passages.
+    """
+
+    mappings: Mappings
+    docs: Contexts
+    info: ContextSet
+    levelled: list[str]
+
+
 def freeze_hidden(
     material: Material,
     mappings: Mappings,
     mixture: Mixture,
     seed: int,
     drop: Callable[[Mappings], Mappings],
-) -> tuple[Mappings, Contexts, ContextSet, list[str]]:
+) -> HiddenContexts:
     """Choose the contexts of all queries so that they do not reveal which passages are relevant.
 
     Args:
@@ -45,11 +62,6 @@ def freeze_hidden(
             relevant ones.
         seed: secret seed of the draws.
         drop: removes the negatives that the recipe's filters drop.
-
-    Returns:
-        Mappings with the irrelevant passages that were chosen; query to ``corpus-id`` and
-        ``label`` of its passages; what the manifest says of them; titles or line breaks
-        (LEVELLED) if they are to be removed from all passages.
 
     Raises:
         InputError: a query has fewer passages than the mixture names.
@@ -90,7 +102,8 @@ def freeze_hidden(
     info = ContextSet(description=about, sizes=mixture.sizes, short=short)
     irrelevant = _put_chosen_first(pools.by_label[IRRELEVANT], chosen.far)
     rows = [(query, p, None, None, None) for query, ids in irrelevant.items() for p in ids]
-    return {**mappings, IRRELEVANT: table_of(rows, MAPPING)}, contexts, info, sorted(levelled)
+    mappings = {**mappings, IRRELEVANT: table_of(rows, MAPPING)}
+    return HiddenContexts(mappings, contexts, info, sorted(levelled))
 
 
 def _draw_contexts(

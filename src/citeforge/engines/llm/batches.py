@@ -34,7 +34,7 @@ from citeforge.schemas.errors import InputError
 
 MOST_REQUESTS = 50_000
 MOST_BYTES = 200_000_000
-"""Of one batch, as OpenAI documents them."""
+"""Limits of one batch (OpenAI's documentation)."""
 _ENDED = ("completed", "failed", "expired", "cancelled")
 _PAUSES = (0.0, 2.0, 8.0, 32.0)
 """Seconds before each look into the provider's list, which may be late."""

@@ -19,7 +19,7 @@ from citeforge.engines.llm.records import (
 from citeforge.schemas.finish_reasons import TRUNCATED, Ending, read_ending
 
 NO_REPLY = 599
-"""Status that stands for a reply that never came whole, and will not by asking again."""
+"""Pseudo status of an incomplete reply that a retry cannot fix."""
 _UNPAID_CODES = {
     "insufficient_quota", "billing_hard_limit_reached", "billing_not_active", "arrearage",
     "insufficient_balance", "exceeded_current_quota_error", "account_deactivated",

@@ -38,7 +38,7 @@ _PUT = """
          excluded.created, excluded.server)
     WHERE kind <> 'reply'
 """
-"""Adds a row; of one that is there, what was paid stays counted, and a reply stays as it is."""
+"""Inserts a row; on conflict adds the token counts, and keeps an existing reply."""
 
 
 class ExportedRow(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
@@ -364,7 +364,7 @@ def ask_once(
         indexes.setdefault(request.key(model), []).append(index)
     results: dict[int, Result] = {}
 
-    def take(key: str, result: Result) -> None:
+    def store_result(key: str, result: Result) -> None:
         """Give a result to all requests with this key."""
         for index in indexes[key]:
             results[index] = result
@@ -378,9 +378,9 @@ def ask_once(
             waiting[key] = requests[index]
         else:
             store.n_replayed += 1
-            take(key, requests[index].settle(answer))
+            store_result(key, requests[index].settle(answer))
     if waiting:
-        ask(waiting, take)
+        ask(waiting, store_result)
     return [results[index] for index in range(len(requests))]
 
 

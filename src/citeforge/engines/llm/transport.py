@@ -58,7 +58,7 @@ _START = 100
 _CONNECT_SECONDS = 60.0
 _TRIES_OF_A_NEW_ADDRESS = 3
 _TRIES_IN_SILENCE = 3
-"""A provider bills what a model has written, though nobody waited for it."""
+"""Tries after a time-out: providers bill generated tokens even if the client has left."""
 _LONGEST_PAUSE = 120.0
 """Seconds; the SDK gives a call up where Retry-After is longer."""
 _BROKEN = (500, 501, 502, 504)

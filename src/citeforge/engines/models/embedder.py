@@ -61,7 +61,7 @@ class Distributed(Embedder, Protocol):
 
 @runtime_checkable
 class Watchable(Embedder, Protocol):
-    """Embedder that tells how many texts are done while it embeds."""
+    """Embedder that reports its progress."""
 
     def encode_watched(self, texts: Sequence[str], kind: Role, advance: Advance) -> Vectors:
         """Embed texts as ``encode`` does, calling ``advance`` with the number of texts done."""

@@ -14,7 +14,7 @@ _SHARE_BEYOND = 0.2
 _MOST_ANSWERS = 20_000
 """Answers of a submission that are looked at: more would tell no more, and cost time."""
 _FEWEST_ANSWERS = 3
-"""Answers, or passages, of which fewer tell nothing."""
+"""Minimum number of answers (or passages) for the check."""
 _LOG_CHANCE = math.log(1e-9)
 """Chance below which it is no accident that the last passages are never cited."""
 

@@ -1,18 +1,22 @@
 """Find the parts of Markdown outside of passages: headings, front matter, comments, tags."""
 
+from __future__ import annotations
+
 import re
 import tomllib
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from itertools import pairwise
+from typing import TYPE_CHECKING
 
 import yaml
-from markdown_it import MarkdownIt
 
 from citeforge.schemas.text import splice
 
-_PARSER = MarkdownIt("commonmark")
-_PARSER.core.ruler.enableOnly(["normalize", "block"])  # inline markup is not needed
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
+
 _LINE_END = re.compile(r"\r\n|\n|\r")
 _FRONT = re.compile(
     r"\ufeff?(---|\+\+\+)[ \t]*(?:\r\n|\n)(.*?)^(?:\1|\.\.\.)[ \t]*(?:\r\n|\n|\Z)",
@@ -50,6 +54,16 @@ class Break:
     title: str = ""
 
 
+@cache
+def _make_parser() -> MarkdownIt:
+    """Make the parser of the blocks of Markdown, once; inline markup is not needed."""
+    from markdown_it import MarkdownIt
+
+    parser = MarkdownIt("commonmark")
+    parser.core.ruler.enableOnly(["normalize", "block"])
+    return parser
+
+
 def read_outline(text: str) -> tuple[str, str, tuple[Break, ...]]:
     """Find headings, front matter, comments and template tags of Markdown (CommonMark).
 
@@ -62,7 +76,7 @@ def read_outline(text: str) -> tuple[str, str, tuple[Break, ...]]:
     characters = list(text)
     breaks = [Break(0, front)] if front else []
     inside: set[int] = set()
-    tokens = _PARSER.parse(text[front:])
+    tokens = _make_parser().parse(text[front:])
     for token, following in zip(tokens, [*tokens[1:], None], strict=False):
         if token.map is None or token.level:
             continue

@@ -69,7 +69,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
             _, corpus, _ = read_documents(recipe, source, build.workspace)
             passages = PassagePool(corpus, recipe.seed)
             names = iter(passages.order)
-            forms = [form for form, n in recipe.wanted.items() for _ in range(n)]
+            forms = [form for form, n in recipe.questions_per_form.items() for _ in range(n)]
             drawn = list(zip(forms, names, strict=False))
             texts = passages.texts([name for _, name in drawn])
             parts = _plan_embedding(recipe, run, corpus, len(drawn))

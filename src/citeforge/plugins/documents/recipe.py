@@ -116,7 +116,7 @@ class DocumentsRecipe(Licensed):
     """People's relevance labels of passages (labels import), repeatable."""
 
     @property
-    def wanted(self) -> dict[str, int]:
+    def questions_per_form(self) -> dict[str, int]:
         """Number of questions by form, rounded so that they add up to ``n_queries``."""
         own = self.shares
         shares = (own.single, own.pair, own.lists, own.absent)

@@ -64,7 +64,7 @@ class QuestionMaker:
         """
         made: list[Question] = []
         order = iter(self.passages.order)
-        written = dict.fromkeys(self.recipe.wanted, 0)
+        written = dict.fromkeys(self.recipe.questions_per_form, 0)
         while fresh := self._draw_questions(made, written, order):
             with progress("asking for questions", len(fresh), "questions") as advance:
                 self._write_questions(fresh)
@@ -81,7 +81,7 @@ class QuestionMaker:
     ) -> list[Question]:
         """Draw evidence for the next round; return its questions, whose texts are still empty."""
         drawn: list[tuple[str, str]] = []
-        for form, wanted in self.recipe.wanted.items():
+        for form, wanted in self.recipe.questions_per_form.items():
             accepted = sum(q.form == form for q in _accepted(made))
             n = min(wanted - accepted, self.recipe.asking.tries * wanted - written[form])
             batch = [(form, name) for _, name in zip(range(n), order, strict=False)]
@@ -299,7 +299,7 @@ def count_questions(recipe: DocumentsRecipe, questions: Sequence[Question]) -> d
     for check in CHECKS:
         if n := sum(q.check == check for q in questions):
             counts[count_key("questions_rejected", check)] = n
-    for form, wanted in recipe.wanted.items():
+    for form, wanted in recipe.questions_per_form.items():
         accepted = sum(q.form == form and q.is_accepted for q in questions)
         counts[count_key("questions_accepted", form)] = accepted
         if accepted < wanted:

@@ -35,7 +35,7 @@ from citeforge.plugins.documents.office import read_docx, read_pptx
 from citeforge.plugins.documents.passages import cut_page
 from citeforge.plugins.documents.recipe import MOST_MEGABYTES, PASSAGE_SIZE
 from citeforge.schemas.counts import count_key, join_counts
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, require
 from citeforge.schemas.sources import Declaration, SourceInfo
 
 READERS: dict[str, tuple[str, DocumentReader]] = {
@@ -130,6 +130,7 @@ class DocumentFolder(PassagesAlone):
         Raises:
             InputError: it is not a folder.
         """
+        require("markdown_it")
         if not folder.is_dir():
             raise InputError(
                 "is not a folder", path=folder, allowed="a folder of documents: folder:PATH",

@@ -43,11 +43,11 @@ class Mixture(Part):
     name: str = Field(pattern=r"^\w+$")
     """Name of the context set; letters, digits and underscores."""
     relevant: int = Field(ge=0)
-    """At most this many."""
+    """Maximum relevant passages per query."""
     irrelevant: int = Field(ge=0)
-    """This many, fewer only when the query has fewer."""
+    """Irrelevant passages per query; fewer only if the query has fewer."""
     seemingly_relevant: int = Field(ge=0)
-    """Likewise."""
+    """Seemingly relevant passages per query; fewer only if the query has fewer."""
 
     @model_validator(mode="before")
     @classmethod
@@ -225,8 +225,8 @@ class RageRecipe(Licensed, Hideable, Sourced):
             raise ValueError("--candidates needs no vectors: leave --vectors out")
         if self.hidden and len(self.mixtures) > 1:
             raise ValueError(
-                "--hidden goes with one --mixture: what several context sets of a query share "
-                "tells what is relevant"
+                "--hidden goes with one --mixture: passages shared by several context sets of a "
+                "query reveal which are relevant"
             )
         return self
 
