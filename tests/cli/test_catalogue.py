@@ -16,6 +16,7 @@ from citeforge.cli.catalogue import list_entries
 from citeforge.cli.commands import COMMANDS
 from citeforge.cli.main import cli
 from citeforge.engines.plugins import list_entries as plugin_entries
+from citeforge.engines.retrieval.fusion import FUSIONS
 from citeforge.engines.running import names
 from citeforge.engines.running.setup import make_runner
 from citeforge.evaluator.measures import registry as measures
@@ -55,6 +56,7 @@ LOOK_UPS: dict[Sort, Callable[[str], object]] = {
     "sources": SOURCES.maker,
     "plots": PLOTS.get,
     "rerankers": names.RERANKERS.maker,
+    "fusions": FUSIONS.maker,
     "commands": COMMANDS.get,
 }
 """What the product itself asks when a user names something."""
@@ -82,6 +84,7 @@ OPTIONS: list[tuple[Sort, str, str]] = [
     ("graphs", "kg profile", "--kg"),
     ("runners", "build rage", "--engine"),
     ("rerankers", "run rtg-query-gen", "--reranker"),
+    ("fusions", "run rtg-query-gen", "--fusion"),
     ("plots", "report", "--plot"),
 ]
 """Options whose values are names of a sort."""

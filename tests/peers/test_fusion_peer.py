@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.plugins.published_systems import fusion
+from citeforge.engines.retrieval import fusion
 from peers.frozen import FrozenNumbers, Program
 
 FUSION = Program(

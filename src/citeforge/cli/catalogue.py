@@ -91,6 +91,10 @@ def find_catalogue(sort: Sort) -> _Rows:
             from citeforge.engines.running.names import RERANKERS
 
             return RERANKERS
+        case "fusions":
+            from citeforge.engines.retrieval.fusion import FUSIONS
+
+            return FUSIONS
         case "perplexity":
             from citeforge.engines.running.names import PERPLEXITY
 

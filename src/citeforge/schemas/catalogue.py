@@ -16,6 +16,7 @@ Sort = Literal[
     "checkers",
     "retrievers",
     "rerankers",
+    "fusions",
     "perplexity",
     "segmenters",
     "graphs",

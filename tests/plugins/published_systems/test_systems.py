@@ -237,7 +237,8 @@ def test_a_run_file_is_no_retriever_of_systems(world: World, system: str) -> Non
 @pytest.mark.parametrize(
     ("words", "code"),
     [
-        (("rtg-query-gen", "--fusion", "combsun"), "bad-option"),
+        (("rtg-query-gen", "--fusion", "combsun"), "unknown-name"),
+        (("rtg-query-gen", "--fusion", "query:x"), "bad-option"),
         (("rtg-query-gen", "--retriever", "run:x"), "bad-option"),
         (("gtr", "--retriever", "bm26"), "unknown-name"),
         (("gtr", "--over", "context", "--retriever", "dense"), "conflicting-options"),

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, field_validator
 
-from citeforge.plugins.published_systems.fusion import FUSIONS
+from citeforge.engines.retrieval.fusion import FUSIONS
 from citeforge.schemas.recipes.base import Option
 from citeforge.schemas.recipes.groups import LOCAL, NEGATIVES, PROMPTS
 from citeforge.systems.options import LlmOptions
@@ -59,9 +59,9 @@ class QueryGenOptions(VanillaOptions):
     """Maximum number of sub-queries that the LLM is asked for."""
     shots: int = Field(4, ge=0, le=4)
     """Demonstrations of sub-queries."""
-    fusion: Annotated[str, PROMPTS] = "rerank"
-    """Fusion of rankings: sort, rerank, combsum, combmnz, pm2; or query:N, the ranking of one
-    query alone (0 is the user's), from which the MAX row is made."""
+    fusion: Annotated[str, Option(names="fusions"), PROMPTS] = "rerank"
+    """Fusion of rankings: {fusions}, the ranking of one query alone (0 is the user's), from which
+    the MAX row is made."""
     candidates: Annotated[int, NEGATIVES] = Field(10, ge=1)
     """Passages of each query that are fused."""
     retrieve_only: Annotated[bool, PROMPTS] = False
@@ -76,9 +76,7 @@ class QueryGenOptions(VanillaOptions):
     @classmethod
     def _check_fusion(cls, fusion: str) -> str:
         """Refuse the name of an unknown fusion method."""
-        name, _, number = fusion.partition(":")
-        if fusion not in FUSIONS and not (name == "query" and number.isdecimal()):
-            raise ValueError(f"expected {', '.join(FUSIONS)} or query:N")
+        FUSIONS.maker(fusion)()
         return fusion
 
 

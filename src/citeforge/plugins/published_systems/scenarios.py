@@ -11,6 +11,7 @@ import yaml
 
 from citeforge.builders.prompts import neutralise
 from citeforge.engines.llm.records import Request
+from citeforge.engines.retrieval.fusion import FUSIONS, Ranking, pool_ids
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.attributed_ir_options import (
@@ -19,7 +20,6 @@ from citeforge.plugins.published_systems.attributed_ir_options import (
     QueryGenOptions,
     VanillaOptions,
 )
-from citeforge.plugins.published_systems.fusion import FUSIONS, Ranking, pool_ids
 from citeforge.plugins.published_systems.search import Search
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import UsageError
@@ -202,10 +202,6 @@ def _comparison_form(text: str) -> str:
 
 
 def _fuse(how: str, rankings: Sequence[Ranking], search: Search, item: Item) -> list[str]:
-    """Fuse rankings to a list of passage ids, best first; ``query:N`` selects one ranking."""
-    if how.startswith("query:"):
-        number = int(how.removeprefix("query:"))
-        ranking = rankings[number] if number < len(rankings) else rankings[0]
-    else:
-        ranking = FUSIONS[how](rankings, search.scorer(item, item.query))
-    return [name for name, _ in ranking]
+    """Fuse rankings to a list of passage ids, best first."""
+    fuse = FUSIONS.maker(how)()
+    return [name for name, _ in fuse(rankings, search.scorer(item, item.query))]

@@ -12,6 +12,7 @@ import pyarrow as pa
 from citeforge.engines.models.embed import EmbedderSettings
 from citeforge.engines.models.embedder import Embedder, Role
 from citeforge.engines.retrieval.bm25 import Bm25
+from citeforge.engines.retrieval.fusion import Ranking, Scorer, rerank
 from citeforge.engines.retrieval.records import Retriever
 from citeforge.engines.retrieval.registry import RetrieverSettings
 from citeforge.engines.retrieval.reranker import Pairs, Reranker
@@ -19,7 +20,6 @@ from citeforge.engines.running.names import RERANKERS, make_embedder, make_retri
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Passage
 from citeforge.plugins.published_systems.attributed_ir_options import RetrievalOptions
-from citeforge.plugins.published_systems.fusion import Ranking, Scorer, rerank
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import UsageError
 from citeforge.systems.system import Setting

@@ -7,10 +7,16 @@ rounding alone are ties.
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from citeforge.engines.catalogue import Catalogue
+from citeforge.schemas.catalogue import Choice
+from citeforge.schemas.errors import UsageError
+
 Ranking = Sequence[tuple[str, float]]
 """(passage id, score) pairs, best first; no id twice."""
 Scorer = Callable[[Sequence[str]], Sequence[float]]
 """Maps passage ids to their scores for the original query, in order."""
+Fusion = Callable[[Sequence[Ranking], Scorer], list[tuple[str, float]]]
+"""Makes one ranking of several."""
 
 PM2_WEIGHTS = (0.38, 0.24, 0.16, 0.10, 0.12)
 """Weights of the original query and of four sub-queries in PM2, as Attributed-IR sets them;
@@ -132,12 +138,50 @@ def _softmax(ranking: Ranking) -> dict[str, float]:
     return {name: value / total for name, value in raw.items()}
 
 
-FUSIONS: dict[str, Callable[[Sequence[Ranking], Scorer], list[tuple[str, float]]]] = {
-    "sort": lambda rankings, _: comb_max(rankings),
-    "rerank": rerank,
-    "combsum": lambda rankings, _: comb_sum(rankings),
-    "combmnz": lambda rankings, _: comb_mnz(rankings),
-    "pm2": lambda rankings, _: pm2(rankings),
-}
-"""Fusion methods by name; the original query's ranking is first. Attributed-IR generates from the
-passages of ``rerank``, the only method that uses the scorer."""
+def _take_query(number: str) -> Fusion:
+    """Make the fusion that takes one query's ranking alone, or the user's if there is no such one.
+
+    Raises:
+        UsageError: not the number of a query.
+    """
+    if not number.isdecimal():
+        raise UsageError(
+            f"--fusion query:{number}: expected the number of a query, 0 for the user's",
+            code="bad-option",
+        )
+
+    def select(rankings: Sequence[Ranking], scorer: Scorer) -> list[tuple[str, float]]:
+        """Return the ranking of one query."""
+        return list(rankings[int(number)] if int(number) < len(rankings) else rankings[0])
+
+    return select
+
+
+FUSIONS: Catalogue[Choice, Fusion] = Catalogue(
+    "",
+    "fusion",
+    Choice,
+    (
+        Choice(
+            "sort", "", "highest score in any ranking (CombMAX)",
+            lambda: lambda rankings, _: comb_max(rankings),
+        ),
+        Choice("rerank", "", "score for the user's query", lambda: rerank),
+        Choice(
+            "combsum", "", "sum of normalised scores",
+            lambda: lambda rankings, _: comb_sum(rankings),
+        ),
+        Choice(
+            "combmnz", "", "CombSUM times the number of rankings with the passage",
+            lambda: lambda rankings, _: comb_mnz(rankings),
+        ),
+        Choice(
+            "pm2", "", "seats for each query in proportion to weights",
+            lambda: lambda rankings, _: pm2(rankings),
+        ),
+        Choice("query", "N", "ranking of the N-th query alone; 0 is the user's", _take_query),
+    ),
+    "--fusion",
+)  # fmt: skip
+"""Fusion methods; the original query's ranking is first. Attributed-IR generates from the passages
+of ``rerank``, the only method that uses the scorer."""
