@@ -26,7 +26,7 @@ from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.engines.text import quoting
 from citeforge.evaluator.statistics.intervals import wilson_interval
-from citeforge.plugins.documents.asker import PromptedLlm
+from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question, gives_answers
 from citeforge.schemas.recipes.base import RunOptions
 

@@ -37,7 +37,7 @@ CALLS = {
     "kg snapshot": "citeforge.kg.snapshot.write_snapshot",
     "kg link": "citeforge.kg.links.link_questions",
     "labels judge": "citeforge.plugins.labels.judging.judge_pairs",
-    "llm run": "citeforge.systems.answering.answer_prompts",
+    "llm run": "citeforge.systems.prompt_files.answer_prompts",
     "llm stats": "citeforge.engines.llm.replay.ReplayStore.stats",
     "llm export": "citeforge.engines.llm.replay.export_store",
     "llm import": "citeforge.engines.llm.replay.import_store",

@@ -22,13 +22,13 @@ if TYPE_CHECKING:
     from citeforge.library.building import build as build
     from citeforge.library.building import rebuild as rebuild
     from citeforge.library.checks import check as check
+    from citeforge.library.citations import parse_citations as parse_citations
+    from citeforge.library.citations import split_statements as split_statements
     from citeforge.library.gate_plans import gate_plan as gate_plan
     from citeforge.library.gates import gate as gate
     from citeforge.library.publishing import card as card
     from citeforge.library.publishing import export_prompts as export_prompts
     from citeforge.library.publishing import publish as publish
-    from citeforge.library.reading import parse_citations as parse_citations
-    from citeforge.library.reading import split_statements as split_statements
     from citeforge.library.reports import Comparisons as Comparisons
     from citeforge.library.reports import Report as Report
     from citeforge.library.reports import compare as compare

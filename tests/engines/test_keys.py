@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from citeforge.engines import keys
 from citeforge.engines.keys import mask_address, mask_keys, mask_known_keys
-from citeforge.engines.llm.options import base_url
+from citeforge.engines.llm.addresses import base_url
 from citeforge.engines.llm.records import Failure, LlmReply
 from citeforge.engines.llm.replay import redact
 from citeforge.schemas.recipes.base import RunOptions

@@ -427,7 +427,7 @@ def _stores() -> None:
     from citeforge.engines.llm.records import LlmReply
     from citeforge.engines.llm.replay import encode_answer
     from citeforge.schemas.recipes.command_options import PromptingOptions
-    from citeforge.systems.answering import make_requests, read_prompts
+    from citeforge.systems.prompt_files import make_requests, read_prompts
 
     asked = make_requests(read_prompts(Path("prompts.jsonl")), PromptingOptions(llm="openai:m"))
     jsonl(Path("answers-export.jsonl"), [

@@ -21,7 +21,7 @@ from citeforge.plugins.labels.returned import import_sheets
 from citeforge.plugins.labels.sheets import export_sheet
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.command_options import PromptingOptions
-from citeforge.systems.answering import answer_prompts, make_requests, plan_prompts, read_prompts
+from citeforge.systems.prompt_files import answer_prompts, make_requests, plan_prompts, read_prompts
 from conftest import ROOT, Inline, refused, write_jsonl
 
 

@@ -27,7 +27,7 @@ from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
 from citeforge.schemas.recipes.twins import TwinsRecipe
 from citeforge.schemas.scores import ScoreFile
-from citeforge.systems.writing import citation_logprobs
+from citeforge.systems.submission_writer import citation_logprobs
 from conftest import write_jsonl
 from peers.frozen import FrozenNumbers, Program
 from scoring import score

@@ -12,7 +12,7 @@ from citeforge.builders.alce.build import build_retrieved
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.plugins.published_systems import alce_options as o
 from citeforge.schemas.recipes.base import RunOptions
-from citeforge.systems.options import EditedOptions
+from citeforge.systems.system_options import EditedOptions
 from conftest import run_options, write_beir
 from servers.endpoint import Endpoint
 from servers.running import openai_server

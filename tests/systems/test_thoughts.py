@@ -7,7 +7,7 @@ from typing import Any
 import citeforge as cf
 from citeforge.engines.llm.records import Request
 from citeforge.plugins.published_systems.scenarios import read_queries
-from citeforge.systems.ask import answer_all
+from citeforge.systems.llm_answers import answer_all
 from citeforge.systems.registry import get_system
 from citeforge.systems.run import run_system
 from citeforge.systems.system import Reply, Steps, Task

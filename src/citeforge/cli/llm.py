@@ -41,7 +41,7 @@ def run(prompts: Path, out: Path | None, **parameters: Any) -> None:
     nothing is paid for twice.
     """
     from citeforge.cli.running import print_outcome
-    from citeforge.systems.answering import answer_prompts, plan_prompts
+    from citeforge.systems.prompt_files import answer_prompts, plan_prompts
 
     options, how = record_from(PromptingOptions, parameters), run_options(parameters, out=out)
     if how.dry_run:

@@ -152,7 +152,7 @@ def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
     Raises:
         FailuresError: some answers are missing.
     """
-    from citeforge.engines.llm.reading import advice_for
+    from citeforge.engines.llm.replies import advice_for
     from citeforge.schemas.errors import FailuresError
 
     click.echo(summary(out, ran))

@@ -202,7 +202,7 @@ class Domain(FrozenRecord):
         relation_words: names of relations in input files to their labels.
         forms: relation label to its form, where :meth:`form_of` would guess wrong.
         templates: Jinja templates of sentences, by form or writing task; see
-            :mod:`citeforge.builders.kalma.asker`.
+            :mod:`citeforge.builders.kalma.writer_requests`.
         questions: how the template writer asks for its relations, or the name of the built-in
             domain whose words it takes; None for plain words.
     """

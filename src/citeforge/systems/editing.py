@@ -20,8 +20,8 @@ from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.text import splice
-from citeforge.systems.options import EditedOptions
 from citeforge.systems.system import Reply, Task
+from citeforge.systems.system_options import EditedOptions
 
 _STOPS = ".!?。！？…"
 Replies = Sequence[Reply | Failure]

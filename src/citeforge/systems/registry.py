@@ -8,7 +8,6 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.systems import System
-from citeforge.systems.asking import from_graphs, from_passages
 from citeforge.systems.baselines import (
     cite_by_label,
     cite_random,
@@ -18,7 +17,8 @@ from citeforge.systems.baselines import (
 )
 from citeforge.systems.kalma import Marks, state_gold
 from citeforge.systems.nearest import copy_nearest
-from citeforge.systems.options import EditedOptions, LlmOptions
+from citeforge.systems.one_prompt import from_graphs, from_passages
+from citeforge.systems.system_options import EditedOptions, LlmOptions
 
 _rage = partial(System, argument="", family="RAGE", paper="rage", section="4")
 _bound = partial(_rage, is_control=True)

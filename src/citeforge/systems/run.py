@@ -21,10 +21,10 @@ from citeforge.schemas.recipes.base import Part, make_record
 from citeforge.schemas.recipes.command_options import AmountOptions
 from citeforge.schemas.recipes.systems import System, name_problem
 from citeforge.schemas.submission import CONTROL, SubmissionLine, make_header
-from citeforge.systems.ask import ask, plan_jobs, plan_judging, prepare, reply_line
+from citeforge.systems.llm_answers import ask, plan_jobs, plan_judging, prepare, reply_line
 from citeforge.systems.registry import refusal
+from citeforge.systems.submission_writer import write_submission
 from citeforge.systems.system import Reply
-from citeforge.systems.writing import write_submission
 
 
 @dataclass(frozen=True)

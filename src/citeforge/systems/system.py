@@ -26,8 +26,8 @@ from citeforge.package.items import Item, Labelling, Passage
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.recipes.base import NO_TEMPERATURE
 from citeforge.schemas.recipes.command_options import PromptingOptions
-from citeforge.systems.options import LlmOptions
 from citeforge.systems.prompts import Prompts, TokenWindow
+from citeforge.systems.system_options import LlmOptions
 
 O = TypeVar("O", bound=LlmOptions)  # noqa: E741
 T = TypeVar("T")

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.builders.kalma.asker import embedded_templates
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.kalma.evolve import Specificity, rank_triples
 from citeforge.builders.kalma.mentions import marker
 from citeforge.builders.kalma.selection import StatedPair, disambiguate, read_stated
+from citeforge.builders.kalma.writer_requests import embedded_templates
 from citeforge.builders.verify import verify
 from citeforge.engines.llm.records import Failure, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter

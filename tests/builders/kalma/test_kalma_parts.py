@@ -7,7 +7,6 @@ import pytest
 
 from citeforge.builders import writer_prompts
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.asker import TASKS, refusal_kind, request
 from citeforge.builders.kalma.check import Extension, ExtensionCheck
 from citeforge.builders.kalma.contexts import KalmaQuestion, make_contexts
 from citeforge.builders.kalma.evolve import Specificity
@@ -15,6 +14,7 @@ from citeforge.builders.kalma.mentions import Mentions, annotate, marker
 from citeforge.builders.kalma.package import parse_year
 from citeforge.builders.kalma.selection import StatedPair, disambiguate
 from citeforge.builders.kalma.words import RelationWords
+from citeforge.builders.kalma.writer_requests import TASKS, refusal_kind, request
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.domain import load_domain

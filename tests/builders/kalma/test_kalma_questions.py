@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.builders.kalma.asker import embedded_templates
 from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.kalma.package import wrong_kalma
 from citeforge.builders.kalma.phrasing import compose, find_given_away
 from citeforge.builders.kalma.selection import EntityPair, missing_values
 from citeforge.builders.kalma.themes import GENERAL_WORDS, Planner
+from citeforge.builders.kalma.writer_requests import embedded_templates
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.kg.domain import (

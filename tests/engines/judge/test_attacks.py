@@ -16,7 +16,7 @@ from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.text.quoting import Quotes, without_tags
 from citeforge.engines.text.special_tokens import special_tokens
 from citeforge.evaluator.measures import kalma_marks
-from citeforge.plugins.documents.asker import PromptedLlm
+from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.schemas.invisible import is_invisible
 from citeforge.schemas.kg import Graph, Triple
@@ -151,10 +151,10 @@ DISGUISES: dict[str, Callable[[str], str]] = {
 }
 PLACES_OF_REQUESTS = {
     "builders/writer_prompts.py", "engines/judge/llm.py", "evaluator/measures/kalma_marks.py",
-    "plugins/documents/asker.py",
+    "plugins/documents/llm_requests.py",
 }  # fmt: skip
 """Files that ask models with prompts of ours, all of them in :func:`prompts_with`."""
-OF_SYSTEMS = {"systems/answering.py", "systems/system.py"}
+OF_SYSTEMS = {"systems/prompt_files.py", "systems/system.py"}
 """Files that ask systems under test, whose prompts keep their papers' form."""
 WITHOUT_MESSAGES = {"engines/llm/offline.py", "engines/models/served.py"}
 """Files that count tokens, or ask for embeddings and log probabilities."""

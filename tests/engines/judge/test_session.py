@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.judge import registry
+from citeforge.engines.judge import settings
 from citeforge.engines.judge.no_model import LexicalJudge, text_hash
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
@@ -227,12 +227,12 @@ def test_vllm_is_an_llm_on_this_machine(server: Running, monkeypatch: pytest.Mon
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     yes = script('{"entailed": true}')
-    monkeypatch.setattr(registry, "VLLM_URL", server.url)
+    monkeypatch.setattr(settings, "VLLM_URL", server.url)
     judge = make_judge("vllm:m")
     assert JudgeSession(judge).ask([yes]) == {yes: Verdict(True)}  # no key is needed
     # It is the judge that openai: names, whatever the address.
     assert judge.identity() == make_judge("openai:m").identity()
-    monkeypatch.setattr(registry, "VLLM_URL", "http://127.0.0.1:9/v1")
+    monkeypatch.setattr(settings, "VLLM_URL", "http://127.0.0.1:9/v1")
     named = make_judge("vllm:m", run=RunOptions(base_url=server.url))
     assert JudgeSession(named).ask([yes]) == {yes: Verdict(True)}
     monkeypatch.setenv("OPENAI_BASE_URL", server.url)

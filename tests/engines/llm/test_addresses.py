@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.engines.llm.options import Access, require_access
+from citeforge.engines.llm.addresses import Access, require_access
 from citeforge.engines.llm.records import LlmReply, Request
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.schemas.recipes.base import RunOptions

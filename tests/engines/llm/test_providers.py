@@ -11,7 +11,7 @@ from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.command_options import PromptingOptions
-from citeforge.systems.answering import PromptRow, make_requests
+from citeforge.systems.prompt_files import PromptRow, make_requests
 from conftest import refused
 from servers.provider import (
     Behaviour,

@@ -8,7 +8,7 @@ import pytest
 
 from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
-from citeforge.engines.llm.options import server_address
+from citeforge.engines.llm.addresses import server_address
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore, export_store, import_store
 from citeforge.engines.llm.writers import OpenAiLlm, ReplayLlm

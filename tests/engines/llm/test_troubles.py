@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from citeforge.engines.keys import KEY_VARIABLE
 from citeforge.engines.llm import transport
-from citeforge.engines.llm.reading import mend_text
 from citeforge.engines.llm.records import Failure, LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.llm.replies import mend_text
 from citeforge.engines.llm.writers import OpenAiLlm
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import refused

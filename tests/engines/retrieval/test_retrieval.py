@@ -8,7 +8,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.engines.retrieval.bm25 import Bm25
-from citeforge.engines.retrieval.registry import RetrieverSettings
+from citeforge.engines.retrieval.settings import RetrieverSettings
 from citeforge.engines.running.names import make_retriever
 from citeforge.engines.tables import shard_paths, write_table
 from citeforge.plugins.published_systems.interact import make_vector_search

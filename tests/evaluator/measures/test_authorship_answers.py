@@ -18,7 +18,7 @@ from citeforge.evaluator.measures.authorship_answers import (
 from citeforge.schemas.citations.grammar import Grammar, citation_marks, read_number
 from citeforge.schemas.recipes.command_options import Protocol
 from citeforge.schemas.submission import SubmissionLine, TokenLogprob
-from citeforge.systems.writing import citation_logprobs
+from citeforge.systems.submission_writer import citation_logprobs
 
 BOTH = (measure_strict, measure_reference)
 

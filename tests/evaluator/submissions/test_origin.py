@@ -12,7 +12,7 @@ from citeforge.engines.llm.records import LlmReply
 from citeforge.engines.llm.replay import ReplayStore, SentRequest
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.schemas.recipes.command_options import PromptingOptions
-from citeforge.systems.answering import make_requests, read_prompts
+from citeforge.systems.prompt_files import make_requests, read_prompts
 from conftest import Inline, refused, write_jsonl
 
 

@@ -19,10 +19,10 @@ from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.tables import write_table
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.package import Package
-from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.checks import check_text
 from citeforge.plugins.documents.corpus import PassagePool
+from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.measures import absent_rows
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.recipe import DocumentsRecipe

@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 
 from citeforge.engines.retrieval.records import Rankings, ranked
-from citeforge.engines.retrieval.registry import RetrieverSettings
+from citeforge.engines.retrieval.settings import RetrieverSettings
 from citeforge.engines.running.names import make_retriever
 from citeforge.engines.running.setup import make_runner, run_embedder
 from citeforge.engines.tables import batch_of, rows_of

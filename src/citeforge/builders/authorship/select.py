@@ -13,7 +13,7 @@ from citeforge.builders.derive import Base, Docs
 from citeforge.engines.draws import generator, sample_ids
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.retrieval.bm25 import Bm25
-from citeforge.engines.retrieval.registry import RetrieverSettings
+from citeforge.engines.retrieval.settings import RetrieverSettings
 from citeforge.engines.running.names import make_retriever
 from citeforge.engines.running.setup import run_embedder
 from citeforge.schemas.errors import UsageError

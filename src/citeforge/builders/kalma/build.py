@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.builders.build import Build, open_build
-from citeforge.builders.kalma.asker import embedded_templates, prompt_hashes
 from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.contexts import (
     RETRIEVED,
@@ -28,6 +27,7 @@ from citeforge.builders.kalma.question_check import (
     share_stats,
 )
 from citeforge.builders.kalma.selection import SelectedPairs, disambiguate, from_graph, read_stated
+from citeforge.builders.kalma.writer_requests import embedded_templates, prompt_hashes
 from citeforge.engines.files import sha256_file
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note

@@ -9,12 +9,12 @@ from itertools import islice
 from typing import Any
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.asker import Asker, Replies, check_each
 from citeforge.builders.kalma.mentions import annotate, marker
 from citeforge.builders.kalma.phrasing import compose, find_given_away
 from citeforge.builders.kalma.question_check import Controls, QuestionCheck, QuestionToCheck
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.builders.kalma.themes import Plan, Planner
+from citeforge.builders.kalma.writer_requests import Asker, Replies, check_each
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.models.perplexity import Perplexity
 from citeforge.engines.progress import progress

@@ -6,12 +6,12 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
-from citeforge.builders.kalma.asker import embedded_templates
 from citeforge.builders.kalma.build import check_stats, select_pairs
 from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.evolve import TRIPLES_PER_ROUND, Evolver
 from citeforge.builders.kalma.question_check import TRIES as CHECK_TRIES
 from citeforge.builders.kalma.question_check import QuestionCheck
+from citeforge.builders.kalma.writer_requests import embedded_templates
 from citeforge.engines.judge.llm import TRIES as JUDGE_TRIES
 from citeforge.engines.judge.llm import llm_judge_of
 from citeforge.engines.judge.records import Decision, Pair, Verdict

@@ -21,7 +21,7 @@ from citeforge.engines.models.precomputed import PrecomputedVectors, passage_sha
 from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.certain import CertainSearch, CorpusModel
 from citeforge.engines.retrieval.records import Rankings
-from citeforge.engines.retrieval.registry import RetrieverSettings
+from citeforge.engines.retrieval.settings import RetrieverSettings
 from citeforge.engines.running.names import make_retriever
 from citeforge.engines.running.setup import make_runner
 from citeforge.engines.tables import (

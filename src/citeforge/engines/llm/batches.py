@@ -17,8 +17,10 @@ import msgspec
 import openai
 
 from citeforge.engines.files import canonical_json
-from citeforge.engines.llm.options import one_line
-from citeforge.engines.llm.reading import (
+from citeforge.engines.llm.addresses import one_line
+from citeforge.engines.llm.records import Failure
+from citeforge.engines.llm.replay import BATCH, PENDING, ReplayStore, SentRequest
+from citeforge.engines.llm.replies import (
     NO_REPLY,
     UNREADABLE,
     Reply,
@@ -26,8 +28,6 @@ from citeforge.engines.llm.reading import (
     read_error,
     read_response,
 )
-from citeforge.engines.llm.records import Failure
-from citeforge.engines.llm.replay import BATCH, PENDING, ReplayStore, SentRequest
 from citeforge.engines.llm.transport import SENT_AS
 from citeforge.engines.progress import Advance
 from citeforge.schemas.errors import InputError

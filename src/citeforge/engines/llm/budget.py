@@ -9,7 +9,7 @@ from typing import Any
 from msgspec.structs import replace
 
 from citeforge.engines.ledger import Ledger, Paid
-from citeforge.engines.llm.options import BATCH_PRICE
+from citeforge.engines.llm.addresses import BATCH_PRICE
 from citeforge.engines.llm.records import LlmReply, Result
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.schemas.errors import FailuresError, UsageError

@@ -13,6 +13,7 @@ import msgspec
 from citeforge.engines.event_loop import run_async
 from citeforge.engines.ledger import current_ledger
 from citeforge.engines.llm.adapting import LIMIT, Adaptation, difference, is_too_long
+from citeforge.engines.llm.addresses import BATCH_PRICE, server_address, shown_address
 from citeforge.engines.llm.budget import (
     Bound,
     Budget,
@@ -22,9 +23,7 @@ from citeforge.engines.llm.budget import (
     estimate_paid,
     require_store,
 )
-from citeforge.engines.llm.options import BATCH_PRICE, server_address, shown_address
 from citeforge.engines.llm.rate import RateGate
-from citeforge.engines.llm.reading import UNREADABLE, Reply, advice_for
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import (
     OnResult,
@@ -35,6 +34,7 @@ from citeforge.engines.llm.replay import (
     ask_once,
     redact,
 )
+from citeforge.engines.llm.replies import UNREADABLE, Reply, advice_for
 from citeforge.engines.progress import progress
 from citeforge.schemas.errors import CiteforgeError, InputError
 from citeforge.schemas.finish_reasons import TRUNCATED

@@ -24,16 +24,17 @@ from citeforge.engines.http import (
 )
 from citeforge.engines.keys import mask_keys
 from citeforge.engines.llm.adapting import is_lasting
-from citeforge.engines.llm.budget import CHARACTERS_PER_TOKEN
-from citeforge.engines.llm.options import (
+from citeforge.engines.llm.addresses import (
     OPENAI_URL,
     base_url,
     one_line,
     require_access,
     shown_address,
 )
+from citeforge.engines.llm.budget import CHARACTERS_PER_TOKEN
 from citeforge.engines.llm.rate import RateGate
-from citeforge.engines.llm.reading import (
+from citeforge.engines.llm.records import Failure
+from citeforge.engines.llm.replies import (
     NO_REPLY,
     UNREADABLE,
     Reply,
@@ -45,7 +46,6 @@ from citeforge.engines.llm.reading import (
     read_response,
     retry_delay,
 )
-from citeforge.engines.llm.records import Failure
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import RunOptions
 
@@ -265,7 +265,7 @@ def make_client(options: RunOptions, gate: RateGate, has_answered: bool = False)
         has_answered: whether it has answered this process before.
 
     Raises:
-        InputError: see :func:`~citeforge.engines.llm.options.require_access`.
+        InputError: see :func:`~citeforge.engines.llm.addresses.require_access`.
     """
     access = require_access(options)
     return AsyncOpenAI(

@@ -10,12 +10,12 @@ from jinja2.sandbox import SandboxedEnvironment
 
 from citeforge.engines.files import digest
 from citeforge.engines.llm import smollm
+from citeforge.engines.llm.addresses import require_access
 from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.endpoint import Endpoint, Route
-from citeforge.engines.llm.options import require_access
-from citeforge.engines.llm.reading import Completion, read_completion
 from citeforge.engines.llm.records import Llm, LlmReply, Request, Result
 from citeforge.engines.llm.replay import OnResult, ReplayStore, Take
+from citeforge.engines.llm.replies import Completion, read_completion
 from citeforge.engines.textfiles import count_text
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.recipes.base import RunOptions

@@ -11,11 +11,11 @@ from typing import Any
 import msgspec
 import numpy as np
 
+from citeforge.engines.llm.addresses import shown_address
 from citeforge.engines.llm.endpoint import Endpoint, Route
-from citeforge.engines.llm.options import shown_address
-from citeforge.engines.llm.reading import Usage
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.llm.replies import Usage
 from citeforge.engines.models.embedder import Embedder, Role, Vectors
 from citeforge.engines.models.prefixes import Prefixes, find_prefixes
 from citeforge.engines.parallel import batched

@@ -101,7 +101,7 @@ def _check_models() -> Iterator[Finding]:
 def _check_endpoint(address: str | None, ask_network: bool) -> Iterator[Finding]:
     """Report whether a key is set and, if asked, whether the LLM endpoint answers."""
     from citeforge.engines.keys import KEY_VARIABLE, api_key
-    from citeforge.engines.llm.options import base_url
+    from citeforge.engines.llm.addresses import base_url
 
     options = RunOptions(base_url=address, timeout=_SECONDS, max_retries=0)
     url, key = base_url(options), api_key()

@@ -22,15 +22,15 @@ from citeforge.schemas.recipes.ray import RayOptions
 
 if TYPE_CHECKING:
     from citeforge.engines.judge.records import Judge
-    from citeforge.engines.judge.registry import JudgeSettings
+    from citeforge.engines.judge.settings import JudgeSettings
     from citeforge.engines.llm.records import Llm
     from citeforge.engines.llm.writers import LlmSettings, OpenAiLlm
     from citeforge.engines.models.embed import EmbedderSettings
     from citeforge.engines.models.embedder import Embedder
     from citeforge.engines.models.perplexity import Perplexity, PerplexitySettings
     from citeforge.engines.retrieval.records import Retriever
-    from citeforge.engines.retrieval.registry import RetrieverSettings
     from citeforge.engines.retrieval.reranker import Reranker
+    from citeforge.engines.retrieval.settings import RetrieverSettings
     from citeforge.engines.running.runner import Runner
     from citeforge.engines.text.segment import Segmenter
     from citeforge.schemas.recipes.base import RunOptions
@@ -50,14 +50,14 @@ def _hf_judge(model: str, settings: JudgeSettings) -> Judge:
 
 def _llm_judge(model: str, settings: JudgeSettings) -> Judge:
     """Make the judge ``openai:MODEL``: an LLM behind an OpenAI-compatible endpoint."""
-    from citeforge.engines.judge.registry import llm_judge
+    from citeforge.engines.judge.settings import llm_judge
 
     return llm_judge(model, settings)
 
 
 def _vllm_judge(model: str, settings: JudgeSettings) -> Judge:
     """Make the judge ``vllm:MODEL``: ``openai:MODEL`` on this machine unless a URL is set."""
-    from citeforge.engines.judge.registry import vllm_judge
+    from citeforge.engines.judge.settings import vllm_judge
 
     return vllm_judge(model, settings)
 
@@ -112,7 +112,7 @@ def make_judge(name: str, **settings: Any) -> Judge:
         UsageError: another name, or an option of models for a judge that is none.
         InputError: a table or profile that cannot be read, or a broken plugin.
     """
-    from citeforge.engines.judge.registry import JudgeSettings, require_no_model
+    from citeforge.engines.judge.settings import JudgeSettings, require_no_model
 
     made = JudgeSettings(**settings)
     judge = JUDGES.find(name.partition(":")[0])
@@ -283,7 +283,7 @@ def _bm25(settings: RetrieverSettings) -> Retriever:
 
 def _dense(settings: RetrieverSettings) -> Retriever:
     """Make the retriever that ranks passages by the cosines of an embedder's vectors."""
-    from citeforge.engines.retrieval.registry import make_dense
+    from citeforge.engines.retrieval.settings import make_dense
 
     return make_dense(settings)
 

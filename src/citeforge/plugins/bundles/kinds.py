@@ -49,7 +49,7 @@ class BundleKind(RageKind):
     def reading(self, reads: str) -> Read:
         """Return the reader of submissions: for ``bundle`` of all cells, else of one set."""
         from citeforge.evaluator.measures.passages import read_passages
-        from citeforge.plugins.bundles.reading import read_bundle
+        from citeforge.plugins.bundles.scoring import read_bundle
 
         return read_bundle if reads == "bundle" else read_passages
 

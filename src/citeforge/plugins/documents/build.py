@@ -29,9 +29,9 @@ from citeforge.engines.running.setup import build_judge, make_runner, replay_sto
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
-from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.checks import CHECKS
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
+from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.questions import Question, apply_labels
 from citeforge.plugins.documents.recipe import ABSENT, LIST, DocumentsRecipe
 from citeforge.plugins.documents.rounds import QuestionMaker, count_questions

@@ -21,8 +21,8 @@ from citeforge.engines.running.setup import (
     run_embedder,
 )
 from citeforge.engines.tables import iter_batches, rows_of
-from citeforge.plugins.documents.asker import PromptedLlm
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
+from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import ABSENT, LIST, PAIR, DocumentsRecipe
 from citeforge.schemas.recipes.base import RunOptions

@@ -7,7 +7,6 @@ from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.dense import DenseCorpus
-from citeforge.plugins.documents.asker import PromptedLlm, TextReply
 from citeforge.plugins.documents.checks import (
     ALONE,
     ANSWERED,
@@ -22,6 +21,7 @@ from citeforge.plugins.documents.checks import (
     reject_repeats,
 )
 from citeforge.plugins.documents.corpus import PassagePool
+from citeforge.plugins.documents.llm_requests import PromptedLlm, TextReply
 from citeforge.plugins.documents.questions import (
     Evidence,
     Question,

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 from pydantic import Field
 
 from citeforge.schemas.recipes.groups import PROMPTS
-from citeforge.systems.options import EditedOptions
+from citeforge.systems.system_options import EditedOptions
 
 
 class ShotOptions(EditedOptions):

@@ -7,7 +7,7 @@ from citeforge.plugins.published_systems import attributed_ir_options as o
 from citeforge.plugins.published_systems import scenarios
 from citeforge.plugins.published_systems.scenarios import query_gen
 from citeforge.schemas.recipes.systems import System
-from citeforge.systems.options import LlmOptions
+from citeforge.systems.system_options import LlmOptions
 
 _air = partial(
     System, argument="", family="Attributed-IR", paper="attributed_ir", section="2.3", llm=True,

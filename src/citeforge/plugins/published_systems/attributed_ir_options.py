@@ -7,7 +7,7 @@ from pydantic import Field, field_validator
 from citeforge.engines.retrieval.fusion import FUSIONS
 from citeforge.schemas.recipes.base import Option
 from citeforge.schemas.recipes.groups import LOCAL, NEGATIVES, PROMPTS
-from citeforge.systems.options import LlmOptions
+from citeforge.systems.system_options import LlmOptions
 
 
 class GoldPassagesOptions(LlmOptions):

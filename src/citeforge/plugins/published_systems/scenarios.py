@@ -24,8 +24,8 @@ from citeforge.plugins.published_systems.search import Search
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.text import splice
-from citeforge.systems.options import LlmOptions
 from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
+from citeforge.systems.system_options import LlmOptions
 
 _ENDS = ".!?。！？"
 

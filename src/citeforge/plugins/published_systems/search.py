@@ -14,8 +14,8 @@ from citeforge.engines.models.embedder import Embedder, Role
 from citeforge.engines.retrieval.bm25 import Bm25
 from citeforge.engines.retrieval.fusion import Ranking, Scorer, rerank
 from citeforge.engines.retrieval.records import Retriever
-from citeforge.engines.retrieval.registry import RetrieverSettings
 from citeforge.engines.retrieval.reranker import Pairs, Reranker
+from citeforge.engines.retrieval.settings import RetrieverSettings
 from citeforge.engines.running.names import RERANKERS, make_embedder, make_retriever
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import Item, Passage

@@ -13,7 +13,7 @@ from citeforge.engines.files import sha256_file, write_bytes
 from citeforge.engines.textfiles import read_csv
 from citeforge.ir_convert.hagrid import HagridAnswer, Quote, open_hagrid
 from citeforge.ir_convert.source import ReadOptions
-from citeforge.library.reading import parse_citations
+from citeforge.library.citations import parse_citations
 from citeforge.library.scores import score
 from citeforge.plugins.reproduce.reader import FileGroups, ReaderTools, Values, only_file
 from citeforge.schemas.errors import InputError

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from citeforge.engines.judge.profiles import named_profile
 from citeforge.engines.judge.records import Judge
-from citeforge.engines.llm.options import base_url
+from citeforge.engines.llm.addresses import base_url
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Judging, RunOptions

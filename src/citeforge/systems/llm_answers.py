@@ -25,10 +25,10 @@ from citeforge.systems.editing import (
     post_cite,
     require_editing,
 )
-from citeforge.systems.options import EditedOptions, LlmOptions
 from citeforge.systems.prompts import Prompts, TokenWindow, make_counter
+from citeforge.systems.submission_writer import answer_line, count_endings
 from citeforge.systems.system import MakeSteps, Reply, Setting, Task, warn_of_repeats
-from citeforge.systems.writing import answer_line, count_endings
+from citeforge.systems.system_options import EditedOptions, LlmOptions
 
 _BYTES_PER_TOKEN = 4
 

@@ -17,8 +17,8 @@ from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.command_options import PromptingOptions
 from citeforge.schemas.submission import make_header
 from citeforge.systems.run import Outcome
+from citeforge.systems.submission_writer import answer_line, count_endings, write_submission
 from citeforge.systems.system import decoding_params, warn_of_repeats
-from citeforge.systems.writing import answer_line, count_endings, write_submission
 
 
 class PromptRow(msgspec.Struct, forbid_unknown_fields=True):

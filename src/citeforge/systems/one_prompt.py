@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from citeforge.builders.prompts import PromptDoc
 from citeforge.schemas.kg import Triple, group_into_graphs
-from citeforge.systems.options import LlmOptions
 from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
+from citeforge.systems.system_options import LlmOptions
 
 
 def from_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
