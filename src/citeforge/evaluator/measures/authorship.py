@@ -166,7 +166,7 @@ class BetweenCells:
             raise CannotError(f"needs the cell {' and '.join(absent)}", code="missing-field")
         return [self.cells.column(context, column) for context in contexts]
 
-    def table(self, table: str) -> str:
+    def name_table(self, table: str) -> str:
         """Name the table whose p-values are adjusted together; placebo labels have their own."""
         return f"{table} of the placebo" if self.pair.first.labels == PLACEBO else table
 
@@ -273,7 +273,7 @@ def compute_sensitivity(both: BetweenCells, column: Column) -> Sample:
     It is no difference of two systems, and has no p: without labels it is above 0, too.
     """
     first, second = both.values(column)
-    return replace(mean_sample(np.abs(first - second)), table=both.table("CAS"))
+    return replace(mean_sample(np.abs(first - second)), table=both.name_table("CAS"))
 
 
 def sensitivity_over_placebo(both: BetweenCells, column: Column) -> list[Sample]:
@@ -283,13 +283,13 @@ def sensitivity_over_placebo(both: BetweenCells, column: Column) -> list[Sample]
         return []
     first, second, other = both.values(column, placebo)
     change = np.abs(first - second) - np.abs(other - second)
-    return [_tested_mean(change, both.table("CAS over the placebo's"))]
+    return [_tested_mean(change, both.name_table("CAS over the placebo's"))]
 
 
 def compute_bias(both: BetweenCells, column: Column) -> Sample:
     """Compute attribution bias (CAB): gain of a value if relevant passages are labelled human."""
     first, second = both.values(column)
-    return _tested_mean(both.pair.omega * (first - second), both.table("CAB"))
+    return _tested_mean(both.pair.omega * (first - second), both.name_table("CAB"))
 
 
 def _tested_mean(change: Floats, table: str) -> Sample:
