@@ -327,7 +327,7 @@ def test_hidden_gold(hidden_package: Path, inline: Inline, tmp_path: Path, hub: 
     half = ("--gold", f"hub:{REPO}-gold")
     result = inline.ok("score", "s.jsonl", *there, *half, "--out", "scores/s.json")
     site = ("leaderboard", "build", *there, *half, "--scores", "scores", "--out", "site")
-    assert "1 reference," in inline(*site).stdout
+    assert "1 control," in inline(*site).stdout
     # The submission names the public half; the scores are those of the whole benchmark.
     lines = (tmp_path / "s.jsonl").read_text().replace(public.benchmark_hash, gold.benchmark_hash)
     (tmp_path / "t.jsonl").write_text(lines)

@@ -43,11 +43,11 @@ _MOST_NAMED = 3
 """Systems that a note names."""
 
 
-def systems_text(n_systems: int, n_references: int) -> str:
-    """Write counts as ``3 systems and 2 references``; a count of 0 is omitted unless both are 0."""
-    systems = [count_text(n_systems, "system")] if n_systems or not n_references else []
-    references = [count_text(n_references, "reference")] if n_references else []
-    return " and ".join(systems + references)
+def systems_text(n_systems: int, n_controls: int) -> str:
+    """Write counts as ``3 systems and 2 controls``; a count of 0 is omitted unless both are 0."""
+    systems = [count_text(n_systems, "system")] if n_systems or not n_controls else []
+    controls = [count_text(n_controls, "control")] if n_controls else []
+    return " and ".join(systems + controls)
 
 
 def scored_text(files: Sequence[ScoreFile]) -> str:

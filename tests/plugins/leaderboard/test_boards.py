@@ -279,7 +279,7 @@ def test_a_column_that_nobody_has(two: Path) -> None:
 
 def test_two_boards_of_one_benchmark_are_told_apart(two: Path) -> None:
     site = build_leaderboard(two)[0]
-    assert (site.systems, site.references) == (1, 1)  # each once, though both are on both boards
+    assert (site.systems, site.controls) == (1, 1)  # each once, though both are on both boards
     page = (two / "site" / "index.html").read_text()
     for name in ("early", "late"):
         assert f'<a href="{name}/index.html">{name}</a>' in page

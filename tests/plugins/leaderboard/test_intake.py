@@ -54,7 +54,7 @@ def test_twice_is_once(root: Path) -> None:
     done = add_submissions(files, board)
     assert [p.files[0].system for p in done.submissions if p.files] == ["random", "echo-relevant"]
     assert done.site is not None
-    assert done.site.references == 2
+    assert done.site.controls == 2
     once = content(board)
     assert {n for n in once if n.startswith("s") and n.endswith((".json", ".jsonl"))} == {
         "scores/facts/random.json", "scores/facts/echo-relevant.json",
@@ -150,7 +150,7 @@ def test_a_command_waits_while_another_one_adds(root: Path) -> None:
             assert not (board / "scores" / "facts").exists()
             shutil.copytree(other, board, dirs_exist_ok=True)
         done = later.result()
-    assert done.site is not None and done.site.references == 2
+    assert done.site is not None and done.site.controls == 2
     assert not (board / LOCK).exists()
 
 

@@ -223,7 +223,7 @@ def test_the_command_and_its_refusals(package: Path, inline: Inline, tmp_path: P
         inline.ok("score", f"{system}.jsonl", *args, f"scores/{system}.json")
     build = ("leaderboard", "build", "--benchmark", package, "--scores", "scores")
     result = inline.ok(*build, "--out", "site")
-    assert "2 references, 30 queries" in result.stdout
+    assert "2 controls, 30 queries" in result.stdout
     before = content(tmp_path / "site")
     inline.ok(*build, "--out", "site")  # equal inputs, equal bytes
     assert before == content(tmp_path / "site")

@@ -136,7 +136,7 @@ def test_equal_dots_do_not_cover_each_other() -> None:
     assert sizes == {"below": 3 * 70, "above": 70, "apart": 70}
 
 
-def test_titles_of_distributions_leave_references_out() -> None:
+def test_titles_of_distributions_leave_controls_out() -> None:
     files = [file("one", 0.25), file("two", 0.5), file("echo", 1.0)]
     files[2].is_control = True
     figure = distribution(files, UP)

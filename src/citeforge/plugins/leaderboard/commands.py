@@ -82,7 +82,7 @@ def build(**parameters: Any) -> None:
         out, refused = site.out, []
         done = build_one(site.benchmark, site.scores, out, site.title, site.gold)
     click.echo(
-        f"{out / 'index.html'}: {systems_text(done.systems, done.references)}, "
+        f"{out / 'index.html'}: {systems_text(done.systems, done.controls)}, "
         f"{done.queries:,} queries, first page {done.index_bytes / 1e3:,.0f} kB"
     )
     _report_refused(refused)

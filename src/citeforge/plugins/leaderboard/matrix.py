@@ -127,7 +127,7 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
     # A system stays in the ranking if another board has a reference of the same name.
     competitors = {f.system for c in columns for f in c.files if not f.is_control}
     names = [name for name in all_systems if name in competitors]
-    references = [name for name in all_systems if name not in competitors]
+    controls = [name for name in all_systems if name not in competitors]
     ranks = mean_ranks(
         [
             Column(
@@ -139,7 +139,7 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
         ]
     )
     order = sorted(range(len(names)), key=lambda i: (ranks[i].mean, names[i]))
-    systems = [names[i] for i in order] + references
+    systems = [names[i] for i in order] + controls
     about = {name: _merge_about(name, columns) for name in systems}
     fields = [f for f in ABOUT_FIELDS if any(about[n][f] for n in systems)]
     return {
@@ -150,7 +150,7 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
         ],
         "s": systems,
         "r": [[hundredths(x) for x in (r.mean, r.low, r.high)] for r in (ranks[i] for i in order)]
-        + [None for _ in references],
+        + [None for _ in controls],
         "n": [ranks[i].n_missing for i in order]
         + [sum(n not in c.cells for c in columns) for n in systems[len(names) :]],
         "c": [[_table_cell(c, name) for name in systems] for c in columns],

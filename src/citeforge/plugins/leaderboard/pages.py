@@ -46,13 +46,13 @@ class Site:
 
     Attributes:
         systems: number of distinct systems on all benchmarks.
-        references: number of distinct references.
+        controls: number of distinct controls.
         queries: number of query pages.
         index_bytes: size of the first page in bytes.
     """
 
     systems: int
-    references: int
+    controls: int
     queries: int
     index_bytes: int
 
@@ -187,7 +187,7 @@ def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[st
 
 
 def _rank_systems(view: View) -> list[tuple[int, MeasureScore]]:
-    """Sort a ranking's systems by its main measure: (index, score), best first, references last.
+    """Sort a ranking's systems by its main measure: (index, score), best first, controls last.
 
     Systems that were scored on other queries are left out.
     """

@@ -125,7 +125,7 @@ class Intake:
         if self.site is not None:
             yield (
                 f"{self.folder / 'index.html'}: "
-                f"{systems_text(self.site.systems, self.site.references)}, "
+                f"{systems_text(self.site.systems, self.site.controls)}, "
                 f"{self.site.queries:,} queries"
             )
 

@@ -143,7 +143,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     left_out = len(pairs_of_all) - len(pairs)
     note = "Sorted by the value." if len(pairs) > 1 else "One system."
     if all(file.is_control for file, _ in pairs):
-        note = "Not sorted: references are not ranked."
+        note = "Not sorted: controls are not ranked."
     elif not are_comparable(pairs_of_all)[0]:
         note = "Not sorted: these systems were scored on other queries, or with other settings."
     if sum(rank is not None for rank in ranks) > 1:
@@ -189,7 +189,7 @@ def _title_of_intervals(
     if len(rows) == 1:
         return f"{measure} of {best['system']} is {value}"
     if all(r["reference"] for r in rows):
-        return f"{measure}: {len(rows)} scores of references"
+        return f"{measure}: {len(rows)} scores of controls"
     if not comparable[0]:
         return f"{measure}: {len(rows)} scores that cannot be compared"
     if direction(measure) is None:

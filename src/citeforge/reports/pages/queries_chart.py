@@ -76,7 +76,7 @@ def answer_lengths(files: Sequence[ScoreFile]) -> Figure | None:
 
 
 def _names_of_ranked(files: Sequence[ScoreFile]) -> set[str]:
-    """Get the names of the systems that are not references, which titles may name."""
+    """Get the names of the systems that are no controls, which titles may name."""
     return {f.system for f in files if not f.is_control}
 
 

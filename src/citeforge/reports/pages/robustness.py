@@ -177,7 +177,7 @@ def _is_wanted(name: str, names: set[str]) -> bool:
 
 
 def _group_by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], list[str]]:
-    """Group score files by system: (files by system, notes on references, which are left out)."""
+    """Group score files by system: (files by system, notes on controls, which are left out)."""
     for what, values in (
         ("benchmarks", {f"{f.benchmark}@{f.benchmark_hash[:8]}" for f in files}),
         ("context sets (--across contexts compares them)", set(map(_signature_context, files))),

@@ -94,7 +94,7 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
         only = (of_systems or rows)[0]
         title = f"{only['system']}: {precision} {shown(only['y'])}, {recall} {shown(only['x'])}"
     elif not of_systems:
-        title = f"{precision} and {recall}: {len(rows)} scores of references"
+        title = f"{precision} and {recall}: {len(rows)} scores of controls"
     elif not all(all(are_comparable(entries(ranked, name))) for name in (precision, recall)):
         title = f"{precision} and {recall}: {len(of_systems)} scores that cannot all be compared"
     elif best["x"] is best["y"]:

@@ -75,7 +75,7 @@ function order() {
     rows.sort((a, b) => column[a] === null ? 1 : column[b] === null ? -1
       : sign * (column[a] - column[b]) || -sign * v.b[state.sort] * ((groups[a] ? groups[a][0] : 0) - (groups[b] ? groups[b][0] : 0)) || a - b);
   }
-  // References stand below: they are no competitors.
+  // Controls stand below: they do not compete.
   return [...rows.filter(i => !v.c[i]), ...rows.filter(i => v.c[i])];
 }
 
