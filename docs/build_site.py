@@ -14,6 +14,8 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 from mkdocs.exceptions import MkDocsException
 
+from citeforge.evaluator.measures.definitions import built_in_families
+
 ROOT = Path(__file__).resolve().parent.parent
 PAGES = (
     *("README.md", "CONTRIBUTING.md", "RELEASING.md", "CHANGELOG.md", "DATASETS.md"),
@@ -36,6 +38,10 @@ def build_site(out: Path, root: Path = ROOT) -> None:
         config = load_config(
             str(ROOT / "mkdocs.yml"), docs_dir=folder, site_dir=str(out), strict=True
         )
+        families = [{f: f"docs/measures/{f}.md"} for f in built_in_families()]
+        for part in config["nav"]:
+            if "Families of measures" in part:
+                part["Families of measures"] = families
         build(config)
 
 
