@@ -20,7 +20,11 @@ _received: list[int] = []
 
 
 def catch_signals() -> None:
-    """Let the signals that end a command raise KeyboardInterrupt; ignored ones stay so (nohup)."""
+    """Let the signals that end a command raise KeyboardInterrupt; ignored ones stay so (nohup).
+
+    A finalizer can swallow that error. Python then calls ``unraisablehook``, which sets a timer,
+    whose signal raises the error again.
+    """
     for number in _numbers():
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _interrupt)

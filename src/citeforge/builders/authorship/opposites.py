@@ -151,6 +151,9 @@ def _are_sides_swapped(
 ) -> bool:
     """Whether a rewrite swaps the words around a token: "A over B" becomes "B over A".
 
+    They are swapped where a word of the left side is on the right side now and the other way round,
+    and none that was on the right stayed there.
+
     Args:
         before: the human text.
         after: its rewrite.

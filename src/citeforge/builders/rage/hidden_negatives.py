@@ -201,7 +201,10 @@ class _Plan:
                 self._admit(passage, self.left)
 
     def _put_missing_forms_first(self, passages: list[str]) -> list[str]:
-        """Put passages first that have forms of which the planned ones are too few."""
+        """Put passages first whose form (title, length, …) too few of the planned passages have.
+
+        Each one that comes first counts ``repeats`` times, for it will be shown so often.
+        """
         wanted = self._missing_forms()
         first: list[str] = []
         for passage in passages:

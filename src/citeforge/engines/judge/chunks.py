@@ -40,7 +40,13 @@ class PairParts:
     """
 
     def __init__(self, wholes: Sequence[list[list[Pair]]], mean: bool = False) -> None:
-        """Collect the distinct parts of all pairs; ``wholes`` are results of :func:`split_pair`."""
+        """Collect the distinct parts of all pairs.
+
+        Args:
+            wholes: result of :func:`split_pair` of each pair: a row for each sentence of the
+                hypothesis, with a part for each chunk of the premise.
+            mean: whether a pair's margin is the mean over its sentences, instead of the least.
+        """
         self._wholes, self._mean = wholes, mean
         self._decided: dict[Pair, Decision] = {}
         self._owners: dict[Pair, list[int]] = {}

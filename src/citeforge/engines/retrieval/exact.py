@@ -189,8 +189,9 @@ def has_gpu() -> bool:
 def choose_block_search(queries: Floats, work: float, device: str = "auto") -> BlockSearch:
     """Choose the block search for the first stage: torch or FAISS, on a GPU if there is one.
 
-    On a CPU FAISS where torch is missing, for fewer than 4 queries, and for 352 and more; products
-    anywhere else. All find the same passages, but for ties and the last digits of float32.
+    A GPU that torch has, or FAISS, comes first. On a CPU torch multiplies for 4 to 351 queries, and
+    FAISS searches for all others, or where torch is missing and the work does not pay its import.
+    All find the same passages, but for ties and the last digits of float32.
 
     Args:
         queries: unit vectors.

@@ -69,7 +69,15 @@ class CitationJudging:
         with_title: bool = True,
         levels: Mapping[Pair, str] | None = None,
     ) -> None:
-        """Prepare to judge citations; ``levels`` are people's verdicts on single citations."""
+        """Prepare to judge citations.
+
+        Args:
+            judge: decides whether passages entail a statement.
+            strict: whether the rules of ``strict`` count; else those of the evaluator whose
+                premises these are: ALCE's with titles, Attributed-IR's without.
+            with_title: whether a premise begins with the passage's title.
+            levels: people's verdicts on single citations, by pair.
+        """
         self.judge = judge
         self._levels = levels
         self.strict = strict

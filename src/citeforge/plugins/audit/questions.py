@@ -51,7 +51,14 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
 def _read_questions(
     package: Package, form: str
 ) -> Iterator[tuple[str, QuestionToCheck, EntityPair | None]]:
-    """Yield (query id, question with its facts, linked entities or None) per question of a form."""
+    """Yield (query id, question with its facts, linked entities or None) per question of a form.
+
+    Gold facts that connect the two entities are no facts to ask for: the question names both.
+
+    Args:
+        package: a benchmark of graphs.
+        form: ``specific`` or ``general``, whose table of questions is read.
+    """
     gold = by_query(package.gold.to_pylist())
     full = by_query(package.context_table("full").to_pylist())
     for query, text, metadata in rows_of(package.forms[form], "_id", "text", "metadata"):

@@ -140,6 +140,9 @@ class _AnswerReader:
     def _read_citations(self, citations: Citations, root: Node, parts: list[Part]) -> None:
         """Read citations stored beside an answer's text, with spans, sources and quotations.
 
+        A citation without a span cites for its whole part; one that is only a place in the text
+        becomes a mark there (``is_mark``); all others cite for the stretch from first to last.
+
         Args:
             citations: how they are declared.
             root: where their path starts.

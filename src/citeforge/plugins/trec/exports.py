@@ -125,9 +125,12 @@ class _ReportWriter:
         return names
 
     def _select(self, ids: Sequence[str], cited: list[str]) -> list[str]:
-        """Select passage ids for ``references``: cited, and shown ones where the track asks."""
+        """Select passage ids for ``references``: cited ones, then shown ones up to a limit.
+
+        A track takes entries that are not cited where it has a limit and its checker has a warning
+        for them; others want the cited ones alone.
+        """
         most = self.track.most_references
-        # Without a limit, the track does not want entries that are not cited.
         if most is None or "references_uncited" not in self.track.warns:
             return cited
         distinct = list(dict.fromkeys(i for i in ids if i))

@@ -145,7 +145,7 @@ class _Output:
         self.first, self.last = (full[0], full[-1]) if full else (0, 0)
 
     def lists(self) -> list[Span]:
-        """Find the spans of all reference lists."""
+        """Find the spans of all reference lists: those with a heading, and one at the end."""
         spans: list[Span] = []
         number = 0
         while number < len(self.lines):

@@ -97,7 +97,11 @@ def read_written_date(
     """
 
     def follow(index: int) -> int:
-        """Skip a word such as ``of``; return the next index, or one beyond all if a gap is wide."""
+        """Find the next part of a date from a token on, skipping one word such as ``of``.
+
+        Returns:
+            Index of the token; the number of tokens where more than a blank, a dot or a dash is before it.
+        """
         for _ in range(2):
             if index >= len(tokens) or not _GAP.fullmatch(gaps[index]):
                 return len(tokens)
