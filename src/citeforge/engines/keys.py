@@ -129,7 +129,11 @@ def mask_address(address: str) -> str:
 
 
 def _known_keys() -> tuple[_Key, ...]:
-    """List the known keys, the longest first."""
+    """List the secrets that are masked wherever they appear, the longest first.
+
+    They are keys of the environment, the stored token of the Hub, passwords and keys in addresses,
+    and values of variables whose names say that they are secret.
+    """
     own = [os.environ.get(name, "").strip() for name in _OWN]
     values = {key for key in (*own, _stored_token()) if len(key) >= _LEAST_KEY_LENGTH}
     addresses: list[tuple[str, bool]] = [(url, True) for url in _used_addresses]

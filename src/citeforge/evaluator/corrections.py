@@ -164,7 +164,11 @@ class RateCorrection:
         self, submission: Submission, scored: ScoredSubmission, entries: Sequence[MeasureScore],
         signatures: Sequence[Signature],
     ) -> list[str]:  # fmt: skip
-        """Add values corrected by the judge's error rates to the entries; return warnings."""
+        """Add values corrected by the judge's error rates to the entries; return warnings.
+
+        The measures are computed with no verdict at all, too: their bounds are the values if the
+        judge says no, or yes, to every pair.
+        """
         judged = _judged_entries(scored, entries, signatures)
         if not judged or scored.inputs is None:
             return []

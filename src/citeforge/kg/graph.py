@@ -308,7 +308,8 @@ class KnowledgeGraph:
         """Refuse rows in which a variable has no id of the domain; return the rows.
 
         Raises:
-            TooLongError: a variable that is bound holds no id of the domain.
+            TooLongError: a variable that is bound holds no id of the domain, as where a server cut
+                the reply; a smaller query may pass.
         """
         for term in {row[name] for name in variables for row in rows if name in row}:
             name = term.value.removeprefix(self.domain.entity_iri)

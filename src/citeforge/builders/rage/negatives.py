@@ -104,7 +104,11 @@ def make_mappings(material: Material, workspace: Workspace, draw_seed: int) -> M
 def _add_source_mappings(
     material: Material, from_source: dict[str, pa.Table], draw_seed: int
 ) -> dict[str, pa.Table]:
-    """Take each query's labelled passages from the source; draw irrelevant ones if it has none."""
+    """Take each query's labelled passages from the source; draw irrelevant ones if it has none.
+
+    What the source labels is never drawn. Rows of unknown passages are an error or, with
+    ``--skip-dangling``, counted.
+    """
     mining = material.recipe.mining
     tables = {RELEVANT: material.relevant}
     listed: dict[str, list[Negative]] = {q: [] for q in material.ids}

@@ -125,7 +125,12 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
     """Make the table of sensitivity to author labels (CAS), a row per cell (tables 2, 5, 7)."""
 
     def places(design: Design) -> Iterator[_Place]:
-        """Yield (cell, label set, names of the measures) for each row of the CAS table."""
+        """Yield (cell, label set, names of the measures) for each row of the CAS table.
+
+        A row is a pair of cells in which humans or LLMs are told to have written the relevant
+        passages; where both wrote passages (mixed), a row for either. The placebo's values are
+        beside the others.
+        """
         for vanilla, labels, cells in _places(design):
             if labels == PLACEBO and len(design.label_sets) > 1:
                 continue  # it is beside the others

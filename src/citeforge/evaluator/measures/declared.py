@@ -159,7 +159,13 @@ class Measure:
         return not {Need.STATEMENTS, Need.SEGMENTER}.isdisjoint(self.group.needs)
 
     def compute(self, answers: Any) -> Sample | Sequence[Sample]:
-        """Compute its sample, or one for each place, from answers as its group reads them.
+        """Compute its sample, or one for each cell of the design, from its group's results.
+
+        The group has computed the sample itself, or a result for each answer, of which ``mean``,
+        ``ratio`` or ``sample`` takes the number.
+
+        Args:
+            answers: as the group reads them.
 
         Raises:
             CannotError: says why it cannot be computed.

@@ -238,6 +238,9 @@ class _Parts:
     ) -> tuple[float, float]:
         """Compute the standard error and its degrees of freedom from each answer's influence.
 
+        Labelled answers, those that lack a label, and settled ones, whose value needs no verdict,
+        each have a variance of their own; how many answers are settled varies, too.
+
         Args:
             slope: derivative of the value by each sum.
             weight: weight of the judge.

@@ -52,7 +52,7 @@ def distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 def best_differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     """Draw the differences by query between the two best systems (best minus second).
 
-    A single system is compared with the first reference; None where there is no pair.
+    A single system is compared with the first control; None where there is no pair.
     """
     pairs = entries(files, measure)
     if not any(are_comparable(pairs)):

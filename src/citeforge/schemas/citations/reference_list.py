@@ -202,7 +202,12 @@ class _Output:
         return end
 
     def _trailing_run(self, after: int) -> int | None:
-        """Find the first line of a list without heading at the end of an output; None if none."""
+        """Find the first line of a list without heading at the end of an output; None if none.
+
+        Lines are read from the end. Each entry opens with one mark, and the numbers rise. Entries
+        with a colon behind the mark (``[1]: …``) are a list; others are one if the text before them
+        cites one of their numbers, has no such lines itself, and no entry is a statement.
+        """
         first = self.last + 1
         numbers: list[int] = []
         defined = True

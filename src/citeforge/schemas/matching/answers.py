@@ -130,6 +130,7 @@ def _matches(token: str | Token, other: str | Token, exact: bool) -> bool:
 def answer_paths(answer: str) -> tuple[_Path, ...]:
     """Get the tokens of an answer without articles, in one or two ways; none if nothing is left.
 
+    The second way has each compound as one word.
     An article at the end stays: it is a name (``Vitamin A``).
     """
     tokens = tokenize(fold(answer))

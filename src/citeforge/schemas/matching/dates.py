@@ -100,7 +100,8 @@ def read_written_date(
         """Find the next part of a date from a token on, skipping one word such as ``of``.
 
         Returns:
-            Index of the token; the number of tokens where more than a blank, a dot or a dash is before it.
+            Index of the token; the number of tokens where more than a blank, a dot or a dash is
+            before it.
         """
         for _ in range(2):
             if index >= len(tokens) or not _GAP.fullmatch(gaps[index]):
