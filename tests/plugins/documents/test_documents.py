@@ -31,6 +31,7 @@ from citeforge.plugins.documents.tables import question_column
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.plugins.labels.returned import import_sheets
 from citeforge.plugins.labels.sheets import export_sheet
+from citeforge.schemas.counts import count_key, count_name
 from citeforge.schemas.finish_reasons import TRUNCATED
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import RunOptions
@@ -103,10 +104,9 @@ def test_every_rejected_question_says_why(erring: Built) -> None:
     assert all(r["reason"] for r in erring.rows if not r["accepted"])
     counts = erring.manifest.counts
     by_check = Counter(r["check"] for r in erring.rows if r["check"])
-    assert by_check == {
-        what.removeprefix("questions taken by the check: "): n
-        for what, n in counts.items() if what.startswith("questions taken")
-    }  # fmt: skip
+    assert {count_key("questions_rejected", check): n for check, n in by_check.items()} == {
+        key: n for key, n in counts.items() if count_name(key) == "questions_rejected"
+    }
     assert counts["questions_written"] == len(erring.rows) == 64 + sum(by_check.values())
 
 
