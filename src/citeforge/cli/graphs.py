@@ -100,7 +100,12 @@ def _show_predicates(listing: "PlainProfile") -> None:
 
 
 def _show_relations(about: "ClassProfile", model: str) -> None:
-    """Print the classes of a graph, and a table of the relations of the class asked about."""
+    """Print the classes of a graph, and a table of the relations of the class asked about.
+
+    Args:
+        about: what was found of the class, its relations and the other classes.
+        model: how the graph writes statements, such as Wikidata's direct claims.
+    """
     from citeforge.engines.report_table import Table
 
     click.echo(f"model: {model}")

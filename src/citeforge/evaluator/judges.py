@@ -37,6 +37,12 @@ def over_judges(
 ) -> tuple[float, float, float, dict[str, int], Components]:
     """Compute (mean, low, high, number per source, variance per source) over several judges.
 
+    Sources of variance are judges, runs, repeats of a verdict, and queries.
+
+    Args:
+        name: name of the measure, for its range and for errors.
+        values: of each judge, shape (runs, repeats, queries).
+
     Raises:
         InputError: the judges give values to different queries, or there are too few for an
             interval.

@@ -94,11 +94,11 @@ class ScoreReport:
         """A row per system and measure, without slices."""
         return [
             ScoreRow(
-                file, m, self.ranks[m.name][place] if self.ranks else None,
+                file, m, self.ranks[m.name][row] if self.ranks else None,
                 line=self.lines.get(m.signature), is_trivial=is_trivial(file, m.name),
                 is_below=is_below(file, m, self.lines),
             )
-            for place, file in enumerate(self.files)
+            for row, file in enumerate(self.files)
             for m in file.measures
         ]  # fmt: skip
 

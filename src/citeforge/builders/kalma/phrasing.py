@@ -67,7 +67,10 @@ class Speaker:
         return text
 
     def link(self) -> str:
-        """Write the clause that asks how two entities are related: ``who was B to A``."""
+        """Write the clause that asks how the pair's two entities are related: ``who was B to A``.
+
+        Later clauses may call both by a pronoun.
+        """
         pair = self._pair
         verb = "is" if _is_living(pair.other, self._phrasing) else "was"
         self._last = (pair.owner.qid, pair.other.qid)

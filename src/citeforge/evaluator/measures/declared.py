@@ -3,10 +3,10 @@
 A *group* is a function with what it is handed; its measures share what the function computes::
 
     @per_answer("style", needs=(Need.PASSAGES,), source="our house rules")
-    def shown(answer):
+    def passages_shown(answer):
         return len(answer.passages)
 
-    MEASURES = (shown.measure("Shown", "passages shown", high=None, scale=1),)
+    MEASURES = (passages_shown.measure("Shown", "passages shown", high=None, scale=1),)
 """
 
 from __future__ import annotations

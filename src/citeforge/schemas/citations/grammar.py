@@ -429,10 +429,9 @@ _ANY_SIZE = 1 << 30
 
 
 def read_number(digits: str) -> int:
-    """Convert digits to an integer; thousands of digits, which Python refuses, give 10**30.
+    """Convert digits to an integer; 10**30 for thousands of digits, which Python refuses.
 
-    Python refuses to convert thousands of digits; no context has a passage of such a number, and
-    one that lies beyond all contexts stands for it.
+    No context has so many passages, so the citation is out of range either way.
     """
     if len(digits) > sys.int_info.str_digits_check_threshold:
         return _BEYOND
