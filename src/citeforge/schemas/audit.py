@@ -162,7 +162,7 @@ class Exploits(Record):
 
     @property
     def lines(self) -> dict[str, float]:
-        """Line to beat by signature of a measure: the best that copying without knowledge gets."""
+        """Best score of systems that only copy (the line to beat), by signature of a measure."""
         best: dict[str, float] = {}
         for row in (row for row in self.rows if row.system in LINE_SYSTEMS):
             for measure, value in row.values.items():
@@ -172,7 +172,7 @@ class Exploits(Record):
 
     @property
     def findings(self) -> list[str]:
-        """Sentences on degenerate systems that match an honest one, and measures without score."""
+        """Sentences on degenerate systems that score as high as an honest one, per measure."""
         values = {row.system: row.values for row in self.rows}
         measures = dict.fromkeys(m for row in self.rows for m in row.values)
         silent = [m for m in measures if not any(r.values.get(m) for r in self.rows if r.is_honest)]

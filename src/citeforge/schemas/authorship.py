@@ -92,7 +92,14 @@ class Cell(FrozenRecord):
         return self.relevant_origin == self.other_origin
 
     def side(self, relevant: bool) -> Literal["first", "second"] | None:
-        """Get the side of the label set that relevant (or other) passages show, or None."""
+        """Get the side of the label set from which passages have their label; None without labels.
+
+        The first side names people as authors, the second LLMs; a counterfactual label is the
+        other side's.
+
+        Args:
+            relevant: whether to look up the relevant passages, or the others.
+        """
         origin = self.relevant_origin if relevant else self.other_origin
         label = self.relevant_told if relevant else self.other_told
         if label is None:
@@ -132,12 +139,16 @@ class Design(FrozenRecord):
 
 
 def make_cells(
-    origins: tuple[tuple[Origin, Origin], ...], sets: tuple[LabelSet, ...]
+    origins: tuple[tuple[Origin, Origin], ...], label_sets: tuple[LabelSet, ...]
 ) -> list[Cell]:
     """Make all experimental conditions (cells): each pair of origins without and with labels.
 
-    Origins that differ get informed and counterfactual; equal ones all four pairs of labels
+    Origins that differ get informed and counterfactual labels; equal ones all four pairs of labels
     (section 3.1 and "Mixed RAG mode").
+
+    Args:
+        origins: pairs of who wrote the relevant passages, and who the others.
+        label_sets: sets of author labels to show.
     """
     cells = []
     for relevant, other in origins:
@@ -146,7 +157,7 @@ def make_cells(
         cells.append(Cell(context=f"{initials}_vanilla", **base))
         told = get_args(Told)
         pairs = [(one, two) for two in told for one in told if relevant == other or one == two]
-        for labels in sets:
+        for labels in label_sets:
             for pair in pairs:
                 cell = Cell(
                     context="-", labels=labels.name, relevant_told=pair[0], other_told=pair[1],

@@ -337,7 +337,7 @@ def count_name(key: str) -> str:
 
 
 def describe_count(key: str) -> str:
-    """Write a key in English; of an unknown one, such as a plugin's, underscores become blanks."""
+    """Write a manifest's key of a count in English; in an unknown key ``_`` becomes a blank."""
     match = _KEY.fullmatch(key)
     row = None if match is None else COUNTS.get(match[1])
     if match is None or row is None:

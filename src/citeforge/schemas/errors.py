@@ -16,7 +16,7 @@ class ExitCode(IntEnum):
     meaning: str
 
     def __new__(cls, value: int, meaning: str) -> "ExitCode":
-        """Make a code that is a number and has a meaning."""
+        """Make an exit code from its number and a sentence on what it means."""
         code = int.__new__(cls, value)
         code._value_ = value
         code.meaning = meaning
@@ -31,7 +31,7 @@ class ExitCode(IntEnum):
 
 
 def suggestion(value: str, choices: Iterable[str]) -> str:
-    """Write `` (did you mean 'x'?)`` for a name that is nearly a known one; else an empty string.
+    """Write `` (did you mean 'x'?)`` if a name is nearly one of the choices; else an empty string.
 
     Two names that print the same, since they differ in Unicode's normal form, are told apart by
     their code points.
@@ -129,13 +129,15 @@ def read_error(error: OSError, path: object) -> InputError:
     return InputError(f"cannot be read: {error.strerror or error}", path=path, code=code)
 
 
-def field_code(kind: str) -> str:
+def field_code(error_type: str) -> str:
     """Map pydantic's error type of a field to citeforge's error code."""
-    if kind.endswith(("_type", "_parsing")):
+    if error_type.endswith(("_type", "_parsing")):
         return "wrong-type"
-    if kind.startswith(("greater_than", "less_than")):
+    if error_type.startswith(("greater_than", "less_than")):
         return "out-of-range"
-    return {"missing": "missing-field", "extra_forbidden": "unknown-field"}.get(kind, "wrong-value")
+    return {"missing": "missing-field", "extra_forbidden": "unknown-field"}.get(
+        error_type, "wrong-value"
+    )
 
 
 _PLAIN = {
@@ -171,18 +173,18 @@ class UnknownValueError(UsageError):
     """
 
     def __init__(
-        self, what: str, value: str, choices: Iterable[str], command: str = "", searched: str = ""
+        self, noun: str, value: str, choices: Iterable[str], command: str = "", searched: str = ""
     ) -> None:
         """Write the message: the unknown name, the name probably meant, and the known names.
 
         Args:
-            what: kind of thing.
+            noun: kind of thing that the name is of, such as "measure".
             value: the name given.
             choices: the legal names.
             command: the command that lists them, where they are too many for a message.
             searched: where it was looked for, and the option that names it; empty for nowhere else.
         """
-        self.what = what
+        self.noun = noun
         self.value = value
         self.known = sorted(choices)
         hint = suggestion(value, self.known)
@@ -190,7 +192,7 @@ class UnknownValueError(UsageError):
         listed = f"known: {', '.join(self.known[:_MOST_LISTED])}{more}"
         others = f"`{command}` lists them all" if command else listed
         where = f" in {searched}" if searched else ""
-        super().__init__(f"unknown {what} {value!r}{where}{hint}; {others}", code="unknown-name")
+        super().__init__(f"unknown {noun} {value!r}{where}{hint}; {others}", code="unknown-name")
 
 
 class MissingExtraError(UsageError):

@@ -62,7 +62,7 @@ class FormAudit(Record):
 
     @property
     def findings(self) -> list[str]:
-        """Sentence on what tells labels, most of all first, or on why nothing was audited."""
+        """Sentence on features that reveal which passages are relevant, or why none was tested."""
         if self.not_audited:
             return [f"the form of the passages was not audited: {self.not_audited}"]
         telling = sorted((test for test in self.tests if test.tells), key=lambda test: test.p)

@@ -97,7 +97,7 @@ class Triple:
         return bool(self.value) and _NO_LABEL.fullmatch(self.value) is None
 
     def connects(self, names: Mapping[str, str]) -> bool:
-        """Check whether entity and value of the triple are two of the given entities.
+        """Whether the triple's entity and its value are two of the given entities.
 
         Args:
             names: QID of each entity to its name; published graphs have no ids of values.

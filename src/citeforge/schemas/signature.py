@@ -99,7 +99,7 @@ def parse_signature(signature: str) -> dict[str, str]:
 
 
 def joined_signatures(signatures: Iterable[str]) -> list[str]:
-    """Merge score signatures that differ only in the measure into one line, measures first."""
+    """Merge score signatures that differ only in the measure: ``CiteP,CiteR|…``."""
     names: dict[str, dict[str, None]] = {}
     for signature in signatures:
         name, _, rest = signature.partition("|")

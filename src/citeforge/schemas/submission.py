@@ -202,7 +202,7 @@ def make_header(
     Args:
         system: name of the system.
         benchmark: name of the benchmark; None when the prompts do not say.
-        benchmark_hash: its hash, by which ``score`` and ``check`` know it; likewise.
+        benchmark_hash: its hash, by which ``score`` and ``check`` find it; None, too.
         contexts: context sets that were shown, repeats allowed.
         more: how the answers were made: LLM, options, hashes of prompts.
     """

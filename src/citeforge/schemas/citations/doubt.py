@@ -54,12 +54,14 @@ _WINDOW = 40
 _LETTERS = 3
 
 
-def _behind(words: Iterable[str], between: str) -> str:
-    """Make a look-behind that fails at a bracket behind any of the words, by their last letters.
+def _not_after(words: Iterable[str], between: str) -> str:
+    """Make a regular expression that refuses a bracket right after one of the words.
+
+    Their last letters are compared, since a look-behind needs a fixed length.
 
     Args:
-        words: the words.
-        between: what is between a word and the bracket.
+        words: words after which a bracket is no citation.
+        between: text between a word and the bracket, such as a space.
     """
     ends = {word if len(word) < _LETTERS else word[-_LETTERS:] for word in words}
     # Behind a blank, and of names of variables, a short word is a whole one: `that [1]` cites.
@@ -72,7 +74,7 @@ def _behind(words: Iterable[str], between: str) -> str:
 
 
 PLAIN = re.compile(
-    rf"\[{_behind(_SPACED, ' ')}{_behind((*VARIABLES, *_GLUED, *_QUOTES), '')}"
+    rf"\[{_not_after(_SPACED, ' ')}{_not_after((*VARIABLES, *_GLUED, *_QUOTES), '')}"
     r"(?<!\W[a-z]\[)(?<!^[a-z]\[)(\d{1,3})\](?![a-z(])",
     re.IGNORECASE,
 )
@@ -88,13 +90,13 @@ def find_variables(output: str) -> frozenset[str]:
 
 
 def is_subscript(output: str, start: int, end: int, variables: frozenset[str]) -> bool:
-    """Whether ``[n]`` is an index, a paragraph number, an interval, or a part of a chemical name.
+    """Whether ``[n]`` is no citation but an index, a paragraph number or part of a chemical name.
 
     Args:
         output: what the system wrote.
         start: offset of the bracket.
         end: offset behind it.
-        variables: names of variables in the output.
+        variables: names of variables in the output (:func:`find_variables`).
     """
     following = output[end : end + 1]
     before = output[start - 1 : start]
@@ -124,7 +126,13 @@ def is_subscript(output: str, start: int, end: int, variables: frozenset[str]) -
 
 
 def is_scale(output: str, start: int, end: int) -> bool:
-    """Whether ``[1-5]`` has the ends of a scale: "on a scale of [1-5]", "a [1-5] rating"."""
+    """Whether ``[1-5]`` is no citation but the ends of a scale: "on a scale of [1-5]".
+
+    Args:
+        output: what the system wrote.
+        start: offset of the bracket.
+        end: offset behind it.
+    """
     if _FROM_ONE.match(output, start) is None:
         return False
     window = max(0, start - _WINDOW)
@@ -142,7 +150,13 @@ def _is_about_programs(output: str) -> bool:
 
 
 def is_raised_mark(output: str, start: int, end: int) -> bool:
-    """Whether a superscript number is a citation mark rather than a power, a unit or an isotope."""
+    """Whether a superscript number is a citation mark rather than a power, a unit or an isotope.
+
+    Args:
+        output: what the system wrote.
+        start: offset of the number.
+        end: offset behind it.
+    """
     before = output[start - 1 : start]
     if before in _ENDS and before:
         return True

@@ -55,11 +55,11 @@ _INSIDE = r"[^\[\]【】［］〔〕〖〗⟦⟧{}()（）]{1,200}"
 
 
 def read_mark_items(body: str, *, is_named: bool = False) -> str | None:
-    """Get the text that lists the numbers in a mark's brackets; None if it is no citation mark.
+    """Get the numbers in a mark's brackets, as text (``1, 3-5``); None if it is no citation mark.
 
     Args:
-        body: what is in the brackets.
-        is_named: whether a word such as "Document" is needed, as in round brackets.
+        body: text between the brackets.
+        is_named: whether a word such as "Document" is required, as in round brackets.
     """
     if "," in body:
         body = _PAGE.sub("", body)

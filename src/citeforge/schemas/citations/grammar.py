@@ -11,6 +11,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import NamedTuple
 
 from citeforge.schemas.citations.doubt import (
     PLAIN,
@@ -35,7 +36,7 @@ from citeforge.schemas.citations.forms import (
     without_last_space,
 )
 from citeforge.schemas.citations.mentions import find_loose_marks, find_mentions
-from citeforge.schemas.citations.reference_list import find_lists, may_hold_list
+from citeforge.schemas.citations.reference_list import Mark, find_lists, may_hold_list
 
 TAKES_SPACE = " \t\n.,;:!?)[【"
 """What may follow a marker that takes the space before it along."""
@@ -99,6 +100,20 @@ class Parsed:
     lists: tuple[tuple[int, int], ...] = ()
 
 
+class Cited(NamedTuple):
+    """Citations of one output.
+
+    Attributes:
+        positions: cited passages, as 0-based positions in the context.
+        n_out_of_range: number of distinct citation numbers that no shown passage has.
+        n_unparsed: number of marks that could not be read.
+    """
+
+    positions: set[int]
+    n_out_of_range: int
+    n_unparsed: int
+
+
 @dataclass(frozen=True)
 class Grammar:
     """The strict grammar with its index base.
@@ -141,12 +156,12 @@ class Grammar:
         scan.read()
         return scan.parsed()
 
-    def cited(self, output: str, n_docs: int) -> tuple[set[int], int, int]:
+    def cited(self, output: str, n_docs: int) -> Cited:
         """Find the passages that an output cites; count other numbers and unreadable marks.
 
-        Returns:
-            (0-based positions in the context, number of distinct out-of-range citations, number
-            of unparsed marks).
+        Args:
+            output: what the system wrote.
+            n_docs: number of passages shown.
         """
         simple = PLAIN.findall(output)
         if len(simple) == output.count("[") and not self.needs_care(output):
@@ -157,7 +172,7 @@ class Grammar:
             numbers = {n for marker in parsed.markers for n in marker.numbers}
             unparsed = len(parsed.unparsed)
         inside = {n - self.base for n in numbers if 0 <= n - self.base < n_docs}
-        return inside, len(numbers) - len(inside), unparsed
+        return Cited(inside, len(numbers) - len(inside), unparsed)
 
     def strip_marks(self, output: str, n_docs: int = 1 << 30) -> str:
         """Remove the citation marks from an output, see :func:`without_markers`."""
@@ -179,7 +194,7 @@ class Grammar:
         )
 
     def read_numbers(self, body: str, n_docs: int) -> tuple[tuple[int, ...], bool]:
-        """Read the numbers in one bracket; also return whether every item could be read."""
+        """Read a bracket's text: (citation numbers, whether every item of it was read as one)."""
         numbers: list[int] = []
         complete = True
         for first, last in RANGES.findall(body):
@@ -228,7 +243,11 @@ class _Scan:
             self._add_suspects()
 
     def _add_match(self, match: re.Match[str]) -> int:
-        """Sort a match into marks, unread marks or hidden text; return the offset to go on from."""
+        """Sort one match of :func:`all_forms` into citation marks, unread marks or hidden text.
+
+        Returns:
+            Offset in the output from which to read on.
+        """
         (start, end), form = match.span(), match.lastgroup or ""
         if form == "hidden" or (form == "double" and _MATRIX.fullmatch(match["double"])):
             self.hidden.append((start, end))
@@ -285,7 +304,12 @@ class _Scan:
             self.unparsed.append((start, end))
 
     def _extract_items(self, match: re.Match[str], form: str) -> str | None:
-        """Extract the numbers' text from a matched mark; None if it is no citation mark."""
+        """Extract the numbers of a matched mark, as text; None if it is no citation mark.
+
+        Args:
+            match: match of :func:`all_forms`.
+            form: name of the group that matched: how the mark is written.
+        """
         body = match[form]
         if form not in _WITH_BODY:
             return body
@@ -299,7 +323,17 @@ class _Scan:
         return read_mark_items(body, is_named=is_named)
 
     def _cite(self, start: int, end: int, body: str, form: str) -> int:
-        """Add a citation mark to the marks read or, in doubt, to those unread; return its end."""
+        """Add a citation mark to the marks read or, in doubt, to those unread.
+
+        Args:
+            start: offset of the mark.
+            end: offset behind it.
+            body: text that lists its numbers.
+            form: how it is written (group of :func:`all_forms`).
+
+        Returns:
+            ``end``.
+        """
         grammar, n_docs = self.grammar, self.n_docs
         if form in _UNSURE:
             self._cite_unsure(start, end, body, form)
@@ -324,7 +358,7 @@ class _Scan:
         return end
 
     def _cite_unsure(self, start: int, end: int, body: str, form: str) -> None:
-        """Add a superscript, caret or circled number as a mark if the text around it allows one."""
+        """Add a superscript, caret or circled number as :meth:`_cite` does, if it may be a mark."""
         output, base = self.output, self.grammar.base
         if form == "circled":
             if end > self.circled_end and (run := CIRCLED_RUN.match(output, start)) is not None:
@@ -357,7 +391,7 @@ class _Scan:
     def parsed(self) -> Parsed:
         """Return all marks read, with numbers translated by the answer's own reference lists."""
         output, markers, unparsed = self.output, self.markers, self.unparsed
-        lists = find_lists(output, [(m.start, m.end, m.numbers) for m in markers if m.numbers])
+        lists = find_lists(output, [Mark(m.start, m.end, m.numbers) for m in markers if m.numbers])
         if lists:
             unparsed = [u for u in unparsed if not overlaps((u[0], u[0] + 1), lists)]
             stands_for = _read_definitions(output, lists)
@@ -381,7 +415,12 @@ class _Scan:
 
 
 def _read_definitions(output: str, lists: Sequence[tuple[int, int]]) -> dict[int, int]:
-    """Map the numbers in a reference list to the numbers of passages that they stand for."""
+    """Map the numbers of reference list entries to the passage numbers that the entries name.
+
+    Args:
+        output: what the system wrote.
+        lists: (start, end) of its reference lists.
+    """
     stands_for: dict[int, int] = {}
     for start, end in lists:
         for line in output[start:end].splitlines():
@@ -442,9 +481,9 @@ def citation_marks(output: str) -> tuple[Marker, ...]:
     """List an output's citation marks; ``index`` of ``logprobs`` is the position in this list.
 
     Every ``[n]``, and every other bracket that the grammar reads in some context; ``[NA]`` is left
-    out. Who writes log probabilities and who scores them both ask here. Which of the marks are
-    citations is decided by the scorer, with protocol and context at hand: ``[2019]`` where so many
-    passages are shown, ``[1](url)`` for AttriEval's code alone.
+    out. Writers and scorers of log probabilities both call this. The scorer decides later, by
+    protocol and context, which marks are citations: ``[2019]`` where so many passages are shown,
+    ``[1](url)`` for AttriEval's code alone.
     """
     plain = [Marker(*m.span(), (read_number(m[1]),)) for m in _PLAIN.finditer(output)]
     spans = [(m.start, m.end) for m in plain]

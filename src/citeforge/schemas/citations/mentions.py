@@ -63,6 +63,12 @@ def find_mentions(
     """Yield the spans in which an output names a passage that no mark cites: ``Document 5 states``.
 
     ``#5`` counts only in an output without marks: it may be a rank.
+
+    Args:
+        output: what the system wrote.
+        base: number of the first passage: 0 or 1.
+        n_docs: number of passages shown.
+        cited: numbers that its marks cite.
     """
     for match in _IN_TEXT.finditer(output):
         if 0 <= int(match[0]) - base < n_docs and int(match[0]) not in cited:
@@ -85,7 +91,7 @@ def find_mentions(
         value = int(text) if text.isdecimal() else NUMBER_WORDS.get(text.lower(), -1)
         if label >= 0 and 0 <= value - base < n_docs and value not in cited:
             yield label, match.end()
-    yield from map(_trim_span, _find_loose(output, base, n_docs, cited))
+    yield from map(_trim_span, _find_loose_numbers(output, base, n_docs, cited))
     if "|" in output:
         yield from _find_source_cells(output, cited)
 
@@ -93,9 +99,10 @@ def find_mentions(
 def find_loose_marks(output: str, base: int, n_docs: int, cited: Set[int]) -> list[tuple[int, int]]:
     """List the spans of passage numbers that are no part of a sentence: ``.5️⃣``, or ``(5).``.
 
-    ``Norway (5), Sweden (3).`` is a list of numbers, and keeps them; they are counted alone.
+    Numbers within a sentence stay in its text: ``Norway (5), Sweden (3).`` lists numbers. The
+    arguments are those of :func:`find_mentions`.
     """
-    found = list(_find_loose(output, base, n_docs, cited))
+    found = list(_find_loose_numbers(output, base, n_docs, cited))
     plain = [m for m in found if not m["sign"]]
     end_sentences = (
         len(plain) > 1
@@ -117,8 +124,10 @@ def _trim_span(match: re.Match[str]) -> tuple[int, int]:
     return match.end() - len(match[0].lstrip()), match.end()
 
 
-def _find_loose(output: str, base: int, n_docs: int, cited: Set[int]) -> Iterator[re.Match[str]]:
-    """Yield passage numbers in signs that are no citation marks, at ends of statements."""
+def _find_loose_numbers(
+    output: str, base: int, n_docs: int, cited: Set[int]
+) -> Iterator[re.Match[str]]:
+    """Yield uncited passage numbers at ends of statements, in signs such as ``(5)`` or ``^5``."""
     if _MAY_BE_LOOSE.search(output) is None:
         return
     for match in _LOOSE.finditer(output):
@@ -133,7 +142,7 @@ def _find_loose(output: str, base: int, n_docs: int, cited: Set[int]) -> Iterato
 
 
 def _find_source_cells(output: str, cited: Set[int]) -> Iterator[tuple[int, int]]:
-    """Yield the spans of bare numbers in the cells of a table's column of sources."""
+    """Yield the spans of uncited numbers in a table's column with a heading such as "Sources"."""
     columns: set[int] = set()
     start = 0
     for line in output.splitlines(keepends=True):

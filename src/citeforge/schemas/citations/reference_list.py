@@ -9,12 +9,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from citeforge.schemas.citations.words import AND
 
 Span = tuple[int, int]
-Mark = tuple[int, int, tuple[int, ...]]
-"""(start, end, numbers) of one citation mark."""
+
+
+class Mark(NamedTuple):
+    """One citation mark: its offsets in the output, and the numbers that it cites."""
+
+    start: int
+    end: int
+    numbers: tuple[int, ...]
+
 
 _WORDS = (
     # English, German, French, Spanish, Italian, Portuguese
@@ -103,7 +111,7 @@ class _Line:
     def opener(self) -> Mark | None:
         """Citation mark at the start of the line, after bullets; None if there is none."""
         opening = _OPENING.match(self.text)
-        if not self.marks or opening is None or self.marks[0][0] > self.start + opening.end():
+        if not self.marks or opening is None or self.marks[0].start > self.start + opening.end():
             return None
         return self.marks[0]
 
@@ -138,7 +146,7 @@ class _Output:
         at = n = 0
         for text in output.splitlines(keepends=True):
             at, begin, first = at + len(text), at, n
-            while n < len(marks) and marks[n][0] < at:
+            while n < len(marks) and marks[n].start < at:
                 n += 1
             self.lines.append(_Line(begin, text, marks[first:n]))
         full = [i for i, line in enumerate(self.lines) if not line.text.isspace()]
@@ -154,7 +162,7 @@ class _Output:
                 spans.append((self.lines[number].start, self.lines[end - 1].end))
             number = end or number + 1
         after, behind = spans[-1][1] if spans else 0, self.lines[self.last].end
-        if after < behind and (start := self._trailing_run(after)) is not None:
+        if after < behind and (start := self._find_trailing_list(after)) is not None:
             spans.append((self.lines[start].start, behind))
         return spans
 
@@ -168,12 +176,12 @@ class _Output:
                 return 0
             return self._end_of_entries(following)
         label = LABELLED.match(line.text)
-        if label is None or not line.marks or line.marks[0][0] > line.start + label.end():
+        if label is None or not line.marks or line.marks[0].start > line.start + label.end():
             return 0
         if line.has_letters_after(line.start + label.end()):
             return 0 if self._is_about_sources(line) else self._end_of_entries(number)
         # `Sources: [1], [2]` at the end repeats what the text has cited.
-        is_later = number == self.last and self.marks[0][0] < line.start
+        is_later = number == self.last and self.marks[0].start < line.start
         return number + 1 if is_later and not _SINGULAR.match(line.text) else 0
 
     def _is_about_sources(self, line: _Line) -> bool:
@@ -183,7 +191,7 @@ class _Output:
             if self.output[end:start].strip(" \t,;&").lower() not in AND | {""}:
                 break
             n += 1
-        return n > 1 and _is_statement(self.output[line.marks[n - 1][1] : line.end])
+        return n > 1 and _is_statement(self.output[line.marks[n - 1].end : line.end])
 
     def _end_of_entries(self, first: int) -> int:
         """Return the number of the line after the list entries that begin at a line."""
@@ -201,12 +209,15 @@ class _Output:
             end, blank = number + 1, False
         return end
 
-    def _trailing_run(self, after: int) -> int | None:
-        """Find the first line of a list without heading at the end of an output; None if none.
+    def _find_trailing_list(self, after: int) -> int | None:
+        """Find the number of the first line of a list without heading at the end; None if none.
 
         Lines are read from the end. Each entry opens with one mark, and the numbers rise. Entries
         with a colon behind the mark (``[1]: …``) are a list; others are one if the text before them
         cites one of their numbers, has no such lines itself, and no entry is a statement.
+
+        Args:
+            after: offset in the output before which no line is read.
         """
         first = self.last + 1
         numbers: list[int] = []
@@ -216,26 +227,26 @@ class _Output:
             if line.start < after:
                 break
             mark = line.opener
-            if mark is None or len(mark[2]) != 1 or not line.has_letters_after(mark[1]):
+            if mark is None or len(mark.numbers) != 1 or not line.has_letters_after(mark.end):
                 if line.text.strip() and not (line.text[0].isspace() or _ENTRY.match(line.text)):
                     break
                 continue
-            if numbers and mark[2][0] >= numbers[-1]:
+            if numbers and mark.numbers[0] >= numbers[-1]:
                 return None
-            defined = defined and self.output[mark[1] : mark[1] + 1] == ":"
-            if not defined and _is_statement(self.output[mark[1] : line.end]):
+            defined = defined and self.output[mark.end : mark.end + 1] == ":"
+            if not defined and _is_statement(self.output[mark.end : line.end]):
                 return None
-            numbers.append(mark[2][0])
+            numbers.append(mark.numbers[0])
             first = number
         if not numbers or first <= self.first:
             return None
         if defined:
             return first
         before = self.lines[:first]
-        if not set(numbers) & {n for line in before for mark in line.marks for n in mark[2]}:
+        if not set(numbers) & {n for line in before for mark in line.marks for n in mark.numbers}:
             return None
         if any(
-            line.opener is not None and line.has_letters_after(line.opener[1]) for line in before
+            line.opener is not None and line.has_letters_after(line.opener.end) for line in before
         ):
             return None
         apart = not any(c.isalpha() for c in before[-1].text)

@@ -105,7 +105,12 @@ class TripleGrammar:
         return Parsed(tuple(markers), tuple(unparsed))
 
     def _read_bracket(self, text: str, opening: re.Match[str]) -> int | None:
-        """Read the citations in a bracket into ``brackets``; return its end, None if unclosed."""
+        """Append a bracket's citations to ``brackets``; return its end, None if it is not closed.
+
+        Args:
+            text: normalised output.
+            opening: match of the bracket's start, up to its QID.
+        """
         qid = opening["qid"].upper()
         citations: list[Key] = []
         at = opening.end()
@@ -127,7 +132,7 @@ class TripleGrammar:
                 citations.append(citation)
 
     def _read_known_fact(self, text: str, at: int, qid: str) -> tuple[Key, int] | None:
-        """Read a fact of the shown graph at an offset: return its key and end offset, or None."""
+        """Read a fact of the shown graph at an offset: (its key, offset behind it), or None."""
         for relation, value, key in self._facts.get(qid, ()):
             start = _behind_relation(text, at, relation)
             if start is not None and text.startswith(value, start):
@@ -147,7 +152,10 @@ class TripleGrammar:
         return facts or citations
 
     def _read_unknown_fact(self, text: str, at: int, qid: str) -> tuple[Key | None, int] | None:
-        """Read any ``relation: value`` at an offset: return its key and end offset, or None."""
+        """Read any ``relation: value`` at an offset: (its key, offset behind it); None if unclosed.
+
+        The key is None where there is neither relation nor value.
+        """
         relation, start = self._find_known_relation(text, at) or ("", at)
         if not relation and (unknown := _UNKNOWN_RELATION.match(text, at)) is not None:
             relation, start = unknown[1].strip(), unknown.end()
@@ -173,7 +181,7 @@ class TripleGrammar:
         return next(((relation, end) for relation, end in ends if end is not None), None)
 
     def _find_end_of_value(self, text: str, at: int) -> int | None:
-        """Find where a value ends: at ``, relation:``, ``; relation:`` or a bracket."""
+        """Find a value's end offset: at ``, relation:``, ``; relation:`` or a bracket; or None."""
         depth = 0
         for end in range(at, min(len(text), at + _LONGEST_VALUE)):
             char = text[end]
@@ -202,7 +210,10 @@ def squeeze(text: str) -> str:
 
 
 def _normalise_with_offsets(text: str) -> tuple[str, Sequence[int]]:
-    """Normalise a text; also list where each of its characters, and the end, was before."""
+    """Normalise white space and typographic variants: (text, original offset of each character).
+
+    A last offset is that of the end.
+    """
     pieces: list[str] = []
     offsets: list[int] = []
     if _VARIANT.search(text) is None and _RUN.search(text) is None:
@@ -222,7 +233,7 @@ def _behind_space(text: str, at: int) -> int:
 
 
 def _behind_relation(text: str, at: int, relation: str) -> int | None:
-    """Return the offset after ``relation:`` (in any case) at an offset; None if it is not there."""
+    """Return the offset behind ``relation:`` (in any case) if it is at an offset; else None."""
     end = at + len(relation)
     is_there = text[at:end].lower() == relation.lower()
     colon = _COLON.match(text, end) if is_there else None

@@ -14,10 +14,10 @@ def _tables() -> dict[str, dict[str, str]]:
 
 
 def words_of(table: str, *, glued: bool = False) -> tuple[str, ...]:
-    """List the words of a table, without repeats.
+    """List the words of a table of ``data/words.toml`` in all its languages, without repeats.
 
     Args:
-        table: name of a table of ``data/words.toml``.
+        table: name of the table, such as "verbs".
         glued: whether to list those of languages without spaces, instead of all others.
     """
     lines = [v for k, v in _tables()[table].items() if (k in _WITHOUT_SPACES) == glued]

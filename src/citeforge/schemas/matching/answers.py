@@ -8,7 +8,8 @@ from citeforge.schemas.matching.merging import Tokens
 from citeforge.schemas.matching.numbers import Key, Token
 from citeforge.schemas.matching.tokens import ARTICLES, tokenize
 
-_Path = tuple[str | Token, ...]
+_AnswerTokens = tuple[str | Token, ...]
+"""Words, and tokens that are more than a word, of a short answer."""
 
 
 class AnswerText:
@@ -30,7 +31,7 @@ class AnswerText:
 
     @property
     def index(self) -> dict[Key, list[int]]:
-        """Keys of all that is in the text, with the positions of their tokens."""
+        """Positions of the tokens that contain a word or value, by word or value."""
         if self._index is None:
             index: dict[Key, list[int]] = {}
             for at, token in enumerate(self._tokens.main):
@@ -52,10 +53,10 @@ class AnswerText:
 
         An answer without words (``A``, ``!!!``) has to be the whole text.
         """
-        paths = answer_paths(answer)
-        if not paths:
+        readings = answer_tokens(answer)
+        if not readings:
             return self._is_same(answer)
-        return any(self._contains_path(path) for path in paths)
+        return any(self._contains_tokens(tokens) for tokens in readings)
 
     def contains_any(self, answers: Iterable[str]) -> bool:
         """Whether some of the answers is in the text."""
@@ -63,44 +64,47 @@ class AnswerText:
 
     def equals(self, answer: str) -> bool:
         """Whether the text is an answer, and nothing else."""
-        paths = answer_paths(answer)
-        if not paths:
+        readings = answer_tokens(answer)
+        if not readings:
             return self._is_same(answer)
         n = len(self._tokens.main)
-        return any(n in self._ends(path, {0}, exact=True) for path in paths)
+        return any(n in self._match_ends(tokens, {0}, exact=True) for tokens in readings)
 
     def equals_any(self, answers: Iterable[str]) -> bool:
         """Whether the text is one of the answers."""
         return any(map(self.equals, answers))
 
     def _is_same(self, answer: str) -> bool:
-        """Whether the text and an answer without words have the same articles, or signs."""
+        """Whether the text equals an answer that has only articles (``A``) or signs (``!!!``)."""
         other = AnswerText(answer)
         if not other.bare:
             return False
         return self.main == other.main if other.main else self.bare == other.bare
 
-    def _contains_path(self, path: _Path) -> bool:
-        """Whether tokens are in the text, one after the other."""
-        first = path[0]
+    def _contains_tokens(self, tokens: _AnswerTokens) -> bool:
+        """Whether the tokens of an answer are in the text, one after the other."""
+        first = tokens[0]
         if isinstance(first, str):
             starts = set(self.index.get(first, ()))
         else:
             starts = {at for key in first.keys for at in self.index.get(key, ())}
         starts -= self._tokens.no_start
-        return bool(starts) and bool(self._ends(path, starts) - self._tokens.no_end)
+        return bool(starts) and bool(self._match_ends(tokens, starts) - self._tokens.no_end)
 
-    def _ends(self, path: _Path, starts: set[int], exact: bool = False) -> set[int]:
-        """Find where a run of tokens ends that starts at one of some positions.
+    def _match_ends(self, tokens: _AnswerTokens, starts: set[int], exact: bool = False) -> set[int]:
+        """Match an answer's tokens with the text's, and find where the matches end.
 
         Args:
-            path: the tokens.
-            starts: positions.
-            exact: whether a token of the text has to be the token, where it is enough else that
-                this is in it.
+            tokens: tokens of the answer.
+            starts: positions in the text where a match may start.
+            exact: whether tokens must be equal; else the text's may contain the answer's, as a
+                date contains its year.
+
+        Returns:
+            Positions in the text just behind each match; empty without a match.
         """
         main, joined = self._tokens.main, self._tokens.joined
-        for token in path:
+        for token in tokens:
             ends: set[int] = set()
             for start in starts:
                 at = start
@@ -118,38 +122,38 @@ class AnswerText:
         return starts
 
 
-def _matches(token: str | Token, other: str | Token, exact: bool) -> bool:
+def _matches(token: str | Token, in_text: str | Token, exact: bool) -> bool:
     """Whether a token of an answer is (``exact``), or is in, a token of a text."""
-    if isinstance(other, str):
-        return other == token if isinstance(token, str) else other in token.keys
-    theirs = other.keys if exact else other.held
+    if isinstance(in_text, str):
+        return in_text == token if isinstance(token, str) else in_text in token.keys
+    theirs = in_text.keys if exact else in_text.held
     return token in theirs if isinstance(token, str) else not token.keys.isdisjoint(theirs)
 
 
 @lru_cache(maxsize=1 << 16)
-def answer_paths(answer: str) -> tuple[_Path, ...]:
-    """Get the tokens of an answer without articles, in one or two ways; none if nothing is left.
+def answer_tokens(answer: str) -> tuple[_AnswerTokens, ...]:
+    """List the readings of an answer as tokens without articles; none if only articles are left.
 
-    The second way has each compound as one word.
+    There is one reading; two where words are joined (``co-operate``), the second with one word.
     An article at the end stays: it is a name (``Vitamin A``).
     """
     tokens = tokenize(fold(answer))
     if all(token in ARTICLES for token in tokens.main):
         return ()
-    paths = [_without_articles(tokens.main)]
+    readings = [_without_articles(tokens.main)]
     if tokens.joined:
-        paths.append(_without_articles(_glued(tokens)))
-    return tuple(paths)
+        readings.append(_without_articles(_glued(tokens)))
+    return tuple(readings)
 
 
-def _without_articles(tokens: list[str | Token]) -> _Path:
+def _without_articles(tokens: list[str | Token]) -> _AnswerTokens:
     """Drop articles, but for one at the end."""
     last = len(tokens) - 1
     return tuple(t for at, t in enumerate(tokens) if at == last or t not in ARTICLES)
 
 
 def _glued(tokens: Tokens) -> list[str | Token]:
-    """Write each compound as one word."""
+    """List the tokens of a text, with one word for the tokens of each compound."""
     glued: list[str | Token] = []
     at = 0
     while at < len(tokens.main):

@@ -1,7 +1,7 @@
 """Dates with their precision: a year is in a date, a date is not in a year."""
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from citeforge.schemas.matching.numbers import Key, Token
 
@@ -33,7 +33,10 @@ _Reading = tuple[int | None, int | None, int | None]
 
 
 def read_date(match: re.Match[str]) -> Token | None:
-    """Make the token of a match of :data:`DATE`; None if its numbers are no date."""
+    """Make a token of a date in digits (a match of :data:`DATE`); None if it is no possible date.
+
+    ``1/2/1999`` has two readings: 2 January and 1 February.
+    """
     parts = _DIGITS.findall(match[0])
     readings: list[_Reading] = []
     if match[0][-1] in "日일号" and len(parts) == 2:
@@ -55,7 +58,7 @@ def date_token(readings: Iterable[_Reading], also: Iterable[Key] = ()) -> Token 
     """Make the token of a date from its readings; None if none of them is possible.
 
     Args:
-        readings: year, month and day, as far as they are known.
+        readings: (year, month, day) of each way to read it, None for what is not written.
         also: further keys of what is in it, such as the month's name.
     """
     possible = [
@@ -85,59 +88,71 @@ def _wider(reading: _Reading) -> Iterator[_Reading]:
         yield None, month, day
 
 
-def read_written_date(
-    tokens: list[str | Token], gaps: list[str], at: int
-) -> tuple[Token, int] | None:
-    """Read a date with a month's name at a token: the date, and where it ends; None if none is.
+def _next_date_part(tokens: Sequence[str | Token], gaps: Sequence[str], index: int) -> int:
+    """Find the position of a date's next part from a token on, skipping one word such as ``of``.
 
     Args:
         tokens: words and numbers of a text.
         gaps: text before each token.
-        at: position of a token.
+        index: position from which to look.
+
+    Returns:
+        Position of the token; the number of tokens if more than a blank, a dot or a dash is
+        before it.
     """
+    for _ in range(2):
+        if index >= len(tokens) or not _GAP.fullmatch(gaps[index]):
+            return len(tokens)
+        if tokens[index] not in _BETWEEN:
+            return index
+        index += 1
+    return len(tokens)
 
-    def follow(index: int) -> int:
-        """Find the next part of a date from a token on, skipping one word such as ``of``.
 
-        Returns:
-            Index of the token; the number of tokens where more than a blank, a dot or a dash is
-            before it.
-        """
-        for _ in range(2):
-            if index >= len(tokens) or not _GAP.fullmatch(gaps[index]):
-                return len(tokens)
-            if tokens[index] not in _BETWEEN:
-                return index
-            index += 1
-        return len(tokens)
+def _month_at(tokens: Sequence[str | Token], index: int) -> int | None:
+    """Get the number of the month that a token names; None if it names none."""
+    name = tokens[index] if index < len(tokens) else None
+    return MONTHS.get(name) if isinstance(name, str) else None
 
-    def month(index: int) -> int | None:
-        """Get the month that a token names."""
-        name = tokens[index] if index < len(tokens) else None
-        return MONTHS.get(name) if isinstance(name, str) else None
 
-    def digits(index: int) -> str:
-        """Get the digits of a whole number, or of an ordinal."""
-        token = tokens[index] if index < len(tokens) else None
-        return token.raw if isinstance(token, Token) and token.raw.isdecimal() else ""
+def _digits_at(tokens: Sequence[str | Token], index: int) -> str:
+    """Get the digits of a token that is a whole number or an ordinal; empty for other tokens."""
+    token = tokens[index] if index < len(tokens) else None
+    return token.raw if isinstance(token, Token) and token.raw.isdecimal() else ""
 
-    def is_year(index: int, least: int) -> bool:
-        """Whether a token can be a year: of at least so many digits."""
-        return least <= len(digits(index)) <= 4 and digits(index)[0] != "0"
 
-    first, second = at, follow(at + 1)
-    day_place, month_place = (first, second) if month(first) is None else (second, first)
-    number = month(month_place)
-    if number is None:
+def _is_year_at(tokens: Sequence[str | Token], index: int, least_digits: int) -> bool:
+    """Whether a token can be a year: a number of ``least_digits`` to 4 digits."""
+    digits = _digits_at(tokens, index)
+    return least_digits <= len(digits) <= 4 and digits[0] != "0"
+
+
+def read_written_date(
+    tokens: list[str | Token], gaps: list[str], at: int
+) -> tuple[Token, int] | None:
+    """Read a date with a month's name: (its token, position behind it); None if there is no date.
+
+    Args:
+        tokens: words and numbers of a text.
+        gaps: text before each token.
+        at: position where the date starts.
+    """
+    first, second = at, _next_date_part(tokens, gaps, at + 1)
+    is_day_first = _month_at(tokens, first) is None
+    day_index, month_index = (first, second) if is_day_first else (second, first)
+    month = _month_at(tokens, month_index)
+    if month is None:
         return None
-    named: set[Key] = {_NAMES[number - 1], str(tokens[month_place])}
-    if 1 <= len(digits(day_place)) <= 2 and 1 <= int(digits(day_place)) <= 31:
-        last, least = max(first, second), 3 if day_place == first else 4
-        index = follow(last + 1)
-        year = int(digits(index)) if is_year(index, least) else None
-        token = date_token([(year, number, int(digits(day_place)))], named)
-        return None if token is None else (token, last + 1 if year is None else index + 1)
-    if month_place == first and is_year(second, 4):
-        token = date_token([(int(digits(second)), number, None)], named)
+    names: set[Key] = {_NAMES[month - 1], str(tokens[month_index])}
+    day = _digits_at(tokens, day_index)
+    if 1 <= len(day) <= 2 and 1 <= int(day) <= 31:
+        last = max(first, second)
+        index = _next_date_part(tokens, gaps, last + 1)
+        has_year = _is_year_at(tokens, index, 3 if is_day_first else 4)
+        year = int(_digits_at(tokens, index)) if has_year else None
+        token = date_token([(year, month, int(day))], names)
+        return None if token is None else (token, index + 1 if has_year else last + 1)
+    if month_index == first and _is_year_at(tokens, second, 4):
+        token = date_token([(int(_digits_at(tokens, second)), month, None)], names)
         return None if token is None else (token, second + 1)
     return None

@@ -20,7 +20,7 @@ from citeforge.schemas.matching.numbers import (
 
 _RANGE = re.compile(r"\s?-{1,2}\s?| ?~ ?")
 _Span = tuple[int, int, Token]
-"""Start and end of some tokens, and the one that takes their place."""
+"""Positions (start, end) of some tokens, and the one token that takes their place."""
 Words = list[str | Token]
 
 
@@ -46,11 +46,11 @@ def merge_values(main: Words, gaps: list[str]) -> None:
     """Merge the parts of dates, amounts of money and ranges into one token each, in place.
 
     Args:
-        main: words and numbers of a text.
-        gaps: text before each of them.
+        main: tokens of a text: words, and numbers read so far.
+        gaps: text before each token: blanks and punctuation.
     """
     numbers = _positions(main)
-    for find in (_find_signs, _find_dates, _find_money, _find_ranges):
+    for find in (_find_negatives, _find_dates, _find_money, _find_ranges):
         if spans := list(find(main, gaps, numbers)):
             _replace_spans(main, gaps, spans)
             numbers = _positions(main)
@@ -73,9 +73,11 @@ def _positions(main: Words) -> list[int]:
     return [at for at, token in enumerate(main) if token.__class__ is Token]
 
 
-def _find_signs(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterator[_Span]:
-    """Find whole numbers behind the word ``minus``; behind a number it is a subtraction."""
-    for at in numbers:
+def _find_negatives(
+    main: Words, gaps: list[str], number_positions: Sequence[int]
+) -> Iterator[_Span]:
+    """Yield spans such as ``minus 5`` with a token of the negative number; not ``7 minus 5``."""
+    for at in number_positions:
         token = main[at]
         if not isinstance(token, Token) or not token.raw.isdecimal() or main[at - 1] != "minus":
             continue
@@ -84,12 +86,15 @@ def _find_signs(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterato
             yield at - 1, at + 1, make_token(values, f"-{token.raw}", is_number=True)
 
 
-def _find_dates(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterator[_Span]:
-    """Find dates such as ``12 November 1964``: they start at a number, or up to 3 words before."""
+def _find_dates(main: Words, gaps: list[str], number_positions: Sequence[int]) -> Iterator[_Span]:
+    """Yield spans of dates such as ``12 November 1964``, with a token of the date.
+
+    A date starts at one of its numbers, or up to 3 words before it.
+    """
     end = 0
     if MONTHS.keys().isdisjoint(main):
         return
-    for number in numbers:
+    for number in number_positions:
         for at in range(max(end, number - 3), number + 1):
             token = main[at]
             if not (token in MONTHS if isinstance(token, str) else token.raw):
@@ -100,9 +105,9 @@ def _find_dates(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterato
                 break
 
 
-def _find_money(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterator[_Span]:
-    """Find amounts behind the code of a currency: ``EUR 5``, ``US$5``."""
-    for at in numbers:
+def _find_money(main: Words, gaps: list[str], number_positions: Sequence[int]) -> Iterator[_Span]:
+    """Yield spans of amounts behind a currency's code: ``EUR 5``, ``US$5``, with a money token."""
+    for at in number_positions:
         token, before = main[at], main[at - 1] if at else None
         if not isinstance(token, Token) or not token.is_number or not isinstance(before, str):
             continue
@@ -112,10 +117,10 @@ def _find_money(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterato
             yield at - 1, at + 1, money_token(MONEY_CODES[before], token)
 
 
-def _find_ranges(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterator[_Span]:
-    """Find ranges, scores, and longer chains of numbers."""
+def _find_ranges(main: Words, gaps: list[str], number_positions: Sequence[int]) -> Iterator[_Span]:
+    """Yield spans of numbers joined by dashes or ``to``: ``40-50``, ``1964 to 1970``, ``1-2-3``."""
     end = 0
-    for at in numbers:
+    for at in number_positions:
         token = main[at]
         if at < end or not isinstance(token, Token) or not token.is_number:
             continue
@@ -128,7 +133,13 @@ def _find_ranges(main: Words, gaps: list[str], numbers: Sequence[int]) -> Iterat
 
 
 def _next_of_range(main: Words, gaps: list[str], at: int) -> tuple[Token, int] | None:
-    """Get the number that a dash, or ``to``, joins to the one before, and where it ends."""
+    """Get the number that a dash or ``to`` joins to the one before: (its token, position behind).
+
+    Args:
+        main: tokens of a text.
+        gaps: text before each token.
+        at: position behind the number before.
+    """
     step = 1 if main[at : at + 1] == ["to"] else 0
     other = main[at + step] if at + step < len(main) else None
     if not isinstance(other, Token) or not other.is_number:
@@ -142,7 +153,7 @@ def _next_of_range(main: Words, gaps: list[str], at: int) -> tuple[Token, int] |
 
 
 def _range_token(chain: list[Token]) -> Token:
-    """Make the token of a range, a score or a longer chain of numbers."""
+    """Make the token of a range or score (two numbers), or of a longer chain of numbers."""
     if len(chain) > 2:
         return make_token(frozenset({("-", *(min(t.keys, key=repr) for t in chain))}))
     first, second = _share_unit(*chain)
@@ -160,7 +171,7 @@ def _range_token(chain: list[Token]) -> Token:
 
 
 def _share_unit(first: Token, second: Token) -> tuple[Token, Token]:
-    """Give both ends of ``40-50 %`` and ``$5-10`` the unit that one has."""
+    """Return both numbers of ``40-50 %`` or ``$5-10`` with the unit that one is written with."""
     sides = [first, second]
     for at, other in ((0, second), (1, first)):
         units = {k[0] for k in other.keys if isinstance(k, tuple) and len(k) == 2}
@@ -172,7 +183,12 @@ def _share_unit(first: Token, second: Token) -> tuple[Token, Token]:
 
 
 def join_compounds(main: Words, gaps: list[str]) -> Tokens:
-    """Join tokens between which there is one sign of punctuation and no space."""
+    """Join tokens that touch, with one sign of punctuation between them, to compounds.
+
+    Args:
+        main: tokens of a text.
+        gaps: text before each token.
+    """
     points = [
         at for at, gap in enumerate(gaps)
         if at and gap != " " and (gap == ". " or (len(gap) == 1 and not gap.isspace()))
@@ -192,21 +208,27 @@ def join_compounds(main: Words, gaps: list[str]) -> Tokens:
 
 
 def _add_touching(tokens: Tokens, main: Words, gaps: list[str]) -> None:
-    """Add tokens that touch each other, and the compounds that they make."""
+    """Append a run of touching tokens to a text's tokens, and the compound words that they spell.
+
+    Args:
+        tokens: tokens of the text so far, which are changed.
+        main: touching tokens, such as ``co``, ``operate``.
+        gaps: text before each of them, such as ``-``.
+    """
     out = tokens.main
     spelt: list[str] = []
     glued: list[str] = []
     start = len(out)
 
     def end_word() -> None:
-        """Write what is glued to the last word into it."""
+        """Append the parts glued to the last word (``R&D``) to that word."""
         if glued:
             out[-1] = "".join([str(out[-1]), *glued])
             spelt[-1] = "".join([spelt[-1], *glued])
             glued.clear()
 
-    def close() -> None:
-        """Add the compound that ends here."""
+    def end_compound() -> None:
+        """Record the compound word of the tokens since ``start``, if there are several."""
         if len(out) - start > 1:
             tokens.joined[start] = "".join(spelt), len(out)
 
@@ -221,7 +243,7 @@ def _add_touching(tokens: Tokens, main: Words, gaps: list[str]) -> None:
             continue
         end_word()
         if not spelt or not text or (gap == ". " and not len(spelt[-1]) == len(text) == 1):
-            close()
+            end_compound()
             spelt, start = [text] if text else [], len(out)
             out.append(token)
             continue
@@ -235,11 +257,11 @@ def _add_touching(tokens: Tokens, main: Words, gaps: list[str]) -> None:
         spelt.append(text)
         out.append(token)
     end_word()
-    close()
+    end_compound()
 
 
 def _spelling(token: str | Token) -> str:
-    """Get how a token is written within a compound; empty if it is no part of any."""
+    """Get the text that a token adds to a compound word; empty if it can be part of none."""
     if isinstance(token, str):
         return token
     if token.raw:

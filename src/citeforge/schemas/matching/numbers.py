@@ -81,32 +81,32 @@ def make_token(keys: frozenset[Key], raw: str = "", is_number: bool = False) -> 
 
 
 def read_number(match: re.Match[str]) -> Token:
-    """Make the token of a match of :data:`NUMBER`."""
+    """Make the token of a match of :data:`NUMBER`: a number, share, amount of money or rank."""
     if match[0].isdecimal():
         return _whole_number(match[0])
-    part = match.groupdict()
-    run = part["run"]
+    groups = match.groupdict()
+    run = groups["run"]
     if run is None:
-        values = _read_fraction(part["mixed"], part["top"], part["bottom"])
+        values = _read_fraction(groups["mixed"], groups["top"], groups["bottom"])
     else:
-        values = _raise_values(read_values(run), run, part)
-    if part["size"]:
-        ten = Fraction(10) ** _SIZES[part["size"]]
+        values = _raise_values(read_values(run), run, groups)
+    if groups["size"]:
+        ten = Fraction(10) ** _SIZES[groups["size"]]
         values = frozenset(v * ten if isinstance(v, int | Fraction) else (v, ten) for v in values)
-    if "-" in (part["sign"], part["inner"]):
+    if "-" in (groups["sign"], groups["inner"]):
         values = negated(values)
-    if part["decade"]:
+    if groups["decade"]:
         return make_token(frozenset({f"{run or match[0]}s"}))
-    if part["ordinal"]:
+    if groups["ordinal"]:
         return make_token(frozenset(("th", v) for v in values), run or "")
-    unit = (part["before"] or part["after"] or "").strip()
-    if part["percent"] or unit == "%":
-        sign = "‰" if part["percent"] == "‰" else "%"
+    unit = (groups["before"] or groups["after"] or "").strip()
+    if groups["percent"] or unit == "%":
+        sign = "‰" if groups["percent"] == "‰" else "%"
         return make_token(with_unit(sign, values), is_number=True)
     if unit:
         return money_token(_UNITS.get(unit, unit), make_token(values))
-    if run is None and part["mixed"] is None and len(part["top"]) == 4:
-        return _read_season(part["top"], part["bottom"], values)
+    if run is None and groups["mixed"] is None and len(groups["top"]) == 4:
+        return _read_season(groups["top"], groups["bottom"], values)
     raw = match[0] if match[0].removeprefix("-").isdecimal() else ""
     return make_token(values, raw, is_number=True)
 
@@ -129,7 +129,7 @@ def with_unit(unit: str, values: frozenset[Key]) -> frozenset[Key]:
 
 
 def read_values(run: str) -> frozenset[Key]:
-    """Read the values of digits with separators; a form that can be read both ways has two."""
+    """Read the values of digits with separators: ``1,234`` is 1234 or 1.234; one if unambiguous."""
     is_plain = run.isdecimal()
     if len(run) > _LONGEST or (is_plain and len(run) > 2 and run[0] == "0"):
         return frozenset({run})
@@ -168,9 +168,17 @@ def _are_groups(groups: list[str], separator: str) -> bool:
     return all(size == 3 for size in sizes) or (is_indian and sizes[-1] == 3 and len(sizes) > 1)
 
 
-def _raise_values(values: frozenset[Key], run: str, part: dict[str, str | None]) -> frozenset[Key]:
-    """Apply the power behind a number: ``10^23``, ``6.02 x 10^23``, ``6e23``."""
-    power, ten = part["power"], part["ten"] or part["e"]
+def _raise_values(
+    values: frozenset[Key], run: str, groups: dict[str, str | None]
+) -> frozenset[Key]:
+    """Apply the power behind a number: ``10^23``, ``6.02 x 10^23``, ``6e23``.
+
+    Args:
+        values: values of the number before the power, one per way to read it.
+        run: its digits as written.
+        groups: named groups of the match of :data:`NUMBER`.
+    """
+    power, ten = groups["power"], groups["ten"] or groups["e"]
     if power is not None and run != "10" and len(run) > _LONGEST_BASE:
         return values
     written = power or ten

@@ -70,7 +70,7 @@ def separate_signs(text: str) -> str:
 
 
 def tokenize(folded: str) -> Tokens:
-    """Cut a folded text into tokens."""
+    """Cut a text folded by :func:`fold` into tokens: words, numbers, dates, amounts of money."""
     if _WORDS.fullmatch(folded):
         return Tokens(list(folded.split(" ")))
     main: Words = []
@@ -96,27 +96,27 @@ def tokenize(folded: str) -> Tokens:
 
 
 def _read_token(match: re.Match[str]) -> str | Token:
-    """Make the token of a match."""
-    form, text = match.lastgroup, match[0]
-    if form in ("word", "letter"):
+    """Make the token of a match of the token pattern, by the group that matched."""
+    group, text = match.lastgroup, match[0]
+    if group in ("word", "letter"):
         text = text.removeprefix("°") or text  # `10 °C` is `10 C`
         if "^" in text:
             base, _, power = text.partition("^")
             text = base + power if len(base) <= _SCIENCE_UNIT else base
         return _with_stems(text) if _IS_SEMITIC.match(text) else text
-    if form == "initials":
+    if group == "initials":
         return text.replace(".", "")
-    if form == "number":
+    if group == "number":
         return read_number(match)
-    if form == "date":
+    if group == "date":
         return read_date(match) or make_token(frozenset({text}))
-    if form == "time":
+    if group == "time":
         return _read_time(text)
-    if form == "year":
+    if group == "year":
         return make_token(frozenset({int(text[:4].translate(_KANJI_DIGITS))}))
-    if form == "hangul":
+    if group == "hangul":
         return _with_particles(text)
-    return "and" if form == "and" else text
+    return "and" if group == "and" else text
 
 
 def _with_particles(word: str) -> str | Token:
@@ -126,7 +126,7 @@ def _with_particles(word: str) -> str | Token:
 
 
 def _with_stems(word: str) -> str | Token:
-    """Make the token of a Hebrew or Arabic word, in which the word behind prefixes is, too."""
+    """Make a token of a Hebrew or Arabic word that contains the word without its prefixes, too."""
     ends_of_prefixes = [
         i for i in range(1, len(word) - _LEAST_STEM + 1) if _SEMITIC.fullmatch(word, 0, i)
     ]

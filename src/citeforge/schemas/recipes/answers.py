@@ -80,7 +80,7 @@ class Writing(Part):
 
     @model_validator(mode="after")
     def _require_llm_with_work(self) -> Self:
-        """Raise an error if an LLM has no texts to write, or texts have no LLM to write them."""
+        """Raise an error if ``--llm`` has nothing to write, or texts to write lack an ``--llm``."""
         if (self.llm is None) == bool(self.sub_claims or self.condense):
             raise ValueError(
                 "--llm requires --sub-claims or --condense, and each of these requires --llm"

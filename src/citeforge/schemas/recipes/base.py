@@ -116,8 +116,12 @@ def _split_commas(value: Any) -> Any:
     return tuple(part.strip() for part in value.split(",") if part.strip())
 
 
-def _pair(expected: str) -> BeforeValidator:
-    """Make a validator that reads ``"0.8,1.25"`` as two numbers; errors name ``expected``."""
+def _two_numbers(expected: str) -> BeforeValidator:
+    """Make a validator that reads ``"0.8,1.25"`` as two numbers.
+
+    Args:
+        expected: text of its error after "expected", such as ``LOW,HIGH``.
+    """
 
     def read(value: Any) -> Any:
         """Split a text at its comma into two numbers; other values stay as they are."""
@@ -132,19 +136,19 @@ def _pair(expected: str) -> BeforeValidator:
     return BeforeValidator(read)
 
 
-def allow_only(what: str, names: Collection[str]) -> AfterValidator:
+def allow_only(noun: str, names: Collection[str]) -> AfterValidator:
     """Make a validator that refuses words not in a list of names, and drops repeats.
 
     Args:
-        what: the kind of thing that a word names, for the error.
-        names: the legal ones.
+        noun: kind of thing that a word names, for the error: "pair of origins".
+        names: legal words.
     """
 
     def check(words: tuple[str, ...]) -> tuple[str, ...]:
         """Refuse unknown words; return the others, each once."""
         for word in words:
             if word not in names:
-                raise ValueError(str(UnknownValueError(what, word, names)))
+                raise ValueError(str(UnknownValueError(noun, word, names)))
         return tuple(dict.fromkeys(words))
 
     return AfterValidator(check)
@@ -158,9 +162,9 @@ Temperature = Annotated[
 """Sampling temperature; ``none`` leaves it out of requests."""
 Words = Annotated[tuple[str, ...], BeforeValidator(_split_commas)]
 """Several words; as text with commas between them."""
-Ratio = Annotated[tuple[float, float], _pair("LOW,HIGH, e.g. 0.8,1.25")]
+Ratio = Annotated[tuple[float, float], _two_numbers("LOW,HIGH, e.g. 0.8,1.25")]
 """Minimum and maximum share; as text ``LOW,HIGH``."""
-Prices = Annotated[tuple[float, float], _pair("IN,OUT per million tokens, e.g. 0.15,0.60")]
+Prices = Annotated[tuple[float, float], _two_numbers("IN,OUT per million tokens, e.g. 0.15,0.60")]
 """Prices of a million prompt and completion tokens; as text ``IN,OUT``."""
 
 
@@ -211,8 +215,8 @@ class Recipe(Part):
 
         Raises:
             InputError: a newer recipe than this citeforge knows.
-            KeyError: the manifest does not hold all choices.
-            ValidationError: likewise.
+            KeyError: the manifest lacks the version of the recipe.
+            ValidationError: the manifest lacks a setting, or has one that is not possible.
         """
         config = dict(manifest.config)
         version = config.pop("recipe")
@@ -225,8 +229,8 @@ class Recipe(Part):
                 code="wrong-version",
             )
         values = {k: v for k, v in config.items() if k in cls.model_fields}
-        beside = {k: getattr(manifest, k) for k in _IN_MANIFEST if k in cls.model_fields}
-        return cls.model_validate(values | beside)
+        from_top_level = {k: getattr(manifest, k) for k in _IN_MANIFEST if k in cls.model_fields}
+        return cls.model_validate(values | from_top_level)
 
     def with_file_names(self) -> Self:
         """Return the recipe with file names in place of content that was read from files."""
@@ -285,10 +289,10 @@ class Judging(Part):
 
     def to_manifest(self) -> dict[str, Any]:
         """Return the settings for a manifest, with the file name of a profile without folders."""
-        own = self.model_dump(mode="json")
+        settings = self.model_dump(mode="json")
         if self.judge_profile is not None:
-            own["judge_profile"] = Path(self.judge_profile).name
-        return own
+            settings["judge_profile"] = Path(self.judge_profile).name
+        return settings
 
 
 def make_record(record: type[M], **values: Any) -> M:

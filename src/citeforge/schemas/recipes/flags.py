@@ -79,27 +79,27 @@ def list_flags(
     Args:
         record: class of the record.
         field_path: names of the fields that lead to it.
-        groups: groups of options that are in none of their own.
+        groups: groups of options for fields that declare none.
     """
     for name, field in record.model_fields.items():
-        kind = _bare_type(field.annotation)
-        if get_origin(kind) is dict:
+        value_type = _bare_type(field.annotation)
+        if get_origin(value_type) is dict:
             continue
-        own = _groups_of(field) or groups
-        if isinstance(kind, type) and issubclass(kind, Part):
-            yield from list_flags(kind, (*field_path, name), own)
+        own_groups = _groups_of(field) or groups
+        if isinstance(value_type, type) and issubclass(value_type, Part):
+            yield from list_flags(value_type, (*field_path, name), own_groups)
             continue
         option = next((m for m in field.metadata if isinstance(m, Option)), Option())
-        repeats = get_origin(kind) is tuple and not option.joined
+        repeats = get_origin(value_type) is tuple and not option.joined
         yield Flag(
             option.flag or f"--{name.replace('_', '-')}",
             record,
             (*field_path, name),
             field,
             option,
-            _bare_type(get_args(kind)[0]) if repeats else kind,
+            _bare_type(get_args(value_type)[0]) if repeats else value_type,
             repeats,
-            own,
+            own_groups,
         )
 
 
@@ -115,14 +115,14 @@ def fields_in(record: type[BaseModel], *groups: Group) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def _bare_type(kind: Any) -> Any:
-    """Remove None and annotations from a type; several types in a union become ``str``."""
-    if get_origin(kind) is Annotated:
-        return _bare_type(get_args(kind)[0])
-    if get_origin(kind) in (Union, types.UnionType):
-        some = [a for a in get_args(kind) if a is not type(None)]
+def _bare_type(annotation: Any) -> Any:
+    """Remove ``None`` and ``Annotated`` from a type annotation; other unions become ``str``."""
+    if get_origin(annotation) is Annotated:
+        return _bare_type(get_args(annotation)[0])
+    if get_origin(annotation) in (Union, types.UnionType):
+        some = [a for a in get_args(annotation) if a is not type(None)]
         return _bare_type(some[0]) if len(some) == 1 else str
-    return kind
+    return annotation
 
 
 def nest_values(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
@@ -137,7 +137,7 @@ def nest_values(values: Mapping[tuple[str, ...], Any]) -> dict[str, Any]:
 
 
 def command_words(record: BaseModel) -> list[str]:
-    """List the words of a command line that sets a record's options, without default values."""
+    """List the command-line words that set a record's options; defaults are left out."""
     words: list[str] = []
     for flag in list_flags(type(record)):
         value = flag.read_from(record)

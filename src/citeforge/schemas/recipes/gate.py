@@ -88,15 +88,18 @@ class CountBounds(Part):
     """Queries that define a measure for the baseline and not for the new system, such as 10%."""
 
     def exceeded(self, counts: Counts) -> Iterator[tuple[str, int, int]]:
-        """Yield (name, count, maximum) of every bound that a score file's counts exceed."""
+        """Yield (name of the bound, count, largest allowed count) of bounds that counts exceed.
+
+        A bound that is a share is of answered and missing answers together.
+        """
         answers = counts.n_answered + counts.n_missing
         for name in type(self).model_fields:
             bound = getattr(self, name)
             if name == "undefined" or bound is None:
                 continue
-            most = bound if isinstance(bound, int) else int(bound * answers)
-            if (count := getattr(counts, f"n_{name}")) > most:
-                yield name, count, most
+            allowed = bound if isinstance(bound, int) else int(bound * answers)
+            if (count := getattr(counts, f"n_{name}")) > allowed:
+                yield name, count, allowed
 
 
 class RequiredQuery(Part):
