@@ -17,7 +17,7 @@ from citeforge.engines.files import (
     sha256_file,
     write_text,
 )
-from citeforge.kg.endpoint import ReplyStore
+from citeforge.kg.replies import ReplyStore
 from citeforge.package.secret import write_secret
 from citeforge.schemas.manifest import SECRET
 from conftest import refused

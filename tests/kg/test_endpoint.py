@@ -1,15 +1,19 @@
 """The endpoint engine against SPARQL servers whose replies go wrong."""
 
+import io
 import itertools
 import random
 import socket
 import time
 from collections.abc import Iterator
+from email.message import Message
 from pathlib import Path
+from urllib.error import HTTPError
 
 import pytest
 
 import citeforge as cf
+from citeforge.engines import http
 from citeforge.kg import endpoint
 from citeforge.kg.domain import load_domain
 from citeforge.kg.endpoint import (
@@ -18,10 +22,11 @@ from citeforge.kg.endpoint import (
     EndpointOptions,
     QueryBudget,
     ReplayEngine,
-    ReplyStore,
+    TooLongError,
 )
 from citeforge.kg.engines import StoreEngine, make_engine
 from citeforge.kg.graph import KnowledgeGraph
+from citeforge.kg.replies import ReplyStore
 from citeforge.schemas.kg import Graph
 from conftest import EXAMPLES, refused
 from patience import patience
@@ -275,6 +280,51 @@ def test_replies_are_kept_and_replayed(
         replay.subgraphs(["Q901"])
     assert isinstance(replay.engine, ReplayEngine)
     assert replay.identity() == {"name": "sparql", "endpoint": engine.url, "languages": ["en"]}
+
+
+@pytest.mark.parametrize("fault", ["500", "502", "520"])
+def test_a_server_at_fault_is_waited_for(
+    expected: dict[str, Graph], pauses: list[float], fault: str
+) -> None:
+    with proxy(GRAPH, faults=[fault] * 3) as running:
+        result, kg, _ = ask(running.url)
+        assert [r["status"] for r in running.requests()] == [int(fault)] * 3 + [200]
+    assert result == expected
+    assert pauses == [0.01, 0.02, 0.04]
+    assert kg.counts["batches_split"] == 0
+
+
+def test_a_new_server_that_only_fails_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(http, "PATIENCE", 0.0)
+    with proxy(GRAPH, then="500") as running:
+        with refused("endpoint-failed", path=running.url) as caught:
+            ask(running.url)
+        assert len(running.requests()) == 1
+    assert "answers nothing but 500" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["java.util.concurrent.TimeoutException", "Query timed out", "Tried to exceed memory limit",
+     "Virtuoso 42000 Error The estimated execution time 5221 (sec) exceeds the limit of 400"],
+)  # fmt: skip
+def test_a_query_that_asks_for_too_much_is_split_without_a_pause(
+    pauses: list[float], text: str
+) -> None:
+    engine = EndpointEngine("http://127.0.0.1:1/query", QUICK)
+    body = io.BytesIO(text.encode())
+    error = HTTPError(engine.url, 500, "Server Error", Message(), body)
+
+    def fail(*_: object) -> bytes:
+        raise error
+
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        pytest.raises(TooLongError, match="the endpoint answered 500: "),
+    ):
+        patch.setattr(engine, "_send", fail)
+        engine.select("SELECT ?x WHERE { ?x ?y ?z }")
+    assert pauses == []
 
 
 def test_a_query_that_cannot_be_split_is_an_error() -> None:

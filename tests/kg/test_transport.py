@@ -74,6 +74,17 @@ def test_a_reply_in_another_format_is_named_by_its_type(kind: str, body: bytes) 
     assert body.decode().strip().splitlines()[0] in str(caught.value)
 
 
+def test_a_page_that_calls_itself_json_is_named() -> None:
+    kind = "application/sparql-results+json"
+    with (
+        serving(typed(kind, b"\n<!DOCTYPE html>\n<p>Down")) as server,
+        refused("endpoint-refused", path=server.url) as caught,
+    ):
+        select(server.url, PATIENT)
+    assert f"answered a page or XML as {kind}" in str(caught.value)
+    assert "<!DOCTYPE html>" in str(caught.value)
+
+
 def test_nothing_that_json_ld_names_is_fetched() -> None:
     with serving(whole) as other:
         body = json.dumps({"@context": other.url, "@id": other.url}).encode()

@@ -15,12 +15,10 @@ from citeforge.kg.domain import load_domain
 from citeforge.kg.endpoint import (
     EndpointEngine,
     EndpointOptions,
-    ReplyStore,
-    TruncatedError,
-    parse_rows,
 )
 from citeforge.kg.engines import make_engine
 from citeforge.kg.graph import KnowledgeGraph
+from citeforge.kg.replies import ReplyStore, TruncatedError, parse_rows
 from conftest import EXAMPLES, Inline, refused
 from servers.sparql import Faults, Proxy, proxy
 
@@ -262,3 +260,19 @@ def test_snapshots_hold_no_control_or_bidi_characters(
     assert not any(c in text for c in "\x1b\u202e\u2066\x85")
     assert "\\n" not in text
     assert not re.search(r"\\u00[01]", text)
+
+
+def test_rows_that_come_twice_are_called_so(server: Proxy) -> None:
+    def doubled(body: bytes) -> bytes:
+        content = json.loads(body)
+        rows = content["results"]["bindings"]
+        content["results"]["bindings"] = rows + [r for r in rows if "value" in r]
+        return json.dumps(content).encode()
+
+    server.config.mutate = doubled
+    engine = EndpointEngine(server.url, EndpointOptions(attempts=1, pause=0.0))
+    with refused("endpoint-failed", path=server.url) as caught:
+        KnowledgeGraph(engine, PEOPLE).subgraphs(["Q901"])
+    found = re.search(r"the reply has ([\d,]+) rows of Q901 and counts ([\d,]+)", str(caught.value))
+    assert found is not None
+    assert int(found[1]) == 2 * int(found[2])

@@ -80,7 +80,8 @@ class Faults:
     Attributes:
         faults: one per request, in turn: a status, ``hang``, ``truncated``, ``rows`` or ``cut``.
         then: fault of all requests after those.
-        slow_over: queries about more entities than this are answered with 500.
+        slow_over: queries about more entities than this are answered with 500 and the name of a
+            timeout, as by Blazegraph.
         latency: seconds before each answer.
         retry_after: header of refusals; ``date`` for the date of the next second.
         mutate: changes the body of each reply.
@@ -200,7 +201,7 @@ class _Handler(BaseHTTPRequestHandler):
         fault = self.proxy.next_fault()
         entities = len(set(re.findall(r"<http://www\.wikidata\.org/entity/(Q\d+)>", query)))
         if entities > config.slow_over:
-            fault = "500"
+            fault = "slow"
         time.sleep(config.latency)
         # What is sent waits for the list: who has the reply finds its request there.
         sending, self.wfile = self.wfile, io.BytesIO()
@@ -219,14 +220,17 @@ class _Handler(BaseHTTPRequestHandler):
             self.connection.close()
 
     def serve(self, fault: str, query: str, config: Faults) -> int:
-        if fault.isdigit():
+        if fault.isdigit() or fault == "slow":
+            text = b"" if fault.isdigit() else b"java.util.concurrent.TimeoutException"
+            fault = fault if fault.isdigit() else "500"
             self.send_response(int(fault))
             if config.retry_after == "date":
                 self.send_header("Retry-After", formatdate(time.time() + 1, usegmt=True))
             elif config.retry_after is not None:
                 self.send_header("Retry-After", str(config.retry_after))
-            self.send_header("Content-Length", "0")
+            self.send_header("Content-Length", str(len(text)))
             self.end_headers()
+            self.wfile.write(text)
             return int(fault)
         if fault == "hang":
             self.connection.recv(1, socket.MSG_PEEK)  # until the client hangs up

@@ -66,7 +66,7 @@ def profile(out: Path | None, **parameters: Any) -> None:
         about = profile_class(graph)
         text = about.draft(graph.domain)
         _show_relations(about, graph.domain.model)
-    _echo_counts(graph.counts)
+    _echo_counts(graph.all_counts())
     if out is not None:
         write_text(out, text)
         click.echo(f"{out}: a draft of a domain; build kalma --domain {out}")
@@ -140,7 +140,9 @@ def snapshot(entities: Path, out: Path, **parameters: Any) -> None:
     ids = read_entities(entities, graph)
     n_entities, n_lines = write_snapshot(graph, ids, out)
     click.echo(f"{out}: {n_entities:,} of {len(set(ids)):,} entities, {n_lines:,} triples")
-    _echo_counts(graph.counts)
+    if (span := graph.retrieval().get("retrieved")) is not None:
+        click.echo(f"  retrieved {span['first']} to {span['last']} ({span['replies']:,} replies)")
+    _echo_counts(graph.all_counts())
 
 
 @kg.command("link")

@@ -6,6 +6,7 @@ import io
 import os
 import re
 import ssl
+import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -32,6 +33,35 @@ _LONGEST_WAIT = 366 * 86400.0
 """Seconds; a server that names more (1e308) means no more by it."""
 _PROXIES = ("http", "https", "all")
 """Kinds of proxies that httpx2 reads from the environment, as http_proxy and HTTP_PROXY."""
+
+
+SERVER_FAULTS = (500, 501, 502, 504)
+"""Statuses of a server at fault. 503 and 529 say that it will be ready later: a model may load."""
+PATIENCE = 5.0
+"""Seconds of such replies alone after which a new server is given up, at its next reply."""
+
+
+class ServerPatience:
+    """Decides when a server that sends nothing but its own faults is given up.
+
+    One that has answered before is asked as often as the limit of tries says.
+    """
+
+    def __init__(self, has_answered: bool = False) -> None:
+        """Start with a server that is new, or that has answered before."""
+        self._has_answered = has_answered
+        self._faulty_since: float | None = None
+
+    def record_answer(self) -> None:
+        """Record that the server has answered as it should."""
+        self._has_answered = True
+
+    def is_over(self) -> bool:
+        """Record a fault of the server; return whether it is given up."""
+        now = time.monotonic()
+        if self._faulty_since is None:
+            self._faulty_since = now
+        return not self._has_answered and now - self._faulty_since >= PATIENCE
 
 
 class ReplySizeError(OSError):

@@ -1,10 +1,9 @@
 """Client of SPARQL 1.1 endpoints: within their limits, with a store of replies."""
 
-import hashlib
 import os
 import re
 import time
-from collections.abc import Iterable
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,9 +12,16 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from citeforge.engines.http import ReplySizeError, first_line, retry_after
+from citeforge.engines.draws import sample_ids
+from citeforge.engines.http import ReplySizeError, ServerPatience, first_line, retry_after
 from citeforge.engines.keys import mask_address, mask_keys
-from citeforge.engines.sqlite import Store
+from citeforge.kg.replies import (
+    ReplyStore,
+    RetrievalTimes,
+    TruncatedError,
+    describe_change,
+    parse_rows,
+)
 from citeforge.kg.values import Row, list_variables
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.text import printable
@@ -29,6 +35,7 @@ class EndpointOptions:
     Attributes:
         timeout: seconds before a query counts as timed out.
         attempts: how often a throttled or broken query is sent.
+        accept_changed: go on where more than one compared reply has changed.
         longest_wait: longest ``Retry-After`` that is waited for.
         pause: first pause after a broken connection; doubled each time.
         seconds: query seconds that the server allows within a window of time.
@@ -43,6 +50,7 @@ class EndpointOptions:
     seconds: float = 60.0
     errors: int = 30
     window: float = 60.0
+    accept_changed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,82 +100,22 @@ class QueryBudget:
         self._longest = max(self._longest * 0.9, now - start)
 
 
-def reply_key(endpoint: str, query: str) -> str:
-    """Compute the key of a stored reply: sha256 of endpoint and query."""
-    return hashlib.sha256(f"{endpoint}\n{query}".encode()).hexdigest()
-
-
-class ReplyStore(Store):
-    """SQLite store of endpoint replies by query; a killed run loses no reply."""
-
-    APPLICATION = 0x63666B67  # "cfkg"
-    SCHEMA = """CREATE TABLE replies (
-        key TEXT PRIMARY KEY, endpoint TEXT NOT NULL, query TEXT NOT NULL,
-        body BLOB NOT NULL, fetched REAL NOT NULL
-    ) WITHOUT ROWID"""
-
-    def get(self, endpoint: str, query: str) -> bytes | None:
-        """Get the stored reply to a query; None if there is none."""
-        key = reply_key(endpoint, query)
-        rows = self.rows("SELECT body FROM replies WHERE key = ?", key)
-        return bytes(rows[0][0]) if rows else None
-
-    def put(self, endpoint: str, query: str, body: bytes) -> None:
-        """Store the reply to a query."""
-        values = (reply_key(endpoint, query), endpoint, query, body, time.time())
-        self.rows("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", *values)
-
-    def endpoints(self) -> list[str]:
-        """List the endpoints with stored replies."""
-        return [e for (e,) in self.rows("SELECT DISTINCT endpoint FROM replies ORDER BY 1")]
-
-
-class TruncatedError(ValueError):
-    """A reply of status 200 was cut off or has another format."""
-
-
-class _Results(msgspec.Struct, gc=False):
-    """``results`` of a reply."""
-
-    bindings: list[Row]
-
-
-class _Head(msgspec.Struct, gc=False):
-    """``head`` of a reply: names of its variables."""
-
-    vars: list[str]
-
-
-class _Reply(msgspec.Struct, gc=False):
-    """A reply in SPARQL 1.1 Query Results JSON Format."""
-
-    head: _Head
-    results: _Results
-
-
-_DECODER = msgspec.json.Decoder(_Reply)
-
-
-def parse_rows(body: bytes, variables: Iterable[str]) -> list[Row]:
-    """Parse a reply in SPARQL 1.1 Query Results JSON Format into rows.
-
-    Raises:
-        TruncatedError: not whole, not that format, or without the variables of the query (Wikidata
-            cuts long queries off in the middle of a reply whose status is 200).
-    """
-    try:
-        reply = _DECODER.decode(body)
-    # Text that is no UTF-8, and nesting without end, have errors of their own.
-    except (msgspec.MsgspecError, ValueError, RecursionError) as error:
-        raise TruncatedError(f"the reply is not whole ({len(body):,} bytes; {error})") from error
-    absent = set(variables).difference(reply.head.vars)
-    if absent:
-        raise TruncatedError(f"the reply is not of this query: it has no ?{min(absent)}")
-    return reply.results.bindings
-
-
 CONTACT_VARIABLE = "CITEFORGE_CONTACT"
 _UNREADABLE_WAIT = 5.0  # seconds, where Retry-After is neither a number nor a date
+_TIMED_OUT = (408, 504, 524)
+"""Statuses of a query that took too long."""
+_TOO_MUCH = re.compile(
+    r"time[ _-]?out|timed out|time[ _-]?limit|too long|exceed|memory|cancel", re.IGNORECASE
+)
+"""Words of endpoints whose errors say that a query asks for too much."""
+_ERROR_BYTES = 2000
+OLD_SECONDS = 86400.0
+"""Age from which stored replies are compared with new ones before others are added."""
+COMPARED = 20
+"""Stored replies that are compared."""
+MOST_CHANGED = 1
+"""Compared replies that may have changed without ``--accept-changed``."""
+_EXAMPLES = 3
 
 
 class TooLongError(Exception):
@@ -211,6 +159,8 @@ class EndpointEngine:
 
     Attributes:
         requests: number of requests sent.
+        retrieved: times of the replies that were used.
+        counts: stored replies that were compared with new ones, and those that had changed.
     """
 
     def __init__(
@@ -227,6 +177,10 @@ class EndpointEngine:
         self.store = store
         self.budget = QueryBudget(self.options)
         self.requests = 0
+        self.retrieved = RetrievalTimes()
+        self.counts = Counter[str]() if store is None else store.comparison_counts(url)
+        self._patience = ServerPatience()
+        self._is_compared = store is None
 
     def identity(self) -> dict[str, Any]:
         """Describe the engine for manifests, by the endpoint's address."""
@@ -246,33 +200,87 @@ class EndpointEngine:
             TooLongError: it timed out, or the reply was not whole.
             InputError: refused, unreachable, throttled for too long, or a stored reply is damaged.
         """
-        body = None if self.store is None else self.store.get(self.url, query)
-        if self.store is None or body is None:
+        stored = None if self.store is None else self.store.get(self.url, query)
+        if self.store is None or stored is None:
+            if not self._is_compared:
+                self._is_compared = True
+                self._compare_old_replies()
             return self._ask(query)
+        body, when = stored
+        self.retrieved.add(query, when)
+        return self._read_stored(body, query)
+
+    def _read_stored(self, body: bytes, query: str) -> list[Row]:
+        """Parse a stored reply; refuse a damaged one."""
         try:
             return parse_rows(body, list_variables(query))
         except TruncatedError as error:
             raise InputError(
                 f"contains a damaged reply ({error})",
-                path=self.store.path,
+                path=self.store and self.store.path,
                 allowed="the file as it was written; or remove it, and ask the endpoint again",
                 code="bad-reply",
             ) from error
 
+    def _compare_old_replies(self) -> None:
+        """Compare a sample of stored replies older than a day with new ones; count changes.
+
+        Raises:
+            InputError: more than one has changed, and ``accept_changed`` is not set.
+        """
+        assert self.store is not None
+        old = self.store.queries_before(self.url, time.time() - OLD_SECONDS)
+        changes: list[str] = []
+        compared = 0
+        for query in sample_ids(old, COMPARED, 0, "replies compared"):
+            stored = self.store.get(self.url, query)
+            assert stored is not None
+            try:
+                new = parse_rows(self._fetch(query), list_variables(query))
+            except TooLongError:
+                continue  # no whole reply, which says nothing of the stored one
+            compared += 1
+            changes += filter(None, [describe_change(self._read_stored(stored[0], query), new)])
+        if len(changes) > MOST_CHANGED and not self.options.accept_changed:
+            examples = "; ".join(changes[:_EXAMPLES])
+            raise self._error(
+                f"has changed since the replies in {self.store.path.name} were stored: of "
+                f"{compared} asked for again, {len(changes)} differ ({examples})",
+                "another --kg-store, to ask for all again; or --accept-changed to mix both, which "
+                "the card counts",
+                "endpoint-changed",
+            )
+        if compared:
+            self.store.add_comparison(self.url, compared, len(changes))
+            self.counts += Counter(replies_compared=compared, replies_changed=len(changes))
+
     def _ask(self, query: str) -> list[Row]:
-        """Send a query, again if throttled or unreachable; store the reply; see :meth:`select`."""
-        pause = self.options.pause
+        """Answer a query from the endpoint, and store the reply; see :meth:`select`."""
+        body = self._fetch(query)
+        if self.store is not None:
+            self.store.put(self.url, query, body)
+        self.retrieved.add(query, time.time())
+        return parse_rows(body, list_variables(query))
+
+    def _fetch(self, query: str) -> bytes:
+        """Get a whole reply from the endpoint; wait if it is throttled, at fault or unreachable.
+
+        Raises:
+            TooLongError: it timed out, or the reply was not whole.
+            InputError: refused, unreachable, or throttled for too long.
+        """
+        pause, status = self.options.pause, 0
         for left in reversed(range(self.options.attempts)):
             allowed = self.budget.wait()
-            start, rows, wait = time.monotonic(), None, None
+            start, failed, wait = time.monotonic(), True, None
             try:
                 body = self._send(query, min(self.options.timeout, allowed))
-                rows = parse_rows(body, list_variables(query))
-                if self.store is not None:
-                    self.store.put(self.url, query, body)
-                return rows
+                parse_rows(body, list_variables(query))
+                failed = False
+                self._patience.record_answer()
+                return body
             except HTTPError as error:
-                wait = self._read_wait(error)
+                status, wait = error.code, self._read_wait(error)
             except TimeoutError as error:
                 seconds = f"{self.options.timeout:g} s"
                 raise TooLongError(f"no whole reply within {seconds}") from error
@@ -284,10 +292,12 @@ class EndpointEngine:
                     message = f"cannot be reached ({error})"
                     raise self._error(message, advice, "endpoint-failed") from error
             finally:
-                self.budget.settle(start, failed=rows is None)
+                self.budget.settle(start, failed)
             if left:
                 time.sleep(pause if wait is None else wait)
             pause *= 2
+        if status not in (429, 503):
+            raise TooLongError(f"the endpoint answered {status} {self.options.attempts} times")
         raise self._error(
             f"throttled the query {self.options.attempts} times",
             "try again later; what was answered is kept with --kg-store",
@@ -329,21 +339,29 @@ class EndpointEngine:
         """Get the seconds to wait after an error reply; None if the endpoint names no time.
 
         Raises:
-            TooLongError: 500 or 504, as endpoints answer when a query took too long.
+            TooLongError: the endpoint says that the query took too long or asked for too much.
             InputError: waiting does not help.
         """
-        if refusal.code in (500, 502, 504, 408):
-            raise TooLongError(f"the endpoint answered {refusal.code}")
-        if refusal.code == 403:
+        code, text = refusal.code, refusal.read(_ERROR_BYTES)
+        is_fault = code >= 500 and code not in (501, 505)
+        if code in _TIMED_OUT or (is_fault and _TOO_MUCH.search(text.decode("utf-8", "replace"))):
+            raise TooLongError(f"the endpoint answered {code}{first_line(text)}")
+        if code == 403:
             raise self._error(
                 "refused the request (403): Wikimedia bans clients that give no contact or send "
                 "too many requests",
                 f"set {CONTACT_VARIABLE} to a mail address or page, and wait",
             )
-        if refusal.code not in (429, 503):
-            verb = "refused the query:" if refusal.code in (400, 414) else "answered"
-            message = f"{verb} {refusal.code}{first_line(refusal.read())}"
+        if code != 429 and not is_fault:
+            verb = "refused the query:" if code in (400, 414) else "answered"
+            message = f"{verb} {code}{first_line(text)}"
             raise self._error(message, "an address that answers SPARQL 1.1 queries")
+        if code not in (429, 503) and self._patience.is_over():
+            raise self._error(
+                f"answers nothing but {code}{first_line(text)}",
+                "try again when it works, or use a snapshot (--kg file:…)",
+                "endpoint-failed",
+            )
         if "retry-after" not in refusal.headers:
             return None
         wait = retry_after(refusal.headers)
@@ -373,13 +391,24 @@ class ReplayEngine(EndpointEngine):
                 f"contains replies of {len(urls)} endpoints", path=path, code="wrong-value"
             )
         super().__init__(urls[0], store=store)
-        self._path = path
+        self._path, self._sizes = path, store.batch_sizes()
+        self._is_compared = True
+
+    def choose_batch(self, asked: int) -> int:
+        """Choose the entities per request: as asked for, or as the only run that wrote the store.
+
+        Args:
+            asked: number that the options of the run name.
+        """
+        return self._sizes[0] if len(self._sizes) == 1 else asked
 
     def _ask(self, query: str) -> list[Row]:
         """Refuse a query without a stored reply."""
+        sizes = ", ".join(map(str, self._sizes))
         raise InputError(
             "has no reply to one of the queries",
             path=self._path,
-            allowed="the store of a complete run with the same choices",
+            allowed="the store of a complete run with the same choices, --kg-batch included "
+            f"(its runs had {sizes or 'none'})",
             code="not-stored",
         )

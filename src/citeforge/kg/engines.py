@@ -13,8 +13,9 @@ from pyoxigraph import Literal, NamedNode, Quad, RdfFormat, Store, parse
 from citeforge.engines.catalogue import Catalogue
 from citeforge.engines.files import sha256_file
 from citeforge.engines.jsonlines import open_bytes, raw_lines, read_errors
-from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, ReplayEngine, ReplyStore
+from citeforge.kg.endpoint import EndpointEngine, EndpointOptions, ReplayEngine
 from citeforge.kg.plain import PlainModel
+from citeforge.kg.replies import ReplyStore
 from citeforge.kg.translation import Translated, Translation
 from citeforge.kg.values import WIKIBASE, Row, Term, literal
 from citeforge.schemas.catalogue import Choice
@@ -298,7 +299,11 @@ def open_endpoint(url: str, run: RunOptions) -> SparqlEngine:
         address = "…" if "@" in url else url  # it may hold a password
         raise GRAPHS.refuse_form(f"sparql:{address}")
     store = None if run.kg_store is None else ReplyStore(run.kg_store)
-    options = EndpointOptions(timeout=run.kg_timeout, seconds=run.kg_seconds)
+    if store is not None:
+        store.add_batch_size(run.kg_batch)
+    options = EndpointOptions(
+        timeout=run.kg_timeout, seconds=run.kg_seconds, accept_changed=run.accept_changed
+    )
     return EndpointEngine(url, options, store)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from citeforge.engines.progress import progress
 from citeforge.engines.textfiles import yaml_line
 from citeforge.kg.domain import Domain, load_domain
-from citeforge.kg.endpoint import TooLongError
+from citeforge.kg.endpoint import EndpointEngine, ReplayEngine, TooLongError
 from citeforge.kg.engines import SparqlEngine, StoreEngine, make_engine
 from citeforge.kg.facts import COUNT, FactReader, by_number
 from citeforge.kg.plain import PlainModel
@@ -58,6 +58,17 @@ class KnowledgeGraph:
     def identity(self) -> dict[str, Any]:
         """Describe the graph for manifests: its engine and the languages of labels."""
         return {**self.engine.identity(), "languages": list(self.languages)}
+
+    def all_counts(self) -> Counter[str]:
+        """Count what was left out, and stored replies of an endpoint that have changed."""
+        engine = self.engine
+        return self.counts + (engine.counts if isinstance(engine, EndpointEngine) else Counter())
+
+    def retrieval(self) -> dict[str, Any]:
+        """Describe when an endpoint's replies were retrieved, for ``computed`` of manifests."""
+        engine = self.engine
+        span = engine.retrieved.span() if isinstance(engine, EndpointEngine) else {}
+        return {"retrieved": span} if span else {}
 
     def subgraphs(self, qids: Iterable[str]) -> dict[str, Graph]:
         """Fetch the one-hop sub-graphs of entities, with labels; unknown entities are absent.
@@ -132,8 +143,9 @@ class KnowledgeGraph:
                 received[entity, "count" if "value" in row else "labels"] += 1
         for entity in part:
             for kind, counts in counted.items():
-                if counts.get(entity) != received[entity, kind]:
-                    raise TooLongError(f"rows of {entity} are missing from the reply")
+                if (n := counts.get(entity)) != (got := received[entity, kind]):
+                    counted_rows = "does not count them" if n is None else f"counts {n:,}"
+                    raise TooLongError(f"the reply has {got:,} rows of {entity} and {counted_rows}")
         _require_bound([r for r in rows if "value" in r], "prop")
         return rows
 
@@ -362,7 +374,8 @@ def open_graph(
     if record.plain is not None:
         path = Path(domain) if isinstance(domain, str) else Path(f"{record.name}.yaml")
         translated = _translate_plain(engine, record.plain, path)
-    graph = KnowledgeGraph(engine, record, list(languages) or ["en"], run.kg_batch, translated)
+    batch = engine.choose_batch(run.kg_batch) if isinstance(engine, ReplayEngine) else run.kg_batch
+    graph = KnowledgeGraph(engine, record, list(languages) or ["en"], batch, translated)
     graph.counts += loaded
     return graph
 

@@ -45,9 +45,11 @@ class BoundedSparqlWrapper(SPARQLWrapper):
         """
         reply = send_request(self._createRequest(), self.deadline)
         stated, text = reply.headers.get_content_type(), reply.read(_SHOWN_BYTES)
-        if stated not in _JSON_TYPES and not text.lstrip().startswith(b"{"):
+        start = text.lstrip()[:1]
+        if start == b"<" or (stated not in _JSON_TYPES and start != b"{"):
+            kind = f"a page or XML as {stated}" if stated in _JSON_TYPES else stated
             raise InputError(
-                f"answered {stated}, and no JSON results{first_line(text)}",
+                f"answered {kind}, and no JSON results{first_line(text)}",
                 path=self.endpoint,
                 allowed="an address that answers SPARQL 1.1 queries, such as "
                 "https://query.wikidata.org/sparql",

@@ -78,6 +78,8 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "malformed_statements": "malformed statements of the file, left out",
         "merged_ids": "merged ids (owl:sameAs), followed",
         "relations_without_a_triple": "relations of the mapping without a triple: {}",
+        "replies_changed": "of these, replies that the endpoint has changed since",
+        "replies_compared": "stored replies older than a day, asked for again",
         "relative_iris": "relative IRIs without @base, read below {}",
         "values_as_coordinates": "values left out: coordinates",
         "values_as_entities": "values left out: an entity where a {} is wanted",

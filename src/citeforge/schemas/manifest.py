@@ -111,7 +111,8 @@ class Manifest(MaybeOfPlugin):
         short_mappings: query id to labels with fewer mapped passages than asked.
         empty_tables: tables that have no rows and were not written.
         computed: what vectors were computed in and by, and how many passages had to be decided in
-            finer numbers. The tables do not depend on it.
+            finer numbers; when the replies of a graph's endpoint were retrieved. The tables do not
+            depend on it.
         libraries: versions that the tables depend on.
         files: relative file name to sha256, all files but this one.
         benchmark_hash: see :func:`benchmark_hash`.

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from citeforge.engines import http
 from citeforge.engines.keys import KEY_VARIABLE
-from citeforge.engines.llm import transport
 from citeforge.engines.llm.records import Failure, LlmReply, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.replies import mend_text
@@ -96,7 +96,7 @@ def test_advice_is_of_the_status(status: int, advice: str) -> None:
 def test_a_new_server_that_only_fails_is_given_up_after_some_seconds(
     status: int, n_tries: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transport, "_PATIENCE", 0.0)
+    monkeypatch.setattr(http, "PATIENCE", 0.0)
     with provider(lambda body: refusal("no", status=status)) as server:
         assert isinstance(llm(server).complete([ask()])[0], Failure)
         assert len(server.bodies) == n_tries

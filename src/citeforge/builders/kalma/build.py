@@ -107,7 +107,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
             raise _no_questions_error(dropped, evolver.asker.refused, writer)
         questions = [_make_question(e) for e in usable]
         contexts, retrieved = _all_contexts(recipe, questions, equivalence, kg)
-        counts = {"pairs_selected": len(selected.pairs), **selected.counts, **kg.counts}
+        counts = {"pairs_selected": len(selected.pairs), **selected.counts, **kg.all_counts()}
         refused = sorted(evolver.asker.refused.items())
         stood_in = sorted(evolver.asker.stood_in.items())
         counts |= dropped
@@ -121,7 +121,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
             counts["questions_not_checked"] = asks.failed
         return _write_package(
             build, draft, questions, usable, contexts, equivalence, shares,
-            counts=counts, models=models,
+            counts=counts, models=models, computed=kg.retrieval(),
         )  # fmt: skip
 
 
@@ -279,8 +279,11 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
             return finished
         equivalence = Equivalence(domain, graphs=(g for q in questions for g in q.graphs))
         contexts, retrieved = _all_contexts(recipe, questions, equivalence, kg)
-        counts = source.counts | retrieved
-        return _write_package(build, draft, questions, [], contexts, equivalence, {}, counts=counts)
+        counts = source.counts | retrieved | ({} if kg is None else kg.all_counts())
+        return _write_package(
+            build, draft, questions, [], contexts, equivalence, {},
+            counts=counts, computed={} if kg is None else kg.retrieval(),
+        )  # fmt: skip
 
 
 def _read_published(specific: Path, recipe: KalmaRecipe) -> tuple[list[KalmaQuestion], SourceInfo]:

@@ -5,7 +5,6 @@ The header ``x-should-retry`` tells it otherwise.
 """
 
 import asyncio
-import time
 from collections.abc import Awaitable, Mapping
 from contextlib import aclosing
 from functools import cache
@@ -17,6 +16,8 @@ from openai import APIConnectionError, APIStatusError, AsyncOpenAI, DefaultAsync
 
 from citeforge.engines.http import (
     NO_REDIRECT,
+    SERVER_FAULTS,
+    ServerPatience,
     public_url,
     redirect_target,
     retry_after,
@@ -61,10 +62,6 @@ _TRIES_IN_SILENCE = 3
 """Tries after a time-out: providers bill generated tokens even if the client has left."""
 _LONGEST_PAUSE = 120.0
 """Seconds; the SDK gives a call up where Retry-After is longer."""
-_BROKEN = (500, 501, 502, 504)
-"""Statuses of a server at fault. 503 and 529 say that it will be ready later: a model may load."""
-_PATIENCE = 5.0
-"""Seconds of such replies alone after which a new server is given up, at its next reply."""
 SENT_AS = "x-sent-as"
 """Header of replies whose status was corrected: the status that they came with."""
 
@@ -78,8 +75,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
         super().__init__(verify=_tls_context(), trust_env=has_proxies, follow_redirects=False)
         self._options, self._gate = options, gate
         self._seconds = TIMEOUTS_OF_A_REPLY * options.timeout
-        self._was_reached, self._has_answered = False, has_answered
-        self._broken_since: float | None = None
+        self._was_reached, self._patience = False, ServerPatience(has_answered)
 
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
         """Send a request once, when the rate allows; read its whole reply unless it is streamed."""
@@ -127,12 +123,13 @@ class EndpointClient(DefaultAsyncHttpxClient):
         headers = {k: v for k, v in reply.headers.items() if k not in packed}
         body = mend_text(body)
         status, error = reply.status_code, read_response(reply.status_code, body)
-        self._has_answered |= not isinstance(error, Failure)
-        if isinstance(error, Failure):
+        if not isinstance(error, Failure):
+            self._patience.record_answer()
+        else:
             status = error.status or status
             if status == 500 and is_lasting(_json_body(request), error):
                 status = 400
-            if status in _BROKEN and self._is_given_up():
+            if status in SERVER_FAULTS and self._patience.is_over():
                 headers["x-should-retry"] = "false"
             if status != reply.status_code:
                 headers[SENT_AS] = str(reply.status_code)
@@ -144,16 +141,6 @@ class EndpointClient(DefaultAsyncHttpxClient):
                 if seconds <= _LONGEST_PAUSE:
                     self._gate.pause_for(seconds)
         return httpx2.Response(status, headers=headers, content=body, request=request)
-
-    def _is_given_up(self) -> bool:
-        """Whether the server has sent nothing but its own faults for some seconds.
-
-        One that has answered before is asked as often as ``--max-retries`` says.
-        """
-        now = time.monotonic()
-        if self._broken_since is None:
-            self._broken_since = now
-        return not self._has_answered and now - self._broken_since >= _PATIENCE
 
 
 def _failed_reply(request: httpx2.Request, message: str) -> httpx2.Response:

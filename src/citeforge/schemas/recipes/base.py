@@ -385,8 +385,10 @@ class RunOptions(Part):
     """Name of that runner to its options by name."""
     kg_store: Annotated[Path | None, GRAPHS] = None
     """Keep an endpoint's replies here (SQLite)."""
+    accept_changed: Annotated[bool, GRAPHS] = False
+    """Go on with --kg-store although the endpoint's answers have changed since (counted)."""
     kg_batch: Annotated[int, GRAPHS, SETTING] = Field(50, ge=1)
-    """Entities per request."""
+    """Entities per request (replay: as in the run that wrote the store)."""
     kg_timeout: Annotated[float, GRAPHS, SETTING] = Field(60.0, ge=1)
     """Seconds a query may take."""
     kg_seconds: Annotated[float, GRAPHS, SETTING] = Field(60.0, ge=1)
