@@ -308,7 +308,7 @@ def test_measures_are_chosen_by_name_cell_or_family() -> None:
     assert names("Auth.P[b]", "m") == {"Auth.P[b]", "m"}
     assert names("authorship") == {"Auth.P[a]", "Auth.P[b]", "CAB.P[a]"}
     assert names("rage") == {"CiteP"}
-    with refused("unknown-name", what="measure", value="CAB.R"):
+    with refused("unknown-name", noun="measure", value="CAB.R"):
         compare_many(files, ["CAB.R"])
 
 
@@ -389,7 +389,7 @@ def test_a_baseline_instead_of_all_pairs() -> None:
     result = compare_many(files, against="b")
     assert [(d.first, d.second) for d in result.differences] == [("b", "a"), ("b", "c"), ("b", "d")]
     assert result.differences[0].difference == pytest.approx(100 * (0.0 - 0.1) / 3)
-    with refused("unknown-name", what="system", value="e"):
+    with refused("unknown-name", noun="system", value="e"):
         compare_many(files, against="e")
 
 

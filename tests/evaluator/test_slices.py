@@ -101,7 +101,7 @@ def test_fields_of_the_package(world: Path) -> None:
     opened = cf.load(world / "package")
     labels = query_labels(opened, "mix", ["n_relevant", "n_shown"])
     assert labels == {"n_relevant": ["1"] * N, "n_shown": ["3"] * N}
-    with refused("unknown-name", cf.UnknownValueError, what="field of the queries", value="kind"):
+    with refused("unknown-name", cf.UnknownValueError, noun="field of the queries", value="kind"):
         score(world, by=["kind"])
     with refused("wrong-kind", cf.UsageError):
         query_labels(opened, "own", ["n_shown"])

@@ -122,7 +122,7 @@ class NotesRecipe(Recipe):
 
 
 def test_kinds_that_cannot_be_built(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with refused("unknown-name", what="benchmark kind", value="notes"):
+    with refused("unknown-name", noun="benchmark kind", value="notes"):
         cf.build(NotesRecipe(), tmp_path / "out")
     plugin = tmp_path / "notes.py"
     plugin.write_text(PLUGIN)

@@ -169,7 +169,7 @@ def test_frames_of_a_benchmark(package: Path) -> None:
     assert first["id"].tolist() == [p.id for p in items[0].passages]
     assert first["number"].tolist() == [*range(1, len(first) + 1)]
     assert bench.to_pandas().equals(frame)
-    with refused("unknown-name", what="context", value="none", known=["mix"]):
+    with refused("unknown-name", noun="context", value="none", known=["mix"]):
         bench.to_pandas("none")
 
 

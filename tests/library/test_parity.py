@@ -132,7 +132,7 @@ def test_a_report_tells_of_the_audit(inline: Inline, package: Any, tmp_path: Any
 
 def test_wrong_options_are_named(tmp_path: Any) -> None:
     scores = cf.Scores(scored("one", {"CiteP": [0.0, 1.0, 1.0]}))
-    with refused("unknown-name", cf.UnknownValueError, what="format", value="docx"):
+    with refused("unknown-name", cf.UnknownValueError, noun="format", value="docx"):
         cf.report([scores], kind="docx")
     for options, code in (
         ({"best": "italic"}, "bad-option"),

@@ -18,7 +18,7 @@ def test_prompts_are_those_of_the_command(inline: Inline, package: Path, tmp_pat
     assert (tmp_path / "p.jsonl").read_bytes() == (tmp_path / "c.jsonl").read_bytes()
     assert rows == [json.loads(line) for line in (tmp_path / "c.jsonl").read_text().splitlines()]
     assert cf.export_prompts(cf.load(package), context="mix") == rows
-    with refused("unknown-name", cf.UnknownValueError, what="context"):
+    with refused("unknown-name", cf.UnknownValueError, noun="context"):
         cf.export_prompts(package, context="gone")
 
 
@@ -85,7 +85,7 @@ def test_answers_in_memory_are_checked(package: Path, tmp_path: Path) -> None:
         assert (error.line, error) == (2, in_file)
     pandas = pytest.importorskip("pandas")
     assert cf.check(pandas.DataFrame(ANSWERS), package).errors == [in_file]
-    with refused("unknown-name", cf.UnknownValueError, what="context"):
+    with refused("unknown-name", cf.UnknownValueError, noun="context"):
         cf.check(ANSWERS, package, context="gone")
     with refused("wrong-type", cf.UsageError):
         cf.check(7, package)

@@ -53,12 +53,12 @@ def test_the_first_context_set_is_the_default(package: Path) -> None:
 
 def test_unknown_names_are_said_with_the_known_ones(package: Path) -> None:
     opened = Package(package)
-    with refused("unknown-name", what="context", value="mixx", known=["mix"]) as caught:
+    with refused("unknown-name", noun="context", value="mixx", known=["mix"]) as caught:
         list(opened.items("mixx"))
     assert "did you mean 'mix'" in str(caught.value)
-    with refused("unknown-name", what="query", value="q999"):
+    with refused("unknown-name", noun="query", value="q999"):
         list(opened.items("mix", "q999"))
-    with refused("unknown-name", what="config", value="evolution"):
+    with refused("unknown-name", noun="config", value="evolution"):
         opened.table("evolution", "evolution")
 
 

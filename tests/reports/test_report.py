@@ -50,7 +50,7 @@ def test_the_command(inline: Inline, files: list[ScoreFile], tmp_path: Path) -> 
     ):
         inline.fails(2, code, "report", "echo.json", *words)
     assert inline("report", "echo.json", "--out", "p.md", "--plot", "cost").returncode == 2
-    with refused("unknown-name", what="format", value="docx"):
+    with refused("unknown-name", noun="format", value="docx"):
         cf.report([tmp_path / "echo.json"], kind="docx")
 
 

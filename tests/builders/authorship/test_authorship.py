@@ -276,7 +276,7 @@ def test_labels_of_ones_own(package: Path, tmp_path: Path) -> None:
     assert text.count("(source: a blog)") + text.count("(source: a forum)") == 4
     with refused("duplicate-id"):
         choose_label_sets([], [path, path])
-    with refused("unknown-name", what="label set", value="nobody"):
+    with refused("unknown-name", noun="label set", value="nobody"):
         choose_label_sets(["nobody"], [])
 
 

@@ -351,7 +351,7 @@ def test_models_without_a_profile_are_refused(t5: Path, roberta: Path, llama: Pa
         with refused("missing-option", path=folder) as caught:
             JudgeSession(cpu_judge(folder))
         assert "--judge-profile" in str(caught.value)
-    with refused("unknown-name", what="judge profile", value="true"):
+    with refused("unknown-name", noun="judge profile", value="true"):
         cpu_judge(t5, "true")
     with refused("bad-model", path=t5):
         JudgeSession(cpu_judge(t5, "mnli"))

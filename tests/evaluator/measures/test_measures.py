@@ -168,7 +168,7 @@ def test_bad_parameters_are_answered_with_good_ones(name: str, example: str) -> 
 
 def test_other_names_are_unknown() -> None:
     for name in ("P5", "ROUGE", "nDCG.F@5", "Citep", "BERTScore", "BLEU@2gold", "ROUGE-Lsum.F@5"):
-        with refused("unknown-name", what="measure", value=name):
+        with refused("unknown-name", noun="measure", value=name):
             select([name])
 
 

@@ -179,9 +179,9 @@ FILES = [scored("s", {"M": [80.0, None, 60.0]}), scored("t", {"M": [40.0, 50.0, 
 def test_values_of_score_files() -> None:
     rows = [PreferencePair(q, ("s", "t"), (1, 0)) for q in ("q0", "q1")]
     assert [c.measure for c in add_scores(rows, FILES, "M")] == [(80.0, 40.0), None]
-    with refused("unknown-name", what="measure", value="N"):
+    with refused("unknown-name", noun="measure", value="N"):
         add_scores(rows, FILES, "N")
-    with refused("unknown-name", what="query", value="q9"):
+    with refused("unknown-name", noun="query", value="q9"):
         add_scores([PreferencePair("q9", ("s", "t"), (1, 0))], FILES, "M")
     with refused("no-scores"):
         add_scores([PreferencePair("q0", ("s", "u"), (1, 0))], FILES, "M")

@@ -77,7 +77,7 @@ def test_sides_that_do_not_fit() -> None:
         compare_orders(four[:2], four[:2], "M")
     with refused("duplicate-id"):
         compare_orders([*four, four[0]], four, "M")
-    with refused("unknown-name", what="measure", value="N"):
+    with refused("unknown-name", noun="measure", value="N"):
         compare_orders(four, four, "N")
     other = [f.model_copy(update={"query_ids": [f"x{i}" for i in range(40)]}) for f in four]
     with refused("not-comparable"):

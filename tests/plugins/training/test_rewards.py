@@ -129,9 +129,9 @@ def test_wrong_terms_are_refused() -> None:
 
 
 def test_the_reward_refuses_what_it_cannot_score(package: Path) -> None:
-    with refused("unknown-name", what="measure", value="MAUVE"):
+    with refused("unknown-name", noun="measure", value="MAUVE"):
         CitationReward(package, "MAUVE")  # type: ignore[arg-type]
-    with refused("unknown-name", what="query", value="nobody"):
+    with refused("unknown-name", noun="query", value="nobody"):
         CitationReward(package)("nobody", "x [1].")
-    with refused("unknown-name", what="context", value="mixx"):
+    with refused("unknown-name", noun="context", value="mixx"):
         CitationReward(package, context="mixx")
