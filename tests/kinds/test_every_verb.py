@@ -113,7 +113,7 @@ def test_single_answers_score_as_among_all(
     run_system(get_system("random"), benchmark, [context] if context else [], 1, 0, out)
     answers = [answer for _, answer in read_answers(out)]
     ours = score(out, benchmark, select(benchmark.kind.facts.default_measures), context=context)
-    (whole,) = scoring.all(answers)
+    (whole,) = scoring.score_all(answers)
     assert [(m.name, m.value, m.stderr) for m in whole.measures] == [
         (m.name, m.value, m.stderr) for m in ours.measures
     ]
@@ -122,7 +122,7 @@ def test_single_answers_score_as_among_all(
         ours = score(out, benchmark, select(["rage"]), context=context)
     for row, query in list(enumerate(ours.query_ids))[:4]:
         (mine,) = (a for a in answers if (a.query_id, a.context) == (query, context))
-        result, _ = scoring.one(mine)
+        result, _ = scoring.score_one(mine)
         assert result == {m.name: m.per_query[row] for m in ours.measures}
 
 

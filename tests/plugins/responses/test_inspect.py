@@ -227,8 +227,8 @@ def test_a_part_of_the_answers_is_scored_over_its_queries(package: Path) -> None
     right = {q: min(shown.relevant[scoring.benchmark.row_of[q]]) + 1 for q in queries}
     lines = [SubmissionLine(q, f"So it is [{right[q]}].", "mix") for q in queries[:2]]
     lines.append(SubmissionLine(queries[2], "So it is.", "mix"))
-    (result,) = scoring.all(lines)
+    (result,) = scoring.score_all(lines)
     assert result.measures[0].value == pytest.approx(100 * (1 + 1 + 0) / 3)
     assert result.counts.n_missing == 0
     with refused("unknown-query", cf.UsageError):
-        scoring.one(SubmissionLine("none", "", "mix"))
+        scoring.score_one(SubmissionLine("none", "", "mix"))

@@ -162,5 +162,5 @@ def test_insertions_leave_the_text(text: str, inserted: list[tuple[int, str]]) -
     assert [shift.text[shift.start(i)] for i in range(len(text))] == list(text)
     assert [shift.text[shift.end(i) - 1] for i in range(1, len(text) + 1)] == list(text)
     for edit in edits:
-        start, end = shift.places[edit]
+        start, end = shift.new_spans[edit]
         assert shift.text[start:end] == edit.new

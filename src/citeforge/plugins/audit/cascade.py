@@ -31,14 +31,14 @@ PEOPLE = "people"
 
 StratumName = Literal["relevant", "cleared", "unsuspected"]
 """How the judges left a negative."""
-Rows = dict[tuple[str, str], Decided]
+Decisions = dict[tuple[str, str], Decided]
 """(query, passage) to what was decided."""
 
 
 def decide_suspects(
     base: Base, texts: dict[str, str], flaws: Iterable[Flaw], cheap: str, strong: JudgeSession,
     are_unknown: bool = False,
-) -> Rows:  # fmt: skip
+) -> Decisions:  # fmt: skip
     """Let a strong judge decide which suspects are relevant; return decisions by (query, passage).
 
     A suspect is relevant if its passage entails a gold answer of the query; for a query without
@@ -122,7 +122,7 @@ def _read_labels(path: Path) -> list[tuple[int, AuditLabel]]:
 
 
 def sum_up_decisions(
-    base: Base, rows: Rows, stages: list[str], labels: Path | None
+    base: Base, rows: Decisions, stages: list[str], labels: Path | None
 ) -> tuple[Cascade, list[Decided]]:
     """Summarise and list what judges and people decided about mined negatives.
 
@@ -131,6 +131,10 @@ def sum_up_decisions(
         rows: see :func:`decide_suspects`; rows that people labelled are added.
         stages: names of the judges that decided, in order.
         labels: file that ``labels import`` wrote; None without labels.
+
+    Returns:
+        (number of negatives per stratum, with the shares of relevant ones that labels estimate; all
+        decisions, sorted by query and passage).
 
     Raises:
         InputError: labels that were drawn within other strata, or of pairs that are no negatives.
@@ -149,14 +153,22 @@ def sum_up_decisions(
         strata = {
             name: Stratum(size, *tally.get(name, (0, 0))) for name, size in sizes.items() if size
         }
-        cascade.before, cascade.after = _shares(strata, labels.name)
+        cascade.before, cascade.after = _estimate_relevant_shares(strata, labels.name)
     return cascade, sorted(rows.values(), key=lambda r: (r.query, r.passage))
 
 
 def _apply_labels(
-    rows: Rows, stratum_of: Mapping[tuple[str, str], StratumName], path: Path
+    rows: Decisions, stratum_of: Mapping[tuple[str, str], StratumName], path: Path
 ) -> dict[str, tuple[int, int]]:
-    """Replace judges' decisions by people's labels; count (labelled, relevant) per stratum."""
+    """Replace judges' decisions by people's labels; count (labelled, relevant) per stratum.
+
+    A stratum is what the judges said of a negative: relevant, cleared, or not suspected.
+
+    Args:
+        rows: decisions by (query, passage); those of labelled pairs are replaced.
+        stratum_of: stratum of each negative, by (query, passage).
+        path: file of people's labels.
+    """
     tally: dict[str, tuple[int, int]] = {}
     for line, row in _read_labels(path):
         pair = (row.query_id, row.passage)
@@ -183,11 +195,17 @@ def _apply_labels(
     return tally
 
 
-def _shares(strata: "dict[str, Stratum]", by: str) -> tuple[EstimatedShare, EstimatedShare | None]:
+def _estimate_relevant_shares(
+    strata: "dict[str, Stratum]", by: str
+) -> tuple[EstimatedShare, EstimatedShare | None]:
     """Estimate the share of relevant negatives: among all, and among those that stay.
 
     These negatives stay: those of the strata not called relevant, without the ones that people
     found relevant, and the ones of the stratum called relevant that people cleared.
+
+    Args:
+        strata: sizes, labelled and relevant negatives of the strata, by name.
+        by: name of the file of labels, for the record.
     """
     n = sum(s.labelled for s in strata.values())
     estimated = partial(EstimatedShare, n=n, by=by, method=METHOD)

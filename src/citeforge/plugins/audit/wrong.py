@@ -95,7 +95,8 @@ def classify_citations(
     Args:
         statements: statements with their citations.
         judge: decides entailment.
-        search: finds passages of the corpus.
+        search: finds, for each of some statements, the texts of so many nearest passages of the
+            corpus.
     """
     judge.ask(Pair(t, s.text) for s in statements for t in (s.together, *s.cited))
     possible: list[list[set[int]]] = [[set() for _ in s.cited] for s in statements]

@@ -61,7 +61,7 @@ class Arranger:
             self.counts["queries_without_a_relevant_passage"] += 1
         return docs
 
-    def others(self, query: str) -> Docs:
+    def list_other_passages(self, query: str) -> Docs:
         """List passages not relevant to a query; an empty list if there are fewer than ``k``.
 
         Fewer could not fill a cell without relevant passages. Such queries are counted.
@@ -127,6 +127,10 @@ def build_bundle(recipe: design.BundleRecipe, run: RunOptions) -> Manifest:
 def _sample_queries(arranger: Arranger, arranged: dict[str, Cells | None]) -> dict[str, Cells]:
     """Keep the queries that have passages for every cell, or a sample of them.
 
+    Args:
+        arranger: recipe and counts of the build.
+        arranged: passages of every cell, by query; None for a query that has too few.
+
     Raises:
         InputError: there is none.
     """
@@ -149,7 +153,11 @@ def _sample_queries(arranger: Arranger, arranged: dict[str, Cells | None]) -> di
 def _write_tables(
     writer: PackageWriter, arranger: Arranger, cells: tuple[str, ...], by_query: dict[str, Cells]
 ) -> tuple[dict[str, ContextSet], Stats]:
-    """Write queries, contexts, mappings and passages; return context sets and statistics."""
+    """Write queries, contexts, mappings and passages; return context sets and statistics.
+
+    Args:
+        by_query: passages of every cell, by query.
+    """
     base, k = arranger.base, arranger.recipe.k
     writer.add("queries", "queries", rows_with(base.queries, "_id", by_query).cast(QUERIES))
     contexts = {}
@@ -171,7 +179,10 @@ def _write_tables(
 def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
     """Arrange a query's passages in three cells: all, half or none of the relevant ones shown."""
     k = arranger.recipe.k
-    if not ((relevant := arranger.shuffle_relevant(query)) and (others := arranger.others(query))):
+    if not (
+        (relevant := arranger.shuffle_relevant(query))
+        and (others := arranger.list_other_passages(query))
+    ):
         return None
     # The first cell shows all relevant passages and at least one related one.
     if len(relevant) >= k:
@@ -192,7 +203,10 @@ def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
 def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
     """Arrange a query's cells: with a relevant passage, with another in its place, with a decoy."""
     k = arranger.recipe.k
-    if not ((relevant := arranger.shuffle_relevant(query)) and (others := arranger.others(query))):
+    if not (
+        (relevant := arranger.shuffle_relevant(query))
+        and (others := arranger.list_other_passages(query))
+    ):
         return None
     target, fillers, spare = relevant[0], others[: k - 1], others[k - 1 :]
     slots = arranger.shuffle(query, [target, *fillers])
@@ -211,7 +225,7 @@ def _arrange_position(arranger: Arranger, query: str) -> Cells | None:
     k = arranger.recipe.k
     if not (relevant := arranger.shuffle_relevant(query)):
         return None
-    # Half of the places at most are for relevant ones, so that there is something to choose.
+    # Half of the slots at most are for relevant ones, so that there is something to choose.
     docs = [*relevant[: max(1, k // 2)], *arranger.base.negatives[query]]
     if len(docs) < k:
         arranger.counts[count_key("queries_with_few_passages", k)] += 1
@@ -255,7 +269,12 @@ def find_problems(package: Package) -> Problems:
 
 
 def _find_wrong_cell(docs: dict[str, list[dict[str, str]]]) -> tuple[str, str] | None:
-    """Find a context set whose passages break the design: (name, problem); None if none do."""
+    """Find a context set whose passages break the design: (name, problem); None if none do.
+
+    Args:
+        docs: passages shown for one query, with their labels, by context set; the first is the cell
+            that others are compared with.
+    """
     (first_cell, first), *others = docs.items()
     if any(d["label"] == RELEVANT for d in docs.get(design.RELATED, ())):
         return design.RELATED, "shows a relevant passage"

@@ -21,8 +21,8 @@ is gone: Cites = 8/10, Moved = 6/8.
 
 ## position
 
-After Liu et al. 2024. Each passage stands once at each of k places. `c(p)` is the share of the k
-rotations in which the passage at place p is cited.
+After Liu et al. 2024. Each passage is once at each of k positions. `c(p)` is the share of the k
+rotations in which the passage at position p is cited.
 
 A question without all k answers leaves, in both protocols. `Pos.Early` and `Pos.Ends` carry a
 paired t-test against 0. *Example.* c = (.6, .5, .4, .3): Early = .55 − .35 = .20, Ends = .45 − .45
@@ -195,8 +195,8 @@ class Evidence:
 
     Attributes:
         cells: the answers.
-        target: place of the evidence that the cell ``removed`` lacks.
-        decoy: place of the passage that the words of the evidence were put into.
+        target: position of the evidence that the cell ``removed`` lacks.
+        decoy: position of the passage that the words of the evidence were put into.
         gold: gold short answers.
     """
 
@@ -304,23 +304,23 @@ def _says_the_same(before: CellAnswer, after: CellAnswer, gold: Sequence[str]) -
     "position", reads="bundle", higher_is_better=None,
     source="after Liu et al. 2024 (lost in the middle)",
 )  # fmt: skip
-def place_rates(cells: CellAnswers) -> Floats:
+def position_rates(cells: CellAnswers) -> Floats:
     """Compute the share of rotations that cite each position: (positions, runs, queries)."""
     k = cells.bundle.k
 
-    def rate(place: int) -> Floats:
+    def rate(position: int) -> Floats:
         """Compute the share of rotations in which a position is cited: (runs, queries)."""
 
         def cited_share(run: int, row: int) -> float:
             """Compute the share of rotations that cite the position; NaN if one is missing."""
             answers = [cells.answer(design.rotation_name(s), run, row) for s in range(k)]
             present = [a for a in answers if a is not None and not a.is_missing]
-            # With a missing rotation, not every passage would have been at the place once.
-            return sum(place in a.cited for a in present) / k if len(present) == k else math.nan
+            # With a missing rotation, not every passage would have been at the position once.
+            return sum(position in a.cited for a in present) / k if len(present) == k else math.nan
 
         return cells.column(cited_share)
 
-    return np.stack([rate(place) for place in range(k)])
+    return np.stack([rate(position) for position in range(k)])
 
 
 def place_samples(rates: Floats) -> list[Sample]:
@@ -407,15 +407,15 @@ MEASURES = (
              decoy_cited_share),
         )
     ),
-    place_rates.measure("Pos.Early", "cited in the first half minus in the last half", low=-1,
+    position_rates.measure("Pos.Early", "cited in the first half minus in the last half", low=-1,
         sample=lambda rates: _tested_mean(_early_gap(rates)),
         formula="mean c of the first ⌊k/2⌋ places − that of the last ⌊k/2⌋"),
-    place_rates.measure("Pos.Ends", "cited at the ends minus in the middle", low=-1,
+    position_rates.measure("Pos.Ends", "cited at the ends minus in the middle", low=-1,
         sample=lambda rates: _tested_mean(_ends_gap(rates)),
         formula="mean c of first and last place − mean c of the others; needs k ≥ 3"),
-    place_rates.measure("Pos.Cited", "share of passages cited at a place", sample=place_samples,
+    position_rates.measure("Pos.Cited", "share of passages cited at a place", sample=place_samples,
         formula="`c(p)`, one row a place"),
-    place_rates.measure("Pos.Queries",
+    position_rates.measure("Pos.Queries",
         "queries at which the 95 % interval of Pos.Early is 5 points to either side",
         formula="one number: `⌈variance of Pos.Early · (1.96 / .05)²⌉`, questions at which its "
         "interval is 5 points to either side",

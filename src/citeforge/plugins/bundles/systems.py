@@ -35,6 +35,14 @@ def _answer_cells(
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
     """Yield the submission lines of a control system, whose function ``habit`` writes answers.
 
+    Its lines are answers to every query in every context and run.
+
+    Args:
+        name: name of the system.
+        family: name of the bundle that it answers.
+        habit: takes context sets, the name of the one shown, a query's row and random numbers;
+            returns a text and the positions that it cites.
+
     Raises:
         UsageError: the benchmark is no such bundle.
     """
@@ -57,7 +65,15 @@ def _answer_cells(
 def _refuse(
     cells: Cells, cell: str, row: int, rng: Random, *, chances: tuple[float, ...]
 ) -> Answer:
-    """Refuse at random, with probabilities for all, some and no evidence shown; else answer."""
+    """Refuse at random, with probabilities for all, some and no evidence shown; else answer.
+
+    Args:
+        cells: context sets by name.
+        cell: name of the one that is shown.
+        row: row of the query.
+        rng: random numbers.
+        chances: probability of a refusal in each cell, in the order of the design.
+    """
     if rng.random() < chances[design.DEFLECTION.index(cell)]:
         return _REFUSAL, set()
     relevant = sorted(cells[cell].relevant[row])
@@ -81,7 +97,7 @@ def _cite_evidence(cells: Cells, cell: str, row: int, rng: Random, *, is_faithfu
     return _ANSWER, {design.first_difference(before, decoyed) if cell == design.DECOY else guess}
 
 
-def _cite_by_place(cells: Cells, cell: str, row: int, rng: Random, *, fall: float) -> Answer:
+def _cite_by_position(cells: Cells, cell: str, row: int, rng: Random, *, fall: float) -> Answer:
     """Cite passages of a query's context at random: relevant ones more often, later ones less.
 
     Args:
@@ -89,7 +105,7 @@ def _cite_by_place(cells: Cells, cell: str, row: int, rng: Random, *, fall: floa
         cell: name of the one that is shown.
         row: row of the query.
         rng: random numbers.
-        fall: share of the probability that is lost from the first place to the last.
+        fall: share of the probability that is lost from the first position to the last.
     """
     table = cells[cell]
     size = table.sizes[row]
@@ -119,10 +135,10 @@ POST_RATIONALISER = _make_control(
 POSITION_BLIND = _make_control(
     "position-blind", "position",
     "cites relevant passages with .7, others with .15, wherever they stand",
-    partial(_cite_by_place, fall=0.0),
+    partial(_cite_by_position, fall=0.0),
 )  # fmt: skip
 POSITION_FOLLOWER = _make_control(
     "position-follower", "position",
     "the same at the first place, a third of it at the last (biased on purpose)",
-    partial(_cite_by_place, fall=2 / 3),
+    partial(_cite_by_position, fall=2 / 3),
 )  # fmt: skip

@@ -182,9 +182,9 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
 def _choose_size(pools: Pools, mixture: Mixture) -> OneSize | None:
     """Choose one number of passages for all contexts of a mixture; None if they keep their own.
 
-    With one size, a smaller context does not reveal that no passage answers. Empty places take the
-    nearest passages first, as in contexts with an answer. Sizes differ if the mixture has no
-    negatives, or a question has fewer passages than the mixture has relevant ones.
+    With one size, a smaller context does not reveal that no passage answers. Empty slots are filled
+    with the nearest passages first, as in contexts with an answer. Sizes differ if the mixture has
+    no negatives, or a question has fewer passages than the mixture has relevant ones.
     """
     size = min(mixture.total, pools.smallest_pool(mixture))
     if mixture.total == mixture.relevant or size < max(1, mixture.relevant):
@@ -215,7 +215,12 @@ def _require_accepted(questions: Sequence[Question], rejects: Path, llm: Llm) ->
 def _make_tables(
     questions: Sequence[Question], counts: dict[str, int]
 ) -> tuple[pa.Table, pa.Table, pa.Table]:
-    """Make the tables of queries, judgements and gold from the accepted questions."""
+    """Make the tables of queries, judgements and gold from the accepted questions.
+
+    Args:
+        questions: all questions of the build.
+        counts: the number of passages that may answer is added.
+    """
     queries, judged, gold = [], [], []
     for question in questions:
         if not question.is_accepted:

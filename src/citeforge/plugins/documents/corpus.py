@@ -91,10 +91,10 @@ class PassagePool:
         self.corpus = corpus
         self.n_short = 0
         files: dict[str, dict[str, list[str]]] = {}
-        self._place: dict[str, tuple[str, str]] = {}
+        self._file_and_title: dict[str, tuple[str, str]] = {}
         for batch in iter_batches(corpus, ["_id", "title", "text", "metadata"]):
             for name, title, text, about in rows_of(batch):
-                file, _ = self._place[name] = _find_file(name, about), title
+                file, _ = self._file_and_title[name] = _find_file(name, about), title
                 if len(text) < SHORTEST:
                     self.n_short += 1
                 else:
@@ -112,7 +112,7 @@ class PassagePool:
 
     def are_together(self, one: str, other: str) -> bool:
         """Whether two passages have the same title and are from one file."""
-        return self._place[one] == self._place[other]
+        return self._file_and_title[one] == self._file_and_title[other]
 
 
 def _shuffle(sections: dict[str, list[str]], seed: int, file: str) -> Iterator[list[str]]:

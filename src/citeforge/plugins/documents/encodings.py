@@ -169,7 +169,7 @@ def _likely_pages(data: bytes) -> Iterator[str]:
 
 
 def _share_odd(text: str, letters: str | None) -> float:
-    """Compute the share of signs outside ASCII that texts hardly have there, as in ``dzia³a``.
+    """Compute the share of non-ASCII characters that look misread, as ``³`` in ``dzia³a``.
 
     Args:
         text: text in a code page that may be the wrong one.

@@ -91,7 +91,15 @@ class PromptedLlm:
         sample: int = 0,
         turns: Sequence[tuple[str, str]] = (),
     ) -> Request:
-        """Make a task's LLM request: earlier ``turns`` of a chat, then the filled-in template."""
+        """Make a task's LLM request: earlier turns of a chat, then the filled-in template.
+
+        Args:
+            task: name of the template: to write a question, or to answer one.
+            values: variables of the template.
+            most_tokens: limit of the reply.
+            sample: number of the try; all but the first are sampled at a temperature.
+            turns: (role, text) of worked examples.
+        """
         params: dict[str, object] = {"temperature": _WARM_TEMPERATURE if sample else 0.0}
         params |= {"max_tokens": most_tokens} | ({"stop": [_END]} if turns else {})
         messages = (*turns, ("user", self._fill_template(task, values)))

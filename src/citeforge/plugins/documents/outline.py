@@ -144,9 +144,9 @@ def sections(breaks: tuple[Break, ...], end: int) -> Iterator[tuple[int, int, tu
     """
     above: list[Break] = []
     begin = 0
-    for one in breaks:
-        yield begin, one.start, tuple(heading.title for heading in above)
-        if one.level:
-            above = [*(heading for heading in above if heading.level < one.level), one]
-        begin = one.end
+    for boundary in breaks:
+        yield begin, boundary.start, tuple(heading.title for heading in above)
+        if boundary.level:
+            above = [*(heading for heading in above if heading.level < boundary.level), boundary]
+        begin = boundary.end
     yield begin, end, tuple(heading.title for heading in above)

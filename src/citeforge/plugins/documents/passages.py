@@ -25,8 +25,8 @@ def cut_page(
         segmenter: finds sentences.
     """
     for start, end, headings in sections(page.breaks, len(page.text)):
-        for place in _cut_section(page.text, (start, end), size, segmenter):
-            yield *place, headings
+        for span in _cut_section(page.text, (start, end), size, segmenter):
+            yield *span, headings
 
 
 def _cut_section(text: str, section: Span, size: int, segmenter: Segmenter) -> Iterator[Span]:

@@ -95,7 +95,17 @@ def _plan_question(
     asker: PromptedLlm, recipe: DocumentsRecipe, has_judge: bool, n_near: int, number: int,
     form: str, passage: Evidence,
 ) -> _PlannedCalls:  # fmt: skip
-    """Plan the calls about one question; stand-ins have the usual length, and differ."""
+    """Plan the calls about one question; texts not yet written are made up in their usual length.
+
+    Args:
+        n_near: number of nearest passages that are searched.
+        number: number of the question, which makes its texts differ from those of others.
+        form: form of the question.
+        passage: its evidence.
+
+    Returns:
+        Requests to the LLM, further ones that judge verdicts may cause, and pairs for the judge.
+    """
 
     def stand_in(start: str) -> str:
         """Make a text of usual length that differs from those of other questions."""

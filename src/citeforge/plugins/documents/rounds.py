@@ -79,7 +79,13 @@ class QuestionMaker:
     def _draw_questions(
         self, made: Sequence[Question], written: dict[str, int], order: Iterator[str]
     ) -> list[Question]:
-        """Draw evidence for the next round; return its questions, whose texts are still empty."""
+        """Draw evidence for the next round; return its questions, whose texts are still empty.
+
+        Args:
+            made: questions of earlier rounds.
+            written: number of questions written so far, by form; those drawn are added.
+            order: ids of passages in the order in which questions are written about them.
+        """
         drawn: list[tuple[str, str]] = []
         for form, wanted in self.recipe.questions_per_form.items():
             accepted = sum(q.form == form for q in _accepted(made))
@@ -219,14 +225,19 @@ class QuestionMaker:
         return {name: [texts[i] for i in hits] for name, hits in ids.items()}
 
     def _find_others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
-        """Record other passages that answer: relevant if judge and LLM agree, else unsure."""
+        """Record other passages that answer: relevant if judge and LLM agree, else unsure.
+
+        Args:
+            questions: questions that passed all earlier checks.
+            near: nearest passages, by id of the question.
+        """
         verdicts = self._judge_passages(questions, near)
         suspects = {
             q.id: [
                 (p, verdicts.get((q.id, p.id)))
-                for place, p in enumerate(near[q.id])
+                for rank, p in enumerate(near[q.id])
                 if p.id not in {*q.relevant, *q.unsure}
-                and (self.judge is None or place < self.recipe.asking.shown or verdicts[q.id, p.id])
+                and (self.judge is None or rank < self.recipe.asking.shown or verdicts[q.id, p.id])
             ]
             for q in questions
         }

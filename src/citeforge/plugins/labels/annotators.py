@@ -76,9 +76,9 @@ def krippendorff_alpha(
     Args:
         units: labels of each item, at least two each.
         values: allowed labels, in order.
-        ordinal: distance between ranks instead of equal or not.
+        ordinal: whether disagreement is the distance between ranks; else two labels agree or not.
     """
-    at = {value: place for place, value in enumerate(values)}
+    at = {value: row for row, value in enumerate(values)}
     coincidence = np.zeros((len(values), len(values)))
     for unit in units:
         for a, b in itertools.permutations(unit, 2):

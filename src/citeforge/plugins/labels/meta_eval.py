@@ -89,10 +89,10 @@ def labelled_pairs(
                     f"{path}: needs the score files that it is about: --scores FILE",
                     code="missing-option",
                 )
-            cited, statement = _texts(label, answers)
+            cited, statement = _find_label_texts(label, answers)
             answer = label.answer or label.query
-            place = (label.system, label.query, answer, label.statement, label.citation, label.nth)
-            if register.is_repeat((*place, cited, statement), label):
+            key = (label.system, label.query, answer, label.statement, label.citation, label.nth)
+            if register.is_repeat((*key, cited, statement), label):
                 result.left_out[REPEATED] += 1
             elif cited is None:
                 result.left_out[UNCITED] += 1
@@ -109,16 +109,23 @@ def labelled_pairs(
     return result
 
 
-def _texts(label: Label, answers: Mapping[tuple[str, str], AnswerDetail]) -> tuple[str | None, str]:
-    """Get the cited text and the statement of a label; the first is None if nothing is cited."""
+def _find_label_texts(
+    label: Label, answers: Mapping[tuple[str, str], AnswerDetail]
+) -> tuple[str | None, str]:
+    """Get the cited text and the statement of a label; the first is None if nothing is cited.
+
+    Args:
+        label: a person's label of a statement, or of one of its citations.
+        answers: answers of score files, by system and query.
+    """
     if label.evidence is not None:
         evidence = "\n".join(label.evidence)
         return evidence if evidence.strip() else None, label.text or ""
     answer = answers.get((label.system, label.query))
-    place = label.statement
-    if answer is None or place is None or not 0 <= place < len(answer.statements):
+    number = label.statement
+    if answer is None or number is None or not 0 <= number < len(answer.statements):
         raise label.error("labels a statement that no score file contains", code="unknown-id")
-    statement = answer.statements[place]
+    statement = answer.statements[number]
     cited = list(statement.cited) if label.citation is None else [label.citation]
     if label.nth is not None:
         cited = cited[label.nth : label.nth + 1] or [-1]
@@ -263,7 +270,12 @@ def _class_name(supported: bool, contradicted: bool) -> str:
 
 
 def _class_quality(pairs: Sequence[tuple[Hashable, Hashable]], name: Hashable) -> ClassQuality:
-    """Compute the judge's precision, recall and F1 on one class."""
+    """Compute the judge's precision, recall and F1 on one class.
+
+    Args:
+        pairs: (class that people name, class that the judge names) of each statement.
+        name: the class.
+    """
     n_human, n_machine = (sum(pair[side] == name for pair in pairs) for side in (0, 1))
     n_both = pairs.count((name, name))
     return ClassQuality(

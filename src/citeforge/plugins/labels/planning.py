@@ -181,10 +181,16 @@ def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
 
 
 def half_width(sd: float, labels: int, answers: int, correlation: float) -> float:
-    """Compute the half width of the 95 % interval of a value corrected by labels (PPI++).
+    """Compute the half width of the 95 % interval of a mean, part of whose answers people labelled.
 
-    From the variance of labels alone, sd² / labels, less the part that the judge explains (PPI++,
-    section 6), in proportion to the share of answers without labels.
+    The variance of labels, sd² / labels, is lowered by what the judge explains (PPI++, section 6),
+    in proportion to the share of answers without labels.
+
+    Args:
+        sd: standard deviation of people's values.
+        labels: number of labelled answers.
+        answers: number of all answers.
+        correlation: of the judge's values with people's.
     """
     from scipy.special import stdtrit
 

@@ -272,7 +272,15 @@ def win_rates(comparisons: Sequence[PreferencePair]) -> tuple[dict[str, float], 
 
 
 def annotator_agreement(annotators: Sequence[Sequence[PreferencePair]]) -> AnnotatorAgreement:
-    """Compute how often two annotators decide alike, over all pairs of annotators."""
+    """Compute how often two annotators decide alike, over all pairs of annotators.
+
+    Args:
+        annotators: comparisons of each annotator.
+
+    Returns:
+        Number of decisions compared, share of equal ones, and the same with half credit where one
+        of both says "equal".
+    """
     of_all = [{c.key: c.preference for c in one} for one in annotators]
     pairs = [
         (first[key], second[key])

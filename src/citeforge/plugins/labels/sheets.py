@@ -100,6 +100,14 @@ def _kalma_items(
 ) -> Iterator[SheetItem]:
     """Yield sheet rows of a KaLMA benchmark: sampled questions, or their gold facts.
 
+    An item is (its origin, for the key file; its columns, which annotators see).
+
+    Args:
+        task: asks about each question, or about each of its gold facts.
+        package: a KaLMA benchmark.
+        sample: number of questions per table of questions; None for all.
+        seed: seed of the sample.
+
     Raises:
         InputError: the benchmark has no gold facts.
     """
@@ -111,13 +119,13 @@ def _kalma_items(
         ids = list(texts)
         chosen = ids if sample is None else sample_ids(ids, sample, seed, "annotate kalma")
         for query in chosen:
-            where: dict[str, object] = {"query_id": query, "form": form}
+            origin: dict[str, object] = {"query_id": query, "form": form}
             if task.unit != "knowledge":
-                yield where, {"question": texts[query]}
+                yield origin, {"question": texts[query]}
                 continue
             for row in gold.get(query, []):
                 fact = f"{row['name']}, {row['relation']}: {row['value']}"
-                yield {**where, "fact": fact}, {"question": texts[query], "fact": fact}
+                yield {**origin, "fact": fact}, {"question": texts[query], "fact": fact}
 
 
 DEFAULT = 200
@@ -157,12 +165,12 @@ def _negative_items(
     questions = dict(rows_of(base.queries, "_id", "text"))
     for query, passage in drawn:
         columns = {"question": questions[query], "passage": _join_title(*texts[passage])}
-        where: dict[str, object] = {"query_id": query, "passage": passage}
+        origin: dict[str, object] = {"query_id": query, "passage": passage}
         if task.unit == UNSURE:
-            where["question"] = questions[query]
+            origin["question"] = questions[query]
         if strata is not None:
-            where["stratum"] = strata[query, passage]
-        yield where, columns
+            origin["stratum"] = strata[query, passage]
+        yield origin, columns
 
 
 def sample_negatives(
@@ -184,7 +192,7 @@ def sample_negatives(
     for pair in pairs:
         by_name.setdefault(strata[pair], []).append(pair)
     drawn: list[tuple[str, str]] = []
-    # Smallest first, so that places that a small stratum cannot fill go to the larger ones.
+    # Smallest first, so that draws that a small stratum cannot fill go to the larger ones.
     ordered = sorted(by_name.items(), key=lambda s: (len(s[1]), s[0]))
     for i, (name, mine) in enumerate(ordered):
         share = (size - len(drawn)) // (len(ordered) - i)
@@ -317,12 +325,12 @@ def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> She
     key: dict[str, dict[str, object]] = {}
     rows: list[dict[str, str]] = []
     n_uncited = 0
-    for where, columns in items:
+    for origin, columns in items:
         if columns.get("passages") == "":
             n_uncited += 1
             continue
-        name = digest([task.name, options.seed, where])[:12]
-        key[name] = where
+        name = digest([task.name, options.seed, origin])[:12]
+        key[name] = origin
         rows.append({ITEM: name, **columns})
     if not rows:
         uncited = f": {n_uncited:,} statements cite no passage" if n_uncited else ""
@@ -381,12 +389,15 @@ def _score_items(
             )
         for answer in file.answers:
             if answer.query_id in chosen and not answer.is_missing:
-                for place, columns in _list_units(task, answer):
-                    yield {"system": file.system, "query_id": answer.query_id, **place}, columns
+                for origin, columns in _list_units(task, answer):
+                    yield {"system": file.system, "query_id": answer.query_id, **origin}, columns
 
 
 def _list_units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetItem]:
-    """Yield the sheet rows of one answer: the answer itself, its statements, or its citations."""
+    """Yield the sheet rows of one answer: the answer itself, its statements, or its citations.
+
+    An item is (its origin, for the key file; its columns, which annotators see).
+    """
     if task.unit == "answer":
         text = " ".join(s.text for s in answer.statements)
         yield {}, {"question": answer.query, "answer": text}
@@ -399,9 +410,9 @@ def _list_units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetIte
             yield {"statement": number}, {**base, "passages": passages}
             continue
         for cited in statement.cited:
-            place: dict[str, object] = {"statement": number, "citation": cited}
+            origin: dict[str, object] = {"statement": number, "citation": cited}
             shown = answer.passages[cited]
-            yield place, {**base, "passage": _join_title(shown.title, shown.text)}
+            yield origin, {**base, "passage": _join_title(shown.title, shown.text)}
 
 
 def _join_title(title: str, text: str) -> str:
@@ -427,6 +438,12 @@ def _label_studio_config(task: AnnotationTask) -> str:
 
 def read_typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
     """Read a JSON file and convert its content to a type.
+
+    Args:
+        path: JSON file.
+        kind: type that the content is converted to, such as a msgspec.Struct.
+        message: what the error says of a file with another layout.
+        allowed: what the error names as right.
 
     Raises:
         InputError: it cannot be read, or has another layout.

@@ -53,6 +53,10 @@ def tau_ap(judge: Floats, truth: Floats) -> float:
     The mean over every system but the judge's first: of those above it, the share that truth puts
     above it less the share that truth puts below. Systems that the judge ties keep their order;
     pairs that truth ties count 0.
+
+    Args:
+        judge: the judge's value of each system.
+        truth: true value of each system, in the same order.
     """
     ordered = truth[np.argsort(-judge, kind="stable")]
     signs = [np.sign(ordered[:i] - ordered[i]).mean() for i in range(1, len(ordered))]
@@ -63,6 +67,10 @@ def gap_weighted_tau(judge: Floats, truth: Floats) -> float:
     """Compute Kendall's tau with each pair of systems weighted by their true difference.
 
     Swapping systems that are nearly equal in truth costs little; pairs that the judge ties count 0.
+
+    Args:
+        judge: the judge's value of each system.
+        truth: true value of each system, in the same order.
     """
     said, gaps = (np.subtract.outer(values, values) for values in (judge, truth))
     weight = float(np.abs(gaps).sum())

@@ -53,7 +53,7 @@ def definitions() -> tuple[str, frozenset[str]]:
             is_name = part.type == "code_inline" and _MEASURE.fullmatch(part.content)
             if is_name and types == ["tr_open", "td_open"]:
                 _set_anchor(part, f"m-{part.content}", anchors)
-        _turn_links(token.children or [])
+        _turn_links_into_anchors(token.children or [])
     html = parser.renderer.render(tokens, parser.options, {})
     box = '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
     html = html.replace("<table>", box).replace("</table>", "</table></div>")
@@ -67,7 +67,7 @@ def _set_anchor(token: Token, name: str, anchors: set[str]) -> None:
         anchors.add(name)
 
 
-def _turn_links(parts: list[Token]) -> None:
+def _turn_links_into_anchors(parts: list[Token]) -> None:
     """Turn links to pages of families into anchors, and those to other pages into text."""
     for at, part in enumerate(parts):
         if part.type != "link_open":
@@ -84,8 +84,8 @@ def definition_link(measure: str) -> str:
     """Get the link to a measure's definition; empty for a measure that the page does not define."""
     name = measure.split("[")[0]
     declaration = find_measure(name)
-    places = (name, re.sub(r"@\d+$", "@k", name))
-    anchors = [f"m-{p}" for p in places] + ([] if declaration is None else [declaration.family])
+    names = (name, re.sub(r"@\d+$", "@k", name))
+    anchors = [f"m-{n}" for n in names] + ([] if declaration is None else [declaration.family])
     anchor = next((a for a in anchors if a in definitions()[1]), None)
     return "" if anchor is None else f"definitions.html#{anchor}"
 
@@ -124,10 +124,10 @@ class Presentation(Part):
 
     def with_hub_links(self, spec: str) -> "Presentation":
         """Return a copy with organisation and link of ``hub:ORG/NAME``; unchanged for a path."""
-        place = parse_hub(spec)
-        if place is None:
+        on_hub = parse_hub(spec)
+        if on_hub is None:
             return self
-        repo, _ = place
+        repo, _ = on_hub
         links = {**self.links, "Hugging Face Hub": f"https://huggingface.co/datasets/{repo}"}
         organisation = self.organisation or repo.partition("/")[0]
         return self.model_copy(update={"organisation": organisation, "links": links})

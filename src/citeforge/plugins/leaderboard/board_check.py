@@ -67,7 +67,10 @@ def normalise_name(name: str) -> str:
 
 
 def count_submissions(event: Event, events: Sequence[Event]) -> int:
-    """Count the other submissions to a benchmark with an event's system name or file name."""
+    """Count the other submissions to a benchmark with an event's system name or file name.
+
+    Case, width and spaces of names do not matter.
+    """
     mine = (normalise_name(event.system), normalise_name(event.submission))
     return len(
         {
@@ -147,7 +150,12 @@ class BoardCheck:
         )
 
     def _find_faults(self, event: Event, findings: Findings) -> Iterator[Finding]:
-        """Find faults by the board's rules on names, files and quotas; add warnings to findings."""
+        """Find faults by the board's rules on names, files and quotas; add warnings to findings.
+
+        Args:
+            event: what the history would record of the submission.
+            findings: warnings are added.
+        """
         key, holder = normalise_name(event.system), event.submission
         for context in event.contexts:
             holder = self._names.get((key, context), event.submission)

@@ -110,9 +110,9 @@ class Boards(Part):
         paths = [self.site]
         for board in self.boards:
             paths += [board.submissions_folder, board.scores_folder, board.history_file]
-        places = [Path(os.path.normpath(path)) for path in paths]
-        for i, one in enumerate(places):
-            for other in places[i + 1 :]:
+        normal_paths = [Path(os.path.normpath(path)) for path in paths]
+        for i, one in enumerate(normal_paths):
+            for other in normal_paths[i + 1 :]:
                 if one.is_relative_to(other) or other.is_relative_to(one):
                     raise ValueError(
                         f"site, submissions, scores and history need separate paths; "

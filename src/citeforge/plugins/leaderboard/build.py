@@ -114,7 +114,15 @@ def _write_matrix(
     boards: Boards, columns: Sequence[BoardColumn], sites: Sequence[Site],
     others: Sequence[tuple[str, str]], root: Path,
 ) -> Site:  # fmt: skip
-    """Write the page with the table of all benchmarks; return counts of systems and queries."""
+    """Write the page with the table of all benchmarks; return counts of systems and queries.
+
+    Args:
+        boards: title and texts of the page.
+        columns: a column per benchmark.
+        sites: counts of each benchmark's own pages.
+        others: (title, folder) of each benchmark, for links.
+        root: folder of the site.
+    """
     counts = count_systems([f for c in columns for f in c.files])
     n_queries = sum(s.queries for s in sites)
     text = environment().get_template("matrix.html.j2").render(

@@ -125,11 +125,11 @@ class _RecordWriter:
         )
         aggregate = self._make_aggregate()
         if lines:
-            place = "/".join((*parts, f"{self.uuid}_samples.jsonl"))
-            write_text(out / place, lines)
+            file_path = "/".join((*parts, f"{self.uuid}_samples.jsonl"))
+            write_text(out / file_path, lines)
             aggregate["detailed_evaluation_results"] = {
                 "format": "jsonl",
-                "file_path": place,
+                "file_path": file_path,
                 "hash_algorithm": "sha256",
                 "checksum": hashlib.sha256(lines.encode()).hexdigest(),
                 "total_rows": lines.count("\n"),
@@ -242,7 +242,14 @@ class _RecordWriter:
     def _record(
         self, answer: AnswerDetail, measure: MeasureScore, value: float, right: bool
     ) -> dict[str, Any]:
-        """Make the record of one answer's value of one measure."""
+        """Make the record of one answer's value of one measure.
+
+        Args:
+            answer: the answer, with question, gold and passages.
+            measure: the measure.
+            value: its value of the answer, before scaling.
+            right: whether that is the measure's best value.
+        """
         marks = ((s.text, "".join(f" [{c + 1}]" for c in s.cited)) for s in answer.statements)
         output = " ".join(text + cited for text, cited in marks) or "".join(
             f"[{c + 1}]" for c in answer.cited

@@ -122,7 +122,15 @@ def board_column(
 
 
 def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
-    """Collect the table of systems by benchmarks, with short keys, as the page's JSON."""
+    """Collect the table of systems by benchmarks as the page's JSON; its keys are one letter long.
+
+    Benchmarks ``b``, systems in order ``s`` (controls last), mean ranks with intervals ``r``,
+    numbers of benchmarks without a value ``n``, cells by benchmark ``c`` and pages of their systems
+    ``p``, and what submissions state: fields ``f``, values ``a``.
+
+    Args:
+        columns: one per benchmark.
+    """
     all_systems = list(dict.fromkeys(name for c in columns for name in c.slugs))
     # A system stays in the ranking if another board has a reference of the same name.
     competitors = {f.system for c in columns for f in c.files if not f.is_control}
@@ -224,8 +232,8 @@ class MeanRank:
 def mean_ranks(columns: Sequence[Column]) -> list[MeanRank]:
     """Compute each system's mean rank, with simultaneous 95 % intervals.
 
-    Equal values share the mean of their places (Demšar 2006, section 3.2.2). A system without a
-    value on a benchmark is worse there than all that have one, and shares the last places with the
+    Equal values share the mean of their ranks (Demšar 2006, section 3.2.2). A system without a
+    value on a benchmark is worse there than all that have one, and shares the last ranks with the
     others that have none: to leave out a hard benchmark gains nothing.
 
     On each of the B benchmarks the intervals of :func:`rank_intervals` hold together with
@@ -242,21 +250,21 @@ def mean_ranks(columns: Sequence[Column]) -> list[MeanRank]:
     if not columns:
         return []
     size = len(columns[0].values)
-    places, lows, highs = (np.empty((len(columns), size)) for _ in range(3))
+    ranks, lows, highs = (np.empty((len(columns), size)) for _ in range(3))
     for at, column in enumerate(columns):
         values = np.array(column.values, np.float64)  # NaN for None
         defined = ~np.isnan(values)
         n_known = int(defined.sum())
-        # Systems without a value share the last places for certain.
-        places[at] = lows[at] = highs[at] = (n_known + 1 + size) / 2
-        places[at, defined] = rankdata(-values[defined])
+        # Systems without a value share the last ranks for certain.
+        ranks[at] = lows[at] = highs[at] = (n_known + 1 + size) / 2
+        ranks[at, defined] = rankdata(-values[defined])
         intervals = rank_intervals(column.per_query, column.clusters, ALPHA / len(columns))
         n_unknown = sum(bool(k) and f is None for k, f in zip(defined, intervals, strict=True))
         for i in np.flatnonzero(defined):
-            # Systems without values by query may have any place.
+            # Systems without values by query may have any rank.
             low, high = intervals[i] or (1, n_known - n_unknown)
-            lows[at, i] = min(low, places[at, i])
-            highs[at, i] = max(high + n_unknown, places[at, i])
+            lows[at, i] = min(low, ranks[at, i])
+            highs[at, i] = max(high + n_unknown, ranks[at, i])
     missing = [sum(c.values[i] is None for c in columns) for i in range(size)]
-    means = (m.mean(axis=0).tolist() for m in (places, lows, highs))
+    means = (m.mean(axis=0).tolist() for m in (ranks, lows, highs))
     return [MeanRank(*row) for row in zip(*means, missing, strict=True)]

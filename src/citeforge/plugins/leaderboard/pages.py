@@ -137,7 +137,11 @@ def write_pages(
 def _write_answers_page(
     templates: Environment, site: dict[str, Any], files: Sequence[ScoreFile], out: Path
 ) -> bool:
-    """Write the page of all answers and its data; return False if no score file has answers."""
+    """Write the page of all answers and its data; return False if no score file has answers.
+
+    Args:
+        site: facts about the site that every page's template takes.
+    """
     answered = named_rows(controls_last([f for f in files if f.answers]))
     if not answered:
         return False
@@ -158,7 +162,15 @@ def _write_system_pages(
     out: Path,
     lines: Lines,
 ) -> None:
-    """Write a page for each system of each ranking of a benchmark."""
+    """Write a page for each system of each ranking of a benchmark.
+
+    Args:
+        site: facts about the site that every page's template takes.
+        views: rankings.
+        names: name of each query's page, by query id.
+        out: folder of the benchmark's pages.
+        lines: values of controls, below which a score shows nothing.
+    """
     template = templates.get_template("system.html.j2")
     for view in views:
         for file, name in zip(view.files, view.slugs, strict=True):
@@ -174,7 +186,11 @@ def _write_system_pages(
 
 
 def _hardest(file: ScoreFile, main: str, names: dict[str, str]) -> list[tuple[str, str, float]]:
-    """List a system's 20 worst queries by the main measure: (page, query, value)."""
+    """List a system's 20 worst queries by the main measure: (name of its page, query, value).
+
+    Args:
+        names: name of each query's page, by query id.
+    """
     entry = next((m for m in file.measures if m.name == main), None)
     if entry is None:
         return []

@@ -202,7 +202,17 @@ def _passage_view(
     twin_of_human: dict[str, str],
     manifest: Manifest,
 ) -> PassageView:
-    """Make a page's view of a passage: label, note, and differences from its LLM-written twin."""
+    """Make a page's view of a passage: label, note, and differences from its LLM-written twin.
+
+    Args:
+        number: number that a citation of the passage has.
+        query: id of the query.
+        doc: id and label of the passage.
+        texts: (title, text) by passage.
+        notes: score and rank of mined negatives, by (query, passage).
+        twin_of_human: ids of LLM rewrites by those of the human passages.
+        manifest: explains the labels.
+    """
     name = doc["corpus-id"]
     title, text = texts[name]
     human: tuple[Piece, ...] = ()

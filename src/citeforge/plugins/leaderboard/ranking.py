@@ -90,9 +90,17 @@ def _find_comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore
 
 
 def compact(view: View, lines: Lines = MappingProxyType({})) -> dict[str, object]:
-    """Make a ranking's data for its page's JSON: systems, scores in hundredths, and intervals.
+    """Make a ranking's data for its page's JSON; its keys are one letter long.
 
-    With each measure's line to beat, and the systems at or below it.
+    Title ``t``; of each measure its name ``m``, better direction ``b``, definition ``d``, link
+    ``l``, digits ``k``, values in hundredths ``v``, the line to beat ``e`` and the systems at or
+    below it ``u``; of each system its name ``s``, page ``p``, rank ``g`` and interval ``i`` by the
+    main measure, number of missing answers ``n``, whether it is a control ``c``, and what its
+    submission states: fields ``f``, values ``a``.
+
+    Args:
+        view: the ranking.
+        lines: lines to beat, by score signature.
     """
     columns = [name for name in ABOUT_FIELDS if any(about_text(f, name) for f in view.files)]
     return {

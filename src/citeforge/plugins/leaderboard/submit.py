@@ -317,10 +317,16 @@ def _check_all(
 ) -> list[PendingSubmission]:
     """Check every submission against the rules of its board, for ``--check`` and before scoring.
 
+    Args:
+        paths: submissions.
+        boards: boards of the leaderboard.
+        name: name of the board of all of them; None to find each one's.
+        replace: whether a file may replace another one of the same name.
+
     Raises:
         UsageError: the board of one is ambiguous, or two would have the same score file.
     """
-    places: dict[Path, Path] = {}
+    by_score_file: dict[Path, Path] = {}
     checked: dict[Path, PendingSubmission] = {}
     for path in paths:
         try:
@@ -329,7 +335,7 @@ def _check_all(
             findings = Findings(errors=[Finding.from_error(error)])
             checked[path] = PendingSubmission(path, findings=findings)
             continue
-        other = places.setdefault(pending.scores, path)
+        other = by_score_file.setdefault(pending.scores, path)
         if other.resolve() != path.resolve():
             raise UsageError(
                 f"{other} and {path} would have the same score file; rename one of them",

@@ -36,6 +36,13 @@ def make_examples(setting: Setting[ShotOptions], write: Callable[[Demonstration]
 
     The counts of the run record which.
 
+    Args:
+        setting: setting of the system; its counts record which examples are used.
+        write: writes an example as the prompt shows it.
+
+    Returns:
+        Function from the number of a run to the texts of its examples.
+
     Raises:
         InputError: the file is wrong.
         UsageError: it has too few.
@@ -91,7 +98,12 @@ def short_versions(how: str, setting: Setting[CondensedOptions]) -> MakeSteps:
 def _make_prompt_writer(
     setting: Setting[AlceOptions] | Setting[CondensedOptions], short: bool
 ) -> Callable[[Task, Sequence[PromptDoc]], str]:
-    """Make the function that writes the prompt for a query and passages shown with it."""
+    """Make the function that writes the prompt for a query and passages shown with it.
+
+    Args:
+        setting: setting of the system.
+        short: whether worked examples show short versions of passages, too.
+    """
     o, base = setting.options, setting.base
 
     def fill(query: str, docs: Sequence[PromptDoc], demos: Sequence[str], answer: str) -> str:
@@ -126,7 +138,7 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
     first hundred (ALCE, section 3.1), else of the passages of the context.
     """
     # No passage is shown, so that citations of candidates number the candidates alone.
-    own = () if cites_candidates(setting.options, setting.benchmark) else None
+    shown = () if cites_candidates(setting.options, setting.benchmark) else None
 
     def fill(query: str, demos: Sequence[str], answer: str) -> str:
         """Fill in the prompt template; a worked example has an answer, a prompt none yet."""
@@ -139,7 +151,7 @@ def closed_book(setting: Setting[ShotOptions]) -> MakeSteps:
         demos = examples(task.run)
         text = setting.fit_items(task, (), lambda _: fill(task.item.query, demos, ""))
         (answer,) = yield [setting.request(text, task)]
-        return replace(Reply.from_llm(answer), passages=own)
+        return replace(Reply.from_llm(answer), passages=shown)
 
     return steps
 
@@ -158,18 +170,18 @@ def make_condenser(setting: Setting[Any], how: str, k: int) -> Callable[[Task], 
         Steps that end with the short versions of the passages that help.
     """
     package, counts = setting.benchmark, setting.counts
-    own = package.condensed(how) if how in package.splits.get("condensed", []) else None
-    if own is not None:
-        counts["short_versions_of_the_package"] += len(own)
+    of_package = package.condensed(how) if how in package.splits.get("condensed", []) else None
+    if of_package is not None:
+        counts["short_versions_of_the_package"] += len(of_package)
 
     def docs(task: Task) -> CondensedDocs:
         """Get short versions of a query's passages from the package, else from the LLM."""
         full = setting.docs(task.item)[:k]
-        if own is None:
+        if of_package is None:
             answers = yield [request(doc, task) for doc in full]
             texts = [_clean_short_version(answer.text) for answer in answers]
         else:
-            texts = [own.get((task.item.query_id, p.id), "") for p in task.item.passages[:k]]
+            texts = [of_package.get((task.item.query_id, p.id), "") for p in task.item.passages[:k]]
         short = zip(full, texts, strict=True)
         good = [replace(doc, text=neutralise(text)) for doc, text in short if text]
         counts["passages_without_a_short_version"] += len(full) - len(good)

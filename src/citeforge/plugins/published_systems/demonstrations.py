@@ -112,10 +112,10 @@ def read_demonstrations(path: Path, data_set: str = "") -> list[Demonstration]:
         "a list of examples, each with question, passages (a list, each with text, and title) and "
         "answer (a list of its sentences, each with text); or ALCE's with question, docs and answer"
     )
-    place = ""
+    list_path = ""
     if isinstance(content, dict) and content:
-        place = data_set if data_set in content else "demos"
-        if place not in content:
+        list_path = data_set if data_set in content else "demos"
+        if list_path not in content:
             raise InputError(
                 f"contains {', '.join(map(str, content))}; the benchmark is "
                 + (f"of {data_set}" if data_set else "of none of ALCE's data sets"),
@@ -123,12 +123,14 @@ def read_demonstrations(path: Path, data_set: str = "") -> list[Demonstration]:
                 allowed="a file with one list of worked examples that suit the benchmark",
                 code="missing-field",
             )
-        content, place = content[place], f"{place}."
+        content, list_path = content[list_path], f"{list_path}."
     if not isinstance(content, list) or not content:
         raise InputError(
             "contains no list of worked examples", path=path, allowed=allowed, code="wrong-type"
         )
-    rows = ((f"{place}{number}", _convert_alce_example(row)) for number, row in enumerate(content))
+    rows = (
+        (f"{list_path}{number}", _convert_alce_example(row)) for number, row in enumerate(content)
+    )
     return [validated(Demonstration, row, path, part=at, allowed=allowed) for at, row in rows]
 
 

@@ -312,11 +312,11 @@ def inline_search(setting: Setting[SearchOptions]) -> MakeSteps:
 
         def show(action: Action) -> list[PromptDoc]:
             """Search the query's candidates, and return the best passage, if there is any."""
-            place = candidates.search(action.text)
-            setting.counts["searches_that_found_nothing"] += place is None
-            if place is None:
+            index = candidates.search(action.text)
+            setting.counts["searches_that_found_nothing"] += index is None
+            if index is None:
                 return []
-            return [setting.docs(task.item, candidates.shown)[place]]
+            return [setting.docs(task.item, candidates.shown)[index]]
 
         def prompt(done: Sequence[str], seen: Sequence[PromptDoc], forced: bool) -> str:
             """Write the prompt for the next step, with the steps so far and the texts they showed.

@@ -100,7 +100,7 @@ def retrieve_first(setting: Setting[VanillaOptions]) -> MakeSteps:
 
 
 def gtr(setting: Setting[GtrOptions]) -> MakeSteps:
-    """Make the system that answers without passages, then finds a citation for each statement."""
+    """Make the system that answers without passages, then looks for passages to cite."""
     search, segmenter = Search(setting), SentenceSegmenter()
 
     def steps(task: Task) -> Steps:

@@ -54,12 +54,18 @@ def _require_content(path: Path, file: HashedFile) -> Path:
     return path
 
 
-def _require_hash(sha256: str, file: HashedFile, place: object) -> None:
-    """Refuse content whose hash is not the declared one; ``place`` names it in the error."""
+def _require_hash(sha256: str, file: HashedFile, source: object) -> None:
+    """Refuse content whose hash is not the declared one.
+
+    Args:
+        sha256: hash of the content.
+        file: declaration of the file.
+        source: path or address of the content, for the error.
+    """
     if sha256 != file.sha256:
         raise InputError(
             f"is not the file that the table was made with (sha256 {sha256[:12]}…)",
-            path=place,
+            path=source,
             allowed=f"sha256 {file.sha256[:12]}…: check out the commit of the declaration",
             code="hash-mismatch",
         )
@@ -79,8 +85,8 @@ def fetch_file(repository: OutputRepository, file: OutputFile) -> Path:
     path = folder / file.sha256[:16] / file.path.rpartition("/")[2]
     if path.is_file() and sha256_file(path) == file.sha256:
         return path
-    place = quote(f"{repository.name}/{repository.commit}/{file.path}")
-    address = f"{repository.host}/{place}"
+    remote_path = quote(f"{repository.name}/{repository.commit}/{file.path}")
+    address = f"{repository.host}/{remote_path}"
     offline = "a folder with checkouts (--data) needs no network"
     try:
         body = send_request(Request(address), TIMEOUT_S).read()

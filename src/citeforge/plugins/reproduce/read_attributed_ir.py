@@ -34,7 +34,14 @@ class AirOptions(Part):
 def read_air_answers(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Score answers against the gold answers in their file; return values or reasons by measure."""
+    """Score answers against the gold answers in their file; return values or reasons by measure.
+
+    Args:
+        files: groups of files that a row of the table names.
+        options: options of this reader that the table declares.
+        wanted: names of the values to compute.
+        tools: folder, judge and models that readers share.
+    """
     choices = make_record(AirOptions, **options)
     paths = only_file(files, "attributed-ir")
     scores = score(
@@ -54,7 +61,14 @@ def read_air_answers(
 def read_air_questions(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute statistics of the questions and gold answers in a file, by name."""
+    """Compute statistics of the questions and gold answers in a file, by name.
+
+    Args:
+        files: groups of files that a row of the table names.
+        options: options of this reader that the table declares.
+        wanted: names of the values to compute.
+        tools: folder, judge and models that readers share.
+    """
     make_record(Part, **options)
     paths = only_file(files, "hagrid")
     path, _ = _write_questions(paths, tools)
@@ -96,7 +110,7 @@ def _write_questions(paths: Sequence[Path], tools: ReaderTools) -> tuple[Path, s
 
 
 def _read_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Read questions with answers from the CSV; passages are ``gold_quotes``, else ``quotes``."""
+    """Yield questions with answers from the CSV; passages are ``gold_quotes``, else ``quotes``."""
     for line, row in read_csv(path, ("query_id", "query", "quotes", "answers")):
         try:
             quotes = ast.literal_eval(row.get("gold_quotes") or row["quotes"])

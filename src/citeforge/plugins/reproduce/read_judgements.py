@@ -34,15 +34,21 @@ def read_judgements(
 ) -> Values:
     """Compute agreement of labels and values with the same id, such as people and a judge.
 
+    Args:
+        files: groups of files that a row of the table names.
+        options: options of this reader that the table declares.
+        wanted: names of the values to compute.
+        tools: folder, judge and models that readers share.
+
     Raises:
         UsageError: nothing is judged by both sides, or a field is missing or not a number.
     """
     choices = make_record(JudgementOptions, **options)
-    people = _collect(files[0], *choices.people)
+    people = _collect_values(files[0], *choices.people)
     if choices.judge is None:
         pairs = [(values[0], values[1]) for values in people.values() if len(values) > 1]
     else:
-        judge = _collect(files[-1], *choices.judge)
+        judge = _collect_values(files[-1], *choices.judge)
         pairs = [pair for key in people for pair in product(people[key], judge.get(key, ()))]
     if not pairs:
         raise UsageError("options: nothing is judged by both sides", code="no-pairs")
@@ -51,8 +57,20 @@ def read_judgements(
     return _compute_correlations(pairs)
 
 
-def _collect(group: Sequence[Any], key: str, field: str, less: str = "") -> dict[str, list[Any]]:
-    """Collect a field's values from files, by the id in field ``key``; subtract field ``less``."""
+def _collect_values(
+    group: Sequence[Any], key: str, field: str, less: str = ""
+) -> dict[str, list[Any]]:
+    """Collect a field's values from files, by the id in field ``key``; subtract field ``less``.
+
+    Args:
+        group: paths of each file; the first of them is read.
+        key: name of the field with the id.
+        field: name of the field with the value.
+        less: name of a field whose number is subtracted; empty for none.
+
+    Returns:
+        The values by id, in order.
+    """
     values: dict[str, list[Any]] = defaultdict(list)
     for paths in group:
         for row in read_fields(paths[0], ListOptions()):
@@ -96,7 +114,13 @@ def _compute_correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
 
 
 def _decision_stats(pairs: Sequence[tuple[Any, Any]], positive: str, threshold: float) -> Values:
-    """Compute accuracy, precision, recall, F1 and AUROC; values above a threshold mean yes."""
+    """Compute accuracy, precision, recall, F1 and AUROC; values above a threshold mean yes.
+
+    Args:
+        pairs: (label, value) of each judgement.
+        positive: the label that means yes.
+        threshold: value above which a decision is yes.
+    """
     from scipy.stats import mannwhitneyu
 
     from citeforge.plugins.labels.meta_eval import decision_quality
@@ -139,7 +163,14 @@ class ComparisonOptions(Part):
 def read_comparisons(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute how well a measure agrees with preferences, averaged over annotators."""
+    """Compute how well a measure agrees with preferences, averaged over annotators.
+
+    Args:
+        files: groups of files that a row of the table names.
+        options: options of this reader that the table declares.
+        wanted: names of the values to compute.
+        tools: folder, judge and models that readers share.
+    """
     from citeforge.plugins.labels.preferences import (
         agreed,
         annotator_agreement,

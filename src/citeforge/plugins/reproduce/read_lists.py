@@ -51,7 +51,14 @@ class ListOptions(Part):
 def read_list(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Compute statistics of the rows that match the options; see :func:`compute_statistic`."""
+    """Compute statistics of the rows that match the options; see :func:`compute_statistic`.
+
+    Args:
+        files: groups of files that a row of the table names.
+        options: options of this reader that the table declares.
+        wanted: names of the values to compute.
+        tools: folder, judge and models that readers share.
+    """
     choices = make_record(ListOptions, **options)
     rows = [
         row
@@ -136,7 +143,14 @@ def compute_statistic(name: str, rows: Rows) -> float:
 def read_graphs(
     files: FileGroups, options: dict[str, Any], wanted: Sequence[str], tools: ReaderTools
 ) -> Values:
-    """Count BioKaLMA's ``entries``, distinct ``people``, or distinct ``values of RELATION``."""
+    """Count BioKaLMA's ``entries``, distinct ``people``, or distinct ``values of RELATION``.
+
+    Args:
+        files: groups of files that a row of the table names.
+        options: options of this reader that the table declares.
+        wanted: names of the values to compute.
+        tools: folder, judge and models that readers share.
+    """
     make_record(Part, **options)
     paths = only_file(files, "kalma")
     entries = read_entries(paths[0])

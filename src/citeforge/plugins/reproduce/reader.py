@@ -39,6 +39,10 @@ InputError for a file with other content than expected."""
 def only_file(files: FileGroups, reader: str) -> Sequence[Path]:
     """Get the paths of the only file that a table row names; raise an error for several.
 
+    Args:
+        files: the row's groups of files, each file as its paths.
+        reader: name of the reader, for the error.
+
     Raises:
         UsageError: the row names several.
     """

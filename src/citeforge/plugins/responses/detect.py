@@ -47,7 +47,7 @@ def require_whole(row: Node) -> None:
         is_chunk = first is not None and first.matches(declarations().line.chunks)
         if is_chunk and not body.has("choices.*.message"):
             raise InputError(
-                "is a chunk of a stream, not a response", field=body.place or None,
+                "is a chunk of a stream, not a response", field=body.json_path or None,
                 allowed="a whole response per line: ask without stream, or join the texts of the "
                 'chunks into one line {"query_id", "output"} per answer', code="wrong-value",
             )  # fmt: skip
@@ -66,6 +66,10 @@ def looks_like(form: str, path: Path, start: bytes) -> bool:
 def _recognise(path: Path, start: bytes) -> str | None:
     """Get the name of the tool format that a file's first line fits; None if it fits none.
 
+    Args:
+        path: the file.
+        start: its first bytes.
+
     Raises:
         InputError: responses of any tool, but not one per line.
     """
@@ -74,7 +78,7 @@ def _recognise(path: Path, start: bytes) -> str | None:
     if is_array or text.partition(b"\n")[0].strip() == b"{":
         if b'"docs"' not in start:
             first, root = Node(_first_value(path, is_array)), ".[]" if is_array else ""
-            inner = ((root + place, node) for place, node in _first_items(first))
+            inner = ((root + jq_path, node) for jq_path, node in _first_items(first))
             _require_lines(path, [(root or ".", first), *inner])
         return None
     if not text.startswith(b"{"):
@@ -113,29 +117,29 @@ def _first_items(node: Node) -> Iterator[tuple[str, Node]]:
     """Yield (path in jq's notation, first item) of each list in an object or objects in it."""
     for inner in node.each("%"):
         if isinstance(inner.value, list):
-            yield from ((f".{inner.place}[]", item) for item in inner.items()[:1])
+            yield from ((f".{inner.json_path}[]", item) for item in inner.items()[:1])
         else:
             yield from _first_items(inner)
 
 
 def _require_lines(path: Path, values: Iterable[tuple[str, Node]]) -> None:
-    """Raise an error if one of some values, which are no lines of a file, is a tool's response.
+    """Raise an error if a value that is no line of a file is a tool's response.
 
     Args:
         path: file.
-        values: values that are no lines of it, and their places as jq writes them.
+        values: such values, each with its path as jq writes it.
 
     Raises:
         InputError: says how to put the responses into lines.
     """
-    for place, node in values:
+    for jq_path, node in values:
         row = node.value if isinstance(node.value, dict) else {}
         found = None if "docs" in row else find_layout(node, layouts())  # ALCE's results
         if found is not None or {"query_id", "output"} <= row.keys():
             what = "answers" if found is None else f"responses of {found[0].form}"
             raise InputError(
-                f"contains {'an array of ' if place != '.' else ''}{what}, not one per line",
+                f"contains {'an array of ' if jq_path != '.' else ''}{what}, not one per line",
                 path=path,
-                allowed=f"one JSON object per line: jq -c '{place}' {path.name}",
+                allowed=f"one JSON object per line: jq -c '{jq_path}' {path.name}",
                 code="bad-json",
             )

@@ -99,10 +99,13 @@ def _are_facts_brought(answers: Answers) -> bool:
 def _find_outcomes(answers: Answers, strict: bool) -> dict[AnswerKey, Counter[str]]:
     """Count the outcomes of the statement–URL pairs of each report, asking the judge once.
 
+    Returns:
+        Number of pairs with each outcome, by answer.
+
     Raises:
         CannotError: there is no judge, no segmenter, or no passage has a URL.
     """
-    rows = [(a.key, _questions(answers, a, strict)) for a in answers]
+    rows = [(a.key, _list_judge_questions(answers, a, strict)) for a in answers]
     pairs = [q for _, questions in rows for q in questions if isinstance(q, Pair)]
     judge = answers.tools.judge
     if judge is None and (pairs or not _are_facts_brought(answers)):
@@ -117,7 +120,7 @@ def _find_outcomes(answers: Answers, strict: bool) -> dict[AnswerKey, Counter[st
     return {key: Counter(_find_outcome(q, decisions) for q in some) for key, some in rows}
 
 
-def _questions(inputs: Answers, item: Answer, strict: bool) -> list[Pair | str]:
+def _list_judge_questions(inputs: Answers, item: Answer, strict: bool) -> list[Pair | str]:
     """List, per statement–URL pair of a report, what to ask the judge, or a known outcome."""
     pages = {normalise_url(p.url): p for p in item.passages if p.url}
     texts = {
@@ -137,7 +140,12 @@ def _questions(inputs: Answers, item: Answer, strict: bool) -> list[Pair | str]:
 
 
 def _find_outcome(question: Pair | str, decisions: Mapping[Pair, Decision]) -> str:
-    """Get a statement–URL pair's outcome: supported, unsupported, undecided, unread or failed."""
+    """Get a statement–URL pair's outcome: supported, unsupported, undecided, unread or failed.
+
+    Args:
+        question: what the judge was asked, or the outcome if it is known without the judge.
+        decisions: the judge's, by pair.
+    """
     if isinstance(question, str):
         return question
     decision = decisions[question]

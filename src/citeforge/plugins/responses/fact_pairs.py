@@ -40,7 +40,7 @@ def statement_pairs(
     Args:
         report: Markdown.
         segmenter: splits sentences.
-        key: when two URLs are one page.
+        key: normalises a URL; two URLs with one key are one page.
         urls: URLs of the passages of the line, for a report without a list of references.
     """
     written = _write_with_marks(report, read_markup(report, urls), key)
@@ -72,10 +72,15 @@ class _Written:
 
 
 def _write_with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Written:
-    """Replace a report's links by citation marks like [1], and remove its list of references."""
+    """Replace a report's links by citation marks like [1], and remove its list of references.
+
+    Returns:
+        The text with marks, keys of the pages in order of their numbers, and spans of links' texts
+        in the new text.
+    """
     numbers: dict[str, int] = {}
     edits: list[Edit] = []
-    links: list[tuple[Edit, int, int]] = []  # with the place of the link's text in it
+    links: list[tuple[Edit, int, int]] = []  # with the span of the link's text in it
     cuts = [(s, e, None) for s, e in markup.lists]
     at = 0
     for start, end, mention in sorted(
@@ -97,7 +102,9 @@ def _write_with_marks(report: str, markup: Markup, key: Callable[[str], str]) ->
         if mention.kept:
             links.append((edits[-1], len(space), len(space) + len(mention.kept)))
     shift = Shift(report, edits)
-    labels = [(shift.places[e][0] + first, shift.places[e][0] + last) for e, first, last in links]
+    labels = [
+        (shift.new_spans[e][0] + first, shift.new_spans[e][0] + last) for e, first, last in links
+    ]
     return _Written(shift.text, list(numbers), labels)
 
 
@@ -108,7 +115,7 @@ def _cited_texts(written: _Written, statements: Sequence[Statement]) -> Iterator
     of nothing but their texts.
     """
     text, before = written.text, ""
-    place: int | None = None  # the end of the last statement that says something
+    last_end: int | None = None  # of the last statement that says something
     labels = deque(written.labels)
     since: list[tuple[int, int]] = []  # labels behind it
     for statement in statements:
@@ -122,8 +129,13 @@ def _cited_texts(written: _Written, statements: Sequence[Statement]) -> Iterator
             mine += [label] if label[1] > start else []
         since += mine
         is_row = text.startswith("|", start)
-        if place is None or not mine or is_row or not _has_only_links(text, place, end, since):
-            before, place, since = statement.text, end, []
+        if (
+            last_end is None
+            or not mine
+            or is_row
+            or not _has_only_links(text, last_end, end, since)
+        ):
+            before, last_end, since = statement.text, end, []
         yield before
 
 

@@ -48,7 +48,7 @@ class _Line:
         number: its number in the file.
         fields: what it says besides the response.
         responses: its answers, in order.
-        unread: place of a list of documents in it that is not read; None without one.
+        unread: path of a list of documents in it that is not read; None without one.
     """
 
     number: int
@@ -72,7 +72,7 @@ class ResponseFile:
         """Store how a tool's file of responses is to be read; it is read later.
 
         Args:
-            form: format.
+            form: name of the format, such as ``openai``.
             path: JSON Lines, plain or .gz.
             benchmark: what is answered.
             options: what is behind the colon of ``--format``, separated by commas: ``marks``,
@@ -251,17 +251,21 @@ def _read_fields(query: str, row: Node, layout: Layout, body: Node) -> LineField
 
     Names that the response itself uses belong to the response.
     """
-    own = {path.strip().split(".")[0] for path in f"{layout.sources} | {layout.text}".split("|")}
-    values = {k: v for k, v in row.value.items() if row.value is not body.value or k not in own}
-    beside = Node(values)
-    documents = beside.first("documents")
-    context = beside.first("context")
+    of_response = {
+        path.strip().split(".")[0] for path in f"{layout.sources} | {layout.text}".split("|")
+    }
+    values = {
+        k: v for k, v in row.value.items() if row.value is not body.value or k not in of_response
+    }
+    outside = Node(values)
+    documents = outside.first("documents")
+    context = outside.first("context")
     return LineFields(
         query,
         context.value if context is not None and isinstance(context.value, str) else None,
-        beside.number("run") or 0,
+        outside.number("run") or 0,
         None if documents is None else [read_source(d, True) for d in documents.items()],
-        [read_source(page) for page in beside.each("pages.*")],
+        [read_source(page) for page in outside.each("pages.*")],
         next((n.value for n in row.each(_PROMPTS) if isinstance(n.value, str)), None),
     )
 
@@ -270,7 +274,7 @@ def _find_unread_documents(row: Node, response: Response) -> str | None:
     """Find the field of a line with documents that are not read; None if there is none."""
     texts, said = declarations().line.unread, "\n".join([response.text, *response.thoughts])
     found = row.first(texts) if row.has(texts) else find_documents(row, said, in_lists=True)
-    return None if found is None else found.place
+    return None if found is None else found.json_path
 
 
 def _require_answer(row: Node) -> None:

@@ -42,7 +42,7 @@ def whole() -> Metric:
                 groups.setdefault(settings, []).append(line)
         values: dict[str, float | None] = {}
         for settings, answers in groups.items():
-            files = open_scoring(settings).all(answers)
+            files = open_scoring(settings).score_all(answers)
             for file in files:
                 suffix = f"[{file.context}]" if len(files) > 1 else ""
                 for entry in file.measures:
@@ -88,7 +88,7 @@ def measured(
         """Score a sample's answer: measure to raw value, and reasons for those not computed."""
         answer = _convert_answer(state, scoring)
         async with lock:
-            values, reasons = await anyio.to_thread.run_sync(scoring.one, answer)
+            values, reasons = await anyio.to_thread.run_sync(scoring.score_one, answer)
         lines = (f"{name} was not computed: {why}" for name, why in reasons.items())
         origin = {
             "query_id": answer.query_id,

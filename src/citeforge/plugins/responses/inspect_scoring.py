@@ -117,7 +117,7 @@ class Scoring:
         self._is_of_cells = any(m.reads not in _ONE_ANSWER for m in self._measures)
         self._single = select(["rage"]) if self._is_of_cells else self._measures
 
-    def one(self, answer: SubmissionLine) -> tuple[dict[str, float | None], dict[str, str]]:
+    def score_one(self, answer: SubmissionLine) -> tuple[dict[str, float | None], dict[str, str]]:
         """Score one answer: (measure to raw value, measure to the reason why it has none).
 
         Returns:
@@ -139,7 +139,7 @@ class Scoring:
         values = {m.name: m.per_query[0] for m in scores.measures}
         return values, {n.name: n.reason for n in scores.not_computed}
 
-    def all(self, answers: Sequence[SubmissionLine]) -> list[ScoreFile]:
+    def score_all(self, answers: Sequence[SubmissionLine]) -> list[ScoreFile]:
         """Score answers over their queries: a score file per context set, or one for an experiment.
 
         Raises:

@@ -26,14 +26,14 @@ class Citations(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         unit: what offsets count; bytes are those of UTF-8. ``guessed``: Unicode characters, or
             UTF-16 units where these enclose more links.
         words: the cited words, which the offsets must enclose; ``end`` may be the last character.
-        is_place: whether a citation is only a place in the text, behind the part before it.
+        is_place: whether a citation is only an offset in the text, behind the part before it.
         sources: documents that it cites; without it and ``names`` the citation describes its own.
         names: numbers (from 0) or ids of documents that it cites.
         is_written: whether the model wrote the numbers, so that one beyond the list is a citation
             of what was not shown; else the file is damaged.
         kind: path of the type of a citation.
-        kinds: type of a citation to the unit of its quotation's place (empty for none); no entries
-            for citations without a type.
+        kinds: type of a citation to the unit of its quotation's offsets (empty for none); no
+            entries for citations without a type.
         skipped: types that are no citations; ``*`` for all others.
         quote: words of the source.
         quote_start: where they start in the source.

@@ -1,7 +1,7 @@
 """Insertion of citations into an answer's text, as marks of the benchmark's grammar.
 
 A span of words belongs to every statement of which it covers a letter or digit; each gets its mark,
-before the full stop. A citation with a place and no extent becomes a mark at that place. What
+before the full stop. A citation with an offset and no extent becomes a mark there. What
 comes out is read again, so that the measures read what was meant.
 """
 
@@ -21,7 +21,7 @@ from citeforge.schemas.invisible import WORD_JOINER
 _STOPS = ".!?。！？"
 _BRACKETS = "[【［(（"
 _TRIES, _FEW_TRIES, _LONG = 30, 4, 20_000
-"""Most readings of a text while places are searched; fewer for texts of so many characters."""
+"""Most readings of a text while offsets for marks are searched; fewer for so many characters."""
 _MARK = re.compile(r"\[\d+\]")
 _JOINS = re.compile(r"[(}\-\u2010-\u2015\uff0d\uff5e]")
 
@@ -40,19 +40,24 @@ class Shift:
 
     Attributes:
         text: the text after them.
-        places: edit to (start, end) of what it put there.
+        new_spans: (start, end) of each edit in the new text.
     """
 
     def __init__(self, text: str, edits: Iterable[Edit]) -> None:
-        """Apply edits to a text, and record how they move offsets."""
+        """Apply edits to a text, and record how they move offsets.
+
+        Args:
+            text: the old text.
+            edits: replacements of stretches of it that do not overlap.
+        """
         pieces: list[str] = []
         self._old, self._new = [0], [0]
-        self.places: dict[Edit, tuple[int, int]] = {}
+        self.new_spans: dict[Edit, tuple[int, int]] = {}
         at = size = 0
         for edit in sorted(edits, key=lambda e: (e.start, e.end)):
             pieces += [text[at : edit.start], edit.new]
             size += edit.start - at
-            self.places[edit] = size, size + len(edit.new)
+            self.new_spans[edit] = size, size + len(edit.new)
             size += len(edit.new)
             at = edit.end
             self._old.append(at)
@@ -89,7 +94,7 @@ def place_marks(
     """
     marks = _mark_edits(text, cited, numbers)
     edits = list(dict.fromkeys(marks.values()))
-    first = _apply(text, [*edits, *_escape_edits(text, grammar, n_docs, edits)])
+    first = _apply_edits(text, [*edits, *_escape_edits(text, grammar, n_docs, edits)])
     spans_of_words = [
         (first.start(c.start), first.end(c.end), n)
         for c, n in zip(cited, numbers, strict=True)
@@ -104,7 +109,7 @@ def place_marks(
         )
     spans = []
     for at, c in enumerate(cited):
-        start, end = first.places[marks[at]] if at in marks else (
+        start, end = first.new_spans[marks[at]] if at in marks else (
             first.start(c.start), first.end(c.end)
         )  # fmt: skip
         now = second.start(start)
@@ -112,13 +117,13 @@ def place_marks(
     return second.text, spans
 
 
-def _apply(text: str, edits: Sequence[Edit]) -> Shift:
+def _apply_edits(text: str, edits: Sequence[Edit]) -> Shift:
     """Apply edits to a text; a mark that would read as an index (``a_0[1]``) gets a word joiner."""
     shift = Shift(text, edits)
     variables = find_variables(shift.text)
     joiners = [
         Edit(edit.start, edit.start, WORD_JOINER)
-        for edit, (start, end) in shift.places.items()
+        for edit, (start, end) in shift.new_spans.items()
         if any(
             is_subscript(shift.text, *mark.span(), variables)
             for mark in _MARK.finditer(shift.text, start, end)
@@ -138,7 +143,12 @@ def _as_marks(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
 
 
 def _mark_edits(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> dict[int, Edit]:
-    """Map the position of each citation that is a mark in a text to the edit that rewrites it."""
+    """Map the position of each citation that is a mark in a text to the edit that rewrites it.
+
+    Args:
+        cited: citations, some of which are marks in the text.
+        numbers: number that each citation gets, in the same order.
+    """
     groups: list[list[int]] = []
     behind = -1
     marks = [(c.start, c.end, at) for at, c in enumerate(cited) if c.is_mark]
@@ -187,7 +197,17 @@ def _escape_edits(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit
 def _insert_marks(
     text: str, spans: Sequence[tuple[int, int, int]], read: Callable[[str], Statements]
 ) -> Shift:
-    """Insert citation marks for spans where each statement, read again, cites the right numbers."""
+    """Insert citation marks for spans where each statement, read again, cites the right numbers.
+
+    An insertion that makes the grammar read a statement otherwise is tried again at its next
+    offset.
+
+    Args:
+        text: the answer.
+        spans: (start, end, number) of stretches of the text and of the passage that is cited for
+            each.
+        read: splits a text into statements with their citations.
+    """
     before = read(text).statements
     missing, loose = _missing_numbers(text, spans, before)
     agrees = le if loose else eq
@@ -195,11 +215,13 @@ def _insert_marks(
     for _ in range(_TRIES if len(text) < _LONG else _FEW_TRIES):
         numbers_at: dict[int, list[int]] = {}
         for statement, numbers in missing.items():
-            place = _mark_offsets(text, before[statement])[tries[statement]]
-            numbers_at.setdefault(place, []).extend(numbers)
-        for place, number in loose:
-            numbers_at.setdefault(place, []).append(number)
-        shift = _apply(text, [Edit(p, p, _as_marks(text, p, p, n)) for p, n in numbers_at.items()])
+            offset = _mark_offsets(text, before[statement])[tries[statement]]
+            numbers_at.setdefault(offset, []).extend(numbers)
+        for offset, number in loose:
+            numbers_at.setdefault(offset, []).append(number)
+        shift = _apply_edits(
+            text, [Edit(p, p, _as_marks(text, p, p, n)) for p, n in numbers_at.items()]
+        )
         after = read(shift.text).statements
         wrong = [
             at
@@ -226,34 +248,41 @@ def _missing_numbers(
 ) -> tuple[dict[int, list[int]], list[tuple[int, int]]]:
     """Find citation numbers of cited spans for which the text has no mark such as [1] yet.
 
+    Args:
+        text: the answer.
+        spans: (start, end, number) of stretches of the text and of the passage that is cited for
+            each.
+        statements: statements of the text.
+
     Returns:
-        (numbers by the statement that they belong to; (place, number) of spans outside all
+        (numbers by the statement that they belong to; (offset, number) of spans outside all
         statements, such as headings, where the grammar says to what a mark belongs).
     """
-    places = [(s, e, i) for i, st in enumerate(statements) for s, e in st.spans]
-    starts = [s for s, _, _ in places]
+    extents = [(s, e, i) for i, st in enumerate(statements) for s, e in st.spans]
+    starts = [s for s, _, _ in extents]
     lines = lines_of(text) or [(0, 0)]
     letters = [next((i for i in range(s, e) if text[i].isalnum()), e) for s, e in lines]
     missing: dict[int, list[int]] = {}
     loose: list[tuple[int, int]] = []
     for start, end, number in spans:
-        near = places[max(0, bisect_right(starts, start) - 1) : bisect_left(starts, end)]
+        near = extents[max(0, bisect_right(starts, start) - 1) : bisect_left(starts, end)]
         hits = [at for s, e, at in near if any(map(str.isalnum, text[max(s, start) : min(e, end)]))]
-        place = start + len(text[start:end].rstrip())  # not behind the line break
-        line = bisect_right(lines, (place, len(text) + 1)) - 1
+        offset = start + len(text[start:end].rstrip())  # not behind the line break
+        line = bisect_right(lines, (offset, len(text) + 1)) - 1
         first, behind = lines[line]
-        if not hits and letters[line] >= place:
+        if not hits and letters[line] >= offset:
             # What follows on this line; in front of it, a mark could make an entry of a list.
-            later = range(max(0, bisect_right(starts, place) - 1), len(places))
+            later = range(max(0, bisect_right(starts, offset) - 1), len(extents))
             following = next(
-                ((places[i][0], places[i][2]) for i in later if places[i][1] > place), (behind, 0)
+                ((extents[i][0], extents[i][2]) for i in later if extents[i][1] > offset),
+                (behind, 0),
             )
             hits = [following[1]] if first <= following[0] < behind else []
         for at in hits:
             if number not in (*statements[at].numbers, *missing.get(at, ())):
                 missing.setdefault(at, []).append(number)
         if not hits:
-            loose.append((place, number))
+            loose.append((offset, number))
     return missing, loose
 
 

@@ -22,7 +22,7 @@ def unit_of(citations: Citations, text: str, spans: Sequence[Span]) -> str:
     return _guess_unit(text, spans) if citations.unit == "guessed" else citations.unit
 
 
-def locate(unit: str, text: str, at: Span, words: str | None, place: str) -> tuple[int, int]:
+def locate(unit: str, text: str, at: Span, words: str | None, field: str) -> tuple[int, int]:
     """Convert a citation's offsets to a span of the answer: (first character, behind the last).
 
     Args:
@@ -30,16 +30,17 @@ def locate(unit: str, text: str, at: Span, words: str | None, place: str) -> tup
         text: the answer, or the part of it in which they count.
         at: offsets of this citation.
         words: the words cited for; None where the vendor does not state them.
-        place: field, for the error.
+        field: path of the field, for the error.
 
     Raises:
         InputError: they lie outside the text, cut a character, or enclose other words.
     """
-    places = _offsets(text, unit)
-    first, last = places.get(at[0] or 0), places.get(at[1])
+    index_of = _offsets(text, unit)
+    first, last = index_of.get(at[0] or 0), index_of.get(at[1])
     if first is None or last is None or last < first:
         raise InputError(
-            f"spans {at[0] or 0} to {at[1]}, and the text has {[*places][-1]} {unit}", field=place,
+            f"spans {at[0] or 0} to {at[1]}, and the text has {[*index_of][-1]} {unit}",
+            field=field,
             allowed=f"offsets in {_UNITS[unit][2]} within the text, the end behind the start; was "
             "the text changed?",
             code="out-of-range"
@@ -50,7 +51,7 @@ def locate(unit: str, text: str, at: Span, words: str | None, place: str) -> tup
         return first, last + 1
     raise InputError(
         f"{first} to {last} is {text[first:last][:40]!r}, and its text is {words[:40]!r}",
-        field=place, allowed="offsets in the answer as it was returned; was it changed?",
+        field=field, allowed="offsets in the answer as it was returned; was it changed?",
         code="wrong-value"
     )  # fmt: skip
 

@@ -157,7 +157,7 @@ class CitationPlacer:
         grammar = self.benchmark.grammar
         marks = [] if response.cited else cite_by_marks(response, grammar)
         if self.matching.way == "own" or fields.documents is not None:
-            line.context, (line.passages, positions) = None, _list_own(fields, response)
+            line.context, (line.passages, positions) = None, _list_own_passages(fields, response)
             n_shown = len(line.passages)
         else:
             line.context = self._choose_context(fields)
@@ -168,7 +168,7 @@ class CitationPlacer:
         if not response.cited and all(numbers[c.source] == n for c, n in marks):
             return line  # its marks say what is meant
         cited = response.cited or [c for c, _ in marks]
-        line.output, places = place_marks(
+        line.output, spans = place_marks(
             response.text, cited, [numbers[c.source] for c in cited], grammar, self.segmenter,
             n_shown,
         )  # fmt: skip
@@ -179,7 +179,7 @@ class CitationPlacer:
                 c.quote, c.quote_at and c.quote_at[0], c.quote_at and c.quote_at[1], c.quote_unit,
                 c.confidence,
             )
-            for c, (start, end) in zip(cited, places, strict=True)
+            for c, (start, end) in zip(cited, spans, strict=True)
         ]  # fmt: skip
         return line
 
@@ -271,7 +271,9 @@ def cite_by_marks(response: Response, grammar: Grammar) -> list[tuple[Cited, int
     return found
 
 
-def _list_own(fields: LineFields, response: Response) -> tuple[list[OwnPassage], list[int | None]]:
+def _list_own_passages(
+    fields: LineFields, response: Response
+) -> tuple[list[OwnPassage], list[int | None]]:
     """List the passages that an answer brings itself, and each source's position among them.
 
     Documents of the request are shown, cited or not; other sources stand behind them.

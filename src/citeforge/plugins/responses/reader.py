@@ -30,7 +30,7 @@ def read_responses(layout: Layout, body: Node) -> list[Response]:
             else f"the prompt was blocked: {reason.value}"
         )
         raise InputError(
-            "is empty", field=f"{body.place}.{root}".lstrip("."), code="missing-field",
+            "is empty", field=f"{body.json_path}.{root}".lstrip("."), code="missing-field",
             allowed=f"one answer; {why}; without this line the answer counts as missing"
         )  # fmt: skip
     for answer in answers:
@@ -76,18 +76,22 @@ class _AnswerReader:
         return next((nodes for root in roots if (nodes := root.each(paths))), [])
 
     def _read_text(self) -> list[Part]:
-        """Read the answer's text and thoughts, and return the answer's parts."""
+        """Read the answer's text and thoughts, and return the answer's parts.
+
+        Returns:
+            Parts of the answer, each with its start in the text.
+        """
         layout, response = self._layout, self._response
         nodes = self._answer.each(layout.text)
         if not layout.citations and nodes and isinstance(text := parsed(nodes[0].value), str):
-            nodes[0] = Node(text, nodes[0].place)  # a text that was saved as JSON
+            nodes[0] = Node(text, nodes[0].json_path)  # a text that was saved as JSON
         parts = [part for node in nodes for part in read_parts(node)]
         if layout.needs_text and not any(part.is_text for part in parts):
             if nodes:
                 nodes[0].fail_type("a text, a message with a text, or a list of parts")
             name = layout.text.split(" | ")[0]
             raise InputError(
-                "is missing", field=f"{self._answer.place}.{name}".lstrip("."),
+                "is missing", field=f"{self._answer.json_path}.{name}".lstrip("."),
                 allowed=f"{layout.hint or 'the answer'}: this looks like a file of {layout.tool}",
                 code="missing-field"
             )  # fmt: skip
@@ -140,7 +144,7 @@ class _AnswerReader:
     def _read_citations(self, citations: Citations, root: Node, parts: list[Part]) -> None:
         """Read citations stored beside an answer's text, with spans, sources and quotations.
 
-        A citation without a span cites for its whole part; one that is only a place in the text
+        A citation without a span cites for its whole part; one that is only an offset in the text
         becomes a mark there (``is_mark``); all others cite for the stretch from first to last.
 
         Args:
@@ -157,11 +161,11 @@ class _AnswerReader:
             sources = self._find_sources(citations, node, quote)
             is_whole = citations.in_part and at[1] is None
             if citations.unit == "guessed" and not at[1] and not is_whole:
-                continue  # servers that give no place: the text has the number of the source
+                continue  # servers that give no offset: the text has the number of the source
             nth = node.number(citations.part)
             if nth is not None and not 0 <= nth < len(parts):
                 raise InputError(
-                    f"refers to part {nth} of {len(parts)}", field=node.place,
+                    f"refers to part {nth} of {len(parts)}", field=node.json_path,
                     allowed="a part of the answer, from 0", code="out-of-range"
                 )  # fmt: skip
             part = parts[nth or 0] if citations.in_part or nth is not None else None
@@ -172,7 +176,7 @@ class _AnswerReader:
                 words = node.text(citations.words)
                 if text not in units:
                     units[text] = unit_of(citations, text, spans)
-                first, last = locate(units[text], text, at, words, node.place)
+                first, last = locate(units[text], text, at, words, node.json_path)
                 first, last, is_mark = link_span(text, first, last)
             scores = [n.value for n in node.each(citations.confidence)]
             if len(scores) != len(sources):
@@ -183,7 +187,13 @@ class _AnswerReader:
             ]
 
     def _find_sources(self, citations: Citations, node: Node, quote: str | None) -> list[int]:
-        """Get a citation's sources, as positions in the response; add sources that are new."""
+        """Get a citation's sources, as positions in the response; add sources that are new.
+
+        Args:
+            citations: how citations of this kind are declared.
+            node: the citation.
+            quote: text that it quotes, which stands for a source without a text.
+        """
         response = self._response
         positions = []
         for name in node.each(citations.names):
@@ -203,7 +213,7 @@ class _AnswerReader:
                 positions.append(response.add_source(CitedSource(index=number, is_absent=True)))
             else:
                 raise InputError(
-                    f"names source {number} of {self._n_listed}", field=name.place,
+                    f"names source {number} of {self._n_listed}", field=name.json_path,
                     allowed="numbers of the sources, from 0", code="out-of-range"
                 )  # fmt: skip
         for described in node.each(citations.sources):
@@ -226,7 +236,7 @@ def _is_counted(citations: Citations, node: Node) -> bool:
     if named in citations.skipped or "*" in citations.skipped:
         return False
     raise InputError(
-        f"is of type {named!r}", field=node.place,
+        f"is of type {named!r}", field=node.json_path,
         allowed=f"one of {', '.join(citations.kinds)}", code="wrong-value"
     )  # fmt: skip
 
@@ -237,7 +247,7 @@ def _read_quotation(
     """Read a citation's (quotation, unit of its offsets, (start, end) in the source), or None.
 
     Raises:
-        InputError: a kind of citation that has a place lacks it.
+        InputError: a kind of citation that has offsets lacks them.
     """
     found = node.first(citations.quote)
     # inspect_ai has the offsets of the cited words in place of a quotation.
@@ -248,7 +258,7 @@ def _read_quotation(
     first, last = node.number(citations.quote_start), node.number(citations.quote_end)
     if first is None or last is None or not 0 <= first <= last:
         raise InputError(
-            f"quotes from {first} to {last}", field=node.place,
+            f"quotes from {first} to {last}", field=node.json_path,
             allowed="both offsets of the quotation, the end not before the start",
             code="out-of-range"
         )  # fmt: skip

@@ -31,7 +31,7 @@ class CitedSource:
         title: its title.
         url: its address.
         text: its text, or the words of it that are known; empty where the vendor gives none.
-        index: 0-based place among what was shown; None where the vendor has no such number.
+        index: 0-based position among what was shown; None where the vendor has no such number.
         is_absent: whether only its number is known: the answer cites what was not shown.
     """
 
@@ -67,7 +67,7 @@ class Cited:
     """One citation of an answer.
 
     Attributes:
-        start: first character of the answer that is cited for; also the place of a mark.
+        start: first character of the answer that is cited for; also the offset of a mark.
         end: behind the last one.
         source: position among the sources of the answer.
         is_mark: the characters are the citation itself (a link), or none at all.

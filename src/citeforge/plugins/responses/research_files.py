@@ -91,8 +91,8 @@ def read_reports(
     for line, row in read_rows(path, _Report, HEADER):
         query = queries.find_id(row.id, row.prompt)
         pages = _list_pages(row)
-        own = _read_facts(path, row, line, with_verdicts) if with_facts else None
-        yield line, ReportLine(query, row.article, run=row.run, passages=pages, facts=own)
+        facts = _read_facts(path, row, line, with_verdicts) if with_facts else None
+        yield line, ReportLine(query, row.article, run=row.run, passages=pages, facts=facts)
 
 
 def _read_facts(
@@ -124,7 +124,14 @@ def _read_facts(
 
 
 def _read_verdicts(path: Path, line: int, url: str, page: _Scraped) -> dict[int, Outcome]:
-    """Map the position of each fact on a cited page to the verdict that the line has on it."""
+    """Map the position of each fact on a cited page to the verdict that the line has on it.
+
+    Args:
+        path: the file, for errors.
+        line: number of the line.
+        url: address of the page.
+        page: its facts, and the verdicts of the LLM.
+    """
     n = len(page.facts or [])
     if page.validate_error is not None:
         return dict.fromkeys(range(n), "failed")
@@ -138,10 +145,14 @@ def _read_verdicts(path: Path, line: int, url: str, page: _Scraped) -> dict[int,
             allowed="one for each fact, or a validate_error",
             code="wrong-value",
         )
-    places = [r.idx for r in results]
-    if sorted(p for p in places if p is not None) != list(range(n)):
-        places = list(range(n))  # the LLM counted otherwise; the order is the prompt's
-    return {p: _OUTCOMES[r.result] for p, r in zip(places, results, strict=True) if p is not None}
+    fact_positions = [r.idx for r in results]
+    if sorted(p for p in fact_positions if p is not None) != list(range(n)):
+        fact_positions = list(range(n))  # the LLM counted otherwise; the order is the prompt's
+    return {
+        p: _OUTCOMES[r.result]
+        for p, r in zip(fact_positions, results, strict=True)
+        if p is not None
+    }
 
 
 def _list_pages(row: _Report) -> list[OwnPassage]:

@@ -31,25 +31,28 @@ def read_source(node: Node, must_be_whole: bool = False) -> CitedSource:
         InputError: it is no document, or was saved as the text of a Python object.
     """
     if isinstance(node.value, str):
-        return _source_from_text(node.value, node.place, must_be_whole)
+        return _source_from_text(node.value, node.json_path, must_be_whole)
     if not isinstance(node.value, dict):
         node.fail_type("a document: an object with its text, or the text")
     paths, (outer, inner) = declarations().document, _unwrap(node.value)
-    own, metadata = Node({**outer, **inner}, node.place), Node(_merge_metadata(outer, inner))
-    text = own.first(paths.text)
+    document, metadata = (
+        Node({**outer, **inner}, node.json_path),
+        Node(_merge_metadata(outer, inner)),
+    )
+    text = document.first(paths.text)
     if text is not None and isinstance(text.value, list):  # Open WebUI: chunks of one source
-        text = Node("\n".join(str(n.value) for n in text.items()), text.place)
+        text = Node("\n".join(str(n.value) for n in text.items()), text.json_path)
     if text is not None and not isinstance(text.value, str):
         text.fail_type("the text of the document")
-    url = next((u for n in (own, metadata) if (u := _find_address(n))), "")
-    title = next((str(t.value) for n in (own, metadata) if (t := n.first(paths.title))), "")
-    ids = tuple(dict.fromkeys(_possible_ids(own, metadata, url, title)))
+    url = next((u for n in (document, metadata) if (u := _find_address(n))), "")
+    title = next((str(t.value) for n in (document, metadata) if (t := n.first(paths.title))), "")
+    ids = tuple(dict.fromkeys(_possible_ids(document, metadata, url, title)))
     if must_be_whole and text is None and not ids:
         raise InputError(
-            "has no text", field=node.place, allowed="a document with its text as text, "
+            "has no text", field=node.json_path, allowed="a document with its text as text, "
             "page_content, pageContent, content, contents or snippet", code="missing-field"
         )  # fmt: skip
-    index = own.number(paths.index)
+    index = document.number(paths.index)
     return CitedSource(ids, title, url, "" if text is None else text.value, index)
 
 
@@ -77,11 +80,17 @@ def find_documents(node: Node, answer: str = "", in_lists: bool = False) -> Node
     return next(filter(None, found), None)
 
 
-def _source_from_text(text: str, place: str, must_be_whole: bool) -> CitedSource:
-    """Make a source from a document that is a plain text or an address."""
+def _source_from_text(text: str, field: str, must_be_whole: bool) -> CitedSource:
+    """Make a source from a document that is a plain text or an address.
+
+    Args:
+        text: the document.
+        field: its path in the line, for errors.
+        must_be_whole: whether the text of a Python object is refused.
+    """
     if must_be_whole and _SAVED_AS_TEXT.match(text):
         raise InputError(
-            "is a Python object saved with str()", field=place,
+            "is a Python object saved with str()", field=field,
             allowed="the document as an object: save document.model_dump() or to_dict()",
             code="wrong-type"
         )  # fmt: skip
@@ -101,7 +110,7 @@ def _unwrap(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
             if isinstance(node.value, dict):
                 more = _unwrap(node.value)
                 inner |= {**more[0], **more[1]}
-                outer.pop(node.place, None)
+                outer.pop(node.json_path, None)
     return outer, inner
 
 
@@ -123,13 +132,20 @@ def _find_address(node: Node) -> str:
     )
 
 
-def _possible_ids(own: Node, metadata: Node, url: str, title: str) -> Iterator[str]:
-    """Yield possible passage ids of a document, the surest first."""
-    paths, both = declarations().document, (own, metadata)
+def _possible_ids(document: Node, metadata: Node, url: str, title: str) -> Iterator[str]:
+    """Yield possible passage ids of a document, the surest first.
+
+    Args:
+        document: fields of the document.
+        metadata: its metadata.
+        url: its address, if any.
+        title: its title, if any.
+    """
+    paths, both = declarations().document, (document, metadata)
     found = [n.value for node in both for name in paths.ids for n in node.each(name)]
     ids = [str(value) for value in found if isinstance(value, str | int)]
-    ids += [str(n.value).rpartition("/")[2] for n in own.each("document_name")]
-    ids += [n.value for n in own.each("relationships.1.node_id") if isinstance(n.value, str)]
+    ids += [str(n.value).rpartition("/")[2] for n in document.each("document_name")]
+    ids += [n.value for n in document.each("relationships.1.node_id") if isinstance(n.value, str)]
     files = [_ENDING.sub("", str(n.value)) for node in both for n in node.each(paths.file)]
     sources = [str(n.value) for node in both for n in node.each("source")]
     yield from (i for i in [*files, *ids] if i and not _MADE_UP.fullmatch(i))

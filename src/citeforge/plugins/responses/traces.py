@@ -46,22 +46,25 @@ def claims_in_traces(path: Path) -> Claims:
         InputError: the file cannot be read.
     """
     for line, spans in _group_spans(path, lambda error: None):
-        yield line, find_hashes([said for _, said in spans])
+        yield line, find_hashes([written for _, written in spans])
 
 
 def _group_spans(path: Path, on_error: OnError) -> list[tuple[int, list[tuple[Node, Any]]]]:
-    """Read the spans of each trace, with the number of its first line; see :func:`_read_spans`."""
+    """Read the spans of each trace, with the number of its first line.
+
+    A span is there twice, as :func:`_read_spans` yields it.
+    """
     traces: dict[str, tuple[int, list[tuple[Node, Any]]]] = {}
     for number, row in read_rows(path, _ROW, HEADER, on_error):
         with errors_at(path, number, on_error):
-            for span, said in _read_spans(row):
+            for span, written in _read_spans(row):
                 name = _first_text(span, declarations().spans.trace) or f"line {number}"
-                traces.setdefault(name, (number, []))[1].append((span, said))
+                traces.setdefault(name, (number, []))[1].append((span, written))
     return list(traces.values())
 
 
 def _read_spans(row: dict[str, Any]) -> Iterator[tuple[Node, Any]]:
-    """Yield a line's trace spans, each also as the tool wrote it, with its resource.
+    """Yield each span of a line, and the same as the tool wrote it, with its resource.
 
     In the first form dotted names become objects, and JSON in texts is parsed.
     """

@@ -36,15 +36,15 @@ def camel_case(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A value of a line, with its place in the line.
+    """A value of a line, with its path in the line.
 
     Attributes:
         value: any JSON value.
-        place: path as error messages write it; empty for the line itself.
+        json_path: path as error messages write it; empty for the line itself.
     """
 
     value: Any
-    place: str = ""
+    json_path: str = ""
 
     def each(self, paths: str) -> list[Node]:
         """List the values at the first of some paths that leads to any; ``.`` is the node."""
@@ -103,13 +103,15 @@ class Node:
         """
         if not isinstance(self.value, list):
             self.fail_type("a list")
-        return [Node(v, f"{self.place}[{i}]") for i, v in enumerate(self.value) if v is not None]
+        return [
+            Node(v, f"{self.json_path}[{i}]") for i, v in enumerate(self.value) if v is not None
+        ]
 
     def fail_type(self, wanted: str) -> NoReturn:
         """Raise an error that says which type the value has, and which is wanted."""
         names = {dict: "an object", list: "a list", str: "a text", bool: "true or false"}
         found = names.get(type(self.value), "a number")
-        raise InputError(f"is {found}", field=self.place, allowed=wanted, code="wrong-type")
+        raise InputError(f"is {found}", field=self.json_path, allowed=wanted, code="wrong-type")
 
     def _follow_step(self, name: str) -> Iterator[Node]:
         """Yield the values at one step of a path: field, index, ``%`` any field, ``*`` any item."""
@@ -126,13 +128,13 @@ class Node:
             yield from self.items()
         elif isinstance(value, list) and name.lstrip("-").isdigit():
             at = int(name) % len(value) if value else -1
-            yield from (n for n in self.items() if n.place == f"{self.place}[{at}]")
+            yield from (n for n in self.items() if n.json_path == f"{self.json_path}[{at}]")
         elif isinstance(value, dict):
             camel = camel_case(name)
             names = value if name == "%" else [name] if value.get(name) is not None else [camel]
             for found in names:
                 if value.get(found) is not None:
-                    yield Node(value[found], f"{self.place}.{found}".lstrip("."))
+                    yield Node(value[found], f"{self.json_path}.{found}".lstrip("."))
 
 
 def nested(flat: dict[str, Any]) -> dict[str, Any]:

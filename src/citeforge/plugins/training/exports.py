@@ -245,14 +245,14 @@ def _select_good_answers(
     """Select a submission's answers to train on, by row of their question; count the others."""
     benchmark, counts = export.benchmark, export.counts
     score, table = strict_scorer(benchmark.grammar), export.get_context(context)
-    places = LineIndex(submission.path, benchmark)
+    line_index = LineIndex(submission.path, benchmark)
     good: dict[int, list[TrainingAnswer]] = {}
     for line, answer in submission.answers():
-        if not places.is_about(line, answer, context):
+        if not line_index.is_about(line, answer, context):
             is_own = answer.passages is not None
             counts["answers_to_own_passages" if is_own else "answers_to_other_contexts"] += 1
             continue
-        row = places.row(line, answer, context)
+        row = line_index.row(line, answer, context)
         numbers = score(answer.output, table.sizes[row], table.relevant[row], {})
         mine = good.setdefault(row, [])
         if why := export.find_reason(row, table) or _find_flaw(answer, numbers, mine, options):

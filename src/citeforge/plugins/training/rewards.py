@@ -77,7 +77,10 @@ def citation_reward_with(
                 code="wrong-value",
             )
         pairs = zip(completions, contexts, strict=True)
-        return [reward(_score(_text_of(completion), context)) for completion, context in pairs]
+        return [
+            reward(_score_completion(_text_of(completion), context))
+            for completion, context in pairs
+        ]
 
     return citation_reward
 
@@ -93,8 +96,14 @@ def reward_of(measure: RewardMeasure) -> Callable[[AnswerValues], float]:
     return _CITATION_REWARDS[measure]
 
 
-def _score(output: str, context: Mapping[str, Any]) -> AnswerValues:
-    """Score a completion's citations of passages, which ``context`` describes."""
+def _score_completion(output: str, context: Mapping[str, Any]) -> AnswerValues:
+    """Score a completion's citations of passages, which ``context`` describes.
+
+    Args:
+        output: text of the completion.
+        context: ``n_passages``, ``relevant`` (positions from 0) and perhaps ``numbering`` and
+            ``form`` of marks.
+    """
     try:
         n, relevant = int(context["n_passages"]), frozenset(map(int, context["relevant"]))
         score = _make_scorer(int(context.get("numbering", 1)), str(context.get("form", "[n]")))

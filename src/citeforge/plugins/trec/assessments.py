@@ -220,7 +220,13 @@ def _json_rows(path: Path) -> Iterator[tuple[None, _Row]]:
 
 
 def _add_row(row: _Row, assessments: Assessments, fault: MakeError) -> None:
-    """Add the labels or points of one row to the assessments."""
+    """Add the labels or points of one row to the assessments.
+
+    Args:
+        row: a line of any layout.
+        assessments: labels and points are added.
+        fault: makes an error that names file and line.
+    """
     topic = _first_filled(row.qid, row.topic_id, row.narrative_id, row.query_id)
     key = _first_filled(row.run_id, row.runtag, row.run_tag, row.run), topic
     lists, criteria = assessments.lists, row.criteria if row.rubrics is None else row.rubrics

@@ -238,7 +238,10 @@ def _answers_with_points(
 def _add_values(
     family: _Family, inputs: Answers, rows: Sequence[tuple[AnswerKey, Answer, Points]]
 ) -> Iterator[tuple[AnswerKey, Answer, ValuedPoints]]:
-    """Yield each answer with its nuggets or criteria, valued by labels or else by the judge."""
+    """Yield each answer with its nuggets or criteria, valued by labels or else by the judge.
+
+    A value is how far the answer meets a point, from 0 to 1 (from −1 where it may contradict it).
+    """
     judge = inputs.tools.judge
     texts = {key: _answer_text(inputs, item) for key, item, _ in rows}
     decisions = {} if judge is None else judge.ask(

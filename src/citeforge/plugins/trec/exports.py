@@ -71,7 +71,9 @@ class _ReportWriter:
             ids: ids of the passages shown, in order; an empty text for one without an id.
         """
         sentences = [(s.text, self._cited_ids(s, ids)) for s in self._sentences(answer, len(ids))]
-        listed = self._select(ids, list(dict.fromkeys(i for _, names in sentences for i in names)))
+        listed = self._select_references(
+            ids, list(dict.fromkeys(i for _, names in sentences for i in names))
+        )
         values = self.about | {
             "topic_id": query,
             "narrative_id": query,
@@ -113,9 +115,14 @@ class _ReportWriter:
         ]
 
     def _cited_ids(self, sentence: CitedSentence, ids: Sequence[str]) -> list[str]:
-        """List the ids of the passages that a sentence cites; count citations without an id."""
-        places = sentence.citations
-        names = [ids[p] if p is not None and 0 <= p < len(ids) else "" for p in places]
+        """List the ids of the passages that a sentence cites; count citations without an id.
+
+        Args:
+            sentence: sentence with the positions of the passages that it cites.
+            ids: ids of the passages shown, in order; an empty text for one without an id.
+        """
+        positions = sentence.citations
+        names = [ids[p] if p is not None and 0 <= p < len(ids) else "" for p in positions]
         self.dropped[_WITHOUT_ID] += names.count("")
         names = [name for name in names if name]
         if self.track.styles[0] == "scores":
@@ -124,7 +131,7 @@ class _ReportWriter:
             names = distinct
         return names
 
-    def _select(self, ids: Sequence[str], cited: list[str]) -> list[str]:
+    def _select_references(self, ids: Sequence[str], cited: list[str]) -> list[str]:
         """Select passage ids for ``references``: cited ones, then shown ones up to a limit.
 
         A track takes entries that are not cited where it has a limit and its checker has a warning
@@ -179,13 +186,13 @@ def export_run(track: Track, folder: Path, out: Path, options: TrecOptions) -> D
         "type": options.run_type, "task": options.task, "use_starter_kit": int(options.starter_kit),
     }  # fmt: skip
     writer = _ReportWriter(opened.grammar, track, about)
-    places = LineIndex(options.submission, benchmark)
+    line_index = LineIndex(options.submission, benchmark)
     answers: dict[int, SubmissionLine] = {}
     for line, answer in opened.answers():
-        if table is not None and not places.is_about(line, answer, context):
+        if table is not None and not line_index.is_about(line, answer, context):
             writer.dropped[_OTHER] += 1
             continue
-        row = places.row(line, answer, context)
+        row = line_index.row(line, answer, context)
         if answer.run != 0:
             writer.dropped[_REPEATED] += 1
         else:

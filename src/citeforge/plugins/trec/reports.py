@@ -122,12 +122,12 @@ def _make_report(path: Path, line: int, row: _RunLine, track: Track) -> TrecRepo
     if track.is_flat:
         fields = ("run_id", "topic_id", "topic", "response_length")
         about = {name: value for name in fields if (value := getattr(row, name)) is not None}
-    place = track.topic if track.is_flat else f"metadata.{track.topic}"
+    topic_field = track.topic if track.is_flat else f"metadata.{track.topic}"
     topic = (about or {}).get(track.topic)
     if not isinstance(topic, str | int) or isinstance(topic, bool) or topic == "":
         raise InputError(
             f"is missing or not an id; {track.title} names the topic there",
-            path=path, line=line, field=place, allowed="the id of a query of the benchmark",
+            path=path, line=line, field=topic_field, allowed="the id of a query of the benchmark",
             code="missing-field"
         )  # fmt: skip
     sentences = row.answer if track.sentences == "answer" else row.responses
@@ -221,7 +221,13 @@ def _list_passage_ids(report: TrecReport) -> list[str]:
 
 
 def _to_line(report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int) -> SubmissionLine:
-    """Convert a report to a submission line: one text line per sentence, with citation marks."""
+    """Convert a report to a submission line: one text line per sentence, with citation marks.
+
+    Args:
+        report: the report.
+        texts: (title, text) of passages, by id.
+        base: number of the first passage in marks.
+    """
     ids, n_listed = _list_passage_ids(report), len(report.references or [])
     n = len(ids)
     positions: dict[int | str, int] = {at: at for at in range(n_listed)}
@@ -233,12 +239,12 @@ def _to_line(report: TrecReport, texts: Mapping[str, tuple[str, str]], base: int
         for citation in cited:
             if citation not in positions:
                 positions[citation] = next(beyond)
-        places = [positions[citation] for citation in cited]
+        cited_positions = [positions[citation] for citation in cited]
         sentences.append(
-            CitedSentence(sentence.text, [p if p < len(ids) else None for p in places])
+            CitedSentence(sentence.text, [p if p < len(ids) else None for p in cited_positions])
         )
         if text := " ".join(sentence.text.split()):  # else its marks would be the line's before
-            marks = "".join(f"[{base + place}]" for place in dict.fromkeys(places))
+            marks = "".join(f"[{base + position}]" for position in dict.fromkeys(cited_positions))
             lines.append(_insert_marks(text, marks))
     passages = [OwnPassage(texts.get(i, ("", ""))[1], i, texts.get(i, ("", ""))[0]) for i in ids]
     return SubmissionLine(report.topic, "\n".join(lines), passages=passages, sentences=sentences)

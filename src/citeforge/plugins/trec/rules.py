@@ -82,39 +82,43 @@ def _check_metadata(report: TrecReport, track: Track, topic_text: str | None) ->
 
 
 def _check_sentence(report: TrecReport, track: Track, number: int) -> BrokenRules:
-    """Check a sentence and its citations: style, number, references and ids."""
-    sentence, place = report.sentences[number], f"{track.sentences}[{number}]"
+    """Check a sentence and its citations: style, number, references and ids.
+
+    Returns:
+        (rule, field and what is wrong in it) of each broken rule.
+    """
+    sentence, field = report.sentences[number], f"{track.sentences}[{number}]"
     style = citation_style(sentence)
     if style is not None and style not in track.styles:
         styles = " or ".join(_STYLES[s] for s in track.styles)
-        yield "citation_format", f"{place}.citations: {_STYLES[style]}; {track.title} has {styles}"
+        yield "citation_format", f"{field}.citations: {_STYLES[style]}; {track.title} has {styles}"
         return
     if not sentence.text.strip():
-        yield "blank_sentence", f"{place}.text: is empty"
+        yield "blank_sentence", f"{field}.text: is empty"
     n = len(sentence.citations or ())
     if track.most_citations is not None and n > track.most_citations:
         yield (
             "citation_count",
-            f"{place}.citations: {n} of them; {track.most_citations} are looked at",
+            f"{field}.citations: {n} of them; {track.most_citations} are looked at",
         )
     listed = report.references or []
     for citation in sentence.citations or () if style == "index" else ():
         if isinstance(citation, int) and not 0 <= citation < len(listed):
             yield (
                 "reference_index",
-                f"{place}.citations: {citation} is no place in references, which has "
+                f"{field}.citations: {citation} is no place in references, which has "
                 f"{len(listed)} (0 is the first)",
             )
     for name in cited_ids(sentence, listed):
-        yield from _check_docid(track, name, f"{place}.citations")
+        yield from _check_docid(track, name, f"{field}.citations")
 
 
-def _check_docid(track: Track, name: str, place: str) -> BrokenRules:
+def _check_docid(track: Track, name: str, field: str) -> BrokenRules:
     """Check that a passage id has the pattern of ids in the track's collection."""
     if track.docid is not None and re.fullmatch(track.docid, name) is None:
         yield (
             "docid_pattern",
-            f"{place}: {name!r} is no id of {track.title}'s collection ({track.docid})",
+            f"{field}: {name!r} is no id of {track.title}'s collection ({track.docid})",
         )
 
 

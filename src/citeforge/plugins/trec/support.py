@@ -173,7 +173,12 @@ class _Sentences:
 def _citation_weights(
     inputs: Answers, rows: Sequence[_Sentences]
 ) -> dict[AnswerKey, Sequence[Weights]]:
-    """Get how far each citation of each answer supports its sentence, by assessors or judge."""
+    """Get how far each citation of each answer supports its sentence, by assessors or judge.
+
+    Returns:
+        By answer, for each sentence the weight of each of its citations; None for one that is not
+        judged.
+    """
     asked = {row.answer.key: row.pairs() for row in rows if row.labels is None}
     every = (pair for sentences in asked.values() for pairs in sentences for pair in pairs if pair)
     decisions = {} if inputs.tools.judge is None else inputs.tools.judge.ask(every)
