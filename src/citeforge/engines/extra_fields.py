@@ -28,7 +28,7 @@ def read_known_fields(
         row_type: structure of a row; it has a field ``metadata``.
         option: whether such fields are refused, ignored or kept.
         counts: takes in how many rows had some, at the end.
-        what: plural noun for the rows.
+        what: plural noun for the rows, for the name of the count.
 
     Raises:
         InputError: a malformed row, or one with such a field where they are refused.
@@ -103,7 +103,14 @@ def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
 
 
 def _drop_extra(value: msgspec.Raw, kind: Any, json_path: str, extra: _Members) -> bytes:
-    """Remove fields that a type does not define from JSON; add them to ``extra`` by their path."""
+    """Remove fields that a type does not define from JSON, at any depth; return the JSON left.
+
+    Args:
+        value: JSON of one value.
+        kind: its type, as ``msgspec.inspect`` describes it.
+        json_path: path of the value in its row.
+        extra: the fields removed are added, by their paths.
+    """
     kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
     of = next((k for k in kinds if isinstance(k, inspect.StructType | inspect.ListType)), None)
     content = bytes(value)
@@ -130,6 +137,12 @@ def merge_metadata(
     path: Path, number: int, metadata: msgspec.Raw | None, extra: _Members
 ) -> msgspec.Raw:
     """Join a row's metadata and its undefined fields into one JSON object, values unchanged.
+
+    Args:
+        path: file of the row, for errors.
+        number: its line.
+        metadata: its metadata; None if it has none.
+        extra: values of the undefined fields, by their paths.
 
     Raises:
         InputError: the metadata is no object, or has a field of the same name.

@@ -232,7 +232,7 @@ def _written_forms(key: str) -> Iterable[str]:
 
 
 def _in_base64(key: bytes) -> Iterator[str]:
-    """Yield the characters that a key alone decides in base64, at each of three places.
+    """Yield the characters that a key alone decides in base64, at each of three offsets.
 
     Basic authentication encodes ``user:key``: 0, 1 or 2 bytes precede the key in its group.
     """

@@ -52,7 +52,7 @@ def bound_unpacked_bytes(path: Path, file: pq.ParquetFile, columns: list[str]) -
 
 def _read_pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tuple[int, int, bool]]:
     """Yield (bytes, number of values, whether values share bytes) for each page of a column."""
-    if column.num_values < 1:  # Arrow reads none of it, and writers name any place
+    if column.num_values < 1:  # Arrow reads none of it, and writers name any offset
         return
     at = column.data_page_offset
     if 0 < (column.dictionary_page_offset or 0) < at:
@@ -79,6 +79,14 @@ def _read_struct(data: mmap.mmap, at: int, depth: int) -> tuple[dict[int, Any], 
     """Parse a structure of Thrift's compact protocol; return its fields and its end position.
 
     Integers of 32 bits and structures are kept, of other fields only that they are there.
+
+    Args:
+        data: the file.
+        at: offset of the structure.
+        depth: number of structures around it, this one included.
+
+    Returns:
+        (value by number of the field, offset behind the structure).
     """
     fields: dict[int, Any] = {}
     field = 0

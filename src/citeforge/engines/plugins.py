@@ -219,7 +219,13 @@ def _import_file(path: Path, name: str) -> Any:
 
 
 def _entries_of_file(groups: Any, origin: str, module: str) -> Iterator[PluginEntry]:
-    """Yield the plugin entries that a plugin file declares in its dictionary ``PLUGINS``."""
+    """Yield the plugin entries that a plugin file declares in its dictionary ``PLUGINS``.
+
+    Args:
+        groups: group to its objects, as the file declares them.
+        origin: name and version of the file.
+        module: name under which the file was imported.
+    """
     for group, values in dict(groups).items():
         if group not in GROUPS:
             raise ValueError(f"PLUGINS has the group {group!r}; known: {', '.join(GROUPS)}")

@@ -246,7 +246,9 @@ def iter_batches(
             there = file.schema_arrow
             fields = list(there) if columns is None else [there.field(n) for n in columns]
             # Other columns, whatever they hold, stay on the disk.
-            yield from _decode(path, file, rows, pa.schema([_pick_type(f, schema) for f in fields]))
+            yield from _decode_columns(
+                path, file, rows, pa.schema([_pick_type(f, schema) for f in fields])
+            )
 
 
 def _pick_type(field: pa.Field, schema: pa.Schema | None) -> pa.Field:
@@ -258,10 +260,16 @@ def _pick_type(field: pa.Field, schema: pa.Schema | None) -> pa.Field:
     return field.with_type(pa.string()) if pa.types.is_string_view(field.type) else field
 
 
-def _decode(
+def _decode_columns(
     path: Path, file: pq.ParquetFile, rows: int, schema: pa.Schema
 ) -> Iterator[pa.RecordBatch]:
     """Decode columns in pieces so small that no file can exhaust the memory.
+
+    Args:
+        path: the file.
+        file: the same, open.
+        rows: rows of each batch but the last.
+        schema: columns to decode, with the types to convert them to.
 
     Raises:
         InputError: a page, a batch or the file unpacks to more than any table of a benchmark.
@@ -332,7 +340,13 @@ def count_rows(paths: Iterable[Path]) -> int:
 
 
 def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: list[str]) -> pa.Table:
-    """Read the named columns of the corpus rows at the given positions, which are sorted."""
+    """Read the named columns of the corpus rows at the given positions, which are sorted.
+
+    Args:
+        corpus: Parquet files.
+        positions: rows to read, over all files.
+        columns: columns to read.
+    """
     pieces = []
     start = at = 0
     for batch in iter_batches(corpus, columns):

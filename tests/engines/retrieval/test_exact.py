@@ -106,10 +106,10 @@ EXACT = QUERIES.astype(np.float64) @ CORPUS.astype(np.float64).T
 def test_the_best_of_several_blocks(k: int) -> None:
     best = blockwise(PRODUCTS(QUERIES), k)
     # Some scores are nearer to each other than float32 can tell: either order is right.
-    found = np.take_along_axis(EXACT, best.where, axis=1)
+    found = np.take_along_axis(EXACT, best.positions, axis=1)
     assert np.allclose(found, -np.sort(-EXACT, axis=1)[:, :k], rtol=0, atol=1e-6)
     assert np.allclose(best.scores, found, rtol=0, atol=1e-6)
-    assert all(len(set(row)) == k for row in best.where.tolist())
+    assert all(len(set(row)) == k for row in best.positions.tolist())
 
 
 def test_small_searches_do_not_wait_for_torch(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +152,7 @@ def test_memory_that_runs_out_halves_the_queries(monkeypatch: pytest.MonkeyPatch
     best = blockwise(PRODUCTS(QUERIES), 5, (40, 3, 57))
     # 13 = 7 + 6, 7 = 4 + 3, 6 = 3 + 3; for each of three blocks.
     assert tried == [13, 7, 4, 3, 6, 3, 3] * 3
-    assert (best.where == np.argsort(-EXACT[:, :100], axis=1)[:, :5]).all()
+    assert (best.positions == np.argsort(-EXACT[:, :100], axis=1)[:, :5]).all()
 
 
 def test_memory_that_never_suffices_is_told(monkeypatch: pytest.MonkeyPatch) -> None:

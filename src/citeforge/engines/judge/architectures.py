@@ -83,7 +83,13 @@ class Seq2SeqModel(NliModel):
         return [int(ids[0])]
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
-        """Compute each pair's margin (above 0: supported) from the first answer token's logits."""
+        """Compute each pair's margin (above 0: supported) from the first answer token's logits.
+
+        Args:
+            ids: token ids, of shape (pairs, tokens).
+            mask: 1 for each token, 0 for padding.
+            types: ignored: this model has no segments.
+        """
         import torch
 
         start = torch.full((len(ids), 1), self._start, device=ids.device)
@@ -143,7 +149,12 @@ class ClassifierModel(NliModel):
         return [p.premise for p in pairs], [p.hypothesis for p in pairs]
 
     def _cut(self, pair: Pair, size: int) -> Encoded:
-        """Encode a pair that is too long: cut the premise first, then the hypothesis."""
+        """Encode a pair that is too long: cut the premise first, then the hypothesis.
+
+        Args:
+            pair: the pair.
+            size: number of its tokens.
+        """
         if self.profile.prompt is not None:
             return super()._cut(pair, size)
         alone = len(self.tokenizer(pair.hypothesis, verbose=False).input_ids)
@@ -330,7 +341,13 @@ class CausalJudge(NliModel):
         return int(own or super()._own_limit())
 
     def _forward(self, ids: Any, mask: Any, types: Any) -> list[float]:
-        """Compute each pair's margin (above 0: supported) from the next token's probabilities."""
+        """Compute each pair's margin (above 0: supported) from the next token's probabilities.
+
+        Args:
+            ids: token ids, of shape (pairs, tokens).
+            mask: 1 for each token, 0 for padding.
+            types: ignored: this model has no segments.
+        """
         positions = (mask.cumsum(dim=1) - 1).clamp(min=0)
         output = self.model(
             input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=False,

@@ -43,7 +43,7 @@ _INSTEAD = "--judge lexical"
 class HfJudge:
     """Judge by a local model: float32 on CPU, bfloat16 for T5 and chat models on GPU.
 
-    Pairs are sorted by length, padded to fixed buckets and cut into batches at fixed places; each
+    Pairs are sorted by length, padded to fixed buckets and cut into batches at fixed rows; each
     batch is computed on one thread. A verdict whose margin is small enough to depend on its batch
     is asked again, alone and in float32.
     """
@@ -173,7 +173,12 @@ class HfJudge:
         return sum(len(e.ids) for e in self._model.encode(parts))
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Judge pairs; verdicts too close to call are computed again in a finer numeric format."""
+        """Judge pairs; verdicts too close to call are computed again in a finer numeric format.
+
+        Args:
+            pairs: premises and hypotheses.
+            keep: takes decisions as they come, each with the index of its pair.
+        """
         on_gpu = self._model.settings.device.startswith("cuda")
         size = self.run.batch_size or (32 if on_gpu else 8)
         dtype = self._model.dtype
@@ -205,8 +210,15 @@ class HfJudge:
     def _decide(self, pairs: Sequence[Pair], size: int, least: float, keep: Keep) -> list[int]:
         """Decide pairs in batches of ``size`` parts; return the indices of close calls.
 
+        Args:
+            pairs: premises and hypotheses.
+            size: number of parts in a batch; a part is a sentence of a hypothesis with a chunk of a
+                premise.
+            least: margin below which a verdict is too close to call.
+            keep: takes all other decisions, each with the index of its pair.
+
         Returns:
-            The pairs whose margin is below ``least``: they are left to be asked again.
+            Indices of the pairs that are too close to call.
         """
         mean = self.profile.sentences == "mean"
         whole = PairParts([self._model.parts(p) for p in pairs], mean)

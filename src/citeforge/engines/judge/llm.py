@@ -1,7 +1,7 @@
 """Judges that are LLMs, asked as their profiles say, with stored replies."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from citeforge.engines.judge.chunks import PairParts, split_pair
@@ -40,7 +40,7 @@ class LlmJudge:
 
         Args:
             llm: model to ask.
-            profile: how; None for the model's own, else ``llm-binary``.
+            profile: its prompt and verdicts; None for the model's own profile, else ``llm-binary``.
             repeat: 0-based number of the time that it is asked the same.
 
         Raises:
@@ -115,7 +115,12 @@ class LlmJudge:
             repeats[pair] += 1
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Ask the LLM about pairs; unreadable replies are asked for again."""
+        """Ask the LLM about pairs; unreadable replies are asked for again.
+
+        Args:
+            pairs: premises and hypotheses.
+            keep: takes decisions as they come, each with the index of its pair.
+        """
         whole = PairParts([self._parts(pair) for pair in pairs])
 
         def add_decision(part: Pair, decision: Decision) -> None:
@@ -129,7 +134,9 @@ class LlmJudge:
             if not open_parts:
                 return
 
-    def _ask_round(self, pairs: list[Pair], attempt: int, add_decision: Any) -> list[Pair]:
+    def _ask_round(
+        self, pairs: list[Pair], attempt: int, add_decision: Callable[[Pair, Decision], None]
+    ) -> list[Pair]:
         """Ask about pairs once, and pass on the decisions; return pairs with unreadable replies."""
         again: list[int] = []
 

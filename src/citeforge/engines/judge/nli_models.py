@@ -1,7 +1,7 @@
 """Base of local judge models: texts to tokens, tokens to margins of support."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -134,7 +134,12 @@ class NliModel(ABC):
         return ([self.prompt(p.premise, p.hypothesis) for p in pairs],)
 
     def _cut(self, pair: Pair, size: int) -> Encoded:
-        """Encode a pair that is too long, with its premise cut at the end to fit the limit."""
+        """Encode a pair that is too long, with its premise cut at the end to fit the limit.
+
+        Args:
+            pair: the pair.
+            size: number of its tokens.
+        """
         premise = self.tokenizer(pair.premise, add_special_tokens=False, verbose=False).input_ids
         room = max(0, len(premise) - (size - self.limit))
         while True:
@@ -191,7 +196,9 @@ class NliModel(ABC):
 
 
 def verdict_indices(
-    supported: Sequence[object], unsupported: Sequence[object], indices_of: Any
+    supported: Sequence[object],
+    unsupported: Sequence[object],
+    indices_of: Callable[[Any], Sequence[int]],
 ) -> tuple[list[int], list[int]]:
     """Find the indices of a model's outputs that mean "supported", and of those that do not.
 

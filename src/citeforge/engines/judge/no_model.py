@@ -154,7 +154,12 @@ class TableJudge:
         return None
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Look up the verdict on every pair; a pair without one is a failure of the judge."""
+        """Look up the verdict on every pair; a pair without one is a failure of the judge.
+
+        Args:
+            pairs: premises and hypotheses.
+            keep: takes all decisions, each with the index of its pair.
+        """
         missing = JudgeFailure(f"the pair is not in {self.path.name}")
         keep(
             [

@@ -255,6 +255,11 @@ class Budget:
     def hold(self, key: str, body: Mapping[str, Any], room: int) -> bool:
         """Reserve a call's highest cost; return false while calls under way leave too little.
 
+        Args:
+            key: key of the request.
+            body: its body, which bounds the tokens of prompt and answer.
+            room: tokens for thoughts beyond the limit on the answer.
+
         Raises:
             BudgetError: nothing is in flight, and the call could pass the limit.
             UsageError: there is no limit on its answer.
@@ -281,7 +286,12 @@ class Budget:
         )
 
     def release(self, key: str, paid: Result | None) -> None:
-        """Release a call's reserved cost, and add the tokens it used to what was spent."""
+        """Release a call's reserved cost, and add the tokens it used to what was spent.
+
+        Args:
+            key: key of the request.
+            paid: its reply or failure, with the tokens used; None if it is sent again.
+        """
         self._held.pop(key, None)
         if paid is not None:
             prompt, completion = paid.prompt_tokens, paid.completion_tokens

@@ -158,7 +158,14 @@ class Endpoint:
         self, requests: Sequence[tuple[Request, bool]], tries: int, route: Route,
         further: Sequence[Request] = (),
     ) -> RunPlan:  # fmt: skip
-        """Count the calls of distinct requests, which are stored or not, and their cost."""
+        """Count the calls of requests, and their cost.
+
+        Args:
+            requests: distinct requests, each with whether its reply is stored.
+            tries: how often each is asked at most.
+            route: resource that would be asked.
+            further: requests that only some replies cause.
+        """
         require_store(self.options, self.store is not None or self.options.store is not None)
         rest = [request for request, is_stored in requests if not is_stored]
         # A stored reply may be refused as a new one may.
@@ -384,7 +391,13 @@ class _Run:
             names = []
 
     async def _take_reply(self, sent: SentRequest, reply: Reply, batch: str = "") -> None:
-        """Store a reply and pass it on; queue a refused request again with changed parameters."""
+        """Store a reply and pass it on; queue a refused request again with changed parameters.
+
+        Args:
+            sent: the request as it was sent.
+            reply: body of the reply, or the failure.
+            batch: name of the batch that it comes from; empty for none.
+        """
         key, result = sent.asked, None
         # A reply to what is not asked now was paid for, too.
         request = self.waiting.get(key)

@@ -78,7 +78,11 @@ class EndpointClient(DefaultAsyncHttpxClient):
         self._was_reached, self._patience = False, ServerPatience(has_answered)
 
     async def send(self, request: httpx2.Request, **how: Any) -> httpx2.Response:
-        """Send a request once, when the rate allows; read its whole reply unless it is streamed."""
+        """Send a request once, when the rate allows; read its whole reply unless it is streamed.
+
+        Args:
+            how: options of the HTTP library's ``send``.
+        """
         size = int(request.headers.get("content-length", 0))
         await self._gate.wait(size // CHARACTERS_PER_TOKEN)
         how["follow_redirects"] = False  # a redirect would take prompts to another server

@@ -47,6 +47,13 @@ class BertScore:
         """Compute BERTScore (P, R, F) of each output against the reference with the highest F.
 
         An empty text scores 0 and is never sent.
+
+        Args:
+            outputs: texts to score.
+            references: right texts for each output.
+
+        Returns:
+            (P, R, F) of each output.
         """
         pairs = [
             (i, output, reference)
@@ -98,7 +105,12 @@ class BertScore:
 def _match_pairs(
     batch: Sequence[tuple[int, str, str]], states: Mapping[str, tuple[Any, Any]]
 ) -> list[tuple[float, float, float]]:
-    """Compute BERTScore (P, R, F) of (output, reference) pairs from their token vectors."""
+    """Compute BERTScore (P, R, F) of (output, reference) pairs from their token vectors.
+
+    Args:
+        batch: (row of the output, output, reference) of each pair.
+        states: token vectors and weights of each text.
+    """
     import torch
     from bert_score.utils import greedy_cos_idf
     from torch.nn.utils.rnn import pad_sequence

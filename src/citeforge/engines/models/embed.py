@@ -71,7 +71,7 @@ def make_minilm(name: str, settings: EmbedderSettings) -> Embedder:
 
 @dataclass(eq=False)
 class LocalEmbedder:
-    """Embedder of a local model in any numeric format, computing where the runner places it.
+    """Embedder of a local model in any numeric format, computing where the runner runs it.
 
     Attributes:
         name: as the user gave it.
@@ -114,7 +114,12 @@ class LocalEmbedder:
         return self.at("fp32").encode(texts, kind)
 
     def count_cut(self, pieces: Iterable[pa.Array], kind: Role) -> tuple[int, int] | None:
-        """Count texts with more tokens than the model reads: (number, limit); None if unknown."""
+        """Count texts with more tokens than the model reads: (number, limit); None if unknown.
+
+        Args:
+            pieces: arrays of texts.
+            kind: whether the texts are queries or passages.
+        """
         folder = self.locate_tokenizer().folder
         limit = _most_tokens(folder)
         if limit is None or not (folder / "tokenizer.json").is_file():

@@ -56,7 +56,12 @@ class ExtractiveQa:
         return list(one_thread_each(self._find_answer, read))
 
     def _find_answer(self, read: tuple[Any | None, str]) -> str:
-        """Find the likeliest answer in a context's windows; empty if "no answer" is likelier."""
+        """Find the likeliest answer in a context's windows; empty if "no answer" is likelier.
+
+        Args:
+            read: tokenised windows of a context with its question (None if there are none), and the
+                context.
+        """
         windows, context = read
         if windows is None:
             return ""
@@ -103,7 +108,13 @@ class ExtractiveQa:
     def _probabilities(
         self, windows: Any, window: int, allowed: npt.NDArray[np.bool_]
     ) -> tuple[_F32, _F32]:
-        """Compute each token's probability to begin the answer, and to end it, in one window."""
+        """Compute each token's probability to begin the answer, and to end it, in one window.
+
+        Args:
+            windows: tokenised windows of a context with its question.
+            window: number of the window.
+            allowed: mask of the tokens at which an answer may begin or end.
+        """
         import torch
 
         names = [n for n in self._tokenizer.model_input_names if n in windows]
@@ -118,7 +129,13 @@ class ExtractiveQa:
 
 
 def _whole_words(encoding: Any, first: int, last: int) -> tuple[int, int]:
-    """Widen a span of tokens to whole words: (start, end) as character offsets in the context."""
+    """Widen a span of tokens to whole words: (start, end) as character offsets in the context.
+
+    Args:
+        encoding: tokens of one window.
+        first: first token of the span.
+        last: its last token.
+    """
     words = (encoding.token_to_word(first), encoding.token_to_word(last))
     if None not in words:
         low = encoding.word_to_chars(words[0], sequence_index=1)

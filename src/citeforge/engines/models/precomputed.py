@@ -236,7 +236,7 @@ def passage_shards(
         theirs, vectors = rows.read_rows(n)
         if source.has_ids and not theirs.equals(names):
             _raise_id_mismatch(source, start, theirs, names)
-        _check(source, vectors, start, names)
+        _check_vectors(source, vectors, start, names)
         key = digest({"given": source.sha256, "rows": [start, start + n]})
         path = folder / f"passages-{number:05d}{SUFFIX}"
         shards.append(
@@ -263,10 +263,10 @@ def query_rows(source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence
     names, vectors = _Rows(source).read_rows(source.rows)
     if source.has_ids:
         all_ids = names.to_pylist()
-    where = {name: row for row, name in enumerate(all_ids)}
-    if len(where) < len(all_ids):
+    row_of = {name: row for row, name in enumerate(all_ids)}
+    if len(row_of) < len(all_ids):
         raise InputError("has a query twice", path=source.path, field="_id", code="duplicate-id")
-    missing = [name for name in ids if name not in where]
+    missing = [name for name in ids if name not in row_of]
     if missing:
         raise InputError(
             f"has no vector for the query {missing[0]!r}",
@@ -274,8 +274,8 @@ def query_rows(source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence
             allowed="one per query",
             code="bad-vectors",
         )
-    ordered = vectors[[where[name] for name in ids]]
-    _check(source, ordered, None, pa.array(ids, pa.string()))
+    ordered = vectors[[row_of[name] for name in ids]]
+    _check_vectors(source, ordered, None, pa.array(ids, pa.string()))
     return _scale(ordered)
 
 
@@ -295,8 +295,17 @@ def _raise_id_mismatch(
     )
 
 
-def _check(source: PrecomputedVectors, vectors: Matrix, start: int | None, names: pa.Array) -> None:
-    """Raise an error if a vector is all zeros, or has NaN or infinity; name the first such one."""
+def _check_vectors(
+    source: PrecomputedVectors, vectors: Matrix, start: int | None, names: pa.Array
+) -> None:
+    """Raise an error if a vector is all zeros, or has NaN or infinity; name the first such one.
+
+    Args:
+        source: the files, for errors.
+        vectors: a row per text.
+        start: number of files' rows before the first one; None for rows that were sorted.
+        names: ids of the texts.
+    """
     bad, empty = ~np.isfinite(vectors).all(axis=1), ~vectors.any(axis=1)
     for rows, what in ((bad, "contains NaN or an infinity"), (empty, "is all zeros")):
         if rows.any():
@@ -364,7 +373,13 @@ def _read_batches(source: PrecomputedVectors) -> Iterator[tuple[pa.Array, Matrix
 
 
 def _to_matrix(source: PrecomputedVectors, lists: pa.Array, n_before: int) -> Matrix:
-    """Convert an Arrow array of number lists to a matrix; refuse gaps and unequal lengths."""
+    """Convert an Arrow array of number lists to a matrix; refuse gaps and unequal lengths.
+
+    Args:
+        source: the files, for the dimension and for errors.
+        lists: a list per row.
+        n_before: number of rows before them, for errors.
+    """
     lists = lists.cast(pa.list_(pa.float64()))
     n, dimension = len(lists), source.dimension
     sizes = pc.list_value_length(lists).to_pylist()
@@ -383,7 +398,14 @@ def _to_matrix(source: PrecomputedVectors, lists: pa.Array, n_before: int) -> Ma
 
 
 def _map_npy(source: PrecomputedVectors, start: int, n: int, key: str) -> VectorShard | None:
-    """Make a shard of n rows that stay in the user's .npy file; None if that is impossible."""
+    """Make a shard of n rows that stay in the user's .npy file; None if that is impossible.
+
+    Args:
+        source: the files.
+        start: number of rows before the shard, over all files.
+        n: number of its rows.
+        key: digest that names its content.
+    """
     for path in source.files if not source.has_ids else ():
         matrix = _open_npy(path)
         if start >= 0 and start + n <= len(matrix) and matrix.dtype.str in ("<f2", "<f4"):

@@ -55,6 +55,13 @@ def _read_perplexity(body: Mapping[str, Any], completion: _Completion) -> Result
     """Read the mean negative log probability of the prompt's tokens from a reply.
 
     The first token has none; generated tokens after the prompt do not count.
+
+    Args:
+        body: body of the request, with the prompt.
+        completion: the reply.
+
+    Returns:
+        A reply whose ``numbers`` are the mean; or a failure.
     """
     logprobs = completion.choices[0].logprobs if completion.choices else None
     if logprobs is None:
@@ -139,7 +146,12 @@ class _Embeddings(msgspec.Struct):
 
 
 def _read_embeddings(body: Mapping[str, Any], reply: _Embeddings) -> Result:
-    """Read a reply's embeddings; return a Failure if some are missing, unequally long or NaN."""
+    """Read a reply's embeddings; return a Failure if some are missing, unequally long or NaN.
+
+    Args:
+        body: body of the request, with the texts.
+        reply: the reply.
+    """
     n = len(body["input"])
     ordered = sorted(reply.data, key=lambda e: e.index)
     if [e.index for e in ordered] != list(range(n)):
@@ -232,7 +244,7 @@ class RehearsedEmbedder:
     """Embedder of a dry run: notes the calls of a served one, and makes vectors out of digests."""
 
     def __init__(self, name: str, served: Embedder | None) -> None:
-        """Take the place of an embedder.
+        """Stand in for an embedder.
 
         Args:
             name: of the embedder.
@@ -247,7 +259,7 @@ class RehearsedEmbedder:
         return {"name": self._name, "rehearsed": True}
 
     def encode(self, texts: Sequence[str], kind: Role) -> Vectors:
-        """Make a unit vector out of each text's digest."""
+        """Make a unit vector out of each text's digest, in a dry run, which only counts calls."""
         if self._served is not None:
             self._served.rehearse(texts, kind)
         digests = [hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest() for text in texts]

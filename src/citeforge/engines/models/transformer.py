@@ -48,7 +48,16 @@ class TransformerEmbedder:
         compute: Compute = "fp32",
         load: Load | None = None,
     ) -> None:
-        """Set model, device and numeric format; the model is loaded at the first use."""
+        """Set model, device and numeric format; the model is loaded at the first use.
+
+        Args:
+            name: name that the user gave.
+            locate: finds the model's folder.
+            device: device on which it computes.
+            prefixes: texts before queries and passages; None for the model's own.
+            compute: numeric format.
+            load: loads a folder on a device; None for sentence-transformers.
+        """
         self.name = name
         self._locate = locate
         self._device = device

@@ -98,7 +98,7 @@ def ensure_shards(
     Args:
         folder: folder of the shards.
         name: first part of their file names.
-        shards_of_texts: string arrays, one per shard, cut at fixed places by the caller.
+        shards_of_texts: string arrays, one per shard, cut at fixed rows by the caller.
         embedder: called only for missing shards.
         kind: whether the texts are queries or passages.
         advance: called with the number of texts done.

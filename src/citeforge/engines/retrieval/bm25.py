@@ -64,7 +64,14 @@ class Bm25:
     def rank(
         self, queries: Mapping[str, str], depth: int = DEPTH, filled: bool = False
     ) -> Rankings:
-        """Rank passages that share a word with each query; if ``filled``, then all others by id."""
+        """Rank passages by BM25 for each query.
+
+        Args:
+            queries: texts by id.
+            depth: most passages for each.
+            filled: whether passages that share no word with the query come last, by id; else they
+                are left out.
+        """
         rankings: Rankings = {}
         with progress("ranking with BM25", len(queries), "queries") as advance:
             for query, text in queries.items():

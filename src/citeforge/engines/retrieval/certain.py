@@ -180,7 +180,14 @@ class CorpusModel:
     def _embed_texts(
         self, name: str, texts: pa.Array, embedder: Embedder, kind: Role
     ) -> list[VectorShard]:
-        """Embed texts, or read their vectors from the folder if they are there."""
+        """Embed texts, or read their vectors from the folder if they are there.
+
+        Args:
+            name: first part of the names of files with the vectors.
+            texts: the texts.
+            embedder: makes vectors that are not there.
+            kind: whether the texts are queries or passages.
+        """
         folder = self.query_folder or self.folder
         stage = {"query": "embedding queries", "passage": "embedding close passages again"}[kind]
         pieces = (texts.slice(i, self.shard_rows) for i in range(0, len(texts), self.shard_rows))
@@ -288,7 +295,12 @@ class CertainSearch:
         return scores[:, -1].astype(np.float64) + CANDIDATE_ERROR, positions
 
     def scores(self, rows: Rows, positions: Rows) -> tuple[Scores, Scores]:
-        """Compute the best known cosines of (query, passage) pairs, and bounds of their errors."""
+        """Compute the best known cosines of (query, passage) pairs, and bounds of their errors.
+
+        Args:
+            rows: queries of the pairs.
+            positions: their passages, as positions in the corpus.
+        """
         levels = self._level[positions]
         scores, bounds = np.empty(len(rows), np.float64), self.bounds[levels]
         for level, refined in enumerate(self._refined):
@@ -357,7 +369,13 @@ class CertainSearch:
             self._exact_row[fresh] = np.arange(known, known + len(fresh))
 
     def _rescore(self, shards: Sequence[VectorShard], rows: Rows, positions: Rows) -> Scores:
-        """Compute cosines of (query, passage) pairs from the given shards, in float64."""
+        """Compute cosines of (query, passage) pairs from the given shards, in float64.
+
+        Args:
+            shards: vectors of the passages.
+            rows: queries of the pairs.
+            positions: their passages, as positions in these shards.
+        """
         exact = self._exact_row[rows]
         scores = np.empty(len(rows), np.float64)
         for mine, queries, of in (

@@ -63,32 +63,46 @@ def find_nearest(
         Two arrays of shape (n queries, at most depth).
     """
     number = min(depth, search.size)
-    where = np.empty((n_queries, number), np.int64)
+    nearest = np.empty((n_queries, number), np.int64)
     cosines = np.empty((n_queries, number), np.float64)
     rows, k = np.arange(n_queries), number + _SPARE_CANDIDATES
     while len(rows) and number:
         k, bounds_before = min(k, search.size), search.bounds.copy()
         step = max(1, _MATRIX_ENTRIES // k)
-        settled = np.zeros(len(rows), np.bool_)
+        is_certain = np.zeros(len(rows), np.bool_)
         for start in range(0, len(rows), step):
-            part = rows[start : start + step]
-            others, positions = search.find_candidates(part, k)
-            where[part], cosines[part], low = _order(search, corpus, part, positions, number)
-            settled[start : start + step] = low > others + search.bounds[0]
-        # Lists stand by the bounds: where these have grown, all are looked at again.
+            some = rows[start : start + step]
+            others, positions = search.find_candidates(some, k)
+            nearest[some], cosines[some], low = _order_candidates(
+                search, corpus, some, positions, number
+            )
+            is_certain[start : start + step] = low > others + search.bounds[0]
+        # Lists rest on the bounds: where these have grown, all are looked at again.
         grown = bool((search.bounds > bounds_before).any())
-        rows, k = np.arange(n_queries) if grown else rows[~settled], 4 * k
-    return where, cosines
+        rows, k = np.arange(n_queries) if grown else rows[~is_certain], 4 * k
+    return nearest, cosines
 
 
-def _order(
+def _order_candidates(
     search: CertainSearch,
     corpus: list[Path],
     queries: npt.NDArray[np.int64],
     positions: npt.NDArray[np.int64],
     number: int,
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Order candidates by cosine; compute again, more precisely, those whose order is open."""
+    """Order candidates by cosine; compute again, more precisely, those whose order is open.
+
+    Args:
+        search: search over the corpus.
+        corpus: Parquet files of the passages.
+        queries: rows of the queries.
+        positions: candidates of each query, as positions in the corpus.
+        number: how many of them are asked for.
+
+    Returns:
+        For each query the positions of the nearest candidates, their rounded cosines, and the least
+        that the last one's cosine can be.
+    """
     shape = positions.shape
     rows, flat = np.repeat(np.arange(shape[0]), shape[1]), positions.ravel()
     _, id_ranks = read_ids_and_ranks(corpus, flat)

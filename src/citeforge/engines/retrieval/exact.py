@@ -29,22 +29,27 @@ class TopScores:
 
     Attributes:
         scores: shape (n queries, k), best first; -inf where nothing was found yet.
-        where: positions, of the same shape; -1 where nothing was found yet.
+        positions: of the same shape; -1 where nothing was found yet.
     """
 
     def __init__(self, queries: int, k: int) -> None:
         """Start with k scores of minus infinity for each query, before any vector is searched."""
         self.k = k
         self.scores: Floats = np.full((queries, k), -np.inf, np.float32)
-        self.where: npt.NDArray[np.int64] = np.full((queries, k), -1, np.int64)
+        self.positions: npt.NDArray[np.int64] = np.full((queries, k), -1, np.int64)
 
-    def add(self, scores: Floats, where: npt.NDArray[np.int64]) -> None:
-        """Merge further scores, shape (n queries, any number), with their positions."""
+    def add(self, scores: Floats, found: npt.NDArray[np.int64]) -> None:
+        """Merge further scores, shape (n queries, any number), with their positions.
+
+        Args:
+            scores: of further vectors.
+            found: their positions.
+        """
         both = np.concatenate([self.scores, scores], axis=1)
-        positions = np.concatenate([self.where, where], axis=1)
+        positions = np.concatenate([self.positions, found], axis=1)
         order = np.argsort(-both, axis=1, kind="stable")[:, : self.k]
         self.scores = np.take_along_axis(both, order, axis=1)
-        self.where = np.take_along_axis(positions, order, axis=1)
+        self.positions = np.take_along_axis(positions, order, axis=1)
 
 
 @dataclass
@@ -68,6 +73,10 @@ class TorchSearch:
 
     def __call__(self, block: Floats, k: int) -> tuple[Floats, npt.NDArray[np.int64]]:
         """Find the k best vectors of a block for each query; see :data:`BlockSearch`.
+
+        Args:
+            block: unit vectors.
+            k: how many to find; at most the size of the block.
 
         Raises:
             InputError: memory does not suffice for a single query.
@@ -155,7 +164,7 @@ def retrieve_candidates(
         best.add(scores, rows + start)
         start += len(block)
         advance(len(block))
-    return best.scores, best.where
+    return best.scores, best.positions
 
 
 @dataclass
@@ -220,6 +229,12 @@ def rescore(
 
     Each pair is computed by itself in one order of operations, so that the result depends on
     nothing but the two vectors.
+
+    Args:
+        queries: vectors of queries.
+        shards: vectors of the corpus, in order.
+        rows: queries of the pairs.
+        positions: their passages, as positions in the corpus.
     """
     unique, inverse = np.unique(positions, return_inverse=True)
     vectors = gather(shards, unique)

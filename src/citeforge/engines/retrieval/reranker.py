@@ -23,7 +23,7 @@ Pairs = Sequence[tuple[str, str]]
 """(query, passage) texts."""
 
 BATCH = 32
-"""Pairs per batch; batches are cut at fixed places, because a score depends on its batch."""
+"""Pairs per batch; batches are cut at fixed rows, because a score depends on its batch."""
 _ALLOWED = "a cross-encoder for ranking, with one score, or a monoT5"
 
 

@@ -94,7 +94,14 @@ def _shorten(error: Exception) -> str:
 def divide_machines(
     wanted: int | None, device: str, machines: int, resources: dict[str, float]
 ) -> tuple[int, int, float]:
-    """Divide a cluster among workers: (number of workers, CPU cores of each, GPUs of each)."""
+    """Divide a cluster among workers: (number of workers, CPU cores of each, GPUs of each).
+
+    Args:
+        wanted: number of workers that the user named; None for one per GPU, else one per machine.
+        device: device of a worker.
+        machines: number of machines with a core.
+        resources: number of ``CPU`` and ``GPU`` of the whole cluster.
+    """
     n_cpus = max(1, int(resources.get("CPU", 0)))
     n_gpus = 0 if device.startswith("cpu") else int(resources.get("GPU", 0))
     workers = min(wanted or n_gpus or machines, n_cpus)
@@ -205,7 +212,11 @@ class Worker:
 
     @cached_property
     def _loaded(self) -> LoadedModel:
-        """Load the model; raise an error if its description differs from other workers'."""
+        """Load the model; raise an error if its description differs from other workers'.
+
+        Returns:
+            (description of the model, function that computes a block).
+        """
         facts, do = self._pool.load()
         mine, others = (__version__, facts), (self._version, vars(self._pool).get("facts", facts))
         if mine != others:

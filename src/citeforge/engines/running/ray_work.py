@@ -65,7 +65,7 @@ def search_shards(
     for number, (scores, rows) in pool.run((str(s.path), (s.read(), k)) for s in shards):
         best.add(scores, rows + starts[number])
         advance(shards[number].rows)
-    return best.scores, best.where
+    return best.scores, best.positions
 
 
 @dataclass
@@ -119,7 +119,13 @@ class ClusterJudge(Pool):
     def _run_pairs(
         self, only_counts: bool, pairs: Sequence[Pair], order: Sequence[int]
     ) -> Iterator[list[tuple[int, Any]]]:
-        """Judge or count pairs in blocks; yield (pair index, its decision or count) per block."""
+        """Judge or count pairs in blocks; yield (pair index, its decision or count) per block.
+
+        Args:
+            only_counts: whether tokens are counted in place of judging.
+            pairs: premises and hypotheses.
+            order: indices of the pairs in the order in which blocks take them.
+        """
         cuts = [order[at : at + self._size] for at in range(0, len(order), self._size)]
         blocks = ([pairs[i] for i in cut] for cut in cuts)
         for number, results in self.run((_block_name(b), (only_counts, b)) for b in blocks):

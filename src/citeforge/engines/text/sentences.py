@@ -213,7 +213,12 @@ def _is_end(line: str, start: int, cut: int) -> bool:
 def _stop_ends(last: str, word: str, letter: bool, line: str, cut: int) -> bool:
     """Whether the full stop after the word ``last`` ends a sentence when ``word`` follows.
 
-    ``letter``: a capital there is the name of a thing (vitamin C.), not a person's initial.
+    Args:
+        last: the word before the full stop.
+        word: the word after it.
+        letter: whether a capital there is the name of a thing (vitamin C.), not a person's initial.
+        line: the line.
+        cut: offset behind the full stop.
     """
     name = last.lower().lstrip(".'’-")
     starts = word.lower() in _STARTERS and not word[0].islower()
@@ -239,7 +244,13 @@ def _inside_brackets(line: str, start: int, cut: int) -> bool:
 
 
 def _inside_quotes(line: str, start: int, cut: int) -> bool:
-    """Whether ``cut`` is inside a quotation after which the sentence continues."""
+    """Whether ``cut`` is inside a quotation after which the sentence continues.
+
+    Args:
+        line: the line.
+        start: start of the sentence.
+        cut: offset at which it may end.
+    """
     if line.count('"', max(start, cut - _BRACKETS), cut) % 2 == 0:
         return False
     closed = line.find('"', cut, cut + _BRACKETS)

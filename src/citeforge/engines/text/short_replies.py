@@ -82,7 +82,7 @@ def json_objects(text: str) -> Iterator[dict[str, Any]]:
             if value is not None:
                 yield value
                 break
-        else:  # each object inside a wrong one is read up to the same place again
+        else:  # each object inside a wrong one is read up to the same character again
             depth = depth + 1 if at < wrong else 1
             wrong = end
             end = wrong if depth > _DEEPEST_OBJECT else at + 1

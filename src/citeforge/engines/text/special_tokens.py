@@ -55,7 +55,7 @@ def break_special_tokens(text: str, others: Iterable[str] = ()) -> str:
         others: further special tokens, such as those of the model's own tokenizer.
     """
     shown, offsets = _read_leniently(text)
-    pattern = _pattern(tuple(others))
+    pattern = _compile_pattern(tuple(others))
     starts = [match.start() for match in pattern.finditer(shown)]
     if not starts:
         return text
@@ -80,7 +80,7 @@ def special_tokens() -> dict[str, list[str]]:
 
 
 @cache
-def _pattern(others: tuple[str, ...]) -> re.Pattern[str]:
+def _compile_pattern(others: tuple[str, ...]) -> re.Pattern[str]:
     """Compile the pattern of the first character of a special token or a quote tag."""
     listed = {token for tokens in special_tokens().values() for token in tokens}
     tokens = sorted({_read_leniently(token)[0] for token in listed | set(others) if token.strip()})

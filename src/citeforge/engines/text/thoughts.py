@@ -220,6 +220,10 @@ class _Tags:
 
         Before the first opening tag it ends the thought that the reply begins with; without any
         opening tag, the last one does.
+
+        Args:
+            number: number of the closing tag.
+            n_open: number of opening tags in the whole reply.
         """
         last = number if n_open else len(self._tags) - 1
         while last > number and self._tags[last]["ends"] is not None:
