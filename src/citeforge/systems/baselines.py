@@ -56,7 +56,15 @@ def copy_first_passage(
 def cite_only(
     benchmark: Benchmark, contexts: Iterable[str], runs: int, choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines whose answers are citation marks alone, as ``choose`` picks them."""
+    """Yield submission lines whose answers are citation marks alone, as ``choose`` picks them.
+
+    Args:
+        benchmark: benchmark to answer.
+        contexts: context sets to answer.
+        runs: number of runs.
+        choose: takes a context set, a query's row and id and the number of a run; returns the
+            positions of the passages to cite.
+    """
     base = benchmark.manifest.grammar.base
     for context in contexts:
         table = benchmark.context(context)

@@ -109,6 +109,11 @@ def _add_candidates(
     Passages that were shown keep their numbers. Citation numbers without a passage are raised, so
     that no candidate gets one of them.
 
+    Args:
+        tasks: what was asked.
+        replies: the reply to each task; failures stay.
+        benchmark: benchmark that they answer, with candidates.
+
     Returns:
         The replies, and index of each to the passages that it may cite.
     """
@@ -191,7 +196,13 @@ def _nearest_passages(
     pools: Mapping[int, Sequence[Passage]],
     embedder: Embedder,
 ) -> list[Passage]:
-    """Find the passage nearest to each statement by cosine; the first on a tie."""
+    """Find the passage nearest to each statement by cosine; the first on a tie.
+
+    Args:
+        bare: statements, each with the index of its answer.
+        pools: index of an answer to the passages that it may cite.
+        embedder: compares statements, as queries, with passages.
+    """
     if not bare:
         return []
     words = {p: f"{p.title} {p.text}".strip() for index, _ in bare for p in pools[index]}

@@ -75,7 +75,11 @@ def _answer_graphs(
     """Yield the lines of a submission; ``state`` writes an answer from graphs and random numbers.
 
     Args:
+        benchmark: a KaLMA benchmark.
+        contexts: context sets to answer.
+        runs: number of runs.
         key: what all draws depend on, beside context set, query and run.
+        state: writes an answer from the graphs shown and random numbers.
     """
     for context in contexts:
         graphs, _ = read_shown(benchmark, context)

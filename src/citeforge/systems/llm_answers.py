@@ -45,6 +45,9 @@ def prepare(
 
     See :func:`citeforge.systems.run.run_system`.
 
+    Returns:
+        (tasks, each with the steps that answer it; the setting).
+
     Raises:
         UsageError: ``--template`` for a system without a main prompt, or a window that is too
             small for one passage.

@@ -42,6 +42,11 @@ def answer_by_nearest(question: str, shown: Shown, n_sources: int) -> str:
     """Copy the first sentence of the sources with most distinct words of the question, cited.
 
     Of equally near sources the first ones are taken.
+
+    Args:
+        question: the question.
+        shown: (text, citation mark) of each source.
+        n_sources: number of sources to copy from.
     """
     asked = _words(question)
     nearness = [len(asked & _words(text)) for text, _ in shown]
