@@ -180,7 +180,7 @@ _MEASURE = {"name", "signature", "value", "low", "high"}
 
 
 def _card_row(file: ScoreFile) -> dict[str, Any]:
-    """Reduce a score file to what the card's table shows, with decimals of figures, and notes."""
+    """Reduce a score file to what the card's table shows: system, measures with digits, notes."""
     scores = [{**m.model_dump(include=_MEASURE), "digits": m.n_digits} for m in file.measures]
     return {
         "system": file.system,

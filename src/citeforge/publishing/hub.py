@@ -422,11 +422,11 @@ def fetch_folder(name: Path) -> Path:
         InputError: it cannot be downloaded.
     """
     # click's Path keeps one slash of hub:ORG/NAME; nothing else begins with hub:.
-    place = parse_hub(name.as_posix())
-    if place is None:
+    repository = parse_hub(name.as_posix())
+    if repository is None:
         return name
-    with hub_errors(place[0]):
-        return Publisher().fetch(*place)
+    with hub_errors(repository[0]):
+        return Publisher().fetch(*repository)
 
 
 def local_folder(name: Path) -> Path:

@@ -179,7 +179,13 @@ def write_items(
 def write_gold(
     questions: Sequence[str], gold: Sequence[Sequence[tuple[Triple, int]]], path: Path
 ) -> None:
-    """Write questions with their minimum knowledge sets, and rounds, in BioKaLMA's layout."""
+    """Write questions with their minimum knowledge sets, and rounds, in BioKaLMA's layout.
+
+    Args:
+        questions: texts.
+        gold: facts of each, with the round of the build that added them (0 if unknown).
+        path: file to make.
+    """
     rows = [
         [q, [[t.qid, t.relation, t.value, *([number] if number else [])] for t, number in mine]]
         for q, mine in zip(questions, gold, strict=True)
