@@ -50,21 +50,21 @@ def submission_file(answers: Answers, system: str | None = None) -> Iterator[Pat
             # The file is temporary: the caller knows the number of the row instead.
             raise InputError(
                 in_python(error.message),
-                path="answers" if error.line is None else _place(error.line),
+                path="answers" if error.line is None else _name_element(error.line),
                 field=error.field,
                 allowed=in_python(error.allowed or "") or None,
                 code=error.code,
             ) from error
 
 
-def _place(line: int) -> str:
+def _name_element(line: int) -> str:
     """Name the answer that stands in a line of the temporary file, whose first line is a header."""
     return f"answers[{line - 2}]"
 
 
 def in_python(text: str) -> str:
     """Reword a message about a submission file for answers that are Python objects."""
-    text = _AT_LINE.sub(lambda found: f"at {_place(int(found[1]))}", text)
+    text = _AT_LINE.sub(lambda found: f"at {_name_element(int(found[1]))}", text)
     text = _OPTION.sub(lambda found: f"{found[1].replace('-', '_')}=", text)
     text = _HEADER.sub("add benchmark_hash to each answer", text)
     return text.replace("citeforge check", "citeforge.check")

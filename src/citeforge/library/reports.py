@@ -149,8 +149,8 @@ class Report(Displayed):
     def _headline(self) -> str:
         """Summarise the report in one line: systems, format and size."""
         systems = count_text(len({f.system for f in self.files}), "system")
-        place = "" if self.path is None else f", {self.path}"
-        return f"report on {systems}: {self.form}, {-(-len(self.content) // 1000):,} kB{place}"
+        path = "" if self.path is None else f", {self.path}"
+        return f"report on {systems}: {self.form}, {-(-len(self.content) // 1000):,} kB{path}"
 
     def _tables(self) -> Iterator[Table]:
         """Yield one table: the scores of the report's systems."""

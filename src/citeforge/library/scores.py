@@ -323,16 +323,16 @@ def score_files(
             on_error(path, error)
             continue
         for file in files:
-            own = targets.get(path)
-            if own is not None and len(files) > 1:
-                own = context_target(own, file.context, path, system)
-            results.append((own, file))
-            if own is not None and file.measures:
-                Scores(file).save(own, private)
+            score_path = targets.get(path)
+            if score_path is not None and len(files) > 1:
+                score_path = context_target(score_path, file.context, path, system)
+            results.append((score_path, file))
+            if score_path is not None and file.measures:
+                Scores(file).save(score_path, private)
     _require_scores([file for _, file in results])
-    for own, file in results:
-        if own is not None and not file.measures:
-            Scores(file).save(own, private)
+    for score_path, file in results:
+        if score_path is not None and not file.measures:
+            Scores(file).save(score_path, private)
     scored = [file for _, file in results]
     if options.max_row:
         contexts = dict.fromkeys(file.context for file in scored)

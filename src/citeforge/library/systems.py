@@ -73,8 +73,8 @@ def run(
     out, declared = Path(out), _find_system(system)
     return run_system(
         declared, load(benchmark),
-        list(contexts), runs, seed, out, llm=_llm(llm, path_beside(out, ".replay.db"), endpoint),
-        judge=open_judge(judge), options=_options(declared, options), limit=limit, title=title,
+        list(contexts), runs, seed, out, llm=_open_llm(llm, path_beside(out, ".replay.db"), endpoint),
+        judge=open_judge(judge), options=_check_options(declared, options), limit=limit, title=title,
     )  # fmt: skip
 
 
@@ -121,7 +121,7 @@ def plan_run(
     parts: dict[str, RunPlan] = {}
     checked: list[RunPlan] = []
     for system in declared:
-        record = _options(system, own.get(system.name))
+        record = _check_options(system, own.get(system.name))
         given = (system, opened, list(contexts), runs, seed, model, record, limit)
         if system.llm:
             prefix = f"{system.name}: " if len(declared) > 1 else ""
@@ -190,13 +190,15 @@ def bench(
     opened = load(benchmark)
     unused = dict(options or {})
     declared = [_find_system(system) for system in systems]
-    records = {system.name: _options(system, unused.pop(system.name, None)) for system in declared}
+    records = {
+        system.name: _check_options(system, unused.pop(system.name, None)) for system in declared
+    }
     _check_systems(declared, unused)
     for system in declared:
         require_fit(system, opened, llm)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    model, session = _llm(llm, folder / "replay.db", endpoint), open_judge(judge)
+    model, session = _open_llm(llm, folder / "replay.db", endpoint), open_judge(judge)
     scoring = ScoreOptions(measures=tuple(measures), details=True, only_asked=limit is not None)
     setup = prepare_scoring(opened, scoring, session)
     result = Bench([], [])
@@ -223,7 +225,12 @@ def bench(
 
 
 def _check_systems(systems: Sequence[System], unused: Mapping[str, Any]) -> None:
-    """Raise an error if systems are none or repeated, or options belong to none of them."""
+    """Raise an error if systems are none or repeated, or options belong to none of them.
+
+    Args:
+        systems: the systems that are to run.
+        unused: options of systems that are not among them, by name.
+    """
     if not systems:
         raise UsageError(
             "--systems: name at least one; `citeforge list systems` lists them",
@@ -252,23 +259,34 @@ def _find_system(system: str | System) -> System:
     return get_system(system) if isinstance(system, str) else as_system(system)
 
 
-def _options(system: System, options: Options) -> Part:
-    """Check the options of a system, given as a record or a dictionary."""
+def _check_options(system: System, options: Options) -> Part:
+    """Check the options of a system, given as a record or a dictionary.
+
+    Args:
+        system: declares the record of its options.
+        options: the options; None for the defaults.
+    """
     if isinstance(options, Part):
         return options
     try:
         return system.options.model_validate(dict(options or {}))
     except ValidationError as error:
         first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
+        option = ".".join(map(str, first["loc"]))
         names = ", ".join(system.options.model_fields)
         raise UsageError(
-            f"{system.name}: option {place}: {first['msg']}; it has {names}", code="bad-option"
+            f"{system.name}: option {option}: {first['msg']}; it has {names}", code="bad-option"
         ) from error
 
 
-def _llm(llm: str | Llm | None, store: Path, endpoint: RunOptions | None) -> Llm | None:
-    """Make an LLM by its name, with a store for costly replies; return an object as it is."""
+def _open_llm(llm: str | Llm | None, store: Path, endpoint: RunOptions | None) -> Llm | None:
+    """Make an LLM by its name, with a store for costly replies; return an object as it is.
+
+    Args:
+        llm: name of an LLM, or an LLM; None for none.
+        store: file for costly replies, unless ``endpoint`` names one.
+        endpoint: how an endpoint is reached, and what it may cost.
+    """
     if not isinstance(llm, str):
         return llm
     run = endpoint or RunOptions()
