@@ -178,7 +178,12 @@ def list_entries(sort: Sort) -> list[Entry]:
 
 
 def _describe(row: Named, plugin: str) -> Entry:
-    """Describe a row, with the facts that only rows of its sort have."""
+    """Describe a row, with the facts that only rows of its sort have.
+
+    Args:
+        row: row of a catalogue.
+        plugin: plugin that declares it; empty for a built-in row.
+    """
     needs: str = getattr(row, "needs", "")
     notes = (
         getattr(row, "where", ""),

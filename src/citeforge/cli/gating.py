@@ -133,7 +133,16 @@ def _errors_as_not_run() -> Iterator[None]:
 def _plan(
     planning: dict[str, Any], new: Any, baseline: Any, policy: Any, out: Any, by: str
 ) -> None:
-    """Print how many queries a gate needs."""
+    """Print how many queries a gate needs; refuse options that a plan does not have.
+
+    Args:
+        planning: options of the plan: margin, power, share of changed answers.
+        new: score files of any system.
+        baseline: score files of a second one.
+        policy: file of the policy; None for the default.
+        out: refused.
+        by: refused.
+    """
     if out or by:
         raise click.UsageError(f"--plan has no {'--out' if out else '--by'}")
     from citeforge.library.gate_plans import gate_plan

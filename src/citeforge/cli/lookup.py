@@ -169,9 +169,9 @@ def _show_query(package: Package, query: str, contexts: list[str], full: bool) -
             click.echo(f"context {name}:")
             rows = [twins[p.id] for p in item.passages if p.id in twins]
             texts = package.texts(row["twin_id"] for row in rows) if rows else {}
-            for place, passage in enumerate(item.passages):
-                said = labels.get_label(query, place) if labels else ""
-                number = place + package.grammar.base
+            for index, passage in enumerate(item.passages):
+                said = labels.get_label(query, index) if labels else ""
+                number = index + package.grammar.base
                 label = name_label(passage.label, package.manifest)
                 click.echo(f"  [{number}] {label} ({passage.id}){said and ', ' + said}")
                 if not (is_design and passage.id in printed):

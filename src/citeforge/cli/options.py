@@ -135,8 +135,8 @@ def field_options(
 
     Args:
         record: pydantic model.
-        only: first fields of the places wanted, in this order where they have one; None for all,
-            in the order of the record.
+        only: names of the record's fields that are wanted, in this order if they have one; None for
+            all, in the order of the record.
         required: fields that must be given though the record has a default.
     """
     flags = _list_flags(record, only)
@@ -146,7 +146,12 @@ def field_options(
 
 
 def _list_flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
-    """List the flags of a record's fields; for run options, also those of all runners."""
+    """List the flags of a record's fields; for run options, also those of all runners.
+
+    Args:
+        record: pydantic model.
+        only: names of its fields that are wanted; None for all.
+    """
     flags = [f for f in list_flags(record) if only is None or f.field_path[0] in only]
     if record is RunOptions and (only is None or _RUNNER in only):
         from citeforge.engines.running.names import runner_flags
@@ -230,7 +235,7 @@ def record_from(
     Args:
         record: pydantic model.
         parameters: parameters of a command by name.
-        only: first fields of the places that are its options; None for all.
+        only: names of the record's fields that options may set; None for all.
 
     Raises:
         UsageError: names the option at fault.

@@ -106,7 +106,13 @@ def _help_text(system: System) -> str:
 
 
 def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
-    """Run a system, and print the outcome."""
+    """Run a system, and print the outcome.
+
+    Args:
+        system: declaration of the system.
+        options: record of its own options.
+        parameters: parsed options of the command.
+    """
     from citeforge.engines.running.setup import judge_session, replay_store
     from citeforge.library.systems import run as run_one
 
@@ -129,7 +135,14 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
 def _print_plans(
     systems: Sequence[str | System], parameters: dict[str, Any], how: RunOptions, **more: Any
 ) -> None:
-    """Print the LLM requests that systems would send; stored replies are subtracted."""
+    """Print the LLM requests that systems would send; stored replies are subtracted.
+
+    Args:
+        systems: names or declarations.
+        parameters: parsed options of the command.
+        how: how the endpoint is reached, and what it may cost.
+        more: further arguments of :func:`citeforge.library.systems.plan_run`.
+    """
     from citeforge.engines.running.setup import replay_path
     from citeforge.library.systems import plan_run
 
