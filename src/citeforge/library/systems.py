@@ -73,8 +73,9 @@ def run(
     out, declared = Path(out), _find_system(system)
     return run_system(
         declared, load(benchmark),
-        list(contexts), runs, seed, out, llm=_open_llm(llm, path_beside(out, ".replay.db"), endpoint),
-        judge=open_judge(judge), options=_check_options(declared, options), limit=limit, title=title,
+        list(contexts), runs, seed, out, limit=limit, title=title, judge=open_judge(judge),
+        llm=_open_llm(llm, path_beside(out, ".replay.db"), endpoint),
+        options=_check_options(declared, options),
     )  # fmt: skip
 
 
