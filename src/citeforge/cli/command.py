@@ -78,6 +78,9 @@ class NamedCommands(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Find the command; an unknown name is an error that lists the known ones.
 
+        Returns:
+            (name, command, arguments that are left).
+
         Raises:
             UsageError: there is none.
         """

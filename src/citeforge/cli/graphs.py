@@ -29,6 +29,9 @@ kg_options = add_options([*field_options(KalmaRecipe, _NAMED), *field_options(Ru
 def open_kg(options: dict[str, Any]) -> Any:
     """Open the knowledge graph that the options of a command name.
 
+    Args:
+        options: parsed options of the command.
+
     Raises:
         UsageError: no graph is named.
     """

@@ -151,7 +151,14 @@ def _echo_omitted(count: int, full: bool) -> None:
 
 
 def _show_query(package: Package, query: str, contexts: list[str], full: bool) -> None:
-    """Print a query with what each context set shows for it, and the passages' rewritten twins."""
+    """Print a query with what each context set shows for it, and the passages' rewritten twins.
+
+    Args:
+        package: the package.
+        query: id of the query.
+        contexts: context sets to show.
+        full: whether texts are shown whole.
+    """
     from citeforge.package.items import name_label
 
     # The cells of a design show the same passages: their texts are printed once.

@@ -322,6 +322,10 @@ def judging_options(command: F) -> F:
 def run_options(options: dict[str, Any], **more: Any) -> RunOptions:
     """Make the run options from parsed options and extra fields; check the runner that they name.
 
+    Args:
+        options: parsed options of the command.
+        more: fields of the run options that are no option of the command.
+
     Raises:
         UsageError: an option is wrong, or goes with another engine.
     """

@@ -27,7 +27,11 @@ class ManyOptions(click.Command):
         return params
 
     def sections(self) -> list[tuple[str, list[click.Option]]]:
-        """Group the options under headings, those of the first page first."""
+        """Group the options under headings, those of the first page first.
+
+        Returns:
+            (heading, its options) in the order of the help.
+        """
         options = [p for p in self.params if isinstance(p, click.Option) and not p.hidden]
         if len(options) <= MOST_OPTIONS:
             return [(_FIRST, options)]

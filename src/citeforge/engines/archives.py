@@ -64,7 +64,13 @@ def unpack_zip(archive: Path, folder: Path) -> Path:
 
 
 def _check_room(archive: Path, size: int, folder: Path) -> None:
-    """Refuse an archive whose unpacked size exceeds the free space of the disk."""
+    """Refuse an archive whose unpacked size exceeds the free space of the disk.
+
+    Args:
+        archive: the archive, for the error.
+        size: bytes that its entries unpack to.
+        folder: folder to unpack into.
+    """
     # No entry is unpacked beyond the size that the archive says it has.
     there = next(p for p in folder.absolute().parents if p.exists())
     free = shutil.disk_usage(there).free

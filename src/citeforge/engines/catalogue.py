@@ -88,7 +88,11 @@ class Catalogue(Generic[D, T]):
         return self._require_record(value, origin)
 
     def all(self) -> dict[str, D]:
-        """Load all declarations, built-in ones first; a warning says which plugins are left out."""
+        """Load all declarations, built-in ones first; a warning says which plugins are left out.
+
+        Returns:
+            Declarations by name.
+        """
         found = dict(self._ours)
         for value, origin in sorted(plugins.load_entries(self.group), key=lambda e: bool(e[1])):
             try:
@@ -197,6 +201,14 @@ class Catalogue(Generic[D, T]):
 
     def _check_products(self, declared: D, origin: str, argument: str) -> Callable[..., T]:
         """Wrap a plugin's factory in a function that checks the attributes of the made object.
+
+        Args:
+            declared: row of the plugin.
+            origin: plugin that declares it; empty for a part of citeforge.
+            argument: text after the name, which the factory takes.
+
+        Returns:
+            Function from settings to the object.
 
         Raises:
             UsageError: an argument that it does not take, or none where it takes one.

@@ -36,6 +36,12 @@ def sample_ids(ids: Sequence[T], size: int, seed: int, purpose: str) -> list[T]:
 
     Each id has a key of its own, so that adding an id to the population moves at most one id out
     of the sample.
+
+    Args:
+        ids: the population.
+        size: most ids to draw.
+        seed: seed of the draw.
+        purpose: name of the draw, so that several draws with one seed differ.
     """
     sample = set(sorted(ids, key=lambda item: key(seed, purpose, item))[:size])
     return [item for item in ids if item in sample]

@@ -147,7 +147,15 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 
 def _make_temporary(path: Path, mode: int) -> tuple[int, Path]:
-    """Make a temporary file beside ``path``, locked so that :func:`sweep` does not remove it."""
+    """Make a temporary file beside ``path``, locked so that :func:`sweep` does not remove it.
+
+    Args:
+        path: final path of the file.
+        mode: permissions of the file.
+
+    Returns:
+        (open file descriptor, path of the temporary file).
+    """
     while True:
         # Not the whole name: a long one would get too long.
         name = path.parent / f".{path.name[:40]}.{secrets.token_hex(8)}{_TEMPORARY}"

@@ -201,7 +201,11 @@ async def _send(request: Request, seconds: float) -> addinfourl:
 
 
 async def _refuse_redirect(response: Any) -> None:
-    """Raise an InputError if a reply redirects, before the HTTP library raises its own error."""
+    """Raise an InputError if a reply redirects, before the HTTP library raises its own error.
+
+    Args:
+        response: reply of httpx2.
+    """
     if response.has_redirect_location:
         raise InputError(
             f"redirects to {redirect_target(response)}, where nothing was sent",
@@ -212,7 +216,11 @@ async def _refuse_redirect(response: Any) -> None:
 
 
 def redirect_target(response: Any) -> str:
-    """Write the address that a reply redirects to, with its host, without user and query."""
+    """Write the address that a reply redirects to, with its host, without user and query.
+
+    Args:
+        response: reply of httpx2 with a header ``location``.
+    """
     import httpx2
 
     location = response.headers["location"]
@@ -223,6 +231,9 @@ def redirect_target(response: Any) -> str:
 
 async def _read_body(response: Any) -> bytes:
     """Read the body of a reply; that of an error is cut at the limits of bytes and seconds.
+
+    Args:
+        response: reply of httpx2 whose body is not read yet.
 
     Raises:
         InputError: it is compressed.

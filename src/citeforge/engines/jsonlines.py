@@ -384,6 +384,13 @@ def decode_line(
 ) -> Row:
     """Decode one line to a row; raise an error that says what is wrong, and where.
 
+    Args:
+        path: the file, for errors.
+        number: number of the line.
+        line: the line.
+        decoder: decoder of rows.
+        row_type: structure of a row, whose fields errors list.
+
     Raises:
         InputError: always with file and line.
     """
@@ -421,7 +428,14 @@ def decode_text(path: Path, number: int, line: bytes) -> str:
 def _validation_error(
     path: Path, number: int, message: str, row_type: type[msgspec.Struct]
 ) -> InputError:
-    """Turn a validation message of msgspec into an error with line, field and allowed values."""
+    """Turn a validation message of msgspec into an error with line, field and allowed values.
+
+    Args:
+        path: the file.
+        number: number of the line.
+        message: what msgspec says.
+        row_type: structure of a row, whose fields the error lists.
+    """
     # msgspec.structs.fields compiles the annotations anew in every call: 3 ms, for each bad line.
     fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
     names = ", ".join(fields)

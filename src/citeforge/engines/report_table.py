@@ -203,7 +203,14 @@ _SUPERSCRIPT = r"\textsuperscript{{{}}}"
 def _format_cell(
     cell: object, plain: Callable[[object], str], bold: Callable[[str], str], mark: str
 ) -> str:
-    """Write a cell by an output format's functions for plain and bold text; append its mark."""
+    """Write a cell by an output format's functions for plain and bold text; append its mark.
+
+    Args:
+        cell: a value, or one with a mark.
+        plain: writes a value.
+        bold: makes a written value bold.
+        mark: format of the mark, with ``{}`` in it.
+    """
     if not isinstance(cell, MarkedCell):
         return plain(cell)
     text = bold(plain(cell.value)) if cell.is_bold else plain(cell.value)
@@ -238,7 +245,13 @@ def _group_lines(groups: Sequence[str]) -> list[str]:
 
 
 def _widest_cell(rows: Sequence[Sequence[str]], width: int, keys: int) -> int:
-    """Compute the largest cell width at which the key columns and any other fit ``width``."""
+    """Compute the largest cell width at which the key columns and any other fit ``width``.
+
+    Args:
+        rows: cells as text.
+        width: width of the terminal.
+        keys: number of key columns.
+    """
     from rich.cells import cell_len
 
     widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
@@ -273,7 +286,14 @@ def _wrap_cell(cell: str, most: int) -> list[str]:
 
 
 def _align_row(row: Sequence[str], widths: Sequence[int], block: Sequence[int], left: int) -> str:
-    """Join a row's cells in the columns ``block`` to one line, padded to the columns' widths."""
+    """Join a row's cells in the columns ``block`` to one line, padded to the columns' widths.
+
+    Args:
+        row: cells as text.
+        widths: width of each column.
+        block: columns to write.
+        left: number of columns that are aligned to the left; others are to the right.
+    """
     from rich.cells import cell_len
 
     cells = []
@@ -284,7 +304,16 @@ def _align_row(row: Sequence[str], widths: Sequence[int], block: Sequence[int], 
 
 
 def _split_columns(widths: Sequence[int], width: int | None, keys: int) -> list[list[int]]:
-    """Split columns into blocks that fit the width; every block has the key columns."""
+    """Split columns into blocks that fit the width; every block has the key columns.
+
+    Args:
+        widths: width of each column.
+        width: width of the terminal; None for no limit.
+        keys: number of key columns.
+
+    Returns:
+        Columns of each block.
+    """
 
     def fill(limit: int) -> list[list[int]]:
         """Fill blocks of columns up to a width; each block starts with the key columns."""

@@ -65,7 +65,13 @@ def read_settings(path: Path, names: Collection[str]) -> dict[str, str]:
 
 
 def _option_text(path: Path, key: str, value: Any) -> str:
-    """Write the value of a setting as it would be typed on a command line."""
+    """Write the value of a setting as it would be typed on a command line.
+
+    Args:
+        path: the settings file, for the error.
+        key: name of the setting.
+        value: its value in TOML.
+    """
     if isinstance(value, list) and value and all(isinstance(v, int | float | str) for v in value):
         return ",".join(map(str, value))
     if isinstance(value, int | float | str):

@@ -52,7 +52,13 @@ class TableWriter:
     """
 
     def __init__(self, folder: Path, name: str, schema: pa.Schema) -> None:
-        """Prepare a table; its first shard is opened with the first row group."""
+        """Prepare a table; its first shard is opened with the first row group.
+
+        Args:
+            folder: folder of the shards.
+            name: first part of their names.
+            schema: schema of the rows.
+        """
         self.folder = folder
         self.name = name
         self.schema = schema
@@ -284,7 +290,10 @@ def _decode_columns(
     at_once = rows if harmless else max(1, min(rows, _PIECE_BYTES // max(page, 1)))
 
     def pieces() -> Iterator[pa.RecordBatch]:
-        """Decode and check pieces; refuse a file that unpacks to far more than its size."""
+        """Yield the columns in pieces of bounded size, checked and converted to the schema's types.
+
+        A file that unpacks to far more than its size is refused before memory runs out.
+        """
         n_rows = n_bytes = of_file = 0
         for piece in file.iter_batches(batch_size=at_once, columns=schema.names):
             # Parquet keeps no promise about the bytes of its strings; Python would stumble
@@ -389,9 +398,16 @@ def find_rows(
 def read_ids_and_ranks(
     corpus: list[Path], positions: npt.NDArray[np.int64]
 ) -> tuple[npt.NDArray[np.object_], npt.NDArray[np.int64]]:
-    """Read the passage ids at corpus positions, and the rank of each id when sorted.
+    """Read the passage ids at corpus positions, and each id's rank among them in sorted order.
 
     The ranks break ties.
+
+    Args:
+        corpus: Parquet files.
+        positions: rows of the corpus.
+
+    Returns:
+        (id, rank) arrays in the order of the positions.
     """
     unique, inverse = np.unique(positions, return_inverse=True)
     ids = take_rows(corpus, unique, ["_id"])["_id"]

@@ -32,6 +32,10 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
 def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (last line number, row) of a CSV file with a header.
 
+    Args:
+        path: file to read.
+        needed: columns that must be there.
+
     Raises:
         InputError: it cannot be read, is no CSV, lacks one of the needed columns, has one twice, or
             a row has another number of cells.
@@ -284,7 +288,12 @@ def yaml_line(path: Path, json_path: Sequence[int | str]) -> int | None:
 
 
 def line_of_path(node: Any, json_path: Sequence[int | str]) -> int | None:
-    """Find the line of a field below a YAML node, or of its deepest parent that exists."""
+    """Find the line of a field below a YAML node, or of its deepest parent that exists.
+
+    Args:
+        node: node of PyYAML.
+        json_path: names and indices that lead from it to the field.
+    """
     import yaml
 
     line = None

@@ -71,7 +71,11 @@ def in_python(text: str) -> str:
 
 
 def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield answers as dictionaries; empty cells of a DataFrame are left out."""
+    """Yield answers as dictionaries; empty cells of a DataFrame are left out.
+
+    Args:
+        answers: dictionaries, or a DataFrame.
+    """
     if hasattr(answers, "to_dict") and hasattr(answers, "columns"):
         for row in answers.to_dict(orient="records"):
             # A DataFrame's empty cell is NaN, the one value unequal to itself.
@@ -91,6 +95,10 @@ def _rows(answers: Any) -> Iterator[Mapping[str, Any]]:
 
 def _encode_row(row: Any, number: int) -> bytes:
     """Write an answer as a line of JSON.
+
+    Args:
+        row: the answer.
+        number: its number, from 1.
 
     Raises:
         InputError: it is no dictionary, or holds what JSON cannot.

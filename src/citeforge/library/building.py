@@ -88,6 +88,12 @@ def _with_output(
 ) -> RunOptions:
     """Return run options with output folder, ``overwrite`` and ``resume`` set.
 
+    Args:
+        run: options to change; None for the defaults.
+        out: output folder.
+        overwrite: whether to replace what is there.
+        resume: whether to continue a build that was cut off.
+
     Raises:
         UsageError: ``run`` asks for a plan, or options that do not go together.
     """

@@ -44,7 +44,14 @@ class Comparisons(Displayed, list[Difference]):
         self, differences: Sequence[Difference] = (), cautions: Sequence[str] = (),
         scope: Sequence[str] = (), signatures: Sequence[str] = (),
     ):  # fmt: skip
-        """Make a list of paired differences, with cautions about them."""
+        """Make a list of paired differences, with cautions about them.
+
+        Args:
+            differences: one per measure and pair of systems.
+            cautions: what a reader should know before trusting them.
+            scope: what all scores have in common: benchmark, context sets, numbers of queries.
+            signatures: signatures of the measures.
+        """
         super().__init__(differences)
         self.cautions, self.scope = list(cautions), list(scope)
         self.signatures = list(signatures)

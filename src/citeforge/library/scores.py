@@ -349,6 +349,13 @@ def plan_scores(
 
     A question that depends on an answer that is not stored is counted.
 
+    Args:
+        submissions: files.
+        benchmark: what they answer: opened, a folder, or ``hub:ORG/NAME``.
+        options: measures, protocol, judge and what else scores depend on.
+        gold: the hidden half, as for ``load``.
+        run: prices and stores.
+
     Returns:
         The session of the judge, which counts the pairs; None without a judge.
 
@@ -388,6 +395,11 @@ def _require_distinct_names(
     paths: Sequence[Path], systems: Sequence[str | None], setup: ScoringSetup
 ) -> None:
     """Refuse system names that look alike, and labels of unknown systems.
+
+    Args:
+        paths: submissions.
+        systems: name that the user gives to each system; None for its own.
+        setup: benchmark, options and labels.
 
     Raises:
         InputError: names both, or whom the labels are of.

@@ -46,7 +46,13 @@ def judgements(base: Base) -> Iterator[tuple[str, str, int]]:
 
 
 def list_losses(base: Base, *kept: str) -> DroppedFields:
-    """List the data of a benchmark that an export drops, unless named as kept."""
+    """List the data of a benchmark that an export drops, unless named as kept.
+
+    Args:
+        base: the benchmark.
+        kept: what the export keeps: ``contexts``, ``labels``, ``gold``, ``short`` answers,
+            ``scores``.
+    """
     lost = []
     if "contexts" not in kept:
         lost.append(f"the frozen contexts ({', '.join(base.manifest.contexts)})")
@@ -69,7 +75,11 @@ def other_contexts(package: Package, *written: str) -> DroppedFields:
 
 
 def export_beir(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """Write BEIR's ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``."""
+    """Write BEIR's ``corpus.jsonl``, ``queries.jsonl`` and ``qrels/test.tsv``.
+
+    Returns:
+        What is lost, one line each.
+    """
     base = Base(folder)
     _write_lines(out / "corpus.jsonl", map(_parse_metadata, corpus_rows(base)))
     _write_lines(out / "queries.jsonl", map(_parse_metadata, base.queries.to_pylist()))
@@ -96,7 +106,11 @@ def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> None:
 
 
 def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """Write ``topics.tsv``, ``qrels.txt``, ``corpus.jsonl``, and a run file per context set."""
+    """Write ``topics.tsv``, ``qrels.txt``, ``corpus.jsonl``, and a run file per context set.
+
+    Returns:
+        What is lost, one line each.
+    """
     base = Base(folder)
     for row in base.queries.to_pylist():
         if any(c in row["text"] + row["_id"] for c in "\t\n\r"):
@@ -132,6 +146,9 @@ def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
     """Write MTEB's data sets (configs) ``corpus``, ``queries``, ``default`` and ``top_ranked``.
 
     Judgements are in the split ``test``; the first context set becomes ``top_ranked``.
+
+    Returns:
+        What is lost, one line each.
     """
     base = Base(folder)
     queries = [{"_id": r["_id"], "text": r["text"]} for r in base.queries.to_pylist()]
@@ -156,7 +173,11 @@ def export_mteb(folder: Path, out: Path, options: Part) -> DroppedFields:
 
 
 def export_rage(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """Write configs ``corpus``, ``queries`` and ``mapping``, as rage_toolkit reads them."""
+    """Write configs ``corpus``, ``queries`` and ``mapping``, as rage_toolkit reads them.
+
+    Returns:
+        What is lost, one line each.
+    """
     base = Base(folder)
     splits = {"corpus": ["corpus"], "queries": ["queries"], "mapping": []}
     write_passages(base, out / "corpus")
@@ -170,7 +191,11 @@ def export_rage(folder: Path, out: Path, options: Part) -> DroppedFields:
 
 
 def export_csv(folder: Path, out: Path, options: Part) -> DroppedFields:
-    """Write one CSV file per table, with lists and structures as JSON, for the Hub's viewer."""
+    """Write one CSV file per table, with lists and structures as JSON, for the Hub's viewer.
+
+    Returns:
+        What is lost, one line each.
+    """
     package = Package(folder)
     for config, names in package.splits.items():
         for name in names:
@@ -200,7 +225,13 @@ def _cell(value: Any) -> Any:
 
 
 def _write_readme(out: Path, configs: list[dict[str, Any]], base: Package) -> None:
-    """Write a ``README.md`` that lists the configs, which the Hub's viewer needs."""
+    """Write a ``README.md`` that lists the configs, which the Hub's viewer needs.
+
+    Args:
+        out: folder of the export.
+        configs: name and files of each config, as the Hub's viewer reads them.
+        base: package that was exported.
+    """
     front: dict[str, Any] = {"configs": configs}
     if base.manifest.licence:
         front["license"] = base.manifest.licence.lower()

@@ -82,7 +82,14 @@ def export(
 
 
 def write_export(target: Export, source: Path, out: Path, options: Part) -> DroppedFields:
-    """Write a benchmark or scores in an export's layout; return what the layout leaves out."""
+    """Write a benchmark or scores in an export's layout; return what the layout leaves out.
+
+    Args:
+        target: the export.
+        source: folder of a benchmark, or ``hub:`` name; or score files, if the export is of these.
+        out: folder to make.
+        options: options of the export.
+    """
     if target.of != "scores":
         from citeforge.publishing.hub import local_folder  # `export --help` needs none
 

@@ -184,7 +184,14 @@ def _context_passage_ids(package: Package, context: str) -> pa.Array:
 def _public_rows(
     package: Package, config: str, split: str, fields: Collection[str]
 ) -> Iterator[pa.RecordBatch]:
-    """Yield a table's rows for the public half, with only the given fields of the metadata."""
+    """Yield a table's rows for the public half, with only the given fields of the metadata.
+
+    Args:
+        package: the whole package.
+        config: config (sort of table), such as ``queries``.
+        split: split of the config.
+        fields: names of the metadata's fields that stay.
+    """
     for batch in iter_batches(
         package.shards(config, split), schema=package.kind.facts.tables[config]
     ):
@@ -203,7 +210,13 @@ def _keep_fields(metadata: str | None, fields: Collection[str]) -> str | None:
 
 
 def _public_manifest(half: Package, context: str, metadata: Collection[str]) -> Manifest:
-    """Make the manifest of the public half, without options, counts or hashes of hidden parts."""
+    """Make the manifest of the public half, without options, counts or hashes of hidden parts.
+
+    Args:
+        half: the public half, with the manifest of the whole.
+        context: its only context set.
+        metadata: fields of the metadata that stay public.
+    """
     names = ("computed", "counts", "files", "models", "short_mappings")
     cleared: dict[str, Any] = {name: {} for name in names}
     sources = [

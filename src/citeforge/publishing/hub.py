@@ -97,6 +97,12 @@ class Publisher:
         May be run again after anything: what is there is not uploaded again, and a version that
         was committed is not committed twice.
 
+        Args:
+            folder: folder of the package.
+            repo_id: repository; created if it does not exist.
+            private: whether it is created private.
+            branch: branch to publish to.
+
         Raises:
             InputError: the package is unsound, its licence does not hold, the token may not write,
                 the version is there with other content, the contexts of hidden gold have changed,
@@ -127,6 +133,12 @@ class Publisher:
         self, folder: Path, repo_id: str, branch: str, dry_run: bool
     ) -> Published | PublishPlan:
         """Upload a folder that is no package to a private repository; a dry run lists changes.
+
+        Args:
+            folder: the gold half of a package, or any other folder.
+            repo_id: repository; created private if it does not exist.
+            branch: branch to publish to.
+            dry_run: whether changes are listed in place of being made.
 
         Raises:
             InputError: the token may not write, or the connection was lost; neither in a dry run.
@@ -169,7 +181,11 @@ class Publisher:
             self.api.create_branch(repo_id, branch=branch, repo_type="dataset", exist_ok=True)
 
     def get_account(self, repo_id: str) -> dict[str, Any]:
-        """Get the Hub account of the token; raise an error if there is no token."""
+        """Get the Hub account of the token; raise an error if there is no token.
+
+        Returns:
+            What the Hub says of the account: its name, organisations and the token's rights.
+        """
         from huggingface_hub.errors import LocalTokenNotFoundError
 
         try:
@@ -239,7 +255,15 @@ class Publisher:
         title: str,
         about: str | None = None,
     ) -> str:
-        """Commit a plan's changes; return the commit's id, or the latest one if nothing changes."""
+        """Commit a plan's changes; return the commit's id, or the latest one if nothing changes.
+
+        Args:
+            plan: repository, and changes to it.
+            files: the package's files, by name.
+            branch: branch to commit to.
+            title: title of the commit.
+            about: text below the title.
+        """
         from huggingface_hub import CommitOperationAdd, CommitOperationDelete
 
         operations = [
@@ -291,6 +315,9 @@ def package_files(folder: Path, repo_id: str) -> dict[str, LocalFile]:
     """List a package's files as they are published, with card and manifest edited.
 
     The card names the repository, and the manifest no folder of this machine.
+
+    Returns:
+        Files by name.
     """
     path, hashes = folder / MANIFEST, load_manifest(folder).files
     files = {name: LocalFile(folder / name, sha256) for name, sha256 in hashes.items()}
@@ -376,6 +403,11 @@ def _require_same_contexts(
     files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str
 ) -> None:
     """Raise an error if gold is already public, or contexts differ from those already public.
+
+    Args:
+        files: files to publish, by name.
+        remote: files of the repository.
+        repo_id: repository.
 
     Raises:
         InputError: contexts of two releases would reveal relevant passages; or the gold is public.

@@ -102,6 +102,10 @@ def list_changes(files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile])
     """List the changes that publishing files would make to a repository.
 
     Tables that only the old version has are removed; other files of the repository stay.
+
+    Args:
+        files: files to publish, by name.
+        remote: files of the repository, by name.
     """
     changes = []
     for name, file in files.items():

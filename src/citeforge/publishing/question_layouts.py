@@ -25,7 +25,11 @@ def choose_context(base: Base, options: ContextOptions) -> tuple[str, DroppedFie
 
 
 def export_alce(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """Write ``data.json``, ALCE's layout: a list of items with question, docs and gold."""
+    """Write ``data.json``, ALCE's layout: a list of items with question, docs and gold.
+
+    Returns:
+        What is lost, one line each.
+    """
     base = Base(folder)
     name, lost = choose_context(base, options)
     items = []
@@ -58,7 +62,11 @@ def export_alce(folder: Path, out: Path, options: ContextOptions) -> DroppedFiel
 
 
 def export_attrieval(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """Save a ``datasets.Dataset`` in AttriEval's layout, a row per question."""
+    """Save a ``datasets.Dataset`` in AttriEval's layout, a row per question.
+
+    Returns:
+        What is lost, one line each.
+    """
     import datasets
 
     datasets.disable_progress_bars()
@@ -96,7 +104,11 @@ def export_attrieval(folder: Path, out: Path, options: ContextOptions) -> Droppe
 
 
 def export_attributed_ir(folder: Path, out: Path, options: ContextOptions) -> DroppedFields:
-    """Write ``data.csv`` in Attributed-IR's layout; systems fill in its column ``output``."""
+    """Write ``data.csv`` in Attributed-IR's layout; systems fill in its column ``output``.
+
+    Returns:
+        What is lost, one line each.
+    """
     base = Base(folder)
     name, lost = choose_context(base, options)
     out.mkdir(parents=True, exist_ok=True)
@@ -122,6 +134,9 @@ def export_kalma(folder: Path, out: Path, options: ContextOptions) -> DroppedFie
 
     Gold goes into ``gold.json`` (with rounds) and ``gold_no_round1.json``, the two files that
     KaLMA's code reads.
+
+    Returns:
+        What is lost, one line each.
     """
     package = Package(folder)
     name = options.context or "full"

@@ -29,7 +29,15 @@ are the same in all cells that show a text."""
 def copy_gold(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, all_answers: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines with each query's gold answer, or with all of them, one per run."""
+    """Yield submission lines with each query's gold answer, or with all of them, one per run.
+
+    Args:
+        benchmark: benchmark to answer.
+        contexts: context sets to answer.
+        runs: ignored: there is a run per gold answer.
+        seed: ignored: nothing is drawn.
+        all_answers: whether all gold answers of a query are copied, in place of its single one.
+    """
     for context, (query, rows) in product(
         contexts, zip(benchmark.query_ids, benchmark.gold_rows, strict=True)
     ):
@@ -41,7 +49,15 @@ def copy_gold(
 def copy_first_passage(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, n_sentences: int | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines that copy the first passage, with citations (ALCE, appendix D)."""
+    """Yield submission lines that copy the first passage, with citations (ALCE, appendix D).
+
+    Args:
+        benchmark: benchmark to answer.
+        contexts: context sets to answer.
+        runs: ignored: there is one run.
+        seed: ignored: nothing is drawn.
+        n_sentences: sentences to copy; None for the whole passage.
+    """
     segmenter = SentenceSegmenter()
     base = benchmark.manifest.grammar.base
     for item in chain.from_iterable(map(benchmark.items, contexts)):
@@ -90,6 +106,12 @@ def cite_relevant(
 
     It is the upper bound of RAGE's measures, or of the citations of triples, alone.
 
+    Args:
+        benchmark: benchmark to answer.
+        contexts: context sets to answer.
+        runs: number of runs, which are alike.
+        seed: seed of the draws for graphs; passages need none.
+
     Raises:
         InputError: no passage is marked as relevant.
     """
@@ -122,6 +144,13 @@ def cite_by_label(
     """Yield submission lines of a control system for author bias: citation marks without text.
 
     The biased control follows the author labels; the other one cites as if there were none.
+
+    Args:
+        benchmark: an authorship experiment.
+        contexts: its cells.
+        runs: number of runs.
+        seed: seed of the draws.
+        is_biased: whether the probability of a citation depends on the author label.
     """
     design = parse_design(benchmark.manifest.config)
 

@@ -90,7 +90,14 @@ def _answer_graphs(
 
 
 def _state_gold(domain: Domain, marks: Marks, graphs: ShownGraphs, rng: Random) -> str:
-    """State every gold fact of a query; cite it, or mark it as absent with some probability."""
+    """State every gold fact of a query; cite it, or mark it as absent with some probability.
+
+    Args:
+        domain: says how triples are written as sentences.
+        marks: probabilities of [NA] for facts that are shown and for facts that are not.
+        graphs: what is shown for the query, with its gold facts.
+        rng: random numbers.
+    """
     gold = {key for key, _ in graphs.gold}
     parts = []
     for triple, is_absent in [

@@ -45,6 +45,10 @@ def prepare(
 
     See :func:`citeforge.systems.run.run_system`.
 
+    Args:
+        options: options of the system.
+        limit: number of queries of each context set; None for all.
+
     Returns:
         (tasks, each with the steps that answer it; the setting).
 
@@ -137,6 +141,11 @@ def plan_jobs(jobs: Jobs, options: LlmOptions, llm: Llm) -> RunPlan:
 
     Later prompts are not known: each is counted as long as the longest one of the first round with
     all replies before it.
+
+    Args:
+        jobs: tasks, each with the steps that answer it.
+        options: most tokens of an answer, and most later calls per task.
+        llm: the LLM.
 
     Raises:
         UsageError: the LLM is not asked over a network.
@@ -270,7 +279,14 @@ def _without_thoughts(requests: Sequence[Request], results: Sequence[Result]) ->
 
 
 def _announce(what: str, llm: Llm, first: Sequence[Request], n_later: int) -> None:
-    """Print the number of requests, and their cost, before the first round."""
+    """Print the number of requests, and their cost, before the first round.
+
+    Args:
+        what: description of the answers.
+        llm: the LLM, which knows prices.
+        first: requests of the first round.
+        n_later: most requests of later rounds.
+    """
     lines = (
         llm.plan(first).to_text_lines()
         if isinstance(llm, OpenAiLlm)

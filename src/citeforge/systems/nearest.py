@@ -31,7 +31,15 @@ def list_shown(item: Item, base: int) -> Shown:
 def copy_nearest(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, n_sources: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines: the first sentence of each nearest source, cited, in their order."""
+    """Yield submission lines: the first sentence of each nearest source, cited, in their order.
+
+    Args:
+        benchmark: benchmark to answer.
+        contexts: context sets to answer.
+        runs: ignored: there is one run.
+        seed: ignored: nothing is drawn.
+        n_sources: sources to copy from.
+    """
     base = benchmark.manifest.grammar.base
     for item in chain.from_iterable(map(benchmark.items, contexts)):
         output = answer_by_nearest(item.query, list_shown(item, base), n_sources)

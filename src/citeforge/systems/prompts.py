@@ -146,6 +146,10 @@ def _load_tokenizer(model: str) -> Count:
 def make_counter(tokenizer: str | None, llm: Any) -> tuple[str, Count]:
     """Make the token counter: the named tokenizer, else the model's own, else an estimate.
 
+    Args:
+        tokenizer: Hub id or folder of a tokenizer; None to take the model's own.
+        llm: the LLM, which may count tokens itself.
+
     Returns:
         (name of the counter for messages, the function).
 

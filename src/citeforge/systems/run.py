@@ -134,7 +134,12 @@ def plan_answers(
     system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int,
     llm: Llm | None, options: Part, limit: int | None, judge: LlmJudge, times: int,
 ) -> RunPlan:  # fmt: skip
-    """Estimate a judge's calls about all answers of a system, ``times`` for each answer."""
+    """Estimate a judge's calls about all answers of a system, ``times`` for each answer.
+
+    Args:
+        judge: judge of the answers.
+        times: how often each answer is judged: for a score, and for each candidate of ``--rerank``.
+    """
     sets = _checked_contexts(system, benchmark, contexts, runs, seed, limit, llm)
     items = [item for name in sets for item in islice(benchmark.items(name), limit)]
     return plan_judging(items, runs * times, getattr(options, "max_answer", USUAL_ANSWER), judge)
@@ -153,6 +158,11 @@ def _checked_contexts(
 def require_fit(system: System, benchmark: Benchmark, llm: object) -> None:
     """Raise an error if a system cannot answer a benchmark, or needs an LLM and is given none.
 
+    Args:
+        system: declaration of the system.
+        benchmark: benchmark to answer.
+        llm: an LLM or its name; None for none.
+
     Raises:
         UsageError: says why.
     """
@@ -168,6 +178,11 @@ def _checked_lines(
     lines: Iterable[dict[str, Any]], name: str, benchmark: Benchmark
 ) -> Iterator[dict[str, Any]]:
     """Yield a system's submission lines; raise an error at one that is not valid.
+
+    Args:
+        lines: lines as the system gives them.
+        name: name of the system, for the error.
+        benchmark: has the queries that they may answer.
 
     Raises:
         InputError: a line is not valid; the system is broken.
@@ -189,7 +204,13 @@ def _checked_lines(
 
 
 def _choose_contexts(system: System, benchmark: Benchmark, names: list[str]) -> list[str]:
-    """Choose the context sets that a system answers: the named ones, or its default."""
+    """Choose the context sets that a system answers: the named ones, or its default.
+
+    Args:
+        system: declaration of the system.
+        benchmark: benchmark to answer.
+        names: context sets that the user names; ``all`` for all; empty for the default.
+    """
     every = list(benchmark.manifest.contexts)
     if names == ["all"] and "all" not in every:
         names = every

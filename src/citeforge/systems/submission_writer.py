@@ -18,7 +18,13 @@ from citeforge.systems.system import Reply
 
 
 def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any]]) -> int:
-    """Write a submission: a header, then lines of answers; return the number of answers."""
+    """Write a submission: a header, then lines of answers; return the number of answers.
+
+    Args:
+        out: file to write.
+        header: first line.
+        lines: fields of each answer.
+    """
     count = 0
     with atomic_file(out) as file:
         file.write(msgspec.json.encode(header) + b"\n")
@@ -31,7 +37,16 @@ def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any
 def count_endings(
     answers: Sequence[LlmReply | Reply | Failure], most: int, logprobs: bool
 ) -> dict[str, int]:
-    """Count answers by fault: cut off at ``most`` tokens, empty, without log probabilities."""
+    """Count answers by fault: cut off at ``most`` tokens, empty, without log probabilities.
+
+    Args:
+        answers: replies and failures.
+        most: most tokens of an answer, for the name of the count.
+        logprobs: whether log probabilities were asked for.
+
+    Returns:
+        Number of answers by name of the count.
+    """
     answered = [a for a in answers if not isinstance(a, Failure)]
     thoughts = [" ".join(a.thoughts) for a in answered]
     return {
@@ -46,7 +61,14 @@ def count_endings(
 def answer_line(
     query_id: str, run: int, fields: Mapping[str, Any], answer: LlmReply | Reply
 ) -> dict[str, Any]:
-    """Make a submission line from an answer, and fields that name the passages it was shown."""
+    """Make a submission line from an answer, and fields that name the passages it was shown.
+
+    Args:
+        query_id: id of the query.
+        run: number of the run.
+        fields: further fields of the line, such as ``context`` or ``passages``.
+        answer: the answer.
+    """
     line = {"query_id": query_id, "output": answer.text, "run": run, **fields}
     if answer.logprobs is not None:
         line["logprobs"] = citation_logprobs(answer)
@@ -60,6 +82,9 @@ def citation_logprobs(answer: LlmReply | Reply) -> list[dict[str, Any]]:
 
     Each is listed under the index of its mark in
     :func:`citeforge.schemas.citations.grammar.citation_marks`, which the scorer uses, too.
+
+    Returns:
+        ``index`` of the mark, ``token`` and ``logprob`` of each such token.
     """
     marks = citation_marks(answer.text)
     values = []

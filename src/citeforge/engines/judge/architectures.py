@@ -64,7 +64,12 @@ class Seq2SeqModel(NliModel):
     takes_letters = True
 
     def __init__(self, settings: NliSettings, config: Any) -> None:
-        """Load the model, and find the tokens that begin its verdict words."""
+        """Load the model, and find the tokens that begin its verdict words.
+
+        Args:
+            settings: folder, device and profile of the model.
+            config: configuration of transformers, with the token that answers begin with.
+        """
         from transformers import AutoModelForSeq2SeqLM
 
         model = AutoModelForSeq2SeqLM.from_pretrained(settings.folder, local_files_only=True)
@@ -109,7 +114,12 @@ class ClassifierModel(NliModel):
     """Sequence classifier of a text pair, or of one text, in float32 or float64."""
 
     def __init__(self, settings: NliSettings, config: Any) -> None:
-        """Load the classifier, and find the labels that mean support."""
+        """Load the classifier, and find the labels that mean support.
+
+        Args:
+            settings: folder, device, runtime and profile of the model.
+            config: configuration of transformers, with the names of labels.
+        """
         labels = read_labels(config)
         self._labels = [i for one in settings.profile.supported for i in label_indices(labels, one)]
         if not self._labels:
@@ -308,7 +318,12 @@ class CausalJudge(NliModel):
     pads_left = True
 
     def __init__(self, settings: NliSettings, config: Any) -> None:
-        """Load the model, and find all tokens that spell a verdict."""
+        """Load the model, and find all tokens that spell a verdict.
+
+        Args:
+            settings: folder, device and profile of the model.
+            config: configuration of transformers; not used.
+        """
         from transformers import AutoModelForCausalLM
 
         model = AutoModelForCausalLM.from_pretrained(settings.folder, local_files_only=True)

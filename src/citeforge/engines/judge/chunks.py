@@ -93,6 +93,11 @@ def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
 
     ``even-words`` is AlignScore's method, ``nltk-words`` FactCG's, the others are MiniCheck's.
     FactCG's code puts an empty chunk before a first sentence that is too long; here there is none.
+
+    Args:
+        premise: text to split.
+        chunks: method, and size of a chunk.
+        count: counts the tokens of a text.
     """
     if chunks.of == "even-words":
         pieces = sentences(premise) or [""]
@@ -109,7 +114,14 @@ def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
 
 
 def _group_sentences(pieces: Sequence[str], size: int, unit: Count, join: str) -> list[str]:
-    """Join successive sentences into groups of at most ``size``; a longer one stands alone."""
+    """Join successive sentences into groups of at most ``size``; a longer one stands alone.
+
+    Args:
+        pieces: sentences.
+        size: most units of a group.
+        unit: counts the units (words or tokens) of a sentence.
+        join: text between two sentences of a group.
+    """
     groups: list[list[str]] = [[]]
     used_size = 0
     for sentence in pieces:

@@ -137,7 +137,13 @@ class LlmJudge:
     def _ask_round(
         self, pairs: list[Pair], attempt: int, add_decision: Callable[[Pair, Decision], None]
     ) -> list[Pair]:
-        """Ask about pairs once, and pass on the decisions; return pairs with unreadable replies."""
+        """Ask about pairs once, and pass on the decisions; return pairs with unreadable replies.
+
+        Args:
+            pairs: premises and hypotheses.
+            attempt: number of the round, from 0; the last one takes unreadable replies as failures.
+            add_decision: takes the decision on a pair.
+        """
         again: list[int] = []
 
         def take_result(position: int, result: Result) -> None:

@@ -88,7 +88,13 @@ class NliModel(ABC):
     _no: list[int]
 
     def __init__(self, settings: NliSettings, model: Any, dtype: str) -> None:
-        """Put the model on its device in its numeric type, and load its tokenizer."""
+        """Put the model on its device in its numeric type, and load its tokenizer.
+
+        Args:
+            settings: folder, device and profile of the model.
+            model: network of transformers.
+            dtype: numeric type in which it computes.
+        """
         import torch
         from transformers import AutoTokenizer
 

@@ -34,6 +34,10 @@ class VerdictStore(ReplayStore):
     def get_verdicts(self, keys: Sequence[str], server: Server | None = None) -> dict[str, Verdict]:
         """Read the stored verdicts of some keys; keys without one are left out.
 
+        Args:
+            keys: digests of judge and pair.
+            server: endpoint of the judge; None for no check.
+
         Raises:
             InputError: another server than ``server`` gave one.
         """
@@ -46,7 +50,12 @@ class VerdictStore(ReplayStore):
         return {key: self._decode(key, text, _decode_verdict) for key, text, _ in rows}
 
     def put_verdicts(self, verdicts: Iterable[tuple[str, Verdict]], server: str = "") -> None:
-        """Store verdicts of a server in one transaction; stored ones are not replaced."""
+        """Store verdicts of a server in one transaction; stored ones are not replaced.
+
+        Args:
+            verdicts: (digest of judge and pair, verdict) of each.
+            server: address of the endpoint; empty for a judge without one.
+        """
         rows = [(key, msgspec.json.encode(verdict).decode()) for key, verdict in verdicts]
         with self.transaction() as db:
             for key, text in rows:
@@ -136,6 +145,11 @@ class JudgeSession:
 
     def __init__(self, judge: Judge, store: VerdictStore | None = None, repeats: int = 1) -> None:
         """Start a session with a judge, which is asked ``repeats`` times about each pair.
+
+        Args:
+            judge: decides pairs.
+            store: verdicts of earlier runs; None for none.
+            repeats: how often the judge is asked about each pair.
 
         Raises:
             UsageError: several repeats of a judge that always decides alike.
@@ -287,6 +301,12 @@ class JudgeSession:
 
     def _check_decision(self, index: int, decision: object, waiting: set[int], total: int) -> None:
         """Raise an error for an invalid decision, which only a plugin's judge can make.
+
+        Args:
+            index: index of the pair, as the judge gives it.
+            decision: what the judge gives for it.
+            waiting: indices of the pairs without a decision.
+            total: number of pairs.
 
         Raises:
             InputError: a pair that is none, or was decided, or a decision that is none.

@@ -43,7 +43,11 @@ class Adaptation:
         self.changes: dict[str, str] = {}
 
     def apply(self, payload: Mapping[str, Any]) -> dict[str, Any]:
-        """Copy a request's body, with all changes that the server has required so far."""
+        """Copy a request's body, with all changes that the server has required so far.
+
+        Args:
+            payload: body of the request.
+        """
         sent = {k: v for k, v in payload.items() if self.changes.get(k) != "nothing"}
         if LIMIT in self.changes and LIMIT in sent:
             sent[NEW_LIMIT] = sent.pop(LIMIT)
@@ -56,6 +60,10 @@ class Adaptation:
     def learn_change(self, sent: Mapping[str, Any], error: Failure) -> str | None:
         """Record how later requests must change, from the error with which ``sent`` was refused.
 
+        Args:
+            sent: body of the request.
+            error: reply of the server.
+
         Returns:
             The change, in one line; None when nothing can be changed.
         """
@@ -66,7 +74,15 @@ class Adaptation:
         return "does not take {}; sends {} instead from now on".format(*change)
 
     def _find_change(self, sent: Mapping[str, Any], error: Failure) -> tuple[str, str] | None:
-        """Find the field that a server refused, and what to send instead; None if it named none."""
+        """Find the field that a server refused, and what to send instead; None if it named none.
+
+        Args:
+            sent: body of the request.
+            error: reply of the server.
+
+        Returns:
+            (field, what to send instead), such as ("max_tokens", "max_completion_tokens").
+        """
         said = f"{error.code} {error.param} {error.message}"
         if (form := sent.get(FORMAT)) is not None and _FORMAT.search(said):
             return FORMAT, "json_object" if form["type"] == "json_schema" else "nothing"
@@ -93,6 +109,10 @@ def is_lasting(sent: Mapping[str, Any], error: Failure) -> bool:
 
     llama-cpp-python replies 500 to every request that it does not take, and llama-server to texts
     that are longer than its batch.
+
+    Args:
+        sent: body of the request.
+        error: reply of the server.
     """
     is_final = is_too_long(error) and _COUNTED.search(error.message) is not None
     is_final |= "must be created with" in error.message  # embedding=True

@@ -130,6 +130,10 @@ class Batches:
     ) -> AsyncIterator[tuple[SentRequest, Reply]]:
         """Wait for the end of a batch, and yield each open request with its reply or error.
 
+        Args:
+            name: id of the batch's file.
+            advance: shows progress.
+
         Raises:
             InputError: the batch is not known, or the endpoint is out of reach.
         """

@@ -191,7 +191,11 @@ class RunPlan:
 
 
 def total_plan(parts: Mapping[str, RunPlan]) -> RunPlan:
-    """Add up the plans of several models, by role and name; a single one stays as it is."""
+    """Add up the plans of several models, by role and name; a single one stays as it is.
+
+    Args:
+        parts: plan of each model.
+    """
     if len(parts) == 1:
         return next(iter(parts.values()))
     plans = list(parts.values())

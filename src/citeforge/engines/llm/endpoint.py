@@ -65,7 +65,12 @@ class Route:
     has_batches: bool = False
 
     def read_reply(self, body: Mapping[str, Any], reply: Reply) -> Result:
-        """Decode an HTTP reply to a request, without API key; a failure if it has no answer."""
+        """Decode an HTTP reply to a request, without API key; a failure if it has no answer.
+
+        Args:
+            body: body of the request.
+            reply: body of the reply, or a failure.
+        """
         if isinstance(reply, Failure):
             return redact(reply)
         try:
@@ -113,6 +118,11 @@ class Endpoint:
         self, route: Route, requests: Sequence[Request], on_result: OnResult | None = None
     ) -> list[Result]:
         """Return one result per request; equal ones are sent once, those with stored replies never.
+
+        Args:
+            route: resource to ask.
+            requests: what is asked.
+            on_result: takes each result with the index of its request, as it comes.
 
         Raises:
             InputError: no key, no credit, or ten calls in a row fail.
@@ -193,6 +203,11 @@ class Endpoint:
     def require_replies(self, route: Route, results: Sequence[Result], allowed: str = "") -> None:
         """Raise an error if any of the results is a failure.
 
+        Args:
+            route: resource that was asked.
+            results: replies and failures.
+            allowed: what would help, if the status of the failure does not say.
+
         Raises:
             InputError: there is one; ``allowed`` says what would help, if its status does not.
         """
@@ -242,6 +257,11 @@ class Endpoint:
 
     def check_result(self, request: Request, result: Result, is_batched: bool) -> None:
         """Raise an error to end the run if credit is used up or ten calls in a row have failed.
+
+        Args:
+            request: the request.
+            result: its reply or failure.
+            is_batched: whether it was sent in a batch, whose requests may fail together.
 
         Raises:
             InputError: nothing more is to be asked.
@@ -297,7 +317,14 @@ class _Run:
     def __init__(
         self, endpoint: Endpoint, route: Route, waiting: dict[str, Request], take: Take
     ) -> None:
-        """Queue the requests that ``waiting`` holds by key; ``take`` gets each result."""
+        """Queue requests to send.
+
+        Args:
+            endpoint: model, options and store.
+            route: resource to ask.
+            waiting: requests by key.
+            take: takes each result, with the key of its request.
+        """
         self.endpoint, self.route, self.take = endpoint, route, take
         self.options, self.store = endpoint.options, endpoint.store
         self.waiting, self.to_send = dict(waiting), [*reversed(waiting)]
@@ -345,7 +372,11 @@ class _Run:
         return self.store.open_batches(None if has_ceiling else self.waiting)
 
     async def _send_directly(self, client: Any) -> None:
-        """Send each request by itself, several at a time."""
+        """Send each request by itself, several at a time.
+
+        Args:
+            client: the SDK's client of the endpoint.
+        """
         from citeforge.engines.llm.transport import post
 
         if self._open_batches():
@@ -370,7 +401,11 @@ class _Run:
                     await self._take_reply(under_way.pop(task), task.result())
 
     async def _send_in_batches(self, client: Any) -> None:
-        """Submit the requests in batches, and wait for the replies."""
+        """Submit the requests in batches, and wait for the replies.
+
+        Args:
+            client: the SDK's client of the endpoint.
+        """
         assert self.store is not None  # else the budget has raised an error
         from citeforge.engines.llm.batches import Batches, split_requests  # imports the SDK
 

@@ -135,6 +135,10 @@ def encode_chat(tokenizer: Any, messages: Sequence[tuple[str, str]]) -> list[int
     """Convert chat messages, as (role, text), to tokens; no text becomes a special token.
 
     The chat template is filled in with numbers for the texts, and each text is encoded on its own.
+
+    Args:
+        tokenizer: tokenizer of transformers, with a chat template.
+        messages: (role, text) of each.
     """
     marks = [f"\ue000{number}\ue001" for number in range(len(messages))]
     turns = [{"role": m[0], "content": mark} for m, mark in zip(messages, marks, strict=True)]
@@ -197,7 +201,13 @@ def _seeded(prompt: _Prompt) -> Iterator[None]:
 
 
 def _decode(prompt: _Prompt, row: list[int], logits: Sequence[Any]) -> LlmReply:
-    """Decode a generated row of tokens to a reply; tokens after the end token are padding."""
+    """Decode a generated row of tokens to a reply; tokens after the end token are padding.
+
+    Args:
+        prompt: the request.
+        row: ids of the generated tokens.
+        logits: scores of all tokens at each step; empty without log probabilities.
+    """
     tokenizer = smollm.loaded()[0]
     end = tokenizer.eos_token_id
     tokens = row[: row.index(end)] if end in row else row

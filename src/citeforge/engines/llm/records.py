@@ -111,6 +111,10 @@ _ROUTES = {"messages": "chat", "prompt": "completions", "input": "embeddings"}
 def request_key(payload: Mapping[str, Any], sample: int) -> str:
     """Compute the sha256 (64 hex digits) of route, payload and sample index.
 
+    Args:
+        payload: body of the request.
+        sample: index of the draw: equal requests with different ones are asked separately.
+
     Raises:
         ValueError: the payload is of an unknown route.
     """
@@ -208,7 +212,12 @@ def signature_name(llm: Llm) -> str:
 
 
 def json_format(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Make the ``response_format`` that asks for a JSON object of exactly the given properties."""
+    """Make the ``response_format`` that asks for a JSON object of exactly the given properties.
+
+    Args:
+        name: name of the schema.
+        properties: JSON schema of each property.
+    """
     schema = {
         "type": "object",
         "properties": properties,

@@ -280,7 +280,13 @@ class ReplayStore(Store):
                 yield self._decode(key, row, _exported_row)
 
     def _decode(self, key: str, content: S, decode: Callable[[S], T]) -> T:
-        """Decode what a row stores under a key; raise an error if its JSON is damaged."""
+        """Decode what a row stores under a key; raise an error if its JSON is damaged.
+
+        Args:
+            key: key of the row, for the error.
+            content: stored JSON.
+            decode: makes a record of it.
+        """
         try:
             return decode(content)
         except (msgspec.MsgspecError, TypeError, ValueError, RecursionError) as error:
@@ -335,7 +341,16 @@ def _make_row(
     request: SentRequest, kind: str, content: str, paid: tuple[int, int] = (0, 0),
     created: float | None = None, server: str = "",
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Make the values of one row of the store's table, in the order of its columns."""
+    """Make the values of one row of the store's table, in the order of its columns.
+
+    Args:
+        request: what was sent.
+        kind: reply, failure, pending request or batch.
+        content: JSON of what is stored.
+        paid: tokens of prompt and answer.
+        created: time of an imported row; None for now.
+        server: address that the reply came from.
+    """
     texts = canonical_json(request.body), canonical_json(request.changes)
     when = time.time() if created is None else created
     return request.asked, kind, content, *texts, request.sample, *paid, when, server

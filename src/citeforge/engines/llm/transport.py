@@ -70,7 +70,14 @@ class EndpointClient(DefaultAsyncHttpxClient):
     """Sends every try at the rate, and reads its reply whole."""
 
     def __init__(self, options: RunOptions, gate: RateGate, has_answered: bool = False) -> None:
-        """Make an HTTP client whose requests wait until the rate limiter lets them through."""
+        """Make an HTTP client whose requests wait until the rate limiter lets them through.
+
+        Args:
+            options: address, timeouts and tries.
+            gate: rate limiter.
+            has_answered: whether the endpoint has answered this process before: then it is asked
+                more patiently.
+        """
         has_proxies = uses_proxies(base_url(options) or OPENAI_URL)
         super().__init__(verify=_tls_context(), trust_env=has_proxies, follow_redirects=False)
         self._options, self._gate = options, gate
@@ -122,7 +129,13 @@ class EndpointClient(DefaultAsyncHttpxClient):
     def _correct_reply(
         self, request: httpx2.Request, reply: httpx2.Response, body: bytes
     ) -> httpx2.Response:
-        """Copy a reply with the status that its body means, and mark whether to try again."""
+        """Copy a reply with the status that its body means, and mark whether to try again.
+
+        Args:
+            request: the request.
+            reply: the reply as it came.
+            body: its body.
+        """
         packed = ("content-encoding", "content-length", "transfer-encoding")
         headers = {k: v for k, v in reply.headers.items() if k not in packed}
         body = mend_text(body)

@@ -92,6 +92,11 @@ class ReplayLlm(ChatLlm):
     ) -> None:
         """Open a store of replies; if no model is named, its replies must be of a single model.
 
+        Args:
+            path: the store.
+            model: model whose replies are used; None for the only one.
+            options: options of the run; nothing is sent, whatever they say.
+
         Raises:
             InputError: the store cannot be read, or holds several models and none is named.
         """
@@ -142,6 +147,9 @@ class TemplateWriter:
 
     def __init__(self, templates: Mapping[str, str]) -> None:
         """Compile one Jinja template per task.
+
+        Args:
+            templates: text of the template of each task.
 
         Raises:
             InputError: one of them is not a template.

@@ -130,6 +130,11 @@ def _match_pairs(
 def mauve_value(human: Sequence[str], outputs: Sequence[str], model: str = MAUVE_MODEL) -> float:
     """Compute MAUVE (similarity of two sets of texts, 0 to 1) between human texts and outputs.
 
+    Args:
+        human: human texts.
+        outputs: texts of a system.
+        model: embeds the texts.
+
     Raises:
         MissingExtraError: mauve-text is not installed.
         InputError: the model cannot be found or fetched.
@@ -160,7 +165,13 @@ def mauve_value(human: Sequence[str], outputs: Sequence[str], model: str = MAUVE
 
 
 def _last_states(network: Any, tokenizer: Any, texts: list[str]) -> Any:
-    """Compute the last token's hidden state for each non-empty text; shape (texts, dimension)."""
+    """Compute the last token's hidden state for each non-empty text; shape (texts, dimension).
+
+    Args:
+        network: model of transformers.
+        tokenizer: its tokenizer.
+        texts: texts; empty ones are left out.
+    """
     import torch
     from torch.nn.utils.rnn import pad_sequence
 

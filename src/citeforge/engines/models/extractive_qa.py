@@ -51,6 +51,9 @@ class ExtractiveQa:
 
         Long contexts are read in overlapping windows; a span's probability is that of its own
         window, and "no answer" has the lowest that any window gives it.
+
+        Args:
+            pairs: (question, context) of each.
         """
         read = ((self._windows(q, c) if c.strip() else None, c) for q, c in pairs)
         return list(one_thread_each(self._find_answer, read))

@@ -107,6 +107,9 @@ def open_vectors(path: Path) -> PrecomputedVectors:
 def open_both(passages: Path, queries: Path) -> tuple[PrecomputedVectors, PrecomputedVectors]:
     """Open the vectors of passages and of queries; refuse unequal dimensions.
 
+    Returns:
+        (vectors of passages, vectors of queries).
+
     Raises:
         InputError: as for :func:`open_vectors`, or they have not one dimension.
     """
@@ -282,7 +285,14 @@ def query_rows(source: PrecomputedVectors, all_ids: Sequence[str], ids: Sequence
 def _raise_id_mismatch(
     source: PrecomputedVectors, start: int, theirs: pa.Array, ours: pa.Array
 ) -> None:
-    """Raise an error that names the first row whose id differs from the corpus's."""
+    """Raise an error that names the first row whose id differs from the corpus's.
+
+    Args:
+        source: the files, for the error.
+        start: number of rows before these.
+        theirs: ids in the files.
+        ours: ids of the corpus.
+    """
     pairs = enumerate(zip(theirs.to_pylist(), ours.to_pylist(), strict=True), start + 1)
     line, their, our = next((line, their, our) for line, (their, our) in pairs if their != our)
     raise InputError(

@@ -171,7 +171,14 @@ class ServedEmbedder:
     def __init__(
         self, model: str, prefixes: Prefixes | None, store: ReplayStore | None, options: RunOptions
     ) -> None:
-        """Set the model's name and prefixes, and make the client of the embeddings endpoint."""
+        """Set the model's name and prefixes, and make the client of the embeddings endpoint.
+
+        Args:
+            model: name of the model.
+            prefixes: texts before queries and passages; None for those of a table of known models.
+            store: keeps replies.
+            options: how the endpoint is reached, what it may cost.
+        """
         self.model = model
         self.prefixes = prefixes or find_prefixes(model)
         self._endpoint = Endpoint(model, store, options)

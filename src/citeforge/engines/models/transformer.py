@@ -127,7 +127,13 @@ class TransformerEmbedder:
         return self.encode_watched(texts, kind, lambda *_: None)
 
     def encode_watched(self, texts: Sequence[str], kind: Role, advance: Advance) -> Vectors:
-        """Embed texts as ``encode`` does; call ``advance`` after every batch."""
+        """Embed texts as ``encode`` does; call ``advance`` after every batch.
+
+        Args:
+            texts: texts to embed.
+            kind: whether they are queries or passages.
+            advance: takes the number of texts done.
+        """
         prefix = self.prefixes.get(kind)
         lengths = np.fromiter(map(len, texts), np.int64, len(texts))
         order = np.argsort(-lengths, kind="stable")
@@ -156,6 +162,9 @@ class TransformerEmbedder:
         """Embed one tokenised batch, in halves if memory runs out.
 
         Halves have the width of the whole; the last bits of their vectors may differ from its.
+
+        Args:
+            tokens: tensors of the tokenised texts, by name.
         """
         features = {k: v for k, v in tokens.items() if hasattr(v, "to")}
         size = len(next(iter(features.values())))

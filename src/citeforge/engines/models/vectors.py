@@ -142,7 +142,14 @@ def ensure_shards(
 def _embed_each(
     embedder: Embedder, pieces: Iterator[pa.Array], kind: Role, advance: Advance
 ) -> Iterator[tuple[int, Vectors]]:
-    """Embed pieces of texts; yield (index of the piece, its vectors) as each is done."""
+    """Embed pieces of texts; yield (index of the piece, its vectors) as each is done.
+
+    Args:
+        embedder: the embedder; a distributed one gets all pieces at once.
+        pieces: arrays of texts.
+        kind: whether they are queries or passages.
+        advance: takes the number of texts done.
+    """
     if isinstance(embedder, Distributed):
         for index, vectors in embedder.encode_each(pieces, kind):
             yield index, vectors
@@ -163,7 +170,15 @@ def _refuse_bad_vectors(
     name_of: Callable[[int], str],
     fingerprint: dict[str, Any],
 ) -> None:
-    """Raise an error if a text's vector is all zeros, NaN or infinite; name the first such text."""
+    """Raise an error if a text's vector is all zeros, NaN or infinite; name the first such text.
+
+    Args:
+        vectors: a row per text.
+        start: number of texts before the first one.
+        kind: whether they are queries or passages.
+        name_of: names the text at a position.
+        fingerprint: description of the embedder, for the error.
+    """
     sums = np.abs(vectors).sum(axis=1, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(sums) | (sums == 0))
     if len(bad):
@@ -195,7 +210,14 @@ def keep_shard(path: Path, vectors: npt.NDArray[np.float32], key: str, given: st
 def _write(
     path: Path, vectors: npt.NDArray[np.floating], key: str, recipe: dict[str, object]
 ) -> VectorShard:
-    """Write a shard: a file of vectors in the recipe's number format, and a marker file."""
+    """Write a shard: a file of vectors in the recipe's number format, and a marker file.
+
+    Args:
+        path: file of the vectors.
+        vectors: a row per text.
+        key: digest of recipe and texts, by which a later run recognises the shard.
+        recipe: embedder, kind of texts and number format.
+    """
     dtype = str(recipe["format"])
     content = vectors.astype(dtype).tobytes()
     write_bytes(path, content)

@@ -111,7 +111,11 @@ class CorpusModel:
 
     @cached_property
     def _embedded(self) -> tuple[list[VectorShard], dict[str, Any]]:
-        """Embed all passages; return their vectors, and the numeric format and device."""
+        """Embed all passages; return their vectors, and the numeric format and device.
+
+        Returns:
+            (shards of vectors, facts about how they were computed).
+        """
         first = self.embedder
         if isinstance(first, Refinable):
             first = first.at(self.compute)
@@ -360,7 +364,11 @@ class CertainSearch:
         self._level[positions] = level
 
     def _embed_exactly(self, rows: Rows) -> None:
-        """Embed queries in float64, except those that already are."""
+        """Embed queries in float64, except those that already are.
+
+        Args:
+            rows: rows of the queries.
+        """
         fresh = rows[self._exact_row[rows] < 0]
         if len(fresh):
             known = len(self._exact_queries)

@@ -128,7 +128,14 @@ class CrossEncoderReranker(_LocalReranker):
     def __init__(
         self, name: str, located: Located, device: str, runtime: Runtime = "torch"
     ) -> None:
-        """Set the cross-encoder's files, device and runtime (torch or OpenVINO)."""
+        """Set the cross-encoder's files, device and runtime (torch or OpenVINO).
+
+        Args:
+            name: name that the user gave.
+            located: folder and identity of the model.
+            device: device on which it computes.
+            runtime: library that computes: torch or OpenVINO.
+        """
         super().__init__(name, located, device)
         self._by_openvino = runtime == "openvino"
         if self._by_openvino:

@@ -257,6 +257,13 @@ def llm_for_dry_run(
 ) -> OpenAiLlm:  # fmt: skip
     """Make the LLM whose calls a dry run plans; it knows a store's replies, if there is one.
 
+    Args:
+        name: what the user named.
+        options: how the endpoint would be reached; prices.
+        store: file of replies that exist already; None for none.
+        known: LLMs that the option takes.
+        settings: further fields of :class:`LlmSettings`.
+
     Raises:
         UsageError: there is no such LLM, or it is not asked over a network.
     """

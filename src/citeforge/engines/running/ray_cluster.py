@@ -130,7 +130,8 @@ class Pool:
     def run(self, blocks: Iterable[tuple[str, Any]]) -> Iterator[tuple[int, Any]]:
         """Compute blocks of work in Ray workers; yield (block number, result) as they are done.
 
-        Each block comes with its name for errors.
+        Args:
+            blocks: (name for errors, arguments) of each piece of work.
 
         Raises:
             CiteforgeError: there is no cluster, workers cannot start or differ, or a block cannot
@@ -167,7 +168,12 @@ class Pool:
 
 
 def make_windows(blocks: Iterable[tuple[str, Any]], limit: int) -> Iterator[list[dict[str, Any]]]:
-    """Pickle blocks into rows, and group these into lists of about ``limit`` bytes."""
+    """Pickle blocks into rows, and group these into lists of about ``limit`` bytes.
+
+    Args:
+        blocks: (name for errors, arguments) of each piece of work.
+        limit: bytes of a list.
+    """
     window, size = list[dict[str, Any]](), 0
     for number, (name, block) in enumerate(blocks):
         window.append({"number": number, "name": name, "block": pickle.dumps(block)})

@@ -57,7 +57,16 @@ def search_shards(
     options: RayOptions, device: str, queries: Floats, shards: Sequence[VectorShard], k: int,
     advance: Advance,
 ) -> tuple[Floats, npt.NDArray[np.int64]]:  # fmt: skip
-    """Find each query's k nearest rows of all shards in the workers: (scores, row numbers)."""
+    """Find each query's k nearest rows of all shards in the workers: (scores, row numbers).
+
+    Args:
+        options: cluster and number of workers.
+        device: device of a worker.
+        queries: unit vectors.
+        shards: vectors of the corpus, in order.
+        k: how many to find.
+        advance: takes the number of vectors searched.
+    """
     starts = np.cumsum([0, *(shard.rows for shard in shards)])
     work = 2.0 * queries.size * float(starts[-1]) / (options.workers or 1)
     pool = Pool(partial(_make_shard_search, queries, work, device), device, options)
@@ -108,7 +117,12 @@ class ClusterJudge(Pool):
         return dict(chain.from_iterable(self._run_pairs(True, pairs, range(len(pairs)))))
 
     def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
-        """Judge pairs in the workers, longest first; pass decisions to ``keep`` by pair index."""
+        """Judge pairs in the workers, longest first; pass decisions to ``keep`` by pair index.
+
+        Args:
+            pairs: premises and hypotheses.
+            keep: takes decisions as they come, each with the index of its pair.
+        """
         order: Sequence[int] = range(len(pairs))
         if len(pairs) > self._size:  # a worker sorts the pairs of one block itself
             counts = self._count_each(pairs)

@@ -42,15 +42,15 @@ class Runner:
         """
 
     def embedder(self, make: Callable[[], Embedder], device: str, compute: Compute) -> Embedder:
-        """Make an embedder by calling ``make`` here; other runners call it on their workers.
+        """Make an embedder that computes in this process; subclasses make one that uses workers.
 
-        A :class:`~citeforge.engines.models.embedder.Distributed` gets the shards of a corpus
-        together.
+        The embedder of a cluster is :class:`~citeforge.engines.models.embedder.Distributed`, and
+        gets all shards of a corpus at once.
 
         Args:
             make: loads the model; can be pickled.
-            device: device of a worker.
-            compute: numeric format.
+            device: device of a worker; ignored here, as ``make`` knows it.
+            compute: numeric format; ignored here, as ``make`` knows it.
         """
         return make()
 

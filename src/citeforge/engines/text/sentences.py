@@ -136,7 +136,15 @@ class SentenceSegmenter:
 
 
 def _may_end_at_abbreviation(line: str, cut: int) -> bool:
-    """Whether a sentence may end at ``cut``, after what nupunkt takes for an abbreviation."""
+    """Whether a sentence may end behind a word that nupunkt takes for an abbreviation.
+
+    It may if the word is a whole one, a unit, a letter such as in ``vitamin C``, or an abbreviation
+    that often ends sentences.
+
+    Args:
+        line: the line.
+        cut: offset behind the word's full stop.
+    """
     last = _LAST_WORD.search(line, max(0, cut - _WINDOW), cut)
     if last is None:
         return False
@@ -176,7 +184,13 @@ def _starter_follows(line: str, at: int) -> bool:
 
 
 def _is_end(line: str, start: int, cut: int) -> bool:
-    """Whether the sentence that begins at ``start`` ends at the candidate position ``cut``."""
+    """Whether the sentence that begins at ``start`` ends at the candidate position ``cut``.
+
+    Args:
+        line: the line.
+        start: start of the sentence.
+        cut: offset at which it may end.
+    """
     left = line[max(start, cut - _WINDOW) : cut]
     if not any(c.isalnum() for c in left):
         return False

@@ -276,6 +276,12 @@ def _take_answer(
     """Make the answer of some spans of a reply, without white space and tags around it.
 
     Two spans get a line break between them unless there is white space.
+
+    Args:
+        text: the reply.
+        kept: spans of the answer.
+        thoughts: texts of its thoughts.
+        is_cut: whether the reply ended within a thought.
     """
     pieces: list[Piece] = []
     answer = ""

@@ -107,6 +107,9 @@ def estimate_share(labels: Path) -> EstimatedShare:
 def _read_labels(path: Path) -> list[tuple[int, AuditLabel]]:
     """Read people's labels of negatives, each with its line number.
 
+    Returns:
+        (line number, label) of each row that says relevant or not relevant.
+
     Raises:
         InputError: there are none.
     """

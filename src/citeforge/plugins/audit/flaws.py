@@ -131,7 +131,11 @@ def find_entailing(base: Base, texts: dict[str, str], judge: JudgeSession) -> It
 
 
 def gold_texts(base: Base) -> dict[str, list[str]]:
-    """List each query's gold answers as hypotheses; the question is put before short answers."""
+    """List each query's gold answers as hypotheses; the question is put before short answers.
+
+    Returns:
+        By query: its long answers, and each short answer behind the question.
+    """
     texts_of: dict[str, list[str]] = {q: [] for q in base.query_ids}
     for query, text in rows_of(base.gold, "query_id", "text"):
         if text:
@@ -146,6 +150,12 @@ def find_by_cross_encoder(
     base: Base, texts: dict[str, str], options: AuditOptions, device: str
 ) -> list[Flaw]:
     """Find negatives that a cross-encoder scores as relevant to their query.
+
+    Args:
+        base: the benchmark.
+        texts: texts of passages, by id.
+        options: name of the model, and the least score of a flaw.
+        device: where the model runs.
 
     Raises:
         InputError: the model cannot be loaded, or does not return one score per pair.
@@ -194,7 +204,7 @@ def _forms(texts: Iterable[str]) -> list[str]:
 
 
 def find_odd_queries(package: Package) -> list[Flaw]:
-    """Find empty and repeated queries."""
+    """Find empty and repeated queries in each table of queries (a package may word them twice)."""
     flaws = []
     for split, table in package.forms.items():
         forms = _forms(table["text"].to_pylist())

@@ -141,7 +141,11 @@ def _find_all(
     package: Package, options: AuditOptions, run: RunOptions, judge: JudgeSession | None,
     strong: JudgeSession | None,
 ) -> tuple[Audit, flaws.CorpusSurvey]:  # fmt: skip
-    """Make all checks of an audit, by judges that are open."""
+    """Make all checks of an audit, by judges that are open.
+
+    Returns:
+        (content of ``audit.json``, survey of the corpus).
+    """
     base = Base(package.folder, package.manifest) if package.corpus else None
     pairs = [] if base is None else mapped_negatives(base.negatives)
     relevant = [] if base is None else base.relevant.values()
@@ -233,7 +237,15 @@ def _find_passage_flaws(
     judge: JudgeSession | None,
     run: RunOptions,
 ) -> Iterator[Flaw]:
-    """Find negatives that are probably relevant, and leaks between splits."""
+    """Find negatives that are probably relevant, and leaks between splits.
+
+    Args:
+        base: the benchmark.
+        texts: texts of passages, by id.
+        options: optional checks.
+        judge: finds negatives that entail a gold answer; None for no such check.
+        run: device of a cross-encoder.
+    """
     negatives = mapped_negatives(base.negatives)
     least = options.contained
     yield from find_suspects(negatives, base.relevant, base.answers, texts, least)

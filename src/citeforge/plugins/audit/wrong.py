@@ -71,7 +71,18 @@ class JudgedStatement:
 def judged_statement(
     key: AnswerKey, item: AnswerItem, statement: CitedStatement
 ) -> JudgedStatement:
-    """Collect the texts of a statement's citations, and of the other passages shown with it."""
+    """Collect the texts that decide whether a statement's citations are right.
+
+    Args:
+        key: answer of the statement.
+        item: passages that were shown for it.
+        statement: positions of the passages cited, and the number of citations of passages that do
+            not exist.
+
+    Returns:
+        Statement with its premise (all cited passages together), the text of each cited passage,
+        for each of them the texts of all others shown, and the number of citations of nothing.
+    """
     texts = [premise_text(p, strict=True) for p in item.passages]
     return JudgedStatement(
         key, statement.text, premise(item.passages, statement.cited, strict=True),
@@ -247,6 +258,15 @@ def _find_nearest_texts(
 ) -> dict[str, list[str]]:
     """Find the texts of the corpus passages that are nearest to each statement.
 
+    Args:
+        benchmark: benchmark with a corpus.
+        embedder: name of the embedder that compares texts.
+        statements: texts to search for.
+        depth: passages for each.
+
+    Returns:
+        Texts of the passages, nearest first, by statement.
+
     Raises:
         CannotError: the corpus cannot be searched with this embedder.
     """
@@ -273,6 +293,9 @@ def _open_corpus(
 
     Vectors of passages stay in the cache of Hugging Face (``HF_ASSETS_CACHE``) with a fingerprint
     of model and texts, as those of builds do; only where it changes are they computed again.
+
+    Returns:
+        (searchable corpus, its scratch folder, which must live as long).
     """
     from huggingface_hub import cached_assets_path, constants
 

@@ -79,7 +79,14 @@ class Arranger:
         return shuffled
 
     def make_decoy(self, query: str, target: str, host: str) -> str:
-        """Make a decoy passage: the host's text, then a sentence of the target; return its id."""
+        """Make a decoy passage: the host's text, then a sentence of the target; return its id.
+
+        Args:
+            query: id of the query.
+            target: id of the relevant passage that lends a sentence, if possible one with a gold
+                answer.
+            host: id of the passage that the sentence is added to.
+        """
         from citeforge.engines.text.sentences import SentenceSegmenter
 
         texts = self.base.texts([target, host])

@@ -348,7 +348,11 @@ def _tested_mean(effect: Floats) -> Sample:
 
 
 def _queries_needed(effect: Floats) -> Sample:
-    """Compute how many queries narrow an effect's 95 % interval to ± 0.05."""
+    """Compute how many queries narrow an effect's 95 % interval to ± 0.05.
+
+    Args:
+        effect: effect of each run and query, shape (runs, queries); NaN where it is not defined.
+    """
     defined = ~np.isnan(effect)
     values = np.where(defined, effect, 0.0)
     sums = np.stack([values, values**2, defined.astype(np.float64)], axis=-1)

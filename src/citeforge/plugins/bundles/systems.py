@@ -81,7 +81,15 @@ def _refuse(
 
 
 def _cite_evidence(cells: Cells, cell: str, row: int, rng: Random, *, is_faithful: bool) -> Answer:
-    """Cite the evidence, refuse without it; if unfaithful, guess without it, and cite decoys."""
+    """Cite the evidence, refuse without it; if unfaithful, guess without it, and cite decoys.
+
+    Args:
+        cells: context sets by name.
+        cell: name of the one that is shown.
+        row: row of the query.
+        rng: random numbers.
+        is_faithful: whether answers depend on the evidence.
+    """
     before, without, decoyed = (cells[c].ids_of(row) for c in design.FAITHFULNESS)
     target = design.first_difference(before, without)
     other = rng.choice([p for p in range(len(before)) if p != target])

@@ -147,7 +147,15 @@ def _open_models(
     llm: Llm | None,
     judge: JudgeSession | None,
 ) -> Models:
-    """Open the LLM, the judge and the embedder of a build."""
+    """Open the LLM, the judge and the embedder of a build.
+
+    Args:
+        recipe: names the models.
+        run: devices, and how endpoints are reached.
+        build: folder of the build.
+        llm: LLM to use; None for the recipe's.
+        judge: judge to use; None for the recipe's.
+    """
     store = replay_store(run, recipe.llm) if llm is None else None
     if judge is None:
         judge = build_judge(recipe.judging, run, store)
@@ -195,6 +203,11 @@ def _choose_size(pools: Pools, mixture: Mixture) -> OneSize | None:
 def _require_accepted(questions: Sequence[Question], rejects: Path, llm: Llm) -> None:
     """Raise an error if no question with an answer was accepted, and write all to ``rejects``.
 
+    Args:
+        questions: all questions, with the checks that rejected them.
+        rejects: JSON Lines file to write if none was accepted.
+        llm: model that wrote them, for advice.
+
     Raises:
         InputError: there is none; counts the rejected ones by check.
     """
@@ -240,7 +253,12 @@ def _make_tables(
 
 
 def _gold_rows(question: Question, evidence: list[str]) -> list[dict[str, Any]]:
-    """Make a question's gold rows: its statement with citations, and each short answer."""
+    """Make a question's gold rows: its statement with citations, and each short answer.
+
+    Args:
+        question: an accepted question.
+        evidence: ids of the passages that its answer is in.
+    """
     sure = {"informative": 1, "attributable": 1}
     sentence = {"text": question.statement, "index": 0, "citations": evidence, **sure}
     rows: list[dict[str, Any]] = [

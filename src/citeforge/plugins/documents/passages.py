@@ -30,7 +30,14 @@ def cut_page(
 
 
 def _cut_section(text: str, section: Span, size: int, segmenter: Segmenter) -> Iterator[Span]:
-    """Cut a section between sentences into spans of about equal length, at most ``size``."""
+    """Cut a section between sentences into spans of about equal length, at most ``size``.
+
+    Args:
+        text: text of the page.
+        section: (start, end) of the section.
+        size: most characters of a passage.
+        segmenter: finds sentences.
+    """
     # Line ends become as many spaces, so that a paragraph is one line and offsets stay the same.
     begin, end = section
     flowing = _WRAP.sub(lambda m: " " * len(m[0]), text[begin:end])
@@ -53,7 +60,13 @@ def _cut_section(text: str, section: Span, size: int, segmenter: Segmenter) -> I
 
 
 def _cut_sentence(text: str, span: Span, size: int) -> Iterator[Span]:
-    """Yield the span of a sentence, cut (if possible at spaces) if it is longer than ``size``."""
+    """Yield the span of a sentence, cut (if possible at spaces) if it is longer than ``size``.
+
+    Args:
+        text: text of the section.
+        span: (start, end) of the sentence in it.
+        size: most characters of a piece.
+    """
     start, end = span
     while end - start > size:
         at = text.rfind(" ", start + size // 2, start + size)

@@ -145,7 +145,11 @@ def _plan_question(
 def _plan_embedding(
     recipe: DocumentsRecipe, run: RunOptions, corpus: Sequence[Path], n_questions: int
 ) -> dict[str, RunPlan]:
-    """Plan the calls that embed passages and questions; empty if that happens in this process."""
+    """Plan the calls that embed passages and questions; empty if that happens in this process.
+
+    Returns:
+        Plan of the calls, by name of the model; empty if vectors are computed here.
+    """
     if not is_served(recipe.embedder):
         return {}
     with open_ledger() as ledger:

@@ -106,7 +106,11 @@ class QuestionMaker:
         return questions
 
     def _find_partners(self, passages: Sequence[Evidence]) -> dict[str, Evidence]:
-        """Pair each passage with a similar one, if possible of another heading or file."""
+        """Pair each passage with a similar one, if possible of another heading or file.
+
+        Returns:
+            The other passage, by id of the first; none for a passage that nothing is similar to.
+        """
         ranked = self.search.rank({p.id: p.text for p in passages}, _NEAREST_PARTNERS)
         partners = {}
         for name, hits in ranked.items():
@@ -225,7 +229,12 @@ class QuestionMaker:
         return {name: [texts[i] for i in hits] for name, hits in ids.items()}
 
     def _find_others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
-        """Record other passages that answer: relevant if judge and LLM agree, else unsure.
+        """Record other passages that answer a question, in its lists ``relevant`` and ``unsure``.
+
+        Relevant: an LLM that reads the passage alone gives half of the right answers, and the judge
+        finds the statement entailed, or there is no judge. Unsure: only one of both is so, or the
+        LLM failed. The LLM reads the nearest passages, and further ones that the judge finds
+        entailing. A question about two passages is rejected if one alone answers it.
 
         Args:
             questions: questions that passed all earlier checks.
@@ -262,6 +271,10 @@ class QuestionMaker:
 
         Empty without a judge. Passages that entail a quote become relevant; those on which the
         judge fails, or that support the statement or a quote in part, become unsure.
+
+        Args:
+            questions: questions with statement and quotes.
+            near: nearest passages, by id of the question.
         """
         if self.judge is None:
             return {}

@@ -225,7 +225,11 @@ class DocumentFolder(PassagesAlone):
         return dict(counts)
 
     def _count_flawed_files(self) -> dict[str, int]:
-        """Count files that were not read, or not as they are; each key names the first one."""
+        """Count files that were not read, or not as they are; each key names the first one.
+
+        Returns:
+            Number of files by kind of flaw; a key also names the first file.
+        """
         flaws: list[tuple[tuple[str, ...], str]] = []
         for document in self.documents:
             if document.problem is not None:

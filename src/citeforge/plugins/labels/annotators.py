@@ -58,7 +58,11 @@ def agreement(labels: Labels, values: Sequence[str], ordinal: bool) -> Agreement
 
 
 def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
-    """Compute Cohen's kappa of two annotators; NaN without pairs, or if chance agreement is 1."""
+    """Compute Cohen's kappa of two annotators; NaN without pairs, or if chance agreement is 1.
+
+    Args:
+        pairs: (first annotator's, second annotator's) label of each item.
+    """
     n = len(pairs)
     if n == 0:
         return math.nan

@@ -107,7 +107,11 @@ def calibrate(
 
 
 def _test_drift(systems: Sequence[Sequence[bool]]) -> float:
-    """Test whether the judge is equally accurate on all systems; return p; NaN if impossible."""
+    """Test whether the judge is equally accurate on all systems; return p; NaN if impossible.
+
+    Args:
+        systems: for each system, whether the judge was right on each of its statements.
+    """
     from scipy import stats
 
     table = [[sum(right), len(right) - sum(right)] for right in systems]

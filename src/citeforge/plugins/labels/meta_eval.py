@@ -246,7 +246,13 @@ def ask_labelled(
 def decision_quality(
     pairs: Sequence[tuple[bool, bool]], classes: Sequence[tuple[str, str]] = (), n_failed: int = 0
 ) -> JudgeQuality:
-    """Measure agreement from (people's, judge's) pairs of decisions and of class names."""
+    """Measure agreement from (people's, judge's) pairs of decisions and of class names.
+
+    Args:
+        pairs: (people's, judge's) decision on each statement.
+        classes: (people's, judge's) class of each statement; empty if there are two levels.
+        n_failed: number of statements on which the judge failed.
+    """
     n = len(pairs)
     yes, no = _class_quality(pairs, True), _class_quality(pairs, False)
     return JudgeQuality(

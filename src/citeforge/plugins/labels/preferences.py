@@ -125,6 +125,9 @@ def read_preferences(
         people: field of people's values, larger for the preferred answer.
         measure: field of the measure's values; None if score files have them.
 
+    Returns:
+        (comparisons, number of rows that repeat one).
+
     Raises:
         InputError: a row has not two systems with values, or two rows of one comparison differ.
     """
@@ -258,6 +261,9 @@ def win_rates(comparisons: Sequence[PreferencePair]) -> tuple[dict[str, float], 
     """Compute each system's share of comparisons won, by people and by the measure.
 
     A tie is half a win. Comparisons without a value of the measure are left out.
+
+    Returns:
+        (share by people, share by the measure), each by system.
     """
     decided = [(c, m) for c in comparisons if (m := c.measure) is not None]
     n = Counter(s for c, _ in decided for s in c.systems)

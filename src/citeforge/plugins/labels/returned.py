@@ -194,7 +194,16 @@ def import_sheets(
 def _summarise_labels(
     task: str, rows: Sequence[Mapping[str, Any]], result: Agreement
 ) -> dict[str, object]:
-    """Summarise labels and agreement as figures for a benchmark's ``stats.json``."""
+    """Summarise labels and agreement as figures for a benchmark's ``stats.json``.
+
+    Args:
+        task: name of the annotation task.
+        rows: items, each with the label that a majority gave, or None.
+        result: agreement of the annotators.
+
+    Returns:
+        Value by name of the count.
+    """
     decided = [r["label"] for r in rows if r["label"] is not None]
     figures: dict[str, object] = {count_key("annotation_items", task): len(rows)}
     for label in sorted(set(decided)):

@@ -362,6 +362,11 @@ def _score_items(
 
     Sampled queries are the same for all systems.
 
+    Args:
+        task: what is annotated.
+        files: score files with answers.
+        options: a sample, or a plan of queries; none for all answers.
+
     Raises:
         InputError: a score file has no answers, or none has an answer to a planned query.
     """

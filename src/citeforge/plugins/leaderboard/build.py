@@ -139,6 +139,11 @@ def _write_matrix(
 def _load_checked(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
     """Load a board's score files, and check that public pages may show all that they contain.
 
+    Args:
+        board: the board; names its gold half where labels are hidden.
+        package: its benchmark.
+        load: loads the score files of a board.
+
     Raises:
         InputError: scores of another benchmark, two of one system in one context, or values of
             single queries though the gold is hidden.

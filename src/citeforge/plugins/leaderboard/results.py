@@ -196,7 +196,13 @@ def make_results(
 
 
 def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
-    """Refuse scores of another benchmark, of protocol ``reference``, or of only some queries."""
+    """Refuse scores of another benchmark, of protocol ``reference``, or of only some queries.
+
+    Args:
+        path: the score file, for errors.
+        file: its content.
+        target: the published benchmark.
+    """
     published = target.manifest
     expected = published.answer_hash
     if file.benchmark_hash != expected:
@@ -223,7 +229,11 @@ def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
 def _make_entries(
     path: Path, file: ScoreFile, target: Target, options: ResultsOptions
 ) -> tuple[list[EvalResultEntry], list[str]]:
-    """Make the Hub's entries of measures with a leaderboard there; list the others by name."""
+    """Make the Hub's entries of measures with a leaderboard there; list the others by name.
+
+    Returns:
+        (entries, names of the measures without a leaderboard or value).
+    """
     from huggingface_hub import EvalResultEntry
 
     entries, others = [], []

@@ -76,7 +76,14 @@ def start_leaderboard(
 def _declare_boards(
     folder: Path, benchmarks: Sequence[str], gold: Sequence[str], title: str | None
 ) -> Boards:
-    """Make the boards of the benchmarks and gold halves that the command line names."""
+    """Make the boards of the benchmarks and gold halves that the command line names.
+
+    Args:
+        folder: folder of the leaderboard, which paths are made relative to.
+        benchmarks: ``[NAME=]BENCHMARK`` of each.
+        gold: ``[NAME=]GOLD`` of benchmarks with hidden labels.
+        title: title of the pages.
+    """
     specs = [_split_name(b, folder) for b in benchmarks]
     halves = dict(_split_name(g, folder, "-gold") for g in gold)
     if len(specs) == len(halves) == 1 and "=" not in gold[0]:
@@ -100,7 +107,13 @@ def _declare_boards(
 
 
 def _split_name(argument: str, folder: Path, ending: str = "") -> tuple[str, str]:
-    """Split ``[NAME=]BENCHMARK`` into (name, benchmark); a path becomes relative to ``folder``."""
+    """Split ``[NAME=]BENCHMARK`` into (name, benchmark); a path becomes relative to ``folder``.
+
+    Args:
+        argument: as typed.
+        folder: folder of the leaderboard.
+        ending: ending that a name made from a path loses, such as ``-gold``.
+    """
     name, mark, spec = argument.partition("=")
     if not mark or "/" in name:
         name, spec = "", argument

@@ -223,6 +223,12 @@ def _list_submissions(boards: Boards) -> Iterator[Path]:
 def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -> PendingSubmission:
     """Find the board of a submission, and check that its file can be stored there.
 
+    Args:
+        path: the submission.
+        boards: boards of the leaderboard.
+        name: name of its board; None to find it.
+        replace: whether it may replace another file of the same name.
+
     Raises:
         InputError: it is not a file, or its name is invalid or in use.
         UsageError: its board is ambiguous.
@@ -268,7 +274,13 @@ def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -
 
 
 def _find_board(path: Path, boards: Boards, name: str | None) -> Board:
-    """Find the board of a submission by the given name, by its folder, or by its header's hash."""
+    """Find the board of a submission by the given name, by its folder, or by its header's hash.
+
+    Args:
+        path: the submission.
+        boards: boards of the leaderboard.
+        name: name of its board; None to find it.
+    """
     if len(boards.boards) == 1:
         return boards.boards[0]
     if name is not None:
@@ -379,7 +391,16 @@ def _score_by_board(
     allow_failures: bool,
     refused: list[str],
 ) -> None:
-    """Score submissions, board by board; values of single queries are left out if gold is hidden.
+    """Score submissions, board by board, and put the score files into them.
+
+    Values of single queries are left out if gold is hidden.
+
+    Args:
+        valid: submissions without errors.
+        boards: boards of the leaderboard.
+        run: where a judge runs, what it may cost.
+        allow_failures: whether scores with failures of the judge are accepted.
+        refused: gets a line for each submission that cannot be scored.
 
     Raises:
         FailuresError: the judge failed on some pairs.

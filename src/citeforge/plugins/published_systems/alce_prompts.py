@@ -107,7 +107,14 @@ def _make_prompt_writer(
     o, base = setting.options, setting.base
 
     def fill(query: str, docs: Sequence[PromptDoc], demos: Sequence[str], answer: str) -> str:
-        """Fill in ALCE's prompt template; a worked example has an answer, a prompt none yet."""
+        """Fill in ALCE's prompt template; a worked example has an answer, a prompt none yet.
+
+        Args:
+            query: the question.
+            docs: numbered passages.
+            demos: texts of the worked examples.
+            answer: answer of a worked example; empty for the prompt itself.
+        """
         return setting.render(
             "alce",
             query=query,

@@ -30,7 +30,16 @@ def make_bm25_search(ids: Sequence[str], texts: Sequence[str]) -> FindPassage:
 
 
 def make_vector_search(ids: Sequence[str], texts: Sequence[str], embedder: Embedder) -> FindPassage:
-    """Make the function that finds the passage with the embedding nearest to some words'."""
+    """Make the function that finds the passage with the embedding nearest to some words'.
+
+    Args:
+        ids: ids of passages.
+        texts: their texts.
+        embedder: compares texts.
+
+    Returns:
+        Function from words to the id of a passage; None without passages.
+    """
     order = sorted(range(len(ids)), key=lambda row: ids[row])
     passages = embedder.encode(list(texts), "passage").astype("float64")[order]
 

@@ -52,6 +52,11 @@ def ask_with_passages(setting: Setting[Any], task: Task, passages: Sequence[Pass
     """Ask the LLM for an answer from passages; without any, from its own knowledge.
 
     The reply contains the passages; answers without any are counted.
+
+    Args:
+        setting: setting of the system.
+        task: query and run.
+        passages: passages to show, in order; those that do not fit the window are left out.
     """
     if not passages:
         setting.counts["answered_without_passages"] += 1

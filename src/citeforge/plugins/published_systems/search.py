@@ -78,7 +78,11 @@ class Search:
     """
 
     def __init__(self, setting: Setting[Any]) -> None:
-        """Make both retrieval stages from a system's options, and record what models they use."""
+        """Make both retrieval stages from a system's options, and record what models they use.
+
+        Args:
+            setting: setting of the system; its options name retriever, reranker and embedder.
+        """
         self._setting, self._over = setting, setting.options.over
         o, benchmark = setting.options, setting.benchmark
         _require_searchable(benchmark, o)

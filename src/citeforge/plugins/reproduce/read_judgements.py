@@ -100,7 +100,11 @@ def _to_number(value: Any) -> float:
 
 
 def _compute_correlations(pairs: Sequence[tuple[Any, Any]]) -> Values:
-    """Compute the number and the Pearson and Spearman correlations of (label, value) pairs."""
+    """Compute the number and the Pearson and Spearman correlations of (label, value) pairs.
+
+    Args:
+        pairs: (label, value) of each judgement.
+    """
     from citeforge.plugins.labels.meta_eval import pearson
     from citeforge.plugins.labels.system_order import spearman
 

@@ -81,7 +81,14 @@ def reproduce_tables(
 def _compute_row(
     table: PublishedTable, row: PublishedRow, checkouts: Path | None, tools: ReaderTools
 ) -> list[ComparedCell]:
-    """Compute the numbers of a table's row, and compare them with the printed ones."""
+    """Compute the numbers of a table's row, and compare them with the printed ones.
+
+    Args:
+        table: declaration of the table.
+        row: row of the table, with the printed numbers.
+        checkouts: folder with the repositories of outputs; None to download files.
+        tools: folder, judge and models that readers share.
+    """
     quantities = {column: table.quantity(row, column) for column in row.printed}
     missing = {column: _missing_model(quantity, tools) for column, quantity in quantities.items()}
     wanted = list(dict.fromkeys(q.value for c, q in quantities.items() if not missing[c]))
@@ -124,7 +131,16 @@ def _compare(
     value: float | str,
     tools: ReaderTools,
 ) -> ComparedCell:
-    """Compare a cell's value, or the reason why it has none, with the printed number."""
+    """Compare a cell's value, or the reason why it has none, with the printed number.
+
+    Args:
+        table: declaration of the table, with known differences.
+        row: row of the table, with the printed numbers.
+        column: column of the cell.
+        quantity: what the cell shows, its scale, and the model that it needs.
+        value: value that was computed, or a text that says why there is none.
+        tools: the judge, if any.
+    """
     printed = row.printed[column]
     cell = ComparedCell(row.name, column, printed, None, "not computed", quantity.value)
     if not isinstance(value, str):

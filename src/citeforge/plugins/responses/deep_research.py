@@ -26,7 +26,16 @@ def _read(
     path: Path, benchmark: Benchmark, way: str, on_error: OnError,
     with_facts: bool = False, with_verdicts: bool = False,
 ) -> Lines:  # fmt: skip
-    """Read a file of reports."""
+    """Read a file of reports; ``partial`` chooses what is read of the facts in it.
+
+    Args:
+        path: the file.
+        benchmark: what is answered.
+        way: ignored: the format has no option.
+        on_error: ignored: a wrong line ends the reading.
+        with_facts: whether to read the facts that an LLM found.
+        with_verdicts: whether to read the verdicts on them, too.
+    """
     from citeforge.plugins.responses.research_files import read_reports
 
     return read_reports(path, benchmark, with_facts, with_verdicts)

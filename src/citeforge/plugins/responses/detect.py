@@ -38,6 +38,9 @@ def _possible_bodies(row: Node) -> list[Node]:
 def require_whole(row: Node) -> None:
     """Raise an error if a line is a chunk of a stream, or has a list of chunks.
 
+    Args:
+        row: a line of a file of responses.
+
     Raises:
         InputError: says how to get whole responses.
     """

@@ -74,6 +74,11 @@ class _Written:
 def _write_with_marks(report: str, markup: Markup, key: Callable[[str], str]) -> _Written:
     """Replace a report's links by citation marks like [1], and remove its list of references.
 
+    Args:
+        report: Markdown.
+        markup: its links and lists of references.
+        key: normalises a URL; two URLs with one key are one page.
+
     Returns:
         The text with marks, keys of the pages in order of their numbers, and spans of links' texts
         in the new text.
@@ -140,7 +145,14 @@ def _cited_texts(written: _Written, statements: Sequence[Statement]) -> Iterator
 
 
 def _has_only_links(text: str, start: int, end: int, labels: Sequence[tuple[int, int]]) -> bool:
-    """Whether text[start:end] of a report holds only links, perhaps with a label for them."""
+    """Whether a stretch of a report has only links, perhaps with a label before them ("Sources:").
+
+    Args:
+        text: the report.
+        start: start of the stretch.
+        end: its end.
+        labels: (start, end) of the texts of links in it.
+    """
     rest = []
     for first, last in labels:
         rest.append(text[start:first])

@@ -226,7 +226,13 @@ class ResponseFile:
         return _Line(number, _read_fields(query, row, layout, body), responses, unread)
 
     def _find_query(self, row: Node, layout: Layout, body: Node) -> str:
-        """Find the query that a line answers, by its id, else by the text of the question."""
+        """Find the query that a line answers, by its id, else by the text of the question.
+
+        Args:
+            row: the line.
+            layout: how the tool lays its responses out.
+            body: the response in the line.
+        """
         paths = declarations().line
         names = (n.value for n in row.each(paths.names) if type(n.value) in (str, int))
         ids = (n.value for path in paths.ids for n in row.each(path))
@@ -250,6 +256,12 @@ def _read_fields(query: str, row: Node, layout: Layout, body: Node) -> LineField
     """Read what a line states besides its response: context set, run, documents, web pages.
 
     Names that the response itself uses belong to the response.
+
+    Args:
+        query: id of the query.
+        row: the line.
+        layout: how the tool lays its responses out.
+        body: the response in the line.
     """
     of_response = {
         path.strip().split(".")[0] for path in f"{layout.sources} | {layout.text}".split("|")

@@ -163,7 +163,15 @@ class Scoring:
         measures: Sequence[Any],
         context: str | None,
     ) -> ScoreFile:
-        """Score answers to a benchmark by measures, as a submission in a temporary file."""
+        """Score answers to a benchmark by measures, as a submission in a temporary file.
+
+        Args:
+            answers: submission lines.
+            benchmark: the benchmark, or a part of it.
+            measures: measures to compute.
+            context: context set of the answers; None where they bring passages or answer all cells
+                of an experiment.
+        """
         with submission_file(answers, "inspect") as path, extras_named():
             # Metrics are computed while a sample is scored in another thread.
             judge = self._tools.judge and self._tools.judge.share()

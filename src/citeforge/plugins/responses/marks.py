@@ -136,6 +136,12 @@ def _as_marks(text: str, start: int, end: int, numbers: Iterable[int]) -> str:
     """Write citation numbers as marks (``[1][4]``), each once, to replace text[start:end].
 
     ``[1](so)`` would be a link, ``[1]-[4]`` a range, and ``[1]}`` and ``^[1]`` marks with a sign.
+
+    Args:
+        text: the answer.
+        start: start of the stretch that the marks replace.
+        end: its end.
+        numbers: numbers to cite.
     """
     marks = "".join(f"[{n}]" for n in dict.fromkeys(numbers))
     before = WORD_JOINER if text[max(0, start - 1) : start] == "^" else ""
@@ -185,7 +191,14 @@ def marks_beside(
 
 
 def _escape_edits(text: str, grammar: Grammar, n_docs: int, marks: Sequence[Edit]) -> list[Edit]:
-    """List the word joiners to insert so that brackets that cite nothing are no citation marks."""
+    """List the word joiners to insert so that brackets that cite nothing are no citation marks.
+
+    Args:
+        text: the answer.
+        grammar: how marks are read.
+        n_docs: passages shown.
+        marks: edits that write its citations; other brackets are escaped.
+    """
     cut = []
     for marker in marks_beside(text, sorted((e.start, e.end) for e in marks), grammar, n_docs):
         brackets = [at + 1 for at in range(marker.start, marker.end) if text[at] in _BRACKETS]

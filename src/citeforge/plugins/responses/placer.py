@@ -228,7 +228,14 @@ def _shares_text(passage: str, source: str) -> bool:
 def _choose_numbers(
     sources: Sequence[CitedSource], positions: Sequence[int | None], n_shown: int, base: int
 ) -> list[int]:
-    """Choose the number that cites each source; sources not shown get numbers beyond all shown."""
+    """Choose the number that cites each source; sources not shown get numbers beyond all shown.
+
+    Args:
+        sources: sources of the response.
+        positions: position of each among the passages shown; None for one that was not shown.
+        n_shown: number of passages shown.
+        base: number of the first passage.
+    """
     numbers, beyond = [], count(n_shown)
     for source, at in zip(sources, positions, strict=True):
         if at is None and source.is_absent and source.index is not None:
@@ -277,6 +284,9 @@ def _list_own_passages(
     """List the passages that an answer brings itself, and each source's position among them.
 
     Documents of the request are shown, cited or not; other sources stand behind them.
+
+    Returns:
+        (passages, position of each source; None for one without a passage).
     """
     documents = fields.documents or ()
     by_name: dict[str, int] = {}

@@ -142,15 +142,15 @@ class _AnswerReader:
         self._n_listed = len(response.sources)
 
     def _read_citations(self, citations: Citations, root: Node, parts: list[Part]) -> None:
-        """Read citations stored beside an answer's text, with spans, sources and quotations.
+        """Read the citations that are stored beside an answer's text, and add them to the response.
 
         A citation without a span cites for its whole part; one that is only an offset in the text
         becomes a mark there (``is_mark``); all others cite for the stretch from first to last.
 
         Args:
-            citations: how they are declared.
-            root: where their path starts.
-            parts: parts of the text, or the one that they belong to.
+            citations: paths of their fields: offsets, sources, quotation.
+            root: value from which the path to them starts.
+            parts: parts of the text; of citations within a part, that part alone.
         """
         response = self._response
         nodes = [n for n in root.each(citations.at) if _is_counted(citations, n)]
@@ -227,6 +227,10 @@ class _AnswerReader:
 def _is_counted(citations: Citations, node: Node) -> bool:
     """Whether a citation is of a type that counts; raises an error for an unknown type.
 
+    Args:
+        citations: how citations of this kind are declared.
+        node: the citation.
+
     Raises:
         InputError: of an unknown kind.
     """
@@ -245,6 +249,10 @@ def _read_quotation(
     citations: Citations, node: Node
 ) -> tuple[str | None, str | None, tuple[int, int] | None]:
     """Read a citation's (quotation, unit of its offsets, (start, end) in the source), or None.
+
+    Args:
+        citations: how citations of this kind are declared.
+        node: the citation.
 
     Raises:
         InputError: a kind of citation that has offsets lacks them.

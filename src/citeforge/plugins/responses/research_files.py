@@ -100,6 +100,12 @@ def _read_facts(
 ) -> tuple[CitedFact, ...]:
     """Read a line's facts with the URLs cited for them, as DeepResearch Bench's LLM extracted them.
 
+    Args:
+        path: the file, for errors.
+        row: its line.
+        line: number of the line.
+        with_verdicts: whether each fact needs a verdict.
+
     Raises:
         InputError: a line has none; or a page has no verdict, or not one for each fact.
     """

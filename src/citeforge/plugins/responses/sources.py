@@ -100,7 +100,11 @@ def _source_from_text(text: str, field: str, must_be_whole: bool) -> CitedSource
 
 
 def _unwrap(value: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Split a document's fields: (fields of its wrapper, fields of the document inside it)."""
+    """Split a document's fields: (fields of its wrapper, fields of the document inside it).
+
+    Args:
+        value: the document, whose fields may be in an object inside it, such as ``node``.
+    """
     outer = dict(value)
     if outer.get("lc"):  # LangChain's dump: `id` names the class
         outer.pop("id", None)

@@ -53,6 +53,9 @@ def _group_spans(path: Path, on_error: OnError) -> list[tuple[int, list[tuple[No
     """Read the spans of each trace, with the number of its first line.
 
     A span is there twice, as :func:`_read_spans` yields it.
+
+    Returns:
+        (number of the first line, (span, raw content) of each span) of each trace.
     """
     traces: dict[str, tuple[int, list[tuple[Node, Any]]]] = {}
     for number, row in read_rows(path, _ROW, HEADER, on_error):
@@ -64,9 +67,10 @@ def _group_spans(path: Path, on_error: OnError) -> list[tuple[int, list[tuple[No
 
 
 def _read_spans(row: dict[str, Any]) -> Iterator[tuple[Node, Any]]:
-    """Yield each span of a line, and the same as the tool wrote it, with its resource.
+    """Yield (span, its raw content) of each span in a line of a trace file.
 
-    In the first form dotted names become objects, and JSON in texts is parsed.
+    In the span, dotted names are objects, and JSON in texts is parsed. The raw content is as the
+    tool wrote it, with the resource that it belongs to.
     """
     line = Node(row)
     resources = [n.value for n in line.each("resource_spans.*.resource | resource")]
@@ -160,7 +164,11 @@ class _Trace:
         return None
 
     def _find_answer(self) -> Any:
-        """Find the trace's answer in its root spans or model calls: a text, or message parts."""
+        """Find the trace's answer in its root spans or model calls: a text, or message parts.
+
+        Returns:
+            A text, or a list of message parts, as the tool wrote it; None if there is none.
+        """
         paths = self._paths
         outputs = [n for s in self._roots for n in s.each(paths.output)]
         texts = [n for n in outputs if isinstance(n.value, str)]

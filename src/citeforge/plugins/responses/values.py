@@ -138,7 +138,11 @@ class Node:
 
 
 def nested(flat: dict[str, Any]) -> dict[str, Any]:
-    """Convert dotted names of an object (``documents.0.id``) to nested objects and lists."""
+    """Convert dotted names of an object (``documents.0.id``) to nested objects and lists.
+
+    Args:
+        flat: names, which may have dots, to values.
+    """
     result: dict[str, Any] = {}
     for name, value in flat.items():
         *outer, last = name.split(".")

@@ -242,7 +242,14 @@ def export_sft(folder: Path, out: Path, options: AnswerOptions) -> DroppedFields
 def _select_good_answers(
     export: _ExportState, submission: Submission, context: str, options: AnswerOptions
 ) -> dict[int, list[TrainingAnswer]]:
-    """Select a submission's answers to train on, by row of their question; count the others."""
+    """Select a submission's answers to train on, by row of their question; count the others.
+
+    Args:
+        export: counts, and what is held out.
+        submission: the answers.
+        context: context set that they are about.
+        options: least F1.
+    """
     benchmark, counts = export.benchmark, export.counts
     score, table = strict_scorer(benchmark.grammar), export.get_context(context)
     line_index = LineIndex(submission.path, benchmark)
@@ -268,7 +275,14 @@ def _find_flaw(
     kept: Sequence[TrainingAnswer],
     options: AnswerOptions,
 ) -> str | None:
-    """Explain why an answer is not used for training; None if it is used."""
+    """Explain why an answer is not used for training; None if it is used.
+
+    Args:
+        answer: the answer.
+        scores: its citations' precision and recall.
+        kept: answers to the same question that are used.
+        options: least F1.
+    """
     if answer.is_truncated:
         return "cut at the token limit"
     if not answer.output.strip():

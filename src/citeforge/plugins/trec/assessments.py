@@ -298,6 +298,12 @@ def _parse_label(
 ) -> float | None:
     """Convert a label such as ``partial_support`` to its number; None if empty or not judged.
 
+    Args:
+        label: as the file has it.
+        values: number of each known label.
+        name: field of the label, for the error.
+        fault: makes an error that names file and line.
+
     Raises:
         InputError: the label is unknown.
     """
@@ -344,7 +350,14 @@ def _read_short_answers(row: _Criterion, fault: MakeError) -> Iterator[Point]:
 
 
 def _add_points(lists: PointLists, key: Key, points: Points, fault: MakeError) -> None:
-    """Add a row's points to its topic, and, if they have labels, to its run's answer."""
+    """Add a row's points to its topic, and, if they have labels, to its run's answer.
+
+    Args:
+        lists: points by topic, and labelled ones by run and topic.
+        key: (run, topic).
+        points: points of the row.
+        fault: makes an error that names file and line.
+    """
     bare = tuple(replace(p, value=None) for p in points)
     if points == bare:
         _set_once(lists.points, key[1], bare, fault)

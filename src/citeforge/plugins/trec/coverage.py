@@ -241,6 +241,11 @@ def _add_values(
     """Yield each answer with its nuggets or criteria, valued by labels or else by the judge.
 
     A value is how far the answer meets a point, from 0 to 1 (from −1 where it may contradict it).
+
+    Args:
+        family: nuggets, rubric criteria or DRAGUN's questions.
+        inputs: the answers, with the judge.
+        rows: (key, answer, points) of each answer to judge.
     """
     judge = inputs.tools.judge
     texts = {key: _answer_text(inputs, item) for key, item, _ in rows}

@@ -117,7 +117,14 @@ def read_reports(path: Path, track: Track, on_error: OnError = None) -> Iterator
 
 
 def _make_report(path: Path, line: int, row: _RunLine, track: Track) -> TrecReport:
-    """Convert a line of a run to a report; raise an error if topic or sentences are missing."""
+    """Convert a line of a run to a report; raise an error if topic or sentences are missing.
+
+    Args:
+        path: the file, for errors.
+        line: number of the line.
+        row: its content.
+        track: says where topic and sentences are.
+    """
     about = row.metadata
     if track.is_flat:
         fields = ("run_id", "topic_id", "topic", "response_length")
@@ -198,6 +205,13 @@ def read_trec_run(
 
     An answer's passages are its ``references``, then others cited by id; texts are the benchmark's.
     Citations of positions outside ``references`` count as wrong.
+
+    Args:
+        track: track in whose layout the run is.
+        path: the file.
+        benchmark: gives the texts of passages.
+        way: ``any`` for runs that break the track's rules; else empty.
+        on_error: gets the error of every report that cannot be read; None to raise it.
 
     Raises:
         UsageError: ``way`` is no option of these formats.

@@ -61,7 +61,11 @@ def check_report(report: TrecReport, track: Track, topic_text: str | None = None
 
 
 def _check_metadata(report: TrecReport, track: Track, topic_text: str | None) -> BrokenRules:
-    """Check a report's metadata: required fields, length of the run's id, copied topic."""
+    """Check a report's metadata: required fields, length of the run's id, copied topic.
+
+    Returns:
+        (rule, field and what is wrong in it) of each broken rule.
+    """
     where = "" if track.is_flat else "metadata."
     for rule, names in (("metadata", track.required), ("metadata_recommended", track.advised)):
         for name in names:
@@ -83,6 +87,11 @@ def _check_metadata(report: TrecReport, track: Track, topic_text: str | None) ->
 
 def _check_sentence(report: TrecReport, track: Track, number: int) -> BrokenRules:
     """Check a sentence and its citations: style, number, references and ids.
+
+    Args:
+        report: the report.
+        track: track with the rules.
+        number: index of the sentence.
 
     Returns:
         (rule, field and what is wrong in it) of each broken rule.

@@ -89,7 +89,14 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
 def _make_source(
     info: SourceInfo, judged: Sequence[Path], corpora: list[Path], options: ReadOptions
 ) -> JudgedSource:
-    """Make a source from corpus files, and from (topics, qrels) if ``judged`` names them."""
+    """Make a source from corpus files, and from (topics, qrels) if ``judged`` names them.
+
+    Args:
+        info: provenance.
+        judged: files of topics and of qrels; empty where only passages are read.
+        corpora: files of the corpus.
+        options: how fields that are not known are treated.
+    """
 
     def stream() -> Iterator[LocatedPassage]:
         """Yield the passages of all corpus files, each with its file and line for errors."""
@@ -198,7 +205,13 @@ def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> 
 
 
 def _text(row: Any, names: tuple[str, ...], where: str) -> str:
-    """Get a record's text from the first of some fields, else from its method ``default_text``."""
+    """Get a record's text from the first of some fields, else from its method ``default_text``.
+
+    Args:
+        row: record of ir_datasets, of any type.
+        names: fields that may have the text, the first of which is taken.
+        where: source of the record, for the error.
+    """
     for name in names:
         value = getattr(row, name, None)
         if isinstance(value, str):

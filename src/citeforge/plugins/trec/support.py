@@ -195,7 +195,9 @@ def _citation_weights(
 
 
 def _read_sentences(inputs: Answers) -> list[_Sentences]:
-    """List answers with their sentences and the labels of assessors.
+    """List answers with their sentences and the assessors' labels of the citations in them.
+
+    With labels but no judge, answers without a label are left out.
 
     Raises:
         CannotError: there are neither a judge nor labels.
@@ -235,6 +237,12 @@ def _require_fit(
 ) -> None:
     """Raise an error if labels and answer differ in numbers of sentences or of citations.
 
+    Args:
+        inputs: names of benchmark and system, for the error.
+        item: the answer.
+        sentences: its sentences with their citations.
+        labels: a row of labels for each sentence.
+
     Raises:
         InputError: they are of another number of sentences or citations.
     """
@@ -252,7 +260,13 @@ def _require_fit(
 
 
 def _pair(item: Answer, cited: int | None, statement: str) -> Pair | None:
-    """Make the (passage, statement) pair to judge a citation by; None without passage or text."""
+    """Make the (passage, statement) pair to judge a citation by; None without passage or text.
+
+    Args:
+        item: answer with its passages.
+        cited: position of the cited passage; None for a citation of no passage.
+        statement: text that cites it.
+    """
     if cited is None or not 0 <= cited < len(item.passages):
         return None
     passage = item.passages[cited]
