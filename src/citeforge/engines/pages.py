@@ -51,7 +51,10 @@ def bound_unpacked_bytes(path: Path, file: pq.ParquetFile, columns: list[str]) -
 
 
 def _read_pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tuple[int, int, bool]]:
-    """Yield (bytes, number of values, whether values share bytes) for each page of a column."""
+    """Yield (bytes, number of values, whether values share bytes) for each page of a column.
+
+    Values share bytes where a dictionary or differences encode them: then they may unpack to more.
+    """
     if column.num_values < 1:  # Arrow reads none of it, and writers name any offset
         return
     at = column.data_page_offset

@@ -51,6 +51,9 @@ def package_folder(name: Package | str | Path) -> Path:
 def writable_folder(name: Package | str | Path) -> Path:
     """Get a package's folder to add files to; an error for a downloaded or temporary copy.
 
+    Args:
+        name: an opened package, its folder, or ``hub:ORG/NAME``.
+
     Raises:
         UsageError: it is a downloaded or temporary copy, where added files would be lost.
     """

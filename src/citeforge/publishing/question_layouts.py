@@ -170,7 +170,7 @@ def write_items(
         questions: texts.
         graphs: sub-graphs of each.
         path: file to make.
-        empty: blank values of each, as in ``KalmaItem``; empty for none.
+        empty: relations with an empty value, by entity, of each question; none for built ones.
 
     Returns:
         Number of values that the layout, with one value per relation, cannot hold.

@@ -12,6 +12,10 @@ def from_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
     """Make the steps of a system that asks once, with all passages in the prompt (RAGE, section 4).
 
     In a condition (cell) of an authorship experiment the prompt names each passage's author.
+
+    Args:
+        template: name of the prompt template.
+        setting: benchmark, options and LLM of the run.
     """
 
     def steps(task: Task) -> Steps:

@@ -180,7 +180,11 @@ class NliModel(ABC):
         return margins
 
     def _run(self, batch: Sequence[Encoded]) -> list[float]:
-        """Pad a batch to one length and run the model on it; return one margin per pair."""
+        """Pad a batch to one length and run the model on it; return one margin per pair.
+
+        Args:
+            batch: tokenised pairs.
+        """
         import torch
 
         longest = max(len(e.ids) for e in batch)

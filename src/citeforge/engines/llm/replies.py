@@ -202,7 +202,12 @@ def advice_for(failure: Failure) -> str:
 
 
 def _failure_reason(status: int, error: Failure) -> FailureReason:
-    """Find the reason of a failed request, such as "billing", from HTTP status and error."""
+    """Find the reason of a failed request, such as "billing", from HTTP status and error.
+
+    Args:
+        status: HTTP status.
+        error: what the reply says.
+    """
     if is_unpaid(error, may_pass=False):
         return "billing"
     if status in (401, 403):
@@ -262,8 +267,10 @@ def read_response(status: int, body: bytes) -> Reply:
 def is_unpaid(error: Failure, may_pass: bool) -> bool:
     """Whether an error means that no credit is left, so that waiting does not help.
 
-    It may pass if the server says when to come again: Gemini's limits per minute are worded like
-    an empty account.
+    Args:
+        error: reply of the server.
+        may_pass: whether the server says when to come again: then it is a limit per minute, which
+            Gemini words like an empty account.
     """
     if error.status == 402 or error.code in _UNPAID_CODES:
         return True

@@ -79,7 +79,11 @@ def find_prefixes(name: str, folder: Path | None = None) -> Prefixes:
 
 
 def _own_prompts(path: Path) -> Prefixes | None:
-    """Read the prefixes in a model's own file; None if it names none."""
+    """Read the texts that a model expects before queries and passages, from its file of prompts.
+
+    Returns:
+        Both prefixes; None if the file is missing or names none.
+    """
     if not path.is_file():
         return None
     content = read_json(path)

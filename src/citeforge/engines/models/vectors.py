@@ -258,7 +258,12 @@ def unit_rows(block: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
 def gather(
     shards: Sequence[VectorShard], positions: npt.NDArray[np.int64]
 ) -> npt.NDArray[np.float64]:
-    """Read the vectors at sorted positions in all shards, in float64, one shard at a time."""
+    """Read the vectors at sorted positions in all shards, in float64, one shard at a time.
+
+    Args:
+        shards: vectors of the corpus, in order.
+        positions: rows over all shards, sorted.
+    """
     dimension = shards[0].dimension if shards else 0
     vectors = np.empty((len(positions), dimension))
     start = at = 0

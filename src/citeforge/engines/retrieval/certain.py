@@ -153,7 +153,7 @@ class CorpusModel:
 
     @cached_property
     def _search(self) -> "CertainSearch":
-        """Search over the passages; it can re-embed them if the embedder has finer formats."""
+        """Make the search over the passages, which can embed close ones again in finer formats."""
         search = CertainSearch(self.passages, self.first_stage)
         embedder = self.embedder
         if isinstance(embedder, Refinable):

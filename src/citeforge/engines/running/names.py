@@ -391,7 +391,12 @@ PERPLEXITY: Catalogue[Choice, Perplexity] = Catalogue(
 
 
 def make_perplexity(name: str, training: Iterable[str], **settings: Any) -> Perplexity:
-    """Make the perplexity model of a name; settings are fields of :class:`PerplexitySettings`.
+    """Make the perplexity model of a name.
+
+    Args:
+        name: name of a row of PERPLEXITY, with its argument.
+        training: texts that ``ngram`` learns from.
+        settings: fields of :class:`PerplexitySettings`.
 
     Raises:
         UsageError: another name.

@@ -277,7 +277,10 @@ def _inside_quotes(line: str, start: int, cut: int) -> bool:
 
 
 def _find_enumeration(line: str) -> tuple[set[int], set[int]]:
-    """Find enumerations in a line: (starts of later items, positions inside item marks)."""
+    """Find enumerations in a line: (starts of later items, positions inside item marks).
+
+    A sentence ends before each later item, and never inside a mark such as ``2.``.
+    """
     chain: list[re.Match[str]] = []
     for match in _ITEM.finditer(line):
         if not match.group():

@@ -81,7 +81,13 @@ def special_tokens() -> dict[str, list[str]]:
 
 @cache
 def _compile_pattern(others: tuple[str, ...]) -> re.Pattern[str]:
-    """Compile the pattern of the first character of a special token or a quote tag."""
+    """Compile the pattern that finds special tokens and quote tags, by their first characters.
+
+    A match is that character alone: replacing it breaks the token.
+
+    Args:
+        others: further special tokens.
+    """
     listed = {token for tokens in special_tokens().values() for token in tokens}
     tokens = sorted({_read_leniently(token)[0] for token in listed | set(others) if token.strip()})
     rests: dict[str, list[str]] = {}

@@ -37,7 +37,12 @@ class SplitReply:
     pieces: tuple[Piece, ...] = field(default=(), compare=False)
 
     def move_span(self, start: int, end: int) -> Span | None:
-        """Convert a span of the reply to one of the answer; None if no piece has a part of it."""
+        """Convert a span of the reply to one of the answer; None if no piece has a part of it.
+
+        Args:
+            start: first character, in the reply.
+            end: behind the last one.
+        """
         low = bisect_left(self.pieces, start, key=lambda piece: piece[1])
         high = bisect_right(self.pieces, end, key=lambda piece: piece[0])
         if start < end:  # a piece that only touches the span has no part of it
@@ -203,7 +208,13 @@ class _Tags:
         return partners
 
     def _next_closing(self, number: int) -> int | None:
-        """Find the first closing tag after an opening tag without one of its own; else None."""
+        """Find the tag that ends a thought whose own closing tag is missing; None if there is none.
+
+        It is the first later closing tag of the same sort (block or inline).
+
+        Args:
+            number: number of the opening tag.
+        """
         is_block = self._tags[number]["block"] is not None
         return next(
             (

@@ -209,6 +209,9 @@ def _estimate_relevant_shares(
     Args:
         strata: sizes, labelled and relevant negatives of the strata, by name.
         by: name of the file of labels, for the record.
+
+    Returns:
+        (share among all negatives; the same among those that stay, None if none stays).
     """
     n = sum(s.labelled for s in strata.values())
     estimated = partial(EstimatedShare, n=n, by=by, method=METHOD)

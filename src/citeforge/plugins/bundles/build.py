@@ -184,7 +184,11 @@ def _write_tables(
 
 
 def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
-    """Arrange a query's passages in three cells: all, half or none of the relevant ones shown."""
+    """Arrange a query's passages in three cells: all, half or none of the relevant ones shown.
+
+    Returns:
+        Passages of each cell; None if the query does not qualify, which is counted.
+    """
     k = arranger.recipe.k
     if not (
         (relevant := arranger.shuffle_relevant(query))
@@ -208,7 +212,11 @@ def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
 
 
 def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
-    """Arrange a query's cells: with a relevant passage, with another in its place, with a decoy."""
+    """Arrange a query's cells: with a relevant passage, with another in its place, with a decoy.
+
+    Returns:
+        Passages of each cell; None if the query does not qualify, which is counted.
+    """
     k = arranger.recipe.k
     if not (
         (relevant := arranger.shuffle_relevant(query))
@@ -228,7 +236,11 @@ def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
 
 
 def _arrange_position(arranger: Arranger, query: str) -> Cells | None:
-    """Rotate a query's passages so that each is once at every position; None if unsuitable."""
+    """Rotate a query's passages so that each is once at every position, in one cell per rotation.
+
+    Returns:
+        Passages of each cell; None if the query does not qualify, which is counted.
+    """
     k = arranger.recipe.k
     if not (relevant := arranger.shuffle_relevant(query)):
         return None

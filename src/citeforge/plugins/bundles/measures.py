@@ -160,7 +160,12 @@ def _ratio_of_sums(above: Floats, below: Floats) -> Sample:
 
 
 def _refusal_detector(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
-    """Make the function (cell, run, row, missing) that gives 1 for a refusal, 0 for none."""
+    """Make the function that tells whether an answer is a refusal, by the bundle's detector.
+
+    Returns:
+        Function of (cell, run, row of the query, value of a missing answer): 1 for a refusal, 0 for
+        none, NaN where the answer is not known.
+    """
     detector = cells.bundle.refusals or JUDGE
     judged = _judge_refusals(cells) if detector == JUDGE else {}
 

@@ -46,7 +46,16 @@ _POINTERS = re.compile(
 
 
 def check_text(question: Question, longest_copy: int) -> None:
-    """Check the wording of a question, and reject it by the first check that it fails."""
+    """Check the wording of a question, and reject it by the first check that it fails.
+
+    Its quotes have to be in the evidence; it copies no long run of words from there, gives no
+    answer away, and refers to nothing that is not shown; languages agree; and the statement has the
+    answers and names what is asked.
+
+    Args:
+        question: the question.
+        longest_copy: most words in a row that may be those of the evidence.
+    """
     if not _check_quotes(question):
         return
     shared = max((_shared_run(question.text, e.text) for e in question.evidence), key=len)

@@ -254,7 +254,18 @@ def clean_pages(pages: Sequence[DocumentPage], counts: Counter[str]) -> Iterator
 
 
 def _remove_running_lines(pages: Sequence[DocumentPage], counts: Counter[str]) -> list[str]:
-    """Remove running headers and footers from the texts of pages, and count them."""
+    """Remove running headers and footers from the texts of pages, and count them.
+
+    A line at the edge of a page goes if pages near it have the same one, or one whose number is as
+    far from the page's own number.
+
+    Args:
+        pages: pages in order.
+        counts: the number of lines removed is added.
+
+    Returns:
+        The pages' texts without these lines.
+    """
     texts = [page.text.strip() for page in pages]
     for is_top in (True, False):
         keys = [
@@ -296,7 +307,12 @@ def _line_keys(page: DocumentPage, line: str) -> set[str]:
 
 
 def _continuation(text: str, following: str) -> str:
-    """Find the start of a page that completes the last sentence of the page before, or ""."""
+    """Find the start of a page that completes the last sentence of the page before, or "".
+
+    Args:
+        text: text of a page.
+        following: text of the next one.
+    """
     text, following = text.rstrip(), following.lstrip()
     if not text or not following or _CLOSED.search(text):
         return ""

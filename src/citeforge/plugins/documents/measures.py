@@ -68,6 +68,10 @@ class Refusals:
 def refusals(answers: Answers) -> Refusals:
     """Mark the answers that refuse to answer, for questions with and without an answer.
 
+    Returns:
+        1 for each answer that refuses, 0 for others, by run and query: of questions that the
+        documents do not answer, of those that they answer, and of all.
+
     Raises:
         CannotError: every question has an answer, or which have none is unknown.
     """

@@ -131,7 +131,16 @@ class QuestionMaker:
                 question.reject(FORMAT, wrong)
 
     def _check_questions(self, questions: Sequence[Question]) -> None:
-        """Check questions by LLM, judge and search; the first check that one fails rejects it."""
+        """Check questions by LLM, judge and search; the first check that one fails rejects it.
+
+        In this order: the statement follows from the evidence; a reader finds the answers there,
+        but not without any passage, nor in one passage of a pair, nor in the nearest passages that
+        do not answer. Nearest passages that answer, too, are recorded. A question without an answer
+        must not be answered from the nearest passages.
+
+        Args:
+            questions: questions of the round; those that are rejected already are skipped.
+        """
         asking = self.recipe.asking
         answerable = [q for q in questions if q.is_accepted and q.form != ABSENT]
         self._check_entailment(answerable)

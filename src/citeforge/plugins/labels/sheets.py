@@ -426,7 +426,11 @@ def _join_title(title: str, text: str) -> str:
 
 
 def _label_studio_config(task: AnnotationTask) -> str:
-    """Make the labelling configuration of a task for Label Studio (XML)."""
+    """Make the labelling configuration of a task for Label Studio (XML).
+
+    Args:
+        task: its instruction, columns and labels are shown.
+    """
     from html import escape
 
     columns = "\n".join(

@@ -218,7 +218,11 @@ def _rank_systems(view: View) -> list[tuple[int, MeasureScore]]:
 
 
 def _scores_by_query(views: Sequence[View]) -> dict[str, list[tuple[str, str, str, str, float]]]:
-    """Map queries to main scores, best first: (ranking, system, its page, measure, value)."""
+    """Map queries to main scores, best first: (ranking, system, its page, measure, value).
+
+    Returns:
+        By query, a row per system of each ranking.
+    """
     by_query: dict[str, list[tuple[str, str, str, str, float]]] = {}
     for view in views:
         best = _rank_systems(view)

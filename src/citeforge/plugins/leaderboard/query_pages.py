@@ -231,7 +231,12 @@ def _label_texts(label: str | None, manifest: Manifest) -> tuple[str, str]:
 
 
 def text_differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[Piece, ...]]:
-    """Compare two texts by words: (pieces of the first, of the second), marked if unshared."""
+    """Compare two texts by words: (pieces of the first, of the second), marked if unshared.
+
+    Args:
+        first: human text.
+        second: its rewrite.
+    """
     a, b = first.split(), second.split()
     matcher = difflib.SequenceMatcher(None, a, b, autojunk=False)
     left, right = [], []

@@ -51,7 +51,11 @@ class InMemoryBenchmark(Benchmark):
     """A benchmark, or some of its queries, whose tables and shown passages are in memory."""
 
     def __init__(self, whole: Benchmark) -> None:
-        """Wrap a benchmark; tables and texts are read once, on first use."""
+        """Wrap a benchmark for scoring single answers: tables and texts are read once.
+
+        Args:
+            whole: the benchmark with all its queries.
+        """
         super().__init__(whole.folder, whole.manifest)
         self.also_known = whole.also_known
         self._whole_table, self._whole_texts = cache(whole.table), whole.texts

@@ -65,7 +65,15 @@ def _offsets(text: str, unit: str) -> Mapping[int | None, int]:
 
 
 def _guess_unit(text: str, spans: Sequence[Span]) -> str:
-    """Guess whether offsets count characters or UTF-16 units: by which more spans are links."""
+    """Guess whether offsets count characters or UTF-16 units: by which more spans are links.
+
+    Args:
+        text: the answer.
+        spans: offsets of its citations, which should enclose links.
+
+    Returns:
+        Name of the unit.
+    """
 
     def count_links(unit: str) -> int:
         """Count the spans that cover a Markdown link if offsets are in ``unit`` (bytes, …)."""

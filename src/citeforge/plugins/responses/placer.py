@@ -69,7 +69,12 @@ class Matching:
         return self._shown[context].get(query, ())
 
     def find(self, source: CitedSource, passages: Sequence[Passage]) -> int | None:
-        """Find the position of the passage that matches a source; None if none or several do."""
+        """Find the position of the passage that matches a source; None if none or several do.
+
+        Args:
+            source: source of a response.
+            passages: passages shown; the way ``shown`` tries their ids, then titles, then numbers.
+        """
         ids = [p.id for p in passages]
         for way in ("id", "title", "index") if self.way == "shown" else (self.way,):
             if way == "id":

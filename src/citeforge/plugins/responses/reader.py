@@ -115,7 +115,7 @@ class _AnswerReader:
         return parts
 
     def _read_sources(self) -> None:
-        """Read the list of sources of the response."""
+        """Read the sources of the response, with the details that it has of them elsewhere."""
         layout, response = self._layout, self._response
         try:
             nodes = self._find(layout.sources)

@@ -47,7 +47,11 @@ class Node:
     json_path: str = ""
 
     def each(self, paths: str) -> list[Node]:
-        """List the values at the first of some paths that leads to any; ``.`` is the node."""
+        """List the values at the first of some paths that leads to any; ``.`` is the node.
+
+        Args:
+            paths: alternatives separated by ``|``; the steps of each are separated by dots.
+        """
         for path in _split_paths(paths) if paths else ():
             nodes = [self]
             for name in path:
@@ -114,7 +118,11 @@ class Node:
         raise InputError(f"is {found}", field=self.json_path, allowed=wanted, code="wrong-type")
 
     def _follow_step(self, name: str) -> Iterator[Node]:
-        """Yield the values at one step of a path: field, index, ``%`` any field, ``*`` any item."""
+        """Yield the values at one step of a path: field, index, ``%`` any field, ``*`` any item.
+
+        Args:
+            name: the step; ``field=value`` yields the node itself if the field has this value.
+        """
         value = self.value
         field, equals, wanted = name.partition("=")
         if equals:

@@ -259,7 +259,12 @@ def _add_row(row: _Row, assessments: Assessments, fault: MakeError) -> None:
 
 
 def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:
-    """Read DRAGUN's labels from CSV files, and add them to the points of its rubrics."""
+    """Read DRAGUN's labels from CSV files, and add them to the points of its rubrics.
+
+    Args:
+        paths: files with a label per short answer.
+        questions: DRAGUN's points, by topic; labelled ones are added, by run and topic.
+    """
     point_ids = {topic: {p.id for p in points} for topic, points in questions.points.items()}
     labels: dict[Key, dict[str, float]] = defaultdict(dict)
     for path in paths:
@@ -322,7 +327,12 @@ def _first_filled(*names: str | int | None) -> str:
 
 
 def _read_criterion(row: _Criterion, fault: MakeError) -> Point:
-    """Read a criterion of a rubric as a point with weight and label."""
+    """Read a criterion of a rubric as a point with weight and label.
+
+    Args:
+        row: the criterion, with weight and verdict.
+        fault: makes an error that names file and line.
+    """
     weight = row.points if row.weight is None else row.weight
     if weight is None:
         raise fault(
@@ -337,7 +347,12 @@ def _read_criterion(row: _Criterion, fault: MakeError) -> Point:
 
 
 def _read_short_answers(row: _Criterion, fault: MakeError) -> Iterator[Point]:
-    """Read each short answer to a question of DRAGUN as a point, without a label."""
+    """Read each short answer to a question of DRAGUN as a point, without a label.
+
+    Args:
+        row: the question, with its importance and short answers.
+        fault: makes an error that names file and line.
+    """
     importance = row.importance.rpartition(":")[2].strip().lower()
     if importance not in IMPORTANCE:
         raise fault(

@@ -258,7 +258,13 @@ def _add_values(
     anything = Value(family.lowest, 1.0)
 
     def value(key: AnswerKey, item: Answer, point: Point) -> Value | None:
-        """Get how far an answer meets a point: a range if unknown, None if it does not count."""
+        """Get how far an answer meets a point: a range if unknown, None if it does not count.
+
+        Args:
+            key: key of the answer.
+            item: the answer; a missing one may have met the point or not.
+            point: the point, with a label if there is one.
+        """
         if item.is_missing:
             return anything
         support, decision = point.value, decisions.get(Pair(texts[key], point.text))

@@ -30,6 +30,11 @@ def open_trec(argument: str, split: str | None, options: ReadOptions) -> JudgedS
 
     With several splits: ``topics.SPLIT.tsv`` and ``qrels.SPLIT`` (``.txt``, ``.tsv``).
 
+    Args:
+        argument: path of the folder.
+        split: part of the file names; None for none.
+        options: whether only passages are read, and what becomes of unknown fields.
+
     Raises:
         InputError: a file is missing or wrong.
         UnknownValueError: no such split.
@@ -49,6 +54,11 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
 
     ``topics/topics.miracl-v1.0-LANG-SPLIT.tsv``, ``qrels/qrels.miracl-…``, and the corpus shards
     ``docs-*.jsonl(.gz)`` (docid, title, text).
+
+    Args:
+        argument: path of the folder.
+        split: split whose topics are read; None for ``dev``.
+        options: whether only passages are read, and what becomes of unknown fields.
 
     Raises:
         InputError: a file is missing or wrong.
@@ -162,6 +172,11 @@ def read_trec_qrels(path: Path) -> Judgements:
 
 def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
     """Open the source ``ir-datasets:ID``; the library ir_datasets downloads missing files.
+
+    Args:
+        argument: id of the data set.
+        split: recorded in the provenance; the id names the split.
+        options: whether only passages are read.
 
     Raises:
         MissingExtraError: ir_datasets is not installed.

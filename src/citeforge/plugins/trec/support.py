@@ -57,6 +57,9 @@ class Shares:
 def support_shares(sentences: Sequence[Weights], pick: Callable[[Weights], Value | None]) -> Shares:
     """Compute the TREC RAG track's weighted precision and recall of one answer's citations.
 
+    Precision divides the weights' sum by the number of citing sentences that are judged; recall by
+    that of all sentences but citing ones that are not judged.
+
     Args:
         sentences: weights of the citations of each sentence.
         pick: computes a sentence's weight from those of its citations; None if it is not judged.
