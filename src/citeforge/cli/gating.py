@@ -23,7 +23,10 @@ class _ManyBaselines(click.Command):
     """Command whose ``--baseline`` takes several values: ``--baseline old/*.json``."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Repeat ``--baseline`` before each of its values, as click expects."""
+        """Repeat ``--baseline`` before each of its values, as click expects.
+
+        ``--baseline a b`` becomes ``--baseline a --baseline b``.
+        """
         named: list[str] = []
         inside = False
         for word in args:

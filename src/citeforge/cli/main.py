@@ -138,7 +138,7 @@ def main(args: list[str] | None = None) -> None:
         raise
     except BaseException as ended:
         cause = ended.__cause__ if isinstance(ended, _PipeError) else ended
-        if isinstance(cause, BrokenPipeError) and _has_reader_left():
+        if isinstance(cause, BrokenPipeError) and _is_reader_gone():
             sys.stderr.close()
             os._exit(0)  # what is in buffers cannot be written any more
         if not isinstance(cause, OSError) or cause.errno is None:
@@ -150,10 +150,10 @@ def main(args: list[str] | None = None) -> None:
         raise SystemExit(1) from problem
 
 
-def _has_reader_left() -> bool:
-    """Whether the reader of our output (head, less) has closed its end of the pipe.
+def _is_reader_gone() -> bool:
+    """Whether the program that reads our output (head, less) has closed its end of the pipe.
 
-    Windows cannot tell, and only the reader is likely.
+    On Windows this cannot be asked: True, as nothing else is likely there.
     """
     import select
 

@@ -22,6 +22,8 @@ _EACH_WRITTEN_OUT = {0, 3, 5, 6, 9}
 def bound_unpacked_bytes(path: Path, file: pq.ParquetFile, columns: list[str]) -> tuple[int, int]:
     """Compute upper bounds of Parquet columns' unpacked bytes: (of one page, of all values).
 
+    A small file can unpack to more than the memory holds; by these bounds it is refused before.
+
     Args:
         path: the file.
         file: the same, open.

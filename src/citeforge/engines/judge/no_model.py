@@ -51,7 +51,16 @@ class LexicalJudge:
         keep(list(enumerate(verdicts)))
 
     def _verdict(self, premise: AnswerText, hypothesis: AnswerText) -> Verdict:
-        """Decide whether a premise has most content words and all numbers of the hypothesis."""
+        """Decide whether a premise has most content words and all numbers of the hypothesis.
+
+        Args:
+            premise: words of the premise.
+            hypothesis: words of the hypothesis; words such as "the" do not count.
+
+        Returns:
+            Verdict whose margin is the share of content words found less the threshold; −1 if a
+            number is missing.
+        """
         content = set(hypothesis.main) - _STOP
         if not content:
             return Verdict(False, -1.0)

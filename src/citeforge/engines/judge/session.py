@@ -187,7 +187,13 @@ class JudgeSession:
         return other
 
     def match_family(self, names: Iterable[str]) -> str | None:
-        """Find the first name that is the judge's own model or model family; None if none is."""
+        """Find the first name that is the judge's own model or model family; None if none is.
+
+        Verdicts on answers of the same model or family may be biased.
+
+        Args:
+            names: names of models.
+        """
         profile = getattr(self.judge, "profile", None)
         own = {
             _without_provider(str(self._identities[0].get("name", ""))),

@@ -144,7 +144,11 @@ class RunPlan:
     parts: tuple[tuple[str, "RunPlan"], ...] = ()
 
     def costs(self) -> tuple[float, float]:
-        """Compute the costs (about, at most); 0 without a price."""
+        """Compute the costs (about, at most); 0 without a price.
+
+        Returns:
+            (about, at most), in the currency of the price.
+        """
         if self.parts:
             costs = [part.costs() for _, part in self.parts]
             return math.fsum(c for c, _ in costs), math.fsum(c for _, c in costs)

@@ -202,7 +202,10 @@ class Worker:
         self._pool, self._version, self._add_attempt = pool, version, add_attempt
 
     def __call__(self, batch: pa.Table) -> pa.Table:
-        """Compute the block in a one-row table; return a table with its result or the error."""
+        """Compute the block in a one-row table; return a table with its result or the error.
+
+        A block that has ended several workers is not tried again.
+        """
         (row,) = batch.to_pylist()
         try:
             if self._add_attempt(row["number"]) > _ATTEMPTS:

@@ -29,7 +29,7 @@ class Quotes:
     """
 
     def __init__(self, *texts: str, model: str = "") -> None:
-        """Make delimiters whose number is a digest of all texts to be quoted.
+        """Make delimiters that no quoted text can contain: their number is a digest of the texts.
 
         Args:
             texts: all that will be quoted.

@@ -84,6 +84,9 @@ class PassagePool:
     def __init__(self, corpus: list[Path], seed: int) -> None:
         """Read a corpus once, and draw the order in which questions are written about passages.
 
+        Files take turns, and so do the sections of a file, so that questions are spread over all of
+        them.
+
         Args:
             corpus: Parquet files of schema CORPUS.
             seed: seed of the order.

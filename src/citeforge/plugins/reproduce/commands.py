@@ -1,7 +1,8 @@
 """``citeforge reproduce``."""
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -16,6 +17,9 @@ from citeforge.cli.options import (
 from citeforge.cli.short_help import ManyOptions
 from citeforge.cli.terminal import print_rehearsal
 from citeforge.schemas.recipes.command_options import JudgeOptions
+
+if TYPE_CHECKING:
+    from citeforge.plugins.reproduce.declared import PublishedTable
 
 
 @click.command(cls=ManyOptions)
@@ -92,7 +96,7 @@ def reproduce(
         )
 
 
-def _print_tables(tables: list[Any]) -> None:
+def _print_tables(tables: Sequence["PublishedTable"]) -> None:
     """Print a line per table: name, number of printed numbers, title and paper."""
     width = max(len(table.name) for table in tables)
     for table in tables:

@@ -114,10 +114,14 @@ def _write_with_marks(report: str, markup: Markup, key: Callable[[str], str]) ->
 
 
 def _cited_texts(written: _Written, statements: Sequence[Statement]) -> Iterator[str]:
-    """Yield, per statement, the text that its marks cite for: its own, or an earlier statement's.
+    """Yield, for each statement of a report, the text that its marks cite for.
 
-    Links that follow a sentence with no text between cite that sentence; they would be statements
-    of nothing but their texts.
+    It is the statement itself, but for one that has nothing but links: ``The sun is hot.
+    [NASA](URL)`` is read as two statements, and the second cites for the first.
+
+    Args:
+        written: the report with marks in place of links, and spans of the links' texts.
+        statements: its statements, in order.
     """
     text, before = written.text, ""
     last_end: int | None = None  # of the last statement that says something

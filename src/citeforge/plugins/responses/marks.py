@@ -152,6 +152,7 @@ def _mark_edits(text: str, cited: Sequence[Cited], numbers: Sequence[int]) -> di
     """Map the position of each citation that is a mark in a text to the edit that rewrites it.
 
     Args:
+        text: the answer.
         cited: citations, some of which are marks in the text.
         numbers: number that each citation gets, in the same order.
     """
