@@ -60,7 +60,12 @@ class LanguageRules:
 
 @cache
 def language_rules(language: str) -> LanguageRules:
-    """Read the refusal rules of a language (``en``), and compile their patterns."""
+    """Read the refusal rules of a language (``en``), and compile their patterns.
+
+    A rule is an expression on a line; ``<NAME>`` in it stands for a block, a named expression.
+    Strong rules always mean a refusal, weak ones only in an answer without citations. Texts
+    without a cue, a word or a part of one, are not searched.
+    """
     path = _DATA / f"{language}.yaml"
     file = validated(RuleFile, read_yaml(path), path)
     blocks: dict[str, str] = {}

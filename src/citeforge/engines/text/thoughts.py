@@ -293,8 +293,11 @@ def _take_answer(
         kept: spans of the answer.
         thoughts: texts of its thoughts.
         is_cut: whether the reply ended within a thought.
+
+    Returns:
+        The answer, with what maps its offsets to those of the reply.
     """
-    pieces: list[Piece] = []
+    pieces: list[Piece] = []  # (start and end in the reply, start in the answer)
     answer = ""
     for start, end in kept:
         if start < end:

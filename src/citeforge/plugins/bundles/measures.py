@@ -213,7 +213,10 @@ class Evidence:
 
 @per_submission("faithfulness", reads="bundle", source="Wallat et al. 2025, section 5")
 def evidence(cells: CellAnswers) -> Evidence:
-    """Find, per query, the positions of evidence and decoy passages, and the gold answers."""
+    """Find, per query, the positions of evidence and decoy passages, and the gold answers.
+
+    The cells ``removed`` and ``decoy`` differ from ``original`` at the position looked for.
+    """
     ids = [
         [cells.tables[c].ids_of(row) for c in design.FAITHFULNESS]
         for row in range(len(cells.benchmark.query_ids))

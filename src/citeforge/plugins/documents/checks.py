@@ -83,15 +83,15 @@ def _names_what_is_asked(question: Question) -> bool:
 def _check_quotes(question: Question) -> bool:
     """Whether a question's quotes are in its evidence (of a pair, in both); if not, reject it."""
     texts = [_compared_form(e.text) for e in question.evidence]
-    homes: set[int] = set()
+    quoted: set[int] = set()  # indexes of the texts with a quote
     for quote in question.quotes:
         form = _compared_form(quote)
         at = next((i for i, text in enumerate(texts) if form and form in text), None)
         if at is None:
             question.reject(QUOTE, f"is not in the evidence: {quote!r}")
             return False
-        homes.add(at)
-    if question.form == PAIR and len(homes) < len(texts):
+        quoted.add(at)
+    if question.form == PAIR and len(quoted) < len(texts):
         question.reject(QUOTE, "quotes one passage of two")
         return False
     return True

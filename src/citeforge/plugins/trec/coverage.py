@@ -260,6 +260,9 @@ def _add_values(
     def value(key: AnswerKey, item: Answer, point: Point) -> Value | None:
         """Get how far an answer meets a point: a range if unknown, None if it does not count.
 
+        The point's label counts, or else the judge's decision. Without either, the point counts
+        only in ``strict``, with the full range.
+
         Args:
             key: key of the answer.
             item: the answer; a missing one may have met the point or not.

@@ -130,7 +130,11 @@ def support(answers: Answers) -> dict[AnswerKey, SupportShares]:
 
 @support.reference
 def reference_support(answers: Answers) -> dict[AnswerKey, SupportShares]:
-    """Compute precision and recall of every answer by the first citations of its sentences."""
+    """Compute precision and recall of every answer by the first citations of its sentences.
+
+    Returns:
+        Shares per answer: partial support as a half, as none, and by all judged citations.
+    """
     return {
         key: SupportShares(
             support_shares(weights, _first_weight),
