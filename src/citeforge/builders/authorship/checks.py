@@ -12,6 +12,12 @@ from dataclasses import dataclass, field
 
 from rapidfuzz.distance import Levenshtein
 
+from citeforge.builders.authorship.agreement import (
+    find_disagreements,
+    find_orders,
+    find_replaced_numbers,
+)
+from citeforge.builders.authorship.alignment import Alignment
 from citeforge.builders.authorship.facts import (
     Entities,
     bare_words,
@@ -41,7 +47,8 @@ _MARKDOWN = re.compile(r"(?m)^\s{0,3}(#{1,6} |[-*+] |>\s|```|\d+[.)] )|\*\*[^*\n
 
 CHECKS = (
     "length", "copy", "preamble", "markdown", "numbers", "dates", "quotations", "entities",
-    "answer", "language", "negation", "opposites", "units",
+    "answer", "language", "orders", "negation", "opposites", "units", "hedges", "connectives",
+    "quantifiers",
 )  # fmt: skip
 """Names of the checks that need no judge, in the order in which they run."""
 WORDED = ("en", None)
@@ -163,8 +170,14 @@ class Checker:
         language, new_language = detect_language(human), detect_language(twin)
         if language is not None and new_language not in (None, language):
             yield "language", f"{new_language} instead of {language}"
+        if order := find_orders(human, twin):
+            yield "orders", f"tells its reader what to do: {order!r}"
         if language in WORDED:
             yield from find_wording_faults(human, twin)
+            alignment = Alignment(human, twin)
+            yield from find_disagreements(alignment, language or "en")
+            if not (lost or added) and (replaced := next(find_replaced_numbers(alignment), None)):
+                yield "numbers", replaced
             if units := list(find_unit_faults(human, twin)):
                 yield "units", "; ".join(units)
 

@@ -103,8 +103,8 @@ def build_twins(recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None) ->
 
 
 NOT_CHECKED = (
-    "not checked by a judge: rules compared numbers, names, negations, opposites and "
-    "units; only a judge (--judge) sees other changes"
+    "not checked by a judge: rules compared numbers, names, negations, opposites, units, "
+    "hedges, connectives and quantifiers; only a judge (--judge) sees other changes"
 )
 """Statistic of the card for twins that no judge checked."""
 

@@ -13,10 +13,6 @@ _DATA = Path(__file__).parent / "data" / "wording.toml"
 _NOT = re.compile(r"\b(?:(can)not|(\w+)n['’]t)\b", re.IGNORECASE)
 _PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|non)(?=[a-z]{3})")
 DIRECTION = re.compile(r"(north|south)?[- ]?(north|south|east|west)(?:ern(?:most)?|erly|wards?)?$")
-_STOP = frozenset(
-    "the and for that this with was were are has had have been its his her their which who whom "
-    "from into than then them they there these those one does did not but all any each".split()
-)
 NEAR = 4
 """Words between a negation and what it denies, at most."""
 _ADVERBS = {"before": "earlier", "after": "later"}
@@ -35,6 +31,7 @@ class Side:
 class _Lists:
     """The word lists of the data file; words are in all their regular forms."""
 
+    stop: frozenset[str]
     plain: frozenset[str]
     denying: frozenset[str]
     opposites: dict[str, tuple[Side, ...]]
@@ -66,6 +63,7 @@ def word_lists() -> _Lists:
                 for form in {spelling, *([f"{spelling}s"] if len(spelling) > 2 else [])}:
                     units.setdefault(form, []).append((kind, spellings[0]))
     return _Lists(
+        frozenset(data["stop"]["en"].split()),
         frozenset(negation["plain"]),
         frozenset(form for word in negation["denying"] for form in _inflect(word)),
         {form: tuple(sides) for form, sides in opposites.items()},
@@ -117,9 +115,7 @@ class Wording:
 
     def is_content(self, index: int) -> bool:
         """Whether the token at an index is a content word or number, no stop word or negation."""
-        word = self.tokens[index]
-        is_long = len(word) > 2 or word[:1].isdigit()
-        return is_long and word not in _STOP and word not in word_lists().plain
+        return is_content(self.tokens[index])
 
     def about(self, index: int) -> set[str]:
         """Get the stems of the content words in the sentence that contains token ``index``."""
@@ -197,6 +193,12 @@ class Wording:
 def split_tokens(text: str) -> list[str]:
     """Split a text into words, numbers and punctuation marks."""
     return re.findall(r"[^\W_]+(?:[\uf8ff][^\W_]+)*(?:[.,]\d+)*|[.;:!?,]", text)
+
+
+def is_content(word: str) -> bool:
+    """Whether a word is a content word or a number, no stop word or negation."""
+    is_long = len(word) > 2 or word[:1].isdigit()
+    return is_long and word not in word_lists().stop and word not in word_lists().plain
 
 
 def stem(word: str) -> str:

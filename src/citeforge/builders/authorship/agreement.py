@@ -1,0 +1,236 @@
+"""Rules on small words that decide what a sentence says: hedges, connectives, quantifiers.
+
+Such a word of one text needs a counterpart in the sentences of the other text that match its
+sentence. Lists by language are in ``data/agreement.toml``.
+"""
+
+import re
+import tomllib
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from citeforge.builders.authorship.alignment import Alignment, Sentence
+from citeforge.builders.authorship.facts import number_words, numbers_from_years, numbers_in_text
+from citeforge.builders.authorship.wording import stem
+
+_DATA = Path(__file__).parent / "data" / "agreement.toml"
+_MONTH = r"(?-i:\bMay\b)"
+"""The month, which is spelled like the verb."""
+
+
+@dataclass(frozen=True)
+class WordGroup:
+    """Words that mean much the same.
+
+    Attributes:
+        name: such as ``possibility``.
+        strict: finds words that mean this and nothing else.
+        loose: finds these, and words that may stand in their place.
+        neutral: finds phrases in which such a word means something else.
+    """
+
+    name: str
+    strict: re.Pattern[str]
+    loose: re.Pattern[str]
+    neutral: re.Pattern[str]
+
+    def find(self, text: str) -> list[str]:
+        """List the strict words in a sentence."""
+        return [m.group().lower() for m in self.strict.finditer(self.neutral.sub("", text))]
+
+    def count(self, texts: Iterable[str]) -> Counter[str]:
+        """Count the words of the group in some sentences by their stems."""
+        plain = (self.neutral.sub("", text) for text in texts)
+        return Counter(stem(m.group().lower()) for t in plain for m in self.loose.finditer(t))
+
+
+@cache
+def _data() -> dict[str, Any]:
+    """Read the lists of all languages."""
+    return tomllib.loads(_DATA.read_text(encoding="utf-8"))
+
+
+@cache
+def word_groups(language: str, sort: str) -> dict[str, WordGroup]:
+    """Read the groups of a sort of words (hedges, connectives, quantifiers) by name."""
+    lists = _data().get(language, {})
+    words = compile_words(lists.get("neutral", {}).get("words", ""))
+    neutral = re.compile(f"{words.pattern}|{_MONTH}", re.IGNORECASE)
+    return {name: _make_group(name, group, neutral) for name, group in lists.get(sort, {}).items()}
+
+
+def _make_group(name: str, group: dict[str, Any], neutral: re.Pattern[str]) -> WordGroup:
+    """Compile the word lists of one group."""
+    numbers = "|".join(number_words())
+    number = rf"\s+(?:about\s+)?(?:\d|[$€£¥]|an?\b|half\b|(?:{numbers})\b)"
+    endings = {None: "", True: f"(?={number})", False: f"(?!{number})"}
+    ending = endings[group.get("before_number")]
+    strict = compile_words(group["strict"], ending)
+    return WordGroup(name, strict, compile_words(f"{group['strict']} {group['also']}"), neutral)
+
+
+def compile_words(words: str, ending: str = "") -> re.Pattern[str]:
+    """Compile a list of words to a pattern; ``_`` is a space, ``*`` any ending.
+
+    Args:
+        words: separated by spaces.
+        ending: pattern that has to follow each of them.
+    """
+    parts = [
+        re.escape(word).replace("_", r"\s+").replace(r"\*", r"\w*")
+        for word in sorted(set(words.split()), key=len, reverse=True)
+    ]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(parts)})(?!\w){ending}", re.IGNORECASE)
+
+
+def find_disagreements(alignment: Alignment, language: str) -> Iterator[tuple[str, str]]:
+    """Yield (check, reason) where a rewrite changes hedges, connectives or quantifiers.
+
+    Args:
+        alignment: passage and rewrite.
+        language: that of the passage.
+    """
+    for check, reasons in (
+        ("hedges", _find_hedge_changes(alignment, language)),
+        ("connectives", _find_exchanges(alignment, language, "connectives")),
+        (
+            "quantifiers",
+            chain(
+                _find_exchanges(alignment, language, "quantifiers"),
+                _find_limits(alignment, language),
+            ),
+        ),
+    ):
+        if unique := list(dict.fromkeys(reasons)):
+            yield check, "; ".join(unique[:3])
+
+
+@dataclass(frozen=True)
+class _Match:
+    """A sentence of one text, and what matches it.
+
+    Attributes:
+        verb: what it means for a word to be here alone: "lacks", of a sentence of the passage, or
+            "adds", of one of the rewrite.
+        sentence: the sentence.
+        here: sentences of its own text that match the same ones, itself among them.
+        there: sentences of the other text that match it.
+    """
+
+    verb: str
+    sentence: str
+    here: list[str]
+    there: list[str]
+
+    def find_lost(self, group: WordGroup) -> list[str]:
+        """List the strict words in the sentence for which the other text has no counterpart.
+
+        A word that both texts have is no counterpart of another word.
+        """
+        words = group.find(self.sentence)
+        if not words:
+            return []
+        here, there = group.count(self.here), group.count(self.there)
+        if there - here:
+            return []
+        return [w for w in words if here[stem(w)] > there[stem(w)]]
+
+    def find_gained(self, group: WordGroup) -> list[str]:
+        """List the strict words of the other text for which the own text has no counterpart."""
+        here, there = group.count(self.here), group.count(self.there)
+        if here - there:
+            return []
+        words = (w for text in self.there for w in group.find(text))
+        return [w for w in words if there[stem(w)] > here[stem(w)]]
+
+
+def _matches(alignment: Alignment) -> Iterator[_Match]:
+    """Yield the matches of all sentences of both texts, except of those that match none."""
+    sides = (alignment.before, alignment.after)
+    for side, verb in enumerate(("lacks", "adds")):
+        for index, sentence in enumerate(sides[side]):
+            there = sorted({pair[1 - side] for pair in alignment.links if pair[side] == index})
+            here = sorted({p[side] for p in alignment.links if p[1 - side] in there})
+            if there:
+                texts = (
+                    [sides[n][i].text for i in at] for n, at in ((side, here), (1 - side, there))
+                )
+                yield _Match(verb, sentence.text, *texts)
+
+
+def _find_hedge_changes(alignment: Alignment, language: str) -> Iterator[str]:
+    """Yield hedges that one text has and the matching sentences of the other do not."""
+    for match in _matches(alignment):
+        for group in word_groups(language, "hedges").values():
+            yield from (f"{match.verb} {word!r}" for word in match.find_lost(group))
+
+
+def _find_exchanges(alignment: Alignment, language: str, sort: str) -> Iterator[str]:
+    """Yield words of one group in whose place the rewrite has a word of another group."""
+    groups = word_groups(language, sort).values()
+    for match in _matches(alignment):
+        for old in groups if match.verb == "lacks" else ():
+            if not (lost := match.find_lost(old)):
+                continue
+            for new in groups:
+                if new is not old and (gained := match.find_gained(new)):
+                    yield f"{lost[0]!r} became {gained[0]!r}"
+
+
+def _find_limits(alignment: Alignment, language: str) -> Iterator[str]:
+    """Yield each "only" that was lost or added."""
+    only = word_groups(language, "quantifiers").get("only")
+    if only is not None:
+        for match in _matches(alignment):
+            yield from (f"{match.verb} {word!r}" for word in match.find_lost(only))
+
+
+def find_replaced_numbers(alignment: Alignment) -> Iterator[str]:
+    """Yield number words in place of which the matching sentences have others: one, two."""
+    old, new = (" ".join(s.text for s in side) for side in (alignment.before, alignment.after))
+    implied = numbers_from_years(old) | numbers_from_years(new)
+    for i, sentence in enumerate(alignment.before):
+        linked = [j for k, j in sorted(alignment.links) if k == i]
+        sources = _numbers(s for j in linked for s in alignment.sources_of(j))
+        there = _numbers(alignment.after[j] for j in linked)
+        lost = sorted(numbers_in_text(sentence.text).allowed - there - implied)
+        gained = sorted(there - sources - implied)
+        if lost and gained:
+            yield f"{lost[0]!r} became {gained[0]!r}"
+
+
+def _numbers(sentences: Iterable[Sentence]) -> frozenset[str]:
+    """Collect the numbers in some sentences, written as digits or words."""
+    return frozenset().union(*(numbers_in_text(s.text).allowed for s in sentences))
+
+
+def find_orders(human: str, twin: str) -> str | None:
+    """Find a sentence of a rewrite that tells a reader or a model what to do; None without one.
+
+    It has words about models and prompts that the passage has not, or begins with an imperative
+    that begins no sentence of the passage. Lists of all languages are used.
+    """
+    for language in _data():
+        lists = _data()[language].get("reader")
+        if lists is None:
+            continue
+        models = compile_words(lists["models"])
+        known = {m.group().lower() for m in models.finditer(human)}
+        for match in models.finditer(twin):
+            if match.group().lower() not in known:
+                return match.group()
+        begins = re.compile(
+            r"(?:^|[.!?:;]\s+|\n\s*|[(\[\"“]\s*)" + compile_words(lists["imperatives"]).pattern,
+            re.IGNORECASE,
+        )
+        had = {m.group().strip(' .!?:;\n(["“').lower() for m in begins.finditer(human)}
+        for match in begins.finditer(twin):
+            word = match.group().strip(' .!?:;\n(["“')
+            if word[:1].isupper() and word.lower() not in had:
+                return twin[match.start() :].strip(" .!?:;\n")[:60]
+    return None
