@@ -101,8 +101,8 @@ def prepare_peer(model: str, benchmark: str, path: str, store: str, names: str) 
 
     from citeforge.engines.text.sentences import SentenceSegmenter
     from citeforge.evaluator.submissions.benchmark import Benchmark
+    from citeforge.evaluator.submissions.formats import read_answers
     from citeforge.evaluator.submissions.inputs import ItemCollector
-    from citeforge.evaluator.submissions.reader import read_answers
     from citeforge.evaluator.submissions.tools import ScoringTools
 
     opened = Benchmark(Path(benchmark))

@@ -19,7 +19,7 @@ from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.engines.text.short_replies import read_field, read_mark, read_words
 from citeforge.engines.text.thoughts import split_thoughts
-from citeforge.evaluator.measures.rage_citations import reference_scorer, strict_scorer
+from citeforge.evaluator.measures.rage_citations import score_reference, score_strict
 from citeforge.evaluator.statements.list_items import split_list
 from citeforge.evaluator.statements.split import split_statements
 from citeforge.evaluator.submissions.unwrapping import Unwrapper
@@ -71,8 +71,8 @@ READERS: dict[str, Reader] = {
     "cited": lambda t: GRAMMAR.cited(t, 5),
     "marks": citation_marks,
     "without_markers": lambda t: without_markers(t, GRAMMAR.parse(t, 5).markers),
-    "rage": lambda t: strict_scorer(GRAMMAR)(t, 5, frozenset({1}), {1: ["x"]}),
-    "rage_reference": lambda t: reference_scorer(GRAMMAR)(t, 5, frozenset({1}), {1: ["x"]}),
+    "rage": lambda t: score_strict(GRAMMAR, t, 5, frozenset({1}), {1: ["x"]}),
+    "rage_reference": lambda t: score_reference(t, 5, frozenset({1}), {1: ["x"]}),
     "triples": lambda t: TripleGrammar([Triple("Q1", "A", "", "r", "v")], ["rel"]).parse(t),
     "sentences": SEGMENTER.split,
     "statements": lambda t: split_statements(t, GRAMMAR, SEGMENTER, 5),

@@ -8,8 +8,7 @@ from citeforge.evaluator.corrections import Correction
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.score import ScoringSetup, score_context
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import Lines, OnError
-from citeforge.evaluator.submissions.formats import detect, format_of_file
+from citeforge.evaluator.submissions.formats import Lines, OnError, detect, format_of_file
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.scores import ScoreFile
 
@@ -35,4 +34,4 @@ def iter_answers(
 ) -> Lines:
     """(line, answer) of a prediction file in any known format, found out where none is named."""
     form = detect(path) if name == "auto" else name
-    return format_of_file(path, form).read(path, benchmark, form.partition(":")[2], on_error)
+    return format_of_file(path, form).answers(path, benchmark, form.partition(":")[2], on_error)

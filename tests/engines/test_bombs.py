@@ -27,7 +27,7 @@ _READERS = {
     "graph": "from citeforge.kg.engines import StoreEngine\n"
              "go = lambda p: StoreEngine(p).load()",
     "format": "from citeforge.evaluator.submissions.formats import detect\n"
-              "from citeforge.evaluator.submissions.reader import read_answers\n"
+              "from citeforge.evaluator.submissions.formats import read_answers\n"
               "go = lambda p: 1 / 0 if detect(p) != 'citeforge' else list(read_answers(p))",
 }  # fmt: skip
 

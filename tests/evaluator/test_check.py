@@ -14,7 +14,7 @@ from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.check import Marks
 from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score_context
-from citeforge.evaluator.submissions.reader import read_answers
+from citeforge.evaluator.submissions.formats import read_answers
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.schemas.submission import SubmissionLine
 from conftest import refused, write_jsonl

@@ -9,7 +9,7 @@ import citeforge as cf
 from citeforge.builders.prompts import load_template, render_prompts
 from citeforge.builders.verify import verify
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.submissions.reader import read_answers
+from citeforge.evaluator.submissions.formats import read_answers
 from citeforge.evaluator.withhold import withhold_scores
 from citeforge.package.package import Package
 from citeforge.plugins.audit.run import find_flaws

@@ -13,8 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import citeforge as cf
-from citeforge.evaluator.submissions.formats import named_hashes
-from citeforge.evaluator.submissions.names import FORMATS
+from citeforge.evaluator.submissions.formats import FORMATS, named_hashes
 from citeforge.evaluator.submissions.origin import find_hashes, hashes_in_json, require_build
 from citeforge.evaluator.submissions.submission import Submission
 from conftest import Inline, refused, write_jsonl

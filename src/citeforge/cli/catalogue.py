@@ -56,7 +56,7 @@ def find_catalogue(sort: Sort) -> _Rows:
 
             return KINDS
         case "formats":
-            from citeforge.evaluator.submissions.names import FORMATS
+            from citeforge.evaluator.submissions.formats import FORMATS
 
             return FORMATS
         case "exports":

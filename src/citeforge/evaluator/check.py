@@ -12,10 +12,9 @@ from citeforge.evaluator.statements.triples import read_answer, read_shown
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.formats import read_format_start
+from citeforge.evaluator.submissions.formats import OURS, read_format_start
 from citeforge.evaluator.submissions.kept_prompts import KeptPrompts
 from citeforge.evaluator.submissions.line_index import LineIndex
-from citeforge.evaluator.submissions.names import OURS
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.submissions.submission import Submission

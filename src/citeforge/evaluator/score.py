@@ -10,7 +10,8 @@ from citeforge.evaluator.corrections import Correction, LabelCorrection, read_ca
 from citeforge.evaluator.entries import make_entries
 from citeforge.evaluator.label_files import read_labels
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.reading import Read, ScoredSubmission
+from citeforge.evaluator.measures.passages import read_passages
+from citeforge.evaluator.measures.reading import ScoredSubmission
 from citeforge.evaluator.measures.registry import measures as known_measures
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.noise import copy_figures, make_figures, noise_key
@@ -225,8 +226,10 @@ def _score_submission(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     benchmark, options = submission.benchmark, setup.tools.options
     if setup.tools.judge is not None:
         setup.tools.judge.begin()
-    read: Read = benchmark.kind.reading(_choose_reading(setup))  # such as `read_passages`
-    scored = read(submission, setup.measures, setup.tools)
+    if (reads := _choose_reading(setup)) == "passages":
+        scored = read_passages(submission, setup.measures, setup.tools)
+    else:
+        scored = benchmark.kind.read_answers(reads, submission, setup.measures, setup.tools)
     samples, missing = scored.results
     judge, counts, clusters = scored.tools.judge, scored.counts, benchmark.clusters
     counts.n_judge_failed = scored.n_failed
@@ -317,8 +320,13 @@ def _signature(
         segmenter = None
     elif segmenter and protocol == "reference" and not segmenter.startswith(scored.splitter):
         signed_protocol = f"reference~seg:{segmenter.partition('-')[0]}"
-    options = None if measure.options is None else measure.options(tools, protocol)
-    choices = [scored.options_of(measure, options), *sample.choices]
+    grammar = scored.grammar
+    if scored.is_read_by_family:
+        grammar += f",{measure.family}"
+    options = submission.format.verdicts.get(measure.family) or scored.options
+    if options is None and measure.options is not None:
+        options = measure.options(tools, protocol)
+    choices = [options, *sample.choices]
     if submission.benchmark.has_hidden_gold:
         choices.append("undefined worst")
     if sample.repeats > 1:
@@ -326,7 +334,7 @@ def _signature(
     return Signature(
         measure.name,
         signed_protocol,
-        scored.grammar_of(measure),
+        grammar,
         scored.context if sample.place is None else sample.place,
         submission.benchmark.label,
         definition=measure.version(protocol),

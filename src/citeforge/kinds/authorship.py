@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,7 +12,10 @@ from citeforge.schemas.recipes.authorship import AuthorshipRecipe
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.measures.reading import Read
+    from citeforge.evaluator.measures.declared import Measure
+    from citeforge.evaluator.measures.reading import ScoredSubmission
+    from citeforge.evaluator.submissions.submission import Submission
+    from citeforge.evaluator.submissions.tools import ScoringTools
     from citeforge.package.items import Labelling
     from citeforge.package.package import Package
 
@@ -47,12 +50,13 @@ class AuthorshipKind(TwinsKind):
         assert isinstance(recipe, AuthorshipRecipe)
         return build_authorship(recipe, run)
 
-    def reading(self, reads: str) -> Read:
-        """Return the reader of answers for measures: of all cells together, or of a single one."""
+    def read_answers(
+        self, reads: str, submission: Submission, measures: Sequence[Measure], tools: ScoringTools
+    ) -> ScoredSubmission:
+        """Compute measures of answers to all cells together."""
         from citeforge.evaluator.measures.authorship_answers import read_design
-        from citeforge.evaluator.measures.passages import read_passages
 
-        return read_design if reads == "cells" else read_passages
+        return read_design(submission, measures, tools)
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Yield (table, problem) for wrong twins, contexts and conditions (cells) in a package."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from citeforge.engines.llm.budget import RunPlan
@@ -18,7 +18,10 @@ from citeforge.schemas.recipes.kalma import KalmaRecipe
 from citeforge.schemas.tables import KG_BY_CONFIG
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.measures.reading import Read
+    from citeforge.evaluator.measures.declared import Measure
+    from citeforge.evaluator.measures.reading import ScoredSubmission
+    from citeforge.evaluator.submissions.submission import Submission
+    from citeforge.evaluator.submissions.tools import ScoringTools
     from citeforge.package.package import Package
 
 _NO_PASSAGES = "its contexts have no passages"
@@ -92,11 +95,13 @@ class KalmaKind(Kind):
                 query, questions[row], context, graphs=graphs, knowledge=knowledge, equivalents=same
             )
 
-    def reading(self, reads: str) -> Read:
-        """Return the function that reads answers with citations of triples."""
+    def read_answers(
+        self, reads: str, submission: Submission, measures: Sequence[Measure], tools: ScoringTools
+    ) -> ScoredSubmission:
+        """Compute measures of answers with citations of triples."""
         from citeforge.evaluator.measures.kalma_graphs import read_triples
 
-        return read_triples
+        return read_triples(submission, measures, tools)
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Yield (table, problem) for queries, contexts and facts that do not fit together."""

@@ -16,7 +16,6 @@ from citeforge.schemas.recipes.rage import RageRecipe
 from citeforge.schemas.tables import BY_CONFIG, CONDENSED_FORMS
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.measures.reading import Read
     from citeforge.package.package import Package
 
 NO_CELLS = "it follows the labels of an authorship benchmark's cells"
@@ -70,12 +69,6 @@ class RageKind(Kind):
         ):
             passages = (Passage(d["corpus-id"], *texts[d["corpus-id"]], d["label"]) for d in docs)
             yield Item(query, question, context, tuple(passages), gold=right)
-
-    def reading(self, reads: str) -> Read:
-        """Return the function that reads answers with citations of passages."""
-        from citeforge.evaluator.measures.passages import read_passages
-
-        return read_passages
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Yield (table, problem) for wrong ids and contexts in a package."""

@@ -26,7 +26,8 @@ class KindFacts:
         other_questions: context sets that ask the queries in another form, to its split.
         is_design: whether the context sets are the cells of one experiment, which are answered and
             scored together.
-        readings: what a measure may read of answers (``reads``).
+        readings: what a measure may read of answers (``reads``): ``passages``, and what
+            ``Kind.read_answers`` reads.
         template: prompt template that is taken when none is named: a built-in one, or a Jinja file.
         default_measures: families of measures that are computed when none are named.
         headline: measures with a leaderboard of their own on the Hub, the first one first; none

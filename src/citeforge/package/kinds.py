@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -98,16 +98,26 @@ class Kind(ABC):
     def check_consistency(self, package: Any) -> Iterator[tuple[str, str]]:
         """Check a package beyond hashes and schemas, as its kind needs; yield (table, problem)."""
 
-    @abstractmethod
-    def reading(self, reads: str) -> Callable[..., Any]:
-        """Return the function that reads a submission in the way that measures need.
+    def read_answers(self, reads: str, submission: Any, measures: Sequence[Any], tools: Any) -> Any:
+        """Compute measures of a submission in a way of this kind's own, such as all cells at once.
+
+        Answers to single context sets of passages are read alike for all kinds, and not here:
+        :func:`~citeforge.evaluator.measures.passages.read_passages`.
 
         Args:
-            reads: what the measures read, one of the facts' ``readings``.
+            reads: what the measures read, one of the facts' ``readings`` but ``passages``.
+            submission: a :class:`~citeforge.evaluator.submissions.submission.Submission`.
+            measures: what is computed.
+            tools: judge, segmenter and options.
 
         Returns:
-            A :data:`~citeforge.evaluator.measures.reading.Read`.
+            A :class:`~citeforge.evaluator.measures.reading.ScoredSubmission`.
         """
+        raise NotImplementedError(f"{self.name} benchmarks have no answers to {reads}")
+
+    def list_unanswerable(self, package: Any) -> Collection[str]:
+        """List the ids of the queries that nothing in the package answers."""
+        return ()
 
     def labelling(self, package: Any, context: str) -> Labelling | None:
         """Read the labels that prompts put on passages; None where they put none."""

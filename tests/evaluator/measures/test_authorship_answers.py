@@ -157,7 +157,7 @@ def test_a_number_of_five_thousand_digits_is_a_citation_of_nothing() -> None:
     for function in BOTH:
         result = function(SubmissionLine("q", LONG), Grammar(0), 3, frozenset({1}), [])
         assert (result.precision, result.recall) == (1, 1)
-    answer = rage.reference_scorer(Grammar(1))(LONG, 3, frozenset({0}), {})
+    answer = rage.score_reference(LONG, 3, frozenset({0}), {})
     assert (answer.precision, answer.recall, answer.n_out_of_range) == (1, 1, 1)
 
 

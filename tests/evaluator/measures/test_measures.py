@@ -16,7 +16,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.declared import per_answer
 from citeforge.evaluator.measures.handed import Answer, Asking
 from citeforge.evaluator.measures.registry import (
-    MODULES,
+    BUILT_IN,
     families,
     find_measure,
     measures,
@@ -176,7 +176,7 @@ def test_a_family_is_what_is_listed() -> None:
     assert [m.name for m in select(["retrieval"]) if m.name.startswith("P@")] == [
         "P@1", "P@2", "P@3", "P@5", "P@10"
     ]  # fmt: skip
-    own = tuple(dict.fromkeys(m.family for module in MODULES for m in module.MEASURES))
+    own = tuple(dict.fromkeys(m.family for m in BUILT_IN))
     assert families()[: len(own)] == own
     # Then those of plugins, by the plugins' names.
     assert {"deflection", "fact", "trec", "wrong"} <= {*families()[len(own) :]}

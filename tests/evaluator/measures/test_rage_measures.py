@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from citeforge.evaluator.measures.rage_citations import (
     _strip_markers,
-    reference_scorer,
-    strict_scorer,
+    score_reference,
+    score_strict,
 )
 from citeforge.schemas.citations.grammar import Grammar, without_markers
 
@@ -45,17 +45,17 @@ CASES = [
 @pytest.mark.parametrize("case", CASES, ids=[c[0] or "empty" for c in CASES])
 def test_citations(case: tuple[str, float, float, int, float, float, int]) -> None:
     output = case[0]
-    strict = strict_scorer(GRAMMAR)(output, 5, RELEVANT, {})
+    strict = score_strict(GRAMMAR, output, 5, RELEVANT, {})
     assert (strict.precision, strict.recall, strict.distinct) == case[1:4]
-    reference = reference_scorer(GRAMMAR)(output, 5, RELEVANT, {})
+    reference = score_reference(output, 5, RELEVANT, {})
     assert (reference.precision, reference.recall, reference.distinct) == case[4:]
 
 
 def test_brackets_that_cannot_be_read_are_counted_in_strict() -> None:
-    assert strict_scorer(GRAMMAR)("A [1, x].", 5, RELEVANT, {}).n_unparsed == 1
-    assert reference_scorer(GRAMMAR)("A [1, x].", 5, RELEVANT, {}).n_unparsed == 0
-    for scorer in (strict_scorer(GRAMMAR), reference_scorer(GRAMMAR)):
-        assert math.isnan(scorer("A [1].", 5, RELEVANT, {}).short_em)
+    assert score_strict(GRAMMAR, "A [1, x].", 5, RELEVANT, {}).n_unparsed == 1
+    assert score_reference("A [1, x].", 5, RELEVANT, {}).n_unparsed == 0
+    assert math.isnan(score_strict(GRAMMAR, "A [1].", 5, RELEVANT, {}).short_em)
+    assert math.isnan(score_reference("A [1].", 5, RELEVANT, {}).short_em)
 
 
 @pytest.mark.parametrize(
@@ -63,13 +63,15 @@ def test_brackets_that_cannot_be_read_are_counted_in_strict() -> None:
     [("A [1][9].", 1, 1), ("A [1][2].", 0, 0), ("A [0][7][8][8].", 3, 3), ("A [2019][1].", 0, 1)],
 )
 def test_citations_out_of_range_are_counted(output: str, strict: int, reference: int) -> None:
-    assert strict_scorer(GRAMMAR)(output, 5, RELEVANT, {}).n_out_of_range == strict
-    assert reference_scorer(GRAMMAR)(output, 5, RELEVANT, {}).n_out_of_range == reference
+    assert score_strict(GRAMMAR, output, 5, RELEVANT, {}).n_out_of_range == strict
+    assert score_reference(output, 5, RELEVANT, {}).n_out_of_range == reference
 
 
 def test_without_relevant_passages_there_is_no_recall() -> None:
-    for scorer in (strict_scorer(GRAMMAR), reference_scorer(GRAMMAR)):
-        answer = scorer("A [1].", 5, frozenset(), {})
+    for answer in (
+        score_strict(GRAMMAR, "A [1].", 5, frozenset(), {}),
+        score_reference("A [1].", 5, frozenset(), {}),
+    ):
         assert math.isnan(answer.recall)
         assert answer.precision == 0
 
@@ -89,13 +91,13 @@ def test_without_relevant_passages_there_is_no_recall() -> None:
     ],
 )
 def test_short_answers(output: str, strict: float, reference: float) -> None:
-    assert strict_scorer(GRAMMAR)(output, 5, RELEVANT, ANSWERS).short_em == strict
-    got = reference_scorer(GRAMMAR)(output, 5, RELEVANT, ANSWERS).short_em
+    assert score_strict(GRAMMAR, output, 5, RELEVANT, ANSWERS).short_em == strict
+    got = score_reference(output, 5, RELEVANT, ANSWERS).short_em
     assert got == reference or (math.isnan(got) and math.isnan(reference))
 
 
 def test_an_empty_list_of_short_answers_is_defined_and_zero() -> None:
-    assert reference_scorer(GRAMMAR)("[1]", 5, RELEVANT, {0: []}).short_em == 0
+    assert score_reference("[1]", 5, RELEVANT, {0: []}).short_em == 0
 
 
 @pytest.mark.parametrize(
@@ -110,8 +112,8 @@ def test_an_empty_list_of_short_answers_is_defined_and_zero() -> None:
     ],
 )
 def test_length(output: str, strict: int, reference: int) -> None:
-    assert strict_scorer(GRAMMAR)(output, 5, RELEVANT, {}).length == strict
-    assert reference_scorer(GRAMMAR)(output, 5, RELEVANT, {}).length == reference
+    assert score_strict(GRAMMAR, output, 5, RELEVANT, {}).length == strict
+    assert score_reference(output, 5, RELEVANT, {}).length == reference
 
 
 @given(st.text(st.sampled_from("[]12 \t\n.,;x(`【】") | st.characters()))

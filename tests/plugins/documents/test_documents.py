@@ -23,7 +23,6 @@ from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.checks import check_text
 from citeforge.plugins.documents.corpus import PassagePool
 from citeforge.plugins.documents.llm_requests import PromptedLlm
-from citeforge.plugins.documents.measures import absent_rows
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.source import DocumentFolder
@@ -199,10 +198,10 @@ def test_of_few_documents_each_context_holds_all_that_every_question_has(tmp_pat
 def test_the_table_of_questions_is_read_once(
     sound: Benchmark, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    package = Package(sound.folder)
-    first = absent_rows(package)
-    monkeypatch.setattr(package, "table", None)
-    assert absent_rows(package) is first
+    benchmark = Benchmark(sound.folder)
+    first = benchmark.unanswerable
+    monkeypatch.setattr(benchmark, "table", None)
+    assert benchmark.unanswerable is first
     assert first.sum() == 40 / 4
 
 

@@ -15,8 +15,7 @@ from hypothesis import strategies as st
 import citeforge as cf
 from citeforge.evaluator.check import check
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import detect
-from citeforge.evaluator.submissions.names import FORMATS
+from citeforge.evaluator.submissions.formats import FORMATS, detect
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.trec.reports import ReportSentence, TrecReport, read_reports
 from citeforge.plugins.trec.rules import check_report

@@ -308,7 +308,8 @@ def read_design(
             n_no_gold=sum(not answers for answers in gold),
         ),
         tools,
-        lambda measure: grammar.signature if is_strict else "0,authorship",
+        grammar.signature if is_strict else "0",
+        is_read_by_family=not is_strict,
         warnings=submission.warnings() + reach.warnings(),
         design=design,
     )

@@ -91,6 +91,8 @@ class Measure:
         reads_labels: whether hidden labels, gold answers or assessments may decide anything of it;
             False where answers and what systems are shown decide alone. Where the gold is hidden,
             it is published without noise then.
+        counts_unanswerable: whether queries that nothing in the benchmark answers count; all other
+            measures leave these out.
         linear: it is a share of verdicts, so that error rates of the judge can correct it.
         citation_quality: how it defines the quality of citations; None where it measures something
             else.
@@ -119,6 +121,7 @@ class Measure:
     origin: str | None = None
     higher_is_better: bool | None = True
     reads_labels: bool = True
+    counts_unanswerable: bool = False
     linear: bool = False
     unlabelled: str = ""
     citation_quality: CitationQuality | None = None

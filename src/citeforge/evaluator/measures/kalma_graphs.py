@@ -117,7 +117,8 @@ def read_triples(
         results,
         tally.counts(benchmark, len(runs), len(benchmark.query_ids) * len(runs)),
         tools,
-        lambda measure: benchmark.manifest.grammar.name if is_strict else "triples,kalma",
+        benchmark.manifest.grammar.name if is_strict else "triples",
+        is_read_by_family=not is_strict,
         warnings=[
             *submission.warnings(),
             *(reach.warnings("triples") if submission.is_anonymous else ()),

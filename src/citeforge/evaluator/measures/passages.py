@@ -61,28 +61,26 @@ def read_passages(
         scores.fill()
     inputs = None if items is None else items.inputs(submission.names, provided)
 
-    def options_of(measure: Measure, options: str | None) -> str | None:
-        """Get the options in a measure's signature: the file's own verdicts, else those given."""
-        return submission.format.verdicts.get(measure.family, options)
-
     n_runs = len(scores.runs) if scores is not None else 0 if items is None else len(items.runs)
     relevance = _relevance(benchmark, table, scores is not None)
-    results = _compute_results(scores, inputs, measures, benchmark.has_hidden_gold)
+    results = _compute_results(scores, inputs, measures, benchmark)
     computed = [measure for measure, _ in results[0]]
     return ScoredSubmission(
         context,
         results,
         tally.counts(benchmark, n_runs, len(benchmark.query_ids) * n_runs, **relevance),
         tools,
-        lambda measure: grammar.signature if is_strict else f"1,{measure.family}",
-        options_of,
-        [
+        grammar.signature if is_strict else "1",
+        is_read_by_family=not is_strict,
+        warnings=[
             *submission.warnings(),
             *([] if provided is None else provided.warnings()),
             *reach.warnings(),
             *(_closed_book_hint(tally, context) if table is not None else ()),
         ],
-        [] if inputs is None or not tools.keeps_answers else answer_details(inputs, computed),
+        details=(
+            [] if inputs is None or not tools.keeps_answers else answer_details(inputs, computed)
+        ),
         inputs=inputs,
     )
 
@@ -100,14 +98,17 @@ def _closed_book_hint(tally: AnswerCounts, context: str) -> Iterator[Finding]:
 
 
 def _compute_results(
-    scores: RageScores | None, inputs: Inputs | None, measures: Sequence[Measure], is_hidden: bool
+    scores: RageScores | None,
+    inputs: Inputs | None,
+    measures: Sequence[Measure],
+    benchmark: Benchmark,
 ) -> Results:
     """Compute measures from stored RAGE scores or answers; return results in the given order.
 
     Raises:
         InputError: a plugin's measure has a value outside its range.
     """
-    of_numbers = [m for m in measures if m.group is RAGE]
+    of_numbers, is_hidden = [m for m in measures if m.group is RAGE], benchmark.has_hidden_gold
     samples, missing = (
         ([], not_computed(of_numbers, NO_PASSAGES))
         if scores is None
@@ -119,8 +120,12 @@ def _compute_results(
         computed, others = compute(inputs, of_items, judge, has_hidden_gold=is_hidden)
         for measure, sample in computed:
             if measure.origin is not None:
-                _require_range(measure, sample, inputs.benchmark.query_ids)
+                _require_range(measure, sample, benchmark.query_ids)
         samples, missing = samples + computed, missing + others
+    if (absent := benchmark.unanswerable).any():
+        samples = [
+            (m, s if m.counts_unanswerable else s.without_queries(absent)) for m, s in samples
+        ]
     return sorted(samples, key=lambda row: measures.index(row[0])), missing
 
 

@@ -19,7 +19,7 @@ The reward for [training](training.md) is `Reward`, with `CiteP` in place of an 
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
 from operator import attrgetter
@@ -47,6 +47,7 @@ from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.tools import CannotError
 from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, read_number
 from citeforge.schemas.matching.answers import AnswerText
+from citeforge.schemas.recipes.command_options import Protocol
 from citeforge.schemas.submission import SubmissionLine
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
@@ -69,31 +70,31 @@ class AnswerValues:
     n_unparsed: int
 
 
-Scorer = Callable[[str, int, frozenset[int], dict[int, list[str]]], AnswerValues]
-"""(output, passages shown, positions of relevant ones, their short answers) to measures."""
-
-
 def worst_values(relevant: frozenset[int], answers: dict[int, list[str]]) -> AnswerValues:
     """Get the scores of a missing answer: 0 where the query defines them, else NaN."""
     recall = 0.0 if relevant else math.nan
     return AnswerValues(0.0, recall, 0, 0, 0.0 if answers else math.nan, 0, 0)
 
 
-def strict_scorer(grammar: Grammar) -> Scorer:
-    """Make a scorer by ``strict``: out-of-range citations are wrong, no citation scores 0."""
+def score_strict(
+    grammar: Grammar, output: str, n_docs: int, relevant: frozenset[int],
+    answers: dict[int, list[str]],
+) -> AnswerValues:  # fmt: skip
+    """Score one answer by ``strict``: out-of-range citations are wrong, no citation scores 0.
 
-    def score(
-        output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
-    ) -> AnswerValues:
-        """Compute the numbers of RAGE's measures for one answer, by the protocol ``strict``."""
-        inside, outside, unparsed = grammar.cited(output, n_docs)
-        text, short_em = _strip_markers(output, n_docs, grammar), math.nan
-        if answers:
-            short_em = float(any(map(AnswerText(text).contains_any, answers.values())))
-        shares = _shares(inside, len(inside) + outside, relevant)
-        return AnswerValues(*shares, count_text_words(text), short_em, outside, unparsed)
-
-    return score
+    Args:
+        grammar: reads its citations.
+        output: what the system wrote.
+        n_docs: number of passages shown.
+        relevant: positions of the relevant ones.
+        answers: short answers of relevant passages, by position.
+    """
+    inside, outside, unparsed = grammar.cited(output, n_docs)
+    text, short_em = _strip_markers(output, n_docs, grammar), math.nan
+    if answers:
+        short_em = float(any(map(AnswerText(text).contains_any, answers.values())))
+    shares = _shares(inside, len(inside) + outside, relevant)
+    return AnswerValues(*shares, count_text_words(text), short_em, outside, unparsed)
 
 
 def _shares(inside: set[int], distinct: int, relevant: frozenset[int]) -> tuple[float, float, int]:
@@ -121,24 +122,19 @@ def _strip_markers(output: str, n_docs: int, grammar: Grammar) -> str:
     return grammar.strip_marks(output, n_docs)
 
 
-def reference_scorer(grammar: Grammar) -> Scorer:
-    """Make a scorer as in rage_toolkit 0.0.2: only ``[n]``, out-of-range ones are not counted."""
-
-    def score(
-        output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
-    ) -> AnswerValues:
-        """Compute the numbers of RAGE's measures for one answer, as rage_toolkit does."""
-        numbers = {read_number(n) for n in _REFERENCE.findall(output)}
-        cited = {n - 1 for n in numbers if 0 < n <= n_docs}
-        short_em = math.nan
-        supported = [answers[position] for position in cited & relevant if position in answers]
-        if supported:
-            short_em = float(any(a in output for group in supported for a in group))
-        length, n_out_of_range = len(output.split(" ")), len(numbers) - len(cited)
-        shares = _shares(cited, len(cited), relevant)
-        return AnswerValues(*shares, length, short_em, n_out_of_range, 0)
-
-    return score
+def score_reference(
+    output: str, n_docs: int, relevant: frozenset[int], answers: dict[int, list[str]]
+) -> AnswerValues:
+    """Score one answer as rage_toolkit 0.0.2: only ``[n]``, out-of-range ones are not counted."""
+    numbers = {read_number(n) for n in _REFERENCE.findall(output)}
+    cited = {n - 1 for n in numbers if 0 < n <= n_docs}
+    short_em = math.nan
+    supported = [answers[position] for position in cited & relevant if position in answers]
+    if supported:
+        short_em = float(any(a in output for group in supported for a in group))
+    length, n_out_of_range = len(output.split(" ")), len(numbers) - len(cited)
+    shares = _shares(cited, len(cited), relevant)
+    return AnswerValues(*shares, length, short_em, n_out_of_range, 0)
 
 
 @dataclass(frozen=True)
@@ -159,7 +155,8 @@ class RageScores:
     """
 
     def __init__(
-        self, benchmark: Benchmark, grammar: Grammar, protocol: str, table: ContextTable | None,
+        self, benchmark: Benchmark, grammar: Grammar, protocol: Protocol,
+        table: ContextTable | None,
         provided: ProvidedPassages | None,
     ) -> None:  # fmt: skip
         """Prepare to score answers about frozen passages, or about passages that they bring.
@@ -171,7 +168,7 @@ class RageScores:
             table: the frozen passages; None where answers bring their own.
             provided: the passages that answers bring; None where they are frozen.
         """
-        self._score = (strict_scorer if protocol == "strict" else reference_scorer)(grammar)
+        self._grammar, self._protocol = grammar, protocol
         self._benchmark, self._table, self._provided = benchmark, table, provided
         self._kept = NumberColumns(len(benchmark.query_ids), len(fields(RageColumns)))
         self._relevant = (
@@ -181,7 +178,11 @@ class RageScores:
     def add(self, row: int, answer: SubmissionLine) -> AnswerValues:
         """Score an answer to the query in row ``row`` of the benchmark; store and return scores."""
         ids = () if self._provided is None else self._provided.docids(answer)
-        values = self._score(answer.output, *self._shown_passages(row, ids))
+        shown = self._shown_passages(row, ids)
+        if self._protocol == "strict":
+            values = score_strict(self._grammar, answer.output, *shown)
+        else:
+            values = score_reference(answer.output, *shown)
         self._kept.add(answer.run, row, _numbers(values))
         return values
 
@@ -244,6 +245,16 @@ _numbers = attrgetter(*(column.name for column in fields(RageColumns)))
 """Takes the values of an answer that are kept."""
 
 
+def _mean_precision(scores: RageScores) -> Sample:
+    """Average CiteP over the queries."""
+    return mean_sample(scores.labelled.precision)
+
+
+def _mean_recall(scores: RageScores) -> Sample:
+    """Average CiteR over the queries with a relevant passage."""
+    return mean_sample(scores.labelled.recall)
+
+
 def _mean_short_em(scores: RageScores) -> Sample:
     """Average ShortEM over the queries for which it is defined."""
     short_em = scores.labelled.short_em
@@ -264,12 +275,12 @@ _LABELS = "It asks whether passages are relevant to the question, not what they 
 _AS_RECALL = "undefined where `CiteR` is"
 MEASURES = (
     RAGE.measure("CiteP", "relevant among the distinct cited passages",
-        sample=lambda scores: mean_sample(scores.labelled.precision), formula="`|D ∩ R| / |D|`",
+        sample=_mean_precision, formula="`|D ∩ R| / |D|`",
         edge_cases="nothing cited: 0. `strict`: citations out of range are in `D`",
         citation_quality=_quality("precision", f"{_LABELS}.")),
     RAGE.measure("CiteR", "cited among the relevant passages shown",
-        sample=lambda scores: mean_sample(scores.labelled.recall),
-        formula="`|D ∩ R| / |R|`", edge_cases="no relevant passage shown: undefined",
+        sample=_mean_recall, formula="`|D ∩ R| / |R|`",
+        edge_cases="no relevant passage shown: undefined",
         citation_quality=_quality("recall", "It wants every relevant passage that was shown, "
         "so that what retrieval missed costs nothing.")),
     RAGE.measure("CiteF1", "harmonic mean of mean CiteP and mean CiteR",

@@ -1,7 +1,8 @@
 """Shared parts of all submission readers: from lines of answers to samples of measures.
 
-A way of reading is one function: it goes through the lines of a submission, keeps what its measures
-need, computes them, and counts answers and faults. A kind has one for each of its ``readings``.
+A reader is one function: it goes through the lines of a submission, keeps what its measures need,
+computes them, and counts answers and faults. That of passages is the same for all kinds of
+benchmark; others belong to a kind (``Kind.read_answers``).
 """
 
 from collections import Counter
@@ -41,8 +42,10 @@ class ScoredSubmission:
         results: measures that could be computed, and why others could not.
         counts: what the submission consists of.
         tools: judge, segmenter and options that measures were computed with.
-        grammar_of: a measure to how its citations are read, as its signature says it.
-        options_of: a measure and the choices that it declares to those of its signature.
+        grammar: how citations are read, as signatures say it.
+        is_read_by_family: whether each family's paper reads citations in its own way; signatures
+            then name the family, too.
+        options: choices in signatures in place of those that measures declare; None for those.
         warnings: signs that the submission answers another benchmark.
         details: answers of the first run in statements, in the order of the benchmark.
         n_failed: questions that failed, besides those to the judge.
@@ -55,22 +58,15 @@ class ScoredSubmission:
     results: Results
     counts: Counts
     tools: ScoringTools
-    grammar_of: Callable[[Measure], str]
-    options_of: Callable[[Measure, str | None], str | None] = lambda measure, options: options
+    grammar: str
+    is_read_by_family: bool = False
+    options: str | None = None
     warnings: list[Finding] = field(default_factory=list)
     details: list[AnswerDetail] = field(default_factory=list)
     n_failed: int = 0
     inputs: Inputs | None = None
     design: Design | None = None
     splitter: str = "punkt"
-
-
-Read = Callable[[Submission, Sequence[Measure], ScoringTools], ScoredSubmission]
-"""A way to read a submission.
-
-Raises UsageError: the measures do not fit each other, the context set is not clear, or there is
-none of that name; InputError: an unknown or duplicate key, or no answer at all.
-"""
 
 
 class AnswerCounts(Counter[str]):

@@ -43,10 +43,19 @@ MODULES: tuple[ModuleType, ...] = (
 """Modules that declare the measures of citeforge itself, in the order in which they are listed."""
 
 
-@cache
-def _built_in_measures() -> tuple[Measure, ...]:
-    """Collect the measures that citeforge declares itself, without those of its plugins."""
-    return tuple(one for module in MODULES for one in module.MEASURES)
+BUILT_IN: tuple[Measure, ...] = (
+    *rage_citations.MEASURES,
+    *alce_citations.MEASURES,
+    *alce_correctness.MEASURES,
+    *attributed_ir_citations.MEASURES,
+    *attributed_ir_gold.MEASURES,
+    *retrieval.MEASURES,
+    *authorship.MEASURES,
+    *kalma_citations.MEASURES,
+    *kalma_judged.MEASURES,
+    *kalma_marks.MEASURES,
+)
+"""Measures that citeforge declares itself, without those of its plugins."""
 
 
 @cache
@@ -55,7 +64,7 @@ def _collect_measures(entries: tuple[PluginEntry, ...]) -> ByName:
 
     A plugin's measure whose name is taken is skipped with a warning.
     """
-    listed = (map(m.at, m.cutoffs) if m.cutoffs else (m,) for m in _built_in_measures())
+    listed = (map(m.at, m.cutoffs) if m.cutoffs else (m,) for m in BUILT_IN)
     collected = {m.name: m for several in listed for m in several}
     families = {m.family for m in collected.values()}
     for value, origin in plugins.load_entries("measures") if entries else ():
@@ -75,7 +84,7 @@ def _parse_with_cutoff(name: str) -> Measure | None:
     Raises:
         UsageError: its parameters are not possible.
     """
-    parsed = (one.parse(name) for one in _built_in_measures())
+    parsed = (one.parse(name) for one in BUILT_IN)
     return next((m for m in parsed if m is not None), None)
 
 
@@ -99,7 +108,7 @@ def _measures_for(names: Collection[str]) -> ByName:
 def _is_form(name: str) -> bool:
     """Whether a name has the form of a built-in measure with a cutoff."""
     base = name.partition("@")[0]
-    return any(one.cutoffs and one.name == base for one in _built_in_measures())
+    return any(one.cutoffs and one.name == base for one in BUILT_IN)
 
 
 def families() -> tuple[str, ...]:

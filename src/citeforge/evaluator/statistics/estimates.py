@@ -38,7 +38,8 @@ class Sample:
     Attributes:
         sums: sufficient statistics, shape (runs, queries, k); a query enters the value through
             their sums over queries.
-        combine: sums over queries, shape (…, k), to values, shape (…); NaN where undefined.
+        combine: sums over queries, shape (…, k), to values, shape (…); NaN where undefined. Of
+            means and ratios it is :func:`divide_sums`.
         per_query: shape (runs, queries), NaN where the measure is not defined.
         has_interval: whether queries may be resampled; False for measures of whole sets.
         always: whether it has a value, 0, even where no single query has one.
@@ -81,6 +82,15 @@ class Sample:
         upper = None if self.upper is None else self.upper.count_undefined(value)
         return replace(self, sums=filled, per_query=self.combine(filled), upper=upper)
 
+    def without_queries(self, queries: npt.NDArray[np.bool_]) -> "Sample":
+        """Copy a sample in which the masked queries do not count."""
+        return replace(
+            self,
+            sums=np.where(queries[:, None], 0.0, self.sums),
+            per_query=np.where(queries, np.nan, self.per_query),
+            upper=None if self.upper is None else self.upper.without_queries(queries),
+        )
+
 
 def join_repeats(samples: Sequence[Sample]) -> Sample:
     """Join one measure's samples, one for each repeat of the judge, into one sample."""
@@ -112,11 +122,12 @@ def ratio_sample(sums: Floats) -> Sample:
         sums: shape (runs, queries, 2): what is above the line, and below.
     """
 
-    def combine(s: Floats) -> Floats:
-        """Divide the first sums by the second; NaN where the divisor is zero."""
-        return ratio(s[..., 0], s[..., 1])
+    return Sample(sums, divide_sums, divide_sums(sums))
 
-    return Sample(sums, combine, combine(sums))
+
+def divide_sums(sums: Floats) -> Floats:
+    """Divide the first sums by the second; NaN where the divisor is zero."""
+    return ratio(sums[..., 0], sums[..., 1])
 
 
 def sample_between(make: Callable[[Floats], Sample], low: Floats, high: Floats) -> Sample:
@@ -133,12 +144,12 @@ def harmonic_sample(precision: Floats, recall: Floats) -> Sample:
     p, r = mean_sample(precision), mean_sample(recall)
     sums = np.concatenate([p.sums, r.sums], axis=-1)
     per_query = harmonic(precision, recall)
+    return Sample(sums, _harmonic_of_quotients, per_query, weights="equal")
 
-    def combine(s: Floats) -> Floats:
-        """Compute the harmonic mean of two quotients of sums."""
-        return harmonic(ratio(s[..., 0], s[..., 1]), ratio(s[..., 2], s[..., 3]))
 
-    return Sample(sums, combine, per_query, weights="equal")
+def _harmonic_of_quotients(sums: Floats) -> Floats:
+    """Compute the harmonic mean of two quotients of sums."""
+    return harmonic(divide_sums(sums[..., :2]), divide_sums(sums[..., 2:]))
 
 
 def clustered(sample: Sample, clusters: npt.NDArray[np.int64]) -> Sample:

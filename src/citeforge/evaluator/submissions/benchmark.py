@@ -222,6 +222,12 @@ class Benchmark(Package):
         return np.array([numbers[name] for name in found])
 
     @cached_property
+    def unanswerable(self) -> npt.NDArray[np.bool_]:
+        """Mask of the queries that nothing in the benchmark answers."""
+        absent = self.kind.list_unanswerable(self)
+        return np.array([query in absent for query in self.query_ids], np.bool_)
+
+    @cached_property
     def relevant_ids(self) -> list[list[str]]:
         """Ids of each query's relevant passages, in the order of the source (HAGRID's quotes)."""
         ids: list[list[str]] = [[] for _ in self.query_ids]

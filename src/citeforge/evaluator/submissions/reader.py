@@ -1,16 +1,16 @@
-"""Streaming reader of submissions; errors name the line."""
+"""Header of a submission, and the name of its system; errors name the line."""
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.jsonlines import decode_line, read_rows, read_start
+from citeforge.engines.jsonlines import decode_line, read_start
 from citeforge.engines.pipes import is_pipe
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.systems import LONGEST, name_problem
-from citeforge.schemas.submission import Header, SubmissionLine
+from citeforge.schemas.submission import Header
 
 OWN = "own"
 """Context of lines that bring their passages."""
@@ -40,21 +40,6 @@ def read_header(path: Path) -> dict[str, object] | None:
             code="too-long"
         )  # fmt: skip
     return decode_line(path, 1, first, msgspec.json.Decoder(Header), Header).submission
-
-
-def read_answers(
-    path: Path, on_error: Callable[[InputError], None] | None = None
-) -> Iterator[tuple[int, SubmissionLine]]:
-    """Yield all answers with their line numbers; a header is skipped.
-
-    Args:
-        path: JSON Lines, plain or .gz.
-        on_error: gets the error of every unreadable line, which is then skipped; None to raise.
-
-    Raises:
-        InputError: file, line, field, and what would be right.
-    """
-    return read_rows(path, SubmissionLine, HEADER, on_error)
 
 
 def system_name(path: Path, header: Mapping[str, object] | None = None) -> str:

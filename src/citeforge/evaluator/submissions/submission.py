@@ -13,10 +13,15 @@ from citeforge.engines.files import digest, digest_folder, sha256_file
 from citeforge.engines.line_size import largest_line, size_error
 from citeforge.engines.textfiles import count_text, validated
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.echoes import EchoFinder
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.format import Fault, Lines, OnError, Origin
-from citeforge.evaluator.submissions.formats import detect, format_of_file
+from citeforge.evaluator.submissions.formats import (
+    Fault,
+    Lines,
+    OnError,
+    Origin,
+    detect,
+    format_of_file,
+)
 from citeforge.evaluator.submissions.origin import require_build
 from citeforge.evaluator.submissions.reader import (
     CLOSED_BOOK,
@@ -25,7 +30,7 @@ from citeforge.evaluator.submissions.reader import (
     require_name,
     system_name,
 )
-from citeforge.evaluator.submissions.unwrapping import Unwrapper
+from citeforge.evaluator.submissions.unwrapping import EchoFinder, Unwrapper
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import UNKNOWN_BUILD, About
@@ -85,7 +90,7 @@ class Submission:
         self.path, self.benchmark, self._system = path, benchmark, system
         self._on_error, self._is_raw = on_error, is_raw
         self._echoes = EchoFinder(benchmark)
-        self.unwrapper = Unwrapper(self._echoes.find_end)
+        self.unwrapper = Unwrapper(self._echoes)
         self.form = detect(path) if form == "auto" else form
         self.format = format_of_file(path, self.form)
         self._looked_at: Lines | None = None
@@ -375,9 +380,9 @@ class Submission:
 
     def _read(self) -> Lines:
         """Yield (line, answer), without reasoning and wrappers unless raw text is wanted."""
-        self.unwrapper = Unwrapper(self._echoes.find_end)
+        self.unwrapper = Unwrapper(self._echoes)
         options = self.form.partition(":")[2]
-        for line, answer in self.format.read(self.path, self.benchmark, options, self._on_error):
+        for line, answer in self.format.answers(self.path, self.benchmark, options, self._on_error):
             try:
                 self._require_size(line, answer)
                 self._place_by_header(line, answer)

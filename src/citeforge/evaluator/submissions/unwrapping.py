@@ -1,18 +1,29 @@
-"""Removal of prompts, model thoughts, JSON wrappers and code fences around answers."""
+"""Removal of prompts, model thoughts, JSON wrappers and code fences around answers.
+
+Generation pipelines return prompt and answer as one text. A prompt is looked for word for word;
+white space, zero-width characters and the special tokens of chat templates around it do not matter.
+"""
 
 import json
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import islice
 
 import msgspec
 
+from citeforge.engines.files import digest
+from citeforge.engines.tables import rows_of
 from citeforge.engines.text.thoughts import split_thoughts
 from citeforge.engines.textfiles import count_text
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
+from citeforge.evaluator.submissions.reader import FULL
 from citeforge.schemas.citations.grammar import citation_marks
 from citeforge.schemas.finish_reasons import TRUNCATED, Ending, read_ending
+from citeforge.schemas.invisible import INVISIBLE, without_invisible
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.text import printable
 
@@ -27,6 +38,118 @@ _MOST_NAMED = 3
 """Unknown reasons that a warning names."""
 _ESCAPED_BREAK = re.compile(r"\\n(?![a-z])")
 r"""A line break that was written as ``\n``; not the begin of ``\nu`` in a formula."""
+_SHORTEST = 16
+"""Letters of a prompt that a line brings; a shorter one may be how an answer begins."""
+_HEAD = 40
+_TOKEN = (
+    r"<\|(?!channel|message|constrain|(?:start|end)_(?:thinking|response)|(?:begin|end)_of_)[^<>|\n]{1,40}\|>"
+    r"|<｜[^<>｜\n]{1,40}｜>|</?s>|\[/?INST\]|<</?SYS>>|<(?:start|end)_of_turn>|<[be]os>"
+)
+_BEHIND = re.compile(
+    rf"(?:\s*+(?:{_TOKEN}))*+"
+    rf"(?:\s*+(?:(?:<\|[^<>|\n]{{1,40}}\|>|<start_of_turn>)(?:assistant|model)\b"
+    r"|(?:\#{2,3}[ ])?(?:assistant|model|response)[ ]*(?:[:：]|\n|(?=<\|))))?+"
+    rf"(?:\s*+(?:{_TOKEN}))*+\s*+",
+    re.IGNORECASE,
+)
+"""What a chat template writes between a prompt and the answer."""
+_BEFORE = re.compile(
+    rf"(?:{_TOKEN})|\A\s*+(?:(?:system|user|human|instruction)\b[^\n]{{0,20}}\s*+)?\Z",
+    re.IGNORECASE,
+)
+"""What stands before a prompt that a chat template has put into place."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """A prompt without its white space: beginning, number of characters, hash."""
+
+    head: str
+    size: int
+    sha: str
+
+
+def _squeeze(text: str) -> str:
+    """Remove white space and characters without width."""
+    return "".join(without_invisible(text).split())
+
+
+def _find_end(text: str, number: int) -> int:
+    """Find where the first ``number`` characters of a text end; white space does not count."""
+    kept = (at for at, c in enumerate(text) if not (c.isspace() or c in INVISIBLE))
+    last = next(islice(kept, number - 1, None)) if number else -1
+    return last + 1
+
+
+@dataclass
+class EchoFinder:
+    """Finds prompts that stand before answers: those that the lines bring, and the benchmark's own.
+
+    Attributes:
+        benchmark: whose prompts ``export prompts`` writes. They are made for a context set when the
+            first answer repeats its question.
+    """
+
+    benchmark: Benchmark
+    _prompts: dict[str, dict[str, _Prompt]] = field(default_factory=dict)
+
+    def find_end(self, answer: SubmissionLine) -> int:
+        """Find where an answer begins in its output, behind its prompt; 0 if there is no prompt."""
+        output = answer.output
+        squeezed = _squeeze(output) if answer.prompt else ""
+        own = _squeeze(answer.prompt or "")
+        at = squeezed.find(own) if len(own) >= _SHORTEST else -1
+        if at >= 0 and _BEFORE.search(output[: _find_end(output, at)]) is not None:
+            return self._end(output, at + len(own))
+        question = " ".join(self._questions.get(answer.query_id, "").split())
+        if len(question) < _SHORTEST or (
+            question not in output and question not in _spaced(output)
+        ):
+            return 0
+        prompt = self._find_prompt(answer)
+        if prompt is None:
+            return 0
+        squeezed = squeezed or _squeeze(output)
+        at = squeezed.find(prompt.head)
+        end = at + prompt.size
+        if at < 0 or digest(squeezed[at:end]) != prompt.sha:
+            return 0
+        return self._end(output, end)
+
+    def _end(self, output: str, number: int) -> int:
+        """Find the start of the answer, behind so many characters and a chat template's tokens."""
+        end = _find_end(output, number)
+        behind = _BEHIND.match(output, end)
+        return end if behind is None else behind.end()
+
+    @cached_property
+    def _questions(self) -> dict[str, str]:
+        """Texts of the benchmark's questions, by their ids."""
+        return dict(rows_of(self.benchmark.queries, "_id", "text"))
+
+    def _find_prompt(self, answer: SubmissionLine) -> _Prompt | None:
+        """Get the benchmark's prompt for an answer; None where it was shown something else."""
+        contexts = list(self.benchmark.manifest.contexts)
+        default = contexts[0] if len(contexts) == 1 else FULL
+        context = answer.context or default
+        if answer.passages is not None or context not in contexts:
+            return None
+        if context not in self._prompts:
+            # Jinja is not loaded for scores that need no prompt.
+            from citeforge.builders.prompts import load_template, render_prompts
+
+            template = load_template(self.benchmark.kind.facts.template)
+            self._prompts[context] = {
+                query: _Prompt(squeezed[:_HEAD], len(squeezed), digest(squeezed))
+                for query, text in render_prompts(self.benchmark, context, template)
+                for squeezed in (_squeeze(text),)
+            }
+        return self._prompts[context].get(answer.query_id)
+
+
+def _spaced(text: str) -> str:
+    """Write a text with single spaces in place of white space."""
+    return " ".join(text.split())
 
 
 def _find_last(text: str, part: str) -> int:
@@ -40,7 +163,7 @@ class Unwrapper:
     """Removes prompts, thoughts, JSON and fences around answers, and counts them.
 
     Attributes:
-        find_start: finds where an answer begins behind its prompt.
+        echoes: finds prompts before answers; None to look for none.
         n_echoes: answers behind their prompts.
         n_thinking: answers with a thought.
         n_words: words of all thoughts.
@@ -51,7 +174,7 @@ class Unwrapper:
         unknown_endings: unknown values of ``finish_reason``, with their numbers of answers.
     """
 
-    find_start: Callable[[SubmissionLine], int] = lambda _: 0
+    echoes: EchoFinder | None = None
     n_echoes: int = 0
     n_thinking: int = 0
     n_words: int = 0
@@ -70,7 +193,7 @@ class Unwrapper:
         output = answer.output
         if answer.finish_reason and read_ending(answer.finish_reason) is Ending.UNKNOWN:
             self.unknown_endings[answer.finish_reason] += 1
-        begin = self.find_start(answer)
+        begin = 0 if self.echoes is None else self.echoes.find_end(answer)
         self.n_echoes += begin > 0
         parts = split_thoughts(output[begin:])
         self.n_endless += parts.is_cut

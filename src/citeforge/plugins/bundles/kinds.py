@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,10 @@ from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:
-    from citeforge.evaluator.measures.reading import Read
+    from citeforge.evaluator.measures.declared import Measure
+    from citeforge.evaluator.measures.reading import ScoredSubmission
+    from citeforge.evaluator.submissions.submission import Submission
+    from citeforge.evaluator.submissions.tools import ScoringTools
     from citeforge.package.package import Package
 
 
@@ -46,12 +49,13 @@ class BundleKind(RageKind):
         assert isinstance(recipe, BundleRecipe)
         return build_bundle(recipe, run)
 
-    def reading(self, reads: str) -> Read:
-        """Return the reader of submissions: for ``bundle`` of all cells, else of one set."""
-        from citeforge.evaluator.measures.passages import read_passages
+    def read_answers(
+        self, reads: str, submission: Submission, measures: Sequence[Measure], tools: ScoringTools
+    ) -> ScoredSubmission:
+        """Compute measures of answers to all cells together."""
         from citeforge.plugins.bundles.scoring import read_bundle
 
-        return read_bundle if reads == "bundle" else read_passages
+        return read_bundle(submission, measures, tools)
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Yield (file, problem) for errors in a package, including those in its cells."""

@@ -68,8 +68,8 @@ def read_bundle(
         results,
         tally.counts(benchmark, n_runs, n_keys),
         tools,
-        lambda measure: grammar.signature,
+        grammar.signature,
         # The package's detector of refusals is in no table, so in no hash: signatures name it.
-        lambda measure, options: signed_detector(bundle.refusals) or options,
-        submission.warnings(),
+        options=signed_detector(bundle.refusals) or None,
+        warnings=submission.warnings(),
     )

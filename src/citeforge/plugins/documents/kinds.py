@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from citeforge.kinds.rage import RageKind
-from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.plugins.documents.recipe import ABSENT, DocumentsRecipe
 from citeforge.plugins.documents.tables import TABLES, question_column
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:
     from citeforge.engines.llm.budget import RunPlan
-    from citeforge.evaluator.measures.reading import Read
     from citeforge.package.package import Package
 
 
@@ -45,11 +44,10 @@ class DocumentsKind(RageKind):
         assert isinstance(recipe, DocumentsRecipe)
         return plan_documents(recipe, run)
 
-    def reading(self, reads: str) -> Read:
-        """Return the function that scores submissions, aware of questions without an answer."""
-        from citeforge.plugins.documents.measures import read_document_answers
-
-        return read_document_answers
+    def list_unanswerable(self, package: Package) -> Collection[str]:
+        """List the ids of the questions that the documents do not answer."""
+        forms = question_column(package, "form")
+        return frozenset(query for query, form in forms.items() if form == ABSENT)
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Yield (file, problem) for errors in a package, including its table of questions."""

@@ -1,4 +1,4 @@
-"""Measures of abstention, and the reader of answers to a benchmark of documents.
+"""Measures of abstention in answers to a benchmark of documents.
 
 ## abstention
 
@@ -8,42 +8,20 @@ one. Rules of all languages decide; an empty answer is a refusal, a missing one 
 answer refused, and 1 of 6 others: P = R = 1/2, F1 = 2/(2 + 2), Wrong = 1/6.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from weakref import WeakKeyDictionary
 
 import numpy as np
-import numpy.typing as npt
 
 from citeforge.engines.text.refusals import is_refusal
-from citeforge.evaluator.measures.declared import Measure, per_submission
+from citeforge.evaluator.measures.declared import per_submission
 from citeforge.evaluator.measures.handed import Answers
-from citeforge.evaluator.measures.passages import read_passages
-from citeforge.evaluator.measures.reading import ScoredSubmission
 from citeforge.evaluator.statistics.estimates import Floats, Sample, mean_sample, ratio_sample
 from citeforge.evaluator.submissions.inputs import AnswerItem
-from citeforge.evaluator.submissions.submission import Submission
-from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
-from citeforge.package.package import Package
-from citeforge.plugins.documents.recipe import ABSENT
-from citeforge.plugins.documents.tables import question_column
+from citeforge.evaluator.submissions.tools import CannotError
 from citeforge.schemas.citations.grammar import Grammar, without_markers
 from citeforge.schemas.refusals import EVERY_LANGUAGE, signed_detector
 
 FAMILY = "abstention"
-
-
-_ABSENT: WeakKeyDictionary[Package, npt.NDArray[np.bool_]] = WeakKeyDictionary()
-
-
-def absent_rows(package: Package) -> npt.NDArray[np.bool_]:
-    """Return a mask of the queries that the documents do not answer; read once per package."""
-    if package not in _ABSENT:
-        is_ours = "questions" in package.kind.facts.tables
-        forms = question_column(package, "form") if is_ours else {}
-        absent = [forms.get(query) == ABSENT for query in package.query_ids]
-        _ABSENT[package] = np.array(absent, np.bool_)
-    return _ABSENT[package]
 
 
 @dataclass(frozen=True)
@@ -63,6 +41,7 @@ class Refusals:
 
 @per_submission(
     FAMILY, source="ours", requires="questions without an answer",
+    counts_unanswerable=True,
     options=lambda tools, protocol: signed_detector(EVERY_LANGUAGE),
 )  # fmt: skip
 def refusals(answers: Answers) -> Refusals:
@@ -75,7 +54,7 @@ def refusals(answers: Answers) -> Refusals:
     Raises:
         CannotError: every question has an answer, or which have none is unknown.
     """
-    absent = absent_rows(answers.benchmark)
+    absent = answers.benchmark.unanswerable
     if not absent.any():
         raise CannotError(
             "needs questions without an answer (build documents --absent)", code="wrong-benchmark"
@@ -114,29 +93,6 @@ def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
     markers = grammar.parse(item.output, item.n_passages).markers
     cites = any(not m.is_residue for m in markers)
     return is_refusal(without_markers(item.output, markers), EVERY_LANGUAGE, cites=cites)
-
-
-def read_document_answers(
-    submission: Submission, measures: Sequence[Measure], tools: ScoringTools
-) -> ScoredSubmission:
-    """Read and score a submission; questions without an answer count only for abstention.
-
-    They have no right answer or citation: other measures would count every answer as wrong.
-    """
-    scored = read_passages(submission, measures, tools)
-    absent, (samples, missing) = absent_rows(submission.benchmark), scored.results
-    samples = [(m, s if m.family == FAMILY else _exclude_queries(s, absent)) for m, s in samples]
-    return replace(scored, results=(samples, missing))
-
-
-def _exclude_queries(sample: Sample, queries: npt.NDArray[np.bool_]) -> Sample:
-    """Exclude the masked queries from a sample: set their sums to 0 and their values to NaN."""
-    return replace(
-        sample,
-        sums=np.where(queries[:, None], 0.0, sample.sums),
-        per_query=np.where(queries, np.nan, sample.per_query),
-        upper=None if sample.upper is None else _exclude_queries(sample.upper, queries),
-    )
 
 
 MEASURES = (

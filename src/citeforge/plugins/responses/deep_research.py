@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citeforge.evaluator.submissions.format import OUTPUT, Format, Lines, OnError
+from citeforge.evaluator.submissions.formats import OUTPUT, Format, Lines, OnError
 
 if TYPE_CHECKING:
     from citeforge.evaluator.submissions.benchmark import Benchmark

@@ -14,7 +14,7 @@ from typing import Any
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import Fault, Lines, OnError
+from citeforge.evaluator.submissions.formats import Fault, Lines, OnError
 from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.responses.detect import (

@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citeforge.evaluator.submissions.format import Fault, Format, Lines, OnError
+from citeforge.evaluator.submissions.formats import Fault, Format, Lines, OnError
 from citeforge.plugins.responses.ways import WAY, list_ways
 
 if TYPE_CHECKING:

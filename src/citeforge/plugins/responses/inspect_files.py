@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from citeforge.engines.pipes import is_pipe
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import Lines, OnError, Origin
+from citeforge.evaluator.submissions.formats import Lines, OnError, Origin
 from citeforge.evaluator.submissions.origin import Claims, find_hashes
 from citeforge.plugins.responses.layout import layouts
 from citeforge.plugins.responses.placer import CitationPlacer, LineFields

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citeforge.evaluator.submissions.format import Format, Lines, OnError, Origin
+from citeforge.evaluator.submissions.formats import Format, Lines, OnError, Origin
 from citeforge.plugins.responses.ways import WAY, list_ways
 
 if TYPE_CHECKING:

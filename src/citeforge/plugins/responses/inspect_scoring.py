@@ -13,7 +13,7 @@ import pyarrow as pa
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.score import ScoringSetup, prepare_scoring, score_context
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.names import OURS
+from citeforge.evaluator.submissions.formats import OURS
 from citeforge.library.answers import submission_file
 from citeforge.library.benchmarks import load
 from citeforge.library.scores import open_judge

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from citeforge.evaluator.submissions.format import OnError
+from citeforge.evaluator.submissions.formats import OnError
 from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.errors import InputError
 

@@ -15,7 +15,7 @@ import msgspec
 
 from citeforge.engines.jsonlines import read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import Lines
+from citeforge.evaluator.submissions.formats import Lines
 from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.evaluator.submissions.url_marks import has_text

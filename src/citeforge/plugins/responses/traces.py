@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.jsonlines import read_rows
-from citeforge.evaluator.submissions.format import OnError
+from citeforge.evaluator.submissions.formats import OnError
 from citeforge.evaluator.submissions.origin import Claims, find_hashes
 from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.responses.layout import declarations

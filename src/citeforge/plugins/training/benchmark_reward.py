@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from citeforge.evaluator.measures.rage_citations import strict_scorer
+from citeforge.evaluator.measures.rage_citations import score_strict
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load
 from citeforge.plugins.training.rewards import RewardMeasure, reward_of
@@ -58,7 +58,6 @@ class CitationReward:
                 "citations cannot be rewarded",
                 code="no-relevant",
             )
-        self._score = strict_scorer(self.benchmark.grammar)
 
     def __call__(self, query_id: str, output: str) -> float:
         """Compute the reward of an answer to a query, in [0, 1].
@@ -69,4 +68,7 @@ class CitationReward:
         row, table = self.benchmark.row_of.get(query_id), self._table
         if row is None:
             raise UnknownValueError("query", query_id, self.benchmark.query_ids)
-        return self._reward(self._score(output, table.sizes[row], table.relevant[row], {}))
+        grammar = self.benchmark.grammar
+        return self._reward(
+            score_strict(grammar, output, table.sizes[row], table.relevant[row], {})
+        )

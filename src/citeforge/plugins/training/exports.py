@@ -14,7 +14,7 @@ from pydantic import Field
 from citeforge.builders.prompts import load_template, render_prompts
 from citeforge.engines.files import atomic_file, sha256_file, write_text
 from citeforge.engines.tables import TableWriter
-from citeforge.evaluator.measures.rage_citations import AnswerValues, strict_scorer
+from citeforge.evaluator.measures.rage_citations import AnswerValues, score_strict
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.line_index import LineIndex
 from citeforge.evaluator.submissions.submission import Submission
@@ -251,7 +251,7 @@ def _select_good_answers(
         options: least F1.
     """
     benchmark, counts = export.benchmark, export.counts
-    score, table = strict_scorer(benchmark.grammar), export.get_context(context)
+    table = export.get_context(context)
     line_index = LineIndex(submission.path, benchmark)
     good: dict[int, list[TrainingAnswer]] = {}
     for line, answer in submission.answers():
@@ -260,7 +260,9 @@ def _select_good_answers(
             counts["answers_to_own_passages" if is_own else "answers_to_other_contexts"] += 1
             continue
         row = line_index.row(line, answer, context)
-        numbers = score(answer.output, table.sizes[row], table.relevant[row], {})
+        numbers = score_strict(
+            benchmark.grammar, answer.output, table.sizes[row], table.relevant[row], {}
+        )
         mine = good.setdefault(row, [])
         if why := export.find_reason(row, table) or _find_flaw(answer, numbers, mine, options):
             counts[count_key("answers_left_out", why)] += 1

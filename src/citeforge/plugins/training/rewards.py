@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, Literal
 
-from citeforge.evaluator.measures.rage_citations import AnswerValues, Scorer, strict_scorer
+from citeforge.evaluator.measures.rage_citations import AnswerValues, score_strict
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import UnknownValueError, UsageError
 
@@ -106,7 +106,7 @@ def _score_completion(output: str, context: Mapping[str, Any]) -> AnswerValues:
     """
     try:
         n, relevant = int(context["n_passages"]), frozenset(map(int, context["relevant"]))
-        score = _make_scorer(int(context.get("numbering", 1)), str(context.get("form", "[n]")))
+        grammar = _make_grammar(int(context.get("numbering", 1)), str(context.get("form", "[n]")))
     except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise UsageError(
             f"contexts: expected n_passages and relevant (0-based positions), got {context!r:.200}",
@@ -118,13 +118,13 @@ def _score_completion(output: str, context: Mapping[str, Any]) -> AnswerValues:
             "which count from 0",
             code="out-of-range",
         )
-    return score(output, n, relevant, {})
+    return score_strict(grammar, output, n, relevant, {})
 
 
 @lru_cache(maxsize=16)
-def _make_scorer(base: int, form: str) -> Scorer:
-    """Make the scorer of answers whose marks count from ``base`` and are written as ``form``."""
-    return strict_scorer(Grammar(base, form=form))
+def _make_grammar(base: int, form: str) -> Grammar:
+    """Make the grammar of answers whose marks count from ``base`` and are written as ``form``."""
+    return Grammar(base, form=form)
 
 
 def _format_term(answer: AnswerValues) -> float:

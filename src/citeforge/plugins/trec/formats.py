@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citeforge.evaluator.submissions.format import Fault, Format, Lines, OnError
+from citeforge.evaluator.submissions.formats import Fault, Format, Lines, OnError
 from citeforge.plugins.trec.tracks import ANY, TRACKS, Track
 
 if TYPE_CHECKING:

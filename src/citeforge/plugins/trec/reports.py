@@ -11,7 +11,7 @@ import msgspec
 
 from citeforge.engines.jsonlines import read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import Lines, OnError
+from citeforge.evaluator.submissions.formats import Lines, OnError
 from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.trec.tracks import ANY, Track
 from citeforge.schemas.errors import InputError, UsageError

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.format import Fault
+from citeforge.evaluator.submissions.formats import Fault
 from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.trec.reports import (
     TrecReport,
