@@ -14,6 +14,7 @@ def make_corpus(path: Path, passages: int) -> None:
     """Write a synthetic corpus with metadata, about 800 bytes a passage."""
     rng = random.Random(0)
     words = vocabulary(0)
+    path.parent.mkdir()
     with path.open("w") as file:
         for i in range(passages):
             row = {
@@ -27,12 +28,12 @@ def make_corpus(path: Path, passages: int) -> None:
 
 def prepare_ours(source: str, out: str) -> Any:
     from citeforge.engines.tables import TableWriter
-    from citeforge.ir_convert.beir import read_corpus
-    from citeforge.ir_convert.source import ReadOptions, corpus_batches
+    from citeforge.ir_convert.beir import open_beir
+    from citeforge.ir_convert.source import ReadOptions
     from citeforge.schemas.tables import CORPUS
 
-    rows = (row[1:] for row in read_corpus(Path(source), ReadOptions(), {}))
-    return TableWriter(Path(out), "corpus", CORPUS), corpus_batches(rows)
+    beir = open_beir(str(Path(source).parent), None, ReadOptions(passages_only=True))
+    return TableWriter(Path(out), "corpus", CORPUS), beir.read_batches()
 
 
 def run_ours(state: Any) -> int:
@@ -63,7 +64,7 @@ def main() -> None:
     print("##", machine("pyarrow", "msgspec", "datasets"))
     with TemporaryDirectory() as folder:
         base = Path(folder)
-        small, large = base / "small.jsonl", base / "large.jsonl"
+        small, large = (base / name / "corpus.jsonl" for name in ("small", "large"))
         make_corpus(small, 500_000)
         print(f"500,000 passages, {small.stat().st_size / 1e6:,.0f} MB of JSON Lines")
         small.read_bytes()  # both start from a warm page cache

@@ -43,7 +43,7 @@ def main() -> None:
         manifest = build_rage(
             config,
             RunOptions(out=folder),
-            lambda: make_embedder("offline", EmbedderSettings(device="cpu")),
+            make_embedder("offline", EmbedderSettings(device="cpu")),
         )
         names, rng = list(measures())[:30], np.random.default_rng(1)
         queries = [f"q{i:02d}" for i in range(1, 31)]

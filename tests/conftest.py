@@ -370,7 +370,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(built, out)
         return out
     config = RageRecipe(source=f"beir:{EXAMPLES / 'facts'}", embedder="offline")
-    build_rage(config, RunOptions(out=out), offline_embedder)
+    build_rage(config, RunOptions(out=out), offline_embedder())
     return out
 
 

@@ -41,7 +41,7 @@ def built(source: Path, out: Path, **more: object) -> dict[str, set[str]]:
     recipe = RageRecipe(
         source=f"beir:{source}", licence="cc0-1.0", mining=mining, mixtures=("m=1,1,1",), **more
     )  # type: ignore[arg-type]
-    build_rage(recipe, RunOptions(out=out), by_document)
+    build_rage(recipe, RunOptions(out=out), by_document())
     return {q: {d["corpus-id"] for d in docs} for q, docs in Base(out).negatives.items()}
 
 

@@ -81,7 +81,7 @@ def rage(
         source=f"beir:{beir}", embedder="x", limit=limit,
         mining={"seemingly_relevant": 3, "irrelevant": 2}, mixtures=("mix=1,1,2",),
     )  # fmt: skip
-    build_rage(recipe, run_options(out, if_exists), lambda: embedder)  # type: ignore[arg-type]
+    build_rage(recipe, run_options(out, if_exists), embedder)  # type: ignore[arg-type]
     return embedder
 
 

@@ -78,7 +78,7 @@ def build(
     build_rage(
         cf.RageRecipe(source=f"beir:{source}", embedder="offline", name="x", **config),
         run_options(out, if_exists, shard_rows=20, embeddings=embeddings),
-        lambda: counter,  # type: ignore[arg-type]
+        counter,  # type: ignore[arg-type]
     )
     return counter.asked
 

@@ -22,7 +22,7 @@ from citeforge.engines.running import names
 from citeforge.engines.running.setup import make_runner
 from citeforge.evaluator.measures import registry as measures
 from citeforge.evaluator.submissions.formats import format_of_file
-from citeforge.ir_convert.registry import SOURCES
+from citeforge.ir_convert.registry import parse_spec
 from citeforge.kg.engines import GRAPHS
 from citeforge.package.kinds import KINDS
 from citeforge.publishing.export import EXPORTS
@@ -54,7 +54,7 @@ LOOK_UPS: dict[Sort, Callable[[str], object]] = {
     "exports": EXPORTS.get,
     "kinds": KINDS.get,
     "measures": measures.parse,
-    "sources": SOURCES.maker,
+    "sources": parse_spec,
     "plots": PLOTS.get,
     "rerankers": names.RERANKERS.maker,
     "fusions": FUSIONS.maker,

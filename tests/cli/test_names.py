@@ -1,6 +1,7 @@
 """Help texts that list names are made from the declarations."""
 
 import re
+from pathlib import Path
 from typing import Any
 
 import click
@@ -18,8 +19,10 @@ from citeforge.engines.running.names import (
     SEGMENTERS,
     WRITERS,
 )
-from citeforge.ir_convert.registry import SOURCES
+from citeforge.ir_convert.registry import SOURCES, open_source
+from citeforge.ir_convert.source import ReadOptions
 from citeforge.kg.engines import GRAPHS
+from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.recipes.base import Part
 from citeforge.systems.registry import SYSTEMS, systems
 from conftest import refused
@@ -36,13 +39,22 @@ def test_run_names_the_systems() -> None:
 def test_all_that_is_declared_can_be_made() -> None:
     catalogues: tuple[Catalogue[Any, Any], ...] = (
         JUDGES, EMBEDDERS, LLMS, WRITERS, RETRIEVERS, PERPLEXITY, SEGMENTERS, GRAPHS, RUNNERS,
-        SOURCES, SYSTEMS,
+        SYSTEMS,
     )  # fmt: skip
     for catalogue in catalogues:
         for name in catalogue.all():
             assert callable(catalogue.get(name).factory), (catalogue.noun, name)
     for system in systems().values():
         assert issubclass(system.options, Part), system
+
+
+@pytest.mark.parametrize("name", [row.name for row in SOURCES.all().values() if not row.factory])
+def test_every_built_in_source_is_opened_by_its_own_code(name: str, tmp_path: Path) -> None:
+    """Each has a case of its own, which reports that there is no such file."""
+    with pytest.raises(CiteforgeError) as caught:
+        open_source(f"{name}:{tmp_path / 'no' / 'such'}", None, ReadOptions())
+    wanted = "wrong-kind" if name == "kalma" else "hub-failed missing-file not-a-file not-a-folder"
+    assert caught.value.code in wanted.split()
 
 
 @pytest.mark.parametrize("group", ["list", "labels", "leaderboard", "kg", "llm"])

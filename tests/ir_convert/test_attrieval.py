@@ -10,7 +10,7 @@ from datasets import Dataset
 
 import citeforge as cf
 from citeforge.builders.derive import Base
-from citeforge.ir_convert.attrieval import open_attrieval, read_saved
+from citeforge.ir_convert.attrieval import AttrievalSource, read_saved
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from conftest import Inline, refused, write_jsonl
@@ -44,7 +44,7 @@ ROWS = [
 
 
 def test_unselected_passages_are_the_negatives_of_their_query(tmp_path: Path) -> None:
-    source = open_attrieval(str(marco(tmp_path / "m.jsonl", ROWS)), None, ReadOptions())
+    source = AttrievalSource(str(marco(tmp_path / "m.jsonl", ROWS)), None, ReadOptions())
     texts = {r["_id"]: r["text"] for b in source.passages() for r in b.to_pylist()}
     (label,) = source.mined()
     assert label == "seemingly_relevant"

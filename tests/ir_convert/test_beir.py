@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import citeforge as cf
-from citeforge.ir_convert.beir import open_beir, read_corpus
+from citeforge.ir_convert.beir import open_beir
 from citeforge.ir_convert.source import ReadOptions
 from conftest import refused, write_beir, write_jsonl
 
@@ -251,6 +251,6 @@ def test_two_archives_of_one_build_stand_side_by_side(tmp_path: Path) -> None:
 
 
 def test_a_corpus_of_blank_lines(tmp_path: Path) -> None:
-    path = tmp_path / "corpus.jsonl"
-    path.write_bytes(b"\n \n")
-    assert list(read_corpus(path, ReadOptions(), {})) == []
+    (tmp_path / "corpus.jsonl").write_bytes(b"\n \n")
+    source = open_beir(str(tmp_path), None, ReadOptions(passages_only=True))
+    assert list(source.passages()) == []

@@ -185,28 +185,30 @@ class Builds(NamedCommands):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Get a build command by its name, or make that of a benchmark kind; None if unknown."""
+        """Get a build command by its name, or make that of a benchmark kind; None if unknown.
+
+        Built-in kinds are in ``citeforge/kinds``: ``rage`` is ``RageKind`` of ``kinds/rage.py``.
+        """
         if name in _OTHER_COMMANDS:
             return _OTHER_COMMANDS[name]
         kind = kinds.KINDS.find(name)
-        recipe = None if kind is None else kind.facts.recipe
-        if kind is not None and recipe is None:
+        if kind is None:
+            return None
+        if kind.facts.recipe is None:
             raise UsageError(f"`build` makes no packages of the kind {name!r}", code="unsupported")
-        return (
-            None if kind is None or kind.facts.recipe is None else _command(kind, kind.facts.recipe)
-        )
+        return _command(kind, kind.facts.recipe)
 
     def sections(self) -> dict[str, dict[str, str]]:
         """Map headings of the help to commands and benchmark kinds, with a line on each."""
         texts = {n: c.short_help or c.help or "" for n, c in _OTHER_COMMANDS.items()}
         texts |= {
-            own.name: own.facts.recipe.__doc__ or ""
-            for own in kinds.built_in_kinds()
-            if own.facts.recipe
+            kind.name: kind.facts.recipe.__doc__ or ""
+            for kind in kinds.built_in_kinds()
+            if kind.facts.recipe
         }
-        own = (click.Command(name, help=texts[name]) for name in sorted(texts))
+        commands = (click.Command(name, help=texts[name]) for name in sorted(texts))
         return {
-            "Commands": {str(c.name): c.get_short_help_str(LONGEST_HELP) for c in own},
+            "Commands": {str(c.name): c.get_short_help_str(LONGEST_HELP) for c in commands},
             "Kinds of plugins": {
                 name: f"A kind of the plugin {origin}."
                 for name, origin in kinds.KINDS.names().items()

@@ -8,7 +8,14 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from citeforge.engines.jsonlines import Row, decode_text, read_rows, require_unique_names
+from citeforge.engines.jsonlines import (
+    Row,
+    decode_line,
+    decode_text,
+    names_in_json,
+    raw_lines,
+    require_unique_names,
+)
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError, suggestion
 from citeforge.schemas.recipes.base import ExtraFields
@@ -21,7 +28,7 @@ _Members = dict[str, msgspec.Raw]
 def read_known_fields(
     path: Path, row_type: type[Row], option: ExtraFields, counts: dict[str, int], what: str
 ) -> Iterator[tuple[int, Row]]:
-    """Read JSON Lines rows; refuse, ignore or keep fields that the row type does not define.
+    """Read (line number, row) of JSON Lines; refuse, ignore or keep fields unknown to the row type.
 
     Args:
         path: file to read.
@@ -33,40 +40,66 @@ def read_known_fields(
     Raises:
         InputError: a malformed row, or one with such a field where they are refused.
     """
-    kind: Any = inspect.type_info(row_type)
-    all_names: set[str] = set()
-    n_lines = 0
+    decoder, likely = msgspec.json.Decoder(row_type), names_in_json(row_type)
+    unknown = _UnknownFields(path, row_type, option)
+    for number, line in raw_lines(path):
+        try:
+            row = decoder.decode(line)
+            require_unique_names(line, path, number, likely)
+        except (msgspec.MsgspecError, ValueError, RecursionError, InputError):
+            if not line.strip(b" \t"):
+                continue
+            known = unknown.take_out(number, line)  # or the error is found again, with its reason
+            row = decode_line(path, number, known, decoder, row_type)
+        yield number, row
+    count_extra_fields(counts, what, unknown.names, unknown.n_rows, option)
 
-    def rewrite(path: Path, number: int, line: bytes) -> bytes:
-        """Ignore, keep or refuse a JSON line's undefined fields; leave malformed JSON as it is."""
-        nonlocal n_lines
-        decode_text(path, number, line)
+
+class _UnknownFields:
+    """Fields of JSON lines that a row type does not define: refused, ignored, or kept as metadata.
+
+    Attributes:
+        names: unknown fields met so far.
+        n_rows: rows that had some.
+    """
+
+    def __init__(self, path: Path, row_type: type[msgspec.Struct], option: ExtraFields) -> None:
+        """Start before the first line of a file."""
+        self.names: set[str] = set()
+        self.n_rows = 0
+        self._path, self._row_type, self._option = path, row_type, option
+
+    def take_out(self, number: int, line: bytes) -> bytes:
+        """Return a JSON line without its unknown fields; malformed JSON stays as it is.
+
+        Raises:
+            InputError: it has such a field, and these are refused.
+        """
+        decode_text(self._path, number, line)
+        kind: Any = inspect.type_info(self._row_type)
         extra: _Members = {}
         try:
             content = _drop_extra(msgspec.Raw(line), kind, "", extra)
-            require_unique_names(line, path, number)
+            require_unique_names(line, self._path, number)
         except (msgspec.MsgspecError, ValueError, RecursionError):
             return line
         if not extra:
             return line
-        if option == "refuse":
+        if self._option == "refuse":
             name, fields = next(iter(extra)), [f.encode_name for f in kind.fields]
             allowed = f"the fields are {', '.join(fields)}{suggestion(name, fields)}"
             raise InputError(
-                "is not a field of this file", path=path, line=number, field=name,
+                "is not a field of this file", path=self._path, line=number, field=name,
                 allowed=f"{allowed}; --extra-fields keep puts it into metadata, ignore leaves it "
                 "out", code="unknown-field"
             )  # fmt: skip
-        n_lines += 1
-        all_names.update(re.sub(r"\[\d+\]", "", name) for name in extra)
-        if option == "keep":
+        self.n_rows += 1
+        self.names.update(re.sub(r"\[\d+\]", "", name) for name in extra)
+        if self._option == "keep":
             members = msgspec.json.decode(content, type=_Members)
-            members["metadata"] = merge_metadata(path, number, members.get("metadata"), extra)
+            members["metadata"] = merge_metadata(self._path, number, members.get("metadata"), extra)
             content = msgspec.json.encode(members)
         return content
-
-    yield from read_rows(path, row_type, rewrite=rewrite)
-    count_extra_fields(counts, what, all_names, n_lines, option)
 
 
 def count_extra_fields(

@@ -212,7 +212,6 @@ def read_rows(
     row_type: type[Row],
     header: re.Pattern[bytes] | None = None,
     on_error: Callable[[InputError], None] | None = None,
-    rewrite: Callable[[Path, int, bytes], bytes] = lambda _path, _number, line: line,
 ) -> Iterator[tuple[int, Row]]:
     """Stream (1-based line number, row) from a JSON Lines file, plain or compressed.
 
@@ -224,7 +223,6 @@ def read_rows(
         row_type: msgspec structure of a row; its field types are enforced.
         header: how a first line begins that is no row, and passed over.
         on_error: called with the error of a wrong line, which is then skipped; None to raise.
-        rewrite: gives a line that is no such row another form, by file, number and content.
 
     Raises:
         InputError: names the file, the line, the field, and what would be right.
@@ -249,7 +247,7 @@ def read_rows(
             if not text.strip(b" \t"):
                 continue
             try:
-                row = decode_line(path, number, rewrite(path, number, text), decoder, row_type)
+                row = decode_line(path, number, text, decoder, row_type)
             except InputError as error:
                 if on_error is None:
                     raise

@@ -14,14 +14,7 @@ from citeforge.engines.jsonlines import read_all
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.tables import table_of
-from citeforge.ir_convert.source import (
-    FileSource,
-    LocatedPassage,
-    Location,
-    ReadOptions,
-    empty_text,
-    located_passages,
-)
+from citeforge.ir_convert.source import LocatedPassage, ReadOptions, Source, empty_text
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.matching.answers import AnswerText
@@ -217,8 +210,8 @@ def load_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSo
     return AlceSource(path, items, task, info, options)
 
 
-class AlceSource(FileSource):
-    """Records of an ALCE file; a :class:`~citeforge.ir_convert.source.Source`.
+class AlceSource(Source):
+    """Questions, gold answers and documents (passages) of an ALCE file.
 
     A passage is relevant if its text contains a short answer of the question, both normalised as
     ALCE does; for ELI5, if it entails a claim according to the judge.
@@ -231,12 +224,11 @@ class AlceSource(FileSource):
         self, path: Path, items: list[AlceItem], task: Task, info: SourceInfo, options: ReadOptions
     ) -> None:
         """Keep the items that have a question, and record the rule of relevance in ``info``."""
+        super().__init__(info, options, {path.name: path})
         self.path = path
         self.task = task
         self.items = [item for item in items if item.question.strip()]
-        self.options = options
         self._all = items
-        self.provenance, self.files = info, {path.name: path}
         if len(self.items) < len(items):
             blank = count_key("rows_without_text", "queries")
             info.counts[blank] = len(items) - len(self.items)
@@ -247,15 +239,11 @@ class AlceSource(FileSource):
             else f"the passage entails a claim by {options.judge.judge.signature}"
         )
 
-    def passages(self) -> Iterator[pa.RecordBatch]:
-        """Yield the documents of all items in batches, each once."""
-        return located_passages(self._documents, self.provenance.counts, self.options.skip_empty)
-
-    def _documents(self) -> Iterator[LocatedPassage]:
-        """Yield the documents of all items, each with the file and item number it is from."""
+    def rows(self) -> Iterator[LocatedPassage]:
+        """Yield the documents of all items, each with the number of its item."""
         for number, item in enumerate(self._all, 1):
             for doc in item.docs:
-                yield Location(self.path, number), passage_id(doc), doc.title, doc.text, None
+                yield LocatedPassage(self.path, number, passage_id(doc), doc.title, doc.text)
 
     def queries(self) -> pa.Table:
         """Return the questions."""

@@ -11,13 +11,8 @@ import pyarrow as pa
 from citeforge.engines.extra_fields import count_extra_fields, read_known_fields
 from citeforge.engines.files import digest_folder, sha256_file
 from citeforge.engines.tables import table_of
-from citeforge.ir_convert.source import (
-    JudgedSource,
-    Judgements,
-    LocatedPassage,
-    Location,
-    ReadOptions,
-)
+from citeforge.ir_convert.judged import JudgedSource, Judgements, LocatedQuery
+from citeforge.ir_convert.source import LocatedPassage, ReadOptions
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.tables import GOLD, MAPPING, SEEMINGLY_RELEVANT
@@ -112,73 +107,90 @@ class _KnownRow(_Row, forbid_unknown_fields=True):
     """A row whose further fields are counted."""
 
 
-def open_attrieval(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
-    """Open the source ``attrieval:PATH``: a folder saved by ``datasets``, or rows as JSON Lines.
+class AttrievalSource(JudgedSource):
+    """A folder saved by ``datasets``, or rows as JSON Lines: the source ``attrieval:PATH``.
 
     Passages are identified by their text. Selected ones are relevant; the others of the query are
     seemingly relevant, ranked in their order: a retriever found them, and people did not select
     them. ``org_answers`` (or MS MARCO's ``answers``) become gold.
-
-    Raises:
-        InputError: the file has another layout.
     """
-    path = Path(argument)
-    info = SourceInfo(spec=f"attrieval:{argument}", kind="attrieval", split=split)
-    rows = list(
-        read_saved(path, _Row, info.counts) if path.is_dir()
-        else read_known_fields(path, _KnownRow, "ignore", info.counts, "rows")
-    )  # fmt: skip
-    texts: dict[str, tuple[int, str]] = {}
-    judged = Judgements(str(path), skip_contradictions=options.skip_contradictions)
-    listed: dict[tuple[str, str], int] = {}
-    gold: list[dict[str, object]] = []
-    passages: dict[str, LocatedPassage] = {}
-    for number, row in rows:
-        query, listing = row.query, row.passages
-        if len(listing.passage_text) != len(listing.is_selected):
+
+    def __init__(self, argument: str, split: str | None, options: ReadOptions) -> None:
+        """Read all rows.
+
+        Raises:
+            InputError: the file has another layout.
+        """
+        path = Path(argument)
+        info = SourceInfo(spec=f"attrieval:{argument}", kind="attrieval", split=split)
+        judged = Judgements(str(path), skip_contradictions=options.skip_contradictions)
+        super().__init__(info, options, judged)
+        self.path = path
+        self._passages: dict[str, LocatedPassage] = {}
+        self._ranks: dict[tuple[str, str], int] = {}
+        self._gold: list[dict[str, object]] = []
+        rows = (
+            read_saved(path, _Row, info.counts) if path.is_dir()
+            else read_known_fields(path, _KnownRow, "ignore", info.counts, "rows")
+        )  # fmt: skip
+        for number, row in rows:
+            self._add_row(number, row)
+        info.files = {path.name: digest_folder(path) if path.is_dir() else sha256_file(path)}
+        info.rules = {"relevant": "is_selected"}
+
+    def _add_row(self, number: int, row: _Row) -> None:
+        """Add a row's query, passages with their ranks and judgements, and gold answers.
+
+        Raises:
+            InputError: its lists have different lengths, or its query came before.
+        """
+        texts, selected = row.passages.passage_text, row.passages.is_selected
+        if len(texts) != len(selected):
             raise InputError(
-                f"has {len(listing.passage_text)} passage_text and {len(listing.is_selected)} "
-                "is_selected",
-                path=path,
+                f"has {len(texts)} passage_text and {len(selected)} is_selected",
+                path=self.path,
                 line=number,
                 field="passages",
                 allowed="one for each",
                 code="wrong-value",
             )
-        pairs = list(zip(listing.passage_text, listing.is_selected, strict=True))
-        name = str(row.query_id) if row.query_id is not None else f"q{number}"
-        if name in texts:
+        query = str(row.query_id) if row.query_id is not None else f"q{number}"
+        if query in self.query_rows:
             raise InputError(
-                f"duplicate id {name!r}",
-                path=path,
+                f"duplicate id {query!r}",
+                path=self.path,
                 line=number,
                 field="query_id",
                 code="duplicate-id",
             )
-        texts[name] = (number, query)
-        for rank, (text, selected) in enumerate(pairs, 1):
-            ident = hashlib.sha256(text.encode()).hexdigest()[:16]
-            listed.setdefault((name, ident), rank)
-            passages.setdefault(ident, (Location(path, number), ident, "", text, None))
+        self.query_rows[query] = LocatedQuery(number, row.query)
+        for rank, (text, is_selected) in enumerate(zip(texts, selected, strict=True), 1):
+            passage = hashlib.sha256(text.encode()).hexdigest()[:16]
+            self._ranks.setdefault((query, passage), rank)
+            located = LocatedPassage(self.path, number, passage, "", text)
+            self._passages.setdefault(passage, located)
             if text.strip():
-                judged.add(number, name, ident, int(bool(selected)))
+                self.judged.add(number, query, passage, int(bool(is_selected)))
         answers = row.org_answers or row.answers
         aliases = [answers] if isinstance(answers, str) else list(answers or [])
         if aliases:
-            gold.append(
-                {"query_id": name, "kind": "short_answer", "position": 0, "aliases": aliases}
-            )  # fmt: skip
+            self._gold.append(
+                {"query_id": query, "kind": "short_answer", "position": 0, "aliases": aliases}
+            )
 
-    info.files = {path.name: digest_folder(path) if path.is_dir() else sha256_file(path)}
-    info.rules = {"relevant": "is_selected"}
-    table = pa.Table.from_pylist(gold, schema=GOLD)
-    unselected = [
-        (query, passage, None, None, listed[query, passage])
-        for (query, passage), score in judged.scores.items()
-        if not score
-    ]
-    negatives = {SEEMINGLY_RELEVANT: table_of(unselected, MAPPING)} if unselected else {}
-    return JudgedSource(
-        info, texts, judged, lambda: iter(passages.values()), options,
-        gold_table=table, negatives=negatives,
-    )  # fmt: skip
+    def rows(self) -> Iterator[LocatedPassage]:
+        """Yield the passages of all rows, each once, with the number of its first row."""
+        yield from self._passages.values()
+
+    def gold(self) -> pa.Table:
+        """Return the answers of the rows."""
+        return pa.Table.from_pylist(self._gold, schema=GOLD)
+
+    def mined(self) -> dict[str, pa.Table]:
+        """Return the passages that were not selected, as seemingly relevant ones with ranks."""
+        rows = [
+            (query, passage, None, None, self._ranks[query, passage])
+            for (query, passage), score in self.judged.scores.items()
+            if not score
+        ]
+        return {SEEMINGLY_RELEVANT: table_of(rows, MAPPING)} if rows else {}

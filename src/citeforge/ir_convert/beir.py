@@ -11,9 +11,8 @@ from citeforge.engines.archives import unpack_zip
 from citeforge.engines.extra_fields import metadata_text, read_known_fields
 from citeforge.engines.files import digest
 from citeforge.engines.jsonlines import decode_text, raw_lines
+from citeforge.ir_convert.judged import JudgedSource, Judgements, LocatedQuery
 from citeforge.ir_convert.source import (
-    JudgedSource,
-    Judgements,
     LocatedPassage,
     Location,
     ReadOptions,
@@ -94,45 +93,58 @@ def _find_data_set(folder: Path, path: str, name: str) -> Path:
 
 
 class BeirSource(JudgedSource):
-    """Records of a BEIR folder; a source of judged pairs."""
+    """Queries, judgements of a split, and passages of a BEIR folder.
+
+    Attributes:
+        folder: the BEIR folder.
+        corpus: its ``corpus.jsonl``, plain or .gz.
+    """
+
+    id_field = "_id"
 
     def __init__(
         self, folder: Path, argument: str, split: str | None, options: ReadOptions
     ) -> None:
         """Find the files of a split (``test`` by default), and read its judgements."""
         split = split or "test"
-        self.folder = folder
-        info = SourceInfo(spec=f"beir:{argument}", kind="beir", split=split)
-        judged, paths = Judgements(""), [find_file(folder, "corpus.jsonl")]
+        self.folder, self.corpus = folder, find_file(folder, "corpus.jsonl")
+        judged, paths = Judgements(""), [self.corpus]
         if not options.passages_only:
             paths += [find_file(folder, "queries.jsonl"), find_qrels(folder, split)]
             judged = read_qrels(paths[2], options.skip_contradictions)
-        stream = partial(read_corpus, paths[0], options, info.counts)
+        info = SourceInfo(spec=f"beir:{argument}", kind="beir", split=split)
         files = {path.relative_to(folder).as_posix(): path for path in paths}
-        super().__init__(
-            info, query_texts={}, judged=judged, stream=stream, options=options, files=files,
-            id_field="_id",
-        )  # fmt: skip
+        super().__init__(info, options, judged, files)
+
+    def rows(self) -> Iterator[LocatedPassage]:
+        """Yield the passages of ``corpus.jsonl``, each with its line.
+
+        Raises:
+            InputError: a malformed row.
+        """
+        path, option, counts = self.corpus, self.options.extra_fields, self.provenance.counts
+        for line, row in read_known_fields(path, BeirPassage, option, counts, "passages"):
+            metadata = metadata_text(row.metadata, path, line)
+            yield LocatedPassage(path, line, str(row.id), row.title or "", row.text, metadata)
 
     def queries(self) -> pa.Table:
         """Read the queries that have a judgement; repeated ones are merged."""
-        self.topics = path = find_file(self.folder, "queries.jsonl")
+        self.query_file = path = find_file(self.folder, "queries.jsonl")
         judged = {query for query, _ in self.judged.scores}
-        rows: dict[str, tuple[int, str]] = {}
+        texts: dict[str, LocatedQuery] = {}
         n_repeats = 0
         for line, row in read_known_fields(
             path, BeirQuery, self.options.extra_fields, self.provenance.counts, "queries"
         ):
             name = str(row.id)
             check_id(name, path, line)
-            first, text = rows.setdefault(name, (line, row.text))
-            if text != row.text:
-                raise duplicate_id(name, Location(path, first), Location(path, line))
-            n_repeats += first != line
-            if name in judged and first == line:
-                self.query_texts[name] = line, row.text
-                if metadata := metadata_text(row.metadata, path, line):
-                    self.metadata[name] = metadata
+            first = texts.setdefault(name, LocatedQuery(line, row.text))
+            if first.text != row.text:
+                raise duplicate_id(name, Location(path, first.line), Location(path, line))
+            n_repeats += first.line != line
+            if name in judged and first.line == line:
+                metadata = metadata_text(row.metadata, path, line)
+                self.query_rows[name] = LocatedQuery(line, row.text, metadata)
         if n_repeats:
             self.provenance.counts[count_key("repeated_rows", "queries")] = n_repeats
         return super().queries()
@@ -177,24 +189,6 @@ def find_qrels(folder: Path, split: str) -> Path:
     if split not in files:
         raise UnknownValueError("split", split, files, searched=f"{folder / 'qrels'} (--split)")
     return files[split]
-
-
-def read_corpus(
-    path: Path, options: ReadOptions, counts: dict[str, int]
-) -> Iterator[LocatedPassage]:
-    """Yield the passages of a ``corpus.jsonl``, each with the file and line it is from.
-
-    Args:
-        path: the file, plain or .gz.
-        options: whether fields that BEIR does not have are refused, ignored or kept.
-        counts: the number of rows with such fields is added.
-
-    Raises:
-        InputError: a malformed row.
-    """
-    for line, row in read_known_fields(path, BeirPassage, options.extra_fields, counts, "passages"):
-        metadata = metadata_text(row.metadata, path, line)
-        yield Location(path, line), str(row.id), row.title or "", row.text, metadata
 
 
 def read_qrels(path: Path, skip_contradictions: bool = False) -> Judgements:

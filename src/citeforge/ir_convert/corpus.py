@@ -1,7 +1,7 @@
 """The source ``corpus:PATH``: files of passages without queries, from which negatives are mined."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
 
@@ -11,14 +11,7 @@ import pyarrow as pa
 from citeforge.engines.extra_fields import metadata_text, read_known_fields
 from citeforge.engines.tables import iter_batches, read_schema
 from citeforge.ir_convert.columns import map_columns, read_columns
-from citeforge.ir_convert.source import (
-    FileSource,
-    Location,
-    ReadOptions,
-    checked_passages,
-    corpus_batches,
-    without_queries,
-)
+from citeforge.ir_convert.source import Location, PassagesAlone, ReadOptions, corpus_batches
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import ExtraFields
 from citeforge.schemas.sources import SourceInfo
@@ -74,7 +67,7 @@ def read_passage_rows(
     counts.update(total)
 
 
-def open_corpus_files(argument: str, split: str | None, options: ReadOptions) -> "CorpusFiles":
+def open_corpus_files(argument: str, options: ReadOptions) -> "CorpusFiles":
     """Open the source ``corpus:PATH``: a file of passages, or all such files in a folder.
 
     Raises:
@@ -94,43 +87,18 @@ def open_corpus_files(argument: str, split: str | None, options: ReadOptions) ->
     return CorpusFiles(files, argument, options)
 
 
-class PassagesAlone(FileSource):
-    """Base of sources with passages but no queries and judgements, which raise an error."""
-
-    contents = "passages"
-
-    def __init__(self, info: SourceInfo, files: Mapping[str, Path]) -> None:
-        """Keep the provenance, and the files whose hashes it will list."""
-        self.provenance, self.files = info, files
-
-    def queries(self) -> pa.Table:
-        """Raise an InputError: the source has no queries."""
-        raise without_queries(self.provenance.spec, self.contents)
-
-    relevant = queries
-
-    def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        """Return (name of the source, None), since it has no judgements."""
-        return self.provenance.spec, None
-
-
 class CorpusFiles(PassagesAlone):
     """Passages of JSON Lines and Parquet files, streamed; a source without queries."""
 
+    id_field = "_id"
+
     def __init__(self, files: list[Path], argument: str, options: ReadOptions) -> None:
         """Keep the files to read, in order, and the source name ``corpus:ARGUMENT``."""
-        self.options = options
         info = SourceInfo(spec=f"corpus:{argument}", kind="corpus")
-        super().__init__(info, {path.name: path for path in files})
+        super().__init__(info, options, {path.name: path for path in files})
 
-    def passages(self) -> Iterator[pa.RecordBatch]:
-        """Yield the passages of all files in batches, each id once."""
-        return checked_passages(
-            self._read, self._find_location, self.provenance.counts, self.options.skip_empty
-        )
-
-    def _read(self) -> Iterator[pa.RecordBatch]:
-        """Yield the unchecked rows of all files in batches."""
+    def read_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the unchecked rows of all files in batches of schema CORPUS."""
         total = Counter[str]()
         for path in self.files.values():
             of_file: dict[str, int] = {}
@@ -138,7 +106,7 @@ class CorpusFiles(PassagesAlone):
             total.update(of_file)
         self.provenance.counts.update(total)
 
-    def _find_location(self, number: int) -> Location:
+    def locate_row(self, number: int) -> Location:
         """Find the file and line of a row by its number, from 0 over all files."""
         rows = (
             Location(path, line)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 import pyarrow as pa
@@ -11,14 +11,13 @@ import pyarrow as pa
 from citeforge.engines.extra_fields import metadata_text, read_known_fields
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.source import (
-    FileSource,
     LocatedPassage,
     Location,
     ReadOptions,
+    Source,
     check_id,
     duplicate_id,
     empty_text,
-    located_passages,
 )
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.counts import count_key
@@ -78,6 +77,13 @@ class HagridQuestion(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     metadata: msgspec.Raw = msgspec.Raw(b"")
 
 
+class LocatedQuestion(NamedTuple):
+    """A line of a HAGRID file, and its number from 1."""
+
+    line: int
+    row: HagridQuestion
+
+
 def open_hagrid(argument: str, split: str | None, options: ReadOptions) -> "HagridSource":
     """Open the source ``hagrid:PATH``: a JSON Lines file in HAGRID's layout.
 
@@ -95,7 +101,7 @@ def open_hagrid(argument: str, split: str | None, options: ReadOptions) -> "Hagr
     return HagridSource(path, info, options)
 
 
-def open_hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> "HagridSource":
+def open_hagrid_hub(argument: str, options: ReadOptions) -> "HagridSource":
     """Open the source ``hagrid-hub:SPLIT``: the file of that split in HAGRID's Hub repository.
 
     ``datasets`` 4 and later refuse the repository, which has a loading script; so its file is read.
@@ -108,8 +114,8 @@ def open_hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> "
     return HagridSource(path, info, options)
 
 
-class HagridSource(FileSource):
-    """Records of a HAGRID file; a :class:`~citeforge.ir_convert.source.Source`.
+class HagridSource(Source):
+    """Questions, gold answers and quotes (passages) of a HAGRID file.
 
     Quotes are the relevant passages; all gold answers are kept, and their citations, positions in
     the quotes from 1, become passage ids.
@@ -117,15 +123,14 @@ class HagridSource(FileSource):
 
     def __init__(self, path: Path, info: SourceInfo, options: ReadOptions) -> None:
         """Keep the path and options, and record the rule of relevance in the provenance."""
+        super().__init__(info, options, {path.name: path})
         self.path = path
-        self.options = options
-        self.provenance, self.files = info, {path.name: path}
         info.rules["relevant"] = "the quotes of each question, judged relevant by annotators"
 
     @cached_property
-    def _rows(self) -> dict[str, tuple[int, HagridQuestion]]:
-        """Line and question by query id; includes blank questions if they are allowed."""
-        rows: dict[str, tuple[int, HagridQuestion]] = {}
+    def _lines(self) -> dict[str, LocatedQuestion]:
+        """Lines of the file by query id; includes blank questions if they are allowed."""
+        rows: dict[str, LocatedQuestion] = {}
         n_repeats = 0
         counts, extra_fields = self.provenance.counts, self.options.extra_fields
         for line, row in read_known_fields(
@@ -133,39 +138,35 @@ class HagridSource(FileSource):
         ):
             name = str(row.query_id)
             check_id(name, self.path, line, "query_id")
-            first, other = rows.setdefault(name, (line, row))
-            if other != row:
-                raise duplicate_id(name, Location(self.path, first), Location(self.path, line))
-            if first != line:
+            first = rows.setdefault(name, LocatedQuestion(line, row))
+            if first.row != row:
+                raise duplicate_id(name, Location(self.path, first.line), Location(self.path, line))
+            if first.line != line:
                 n_repeats += 1
                 continue
             if not row.query.strip() and not self.options.skip_empty:
                 raise empty_text(self.path, line)
         if n_repeats:
             counts[count_key("repeated_rows", "queries")] = n_repeats
-        if blank := sum(not row.query.strip() for _, row in rows.values()):
+        if blank := sum(not one.row.query.strip() for one in rows.values()):
             counts[count_key("rows_without_text", "queries")] = blank
         return rows
 
-    def _questions(self) -> list[tuple[int, str, HagridQuestion]]:
-        """List (line, id, question) of the questions with text."""
-        return [(line, name, row) for name, (line, row) in self._rows.items() if row.query.strip()]
+    def _questions(self) -> dict[str, LocatedQuestion]:
+        """Return the questions with text by query id."""
+        return {name: one for name, one in self._lines.items() if one.row.query.strip()}
 
-    def passages(self) -> Iterator[pa.RecordBatch]:
-        """Yield the quotes (passages) of all questions in batches, each id once."""
-        return located_passages(self._quotes, self.provenance.counts, self.options.skip_empty)
-
-    def _quotes(self) -> Iterator[LocatedPassage]:
-        """Yield the quotes (passages) of all questions, each with the file and line it is from."""
-        for line, row in self._rows.values():
+    def rows(self) -> Iterator[LocatedPassage]:
+        """Yield the quotes (passages) of all questions, each with the line of its question."""
+        for line, row in self._lines.values():
             for quote in row.quotes:
-                yield Location(self.path, line), quote.passage_id, "", quote.text, None
+                yield LocatedPassage(self.path, line, quote.passage_id, "", quote.text)
 
     def queries(self) -> pa.Table:
         """Return the questions with text."""
         rows = [
             (name, row.query, metadata_text(row.metadata, self.path, line))
-            for line, name, row in self._questions()
+            for name, (line, row) in self._questions().items()
         ]
         return table_of(rows, QUERIES)
 
@@ -173,7 +174,7 @@ class HagridSource(FileSource):
         """Return the (query, passage) pairs of all quotes with text."""
         pairs = dict.fromkeys(
             (name, quote.passage_id)
-            for _, name, row in self._questions()
+            for name, (_, row) in self._questions().items()
             for quote in row.quotes
             if quote.text.strip()
         )
@@ -184,7 +185,7 @@ class HagridSource(FileSource):
         """Return the gold answers, with cited passages; count citations without a quote."""
         unresolved = 0
         rows: list[dict[str, Any]] = []
-        for _, name, row in self._questions():
+        for name, (_, row) in self._questions().items():
             ids = [quote.passage_id for quote in row.quotes]
             for position, answer in enumerate(row.answers):
                 citations, missed = resolve_citations(answer.answer, ids)
@@ -206,8 +207,8 @@ class HagridSource(FileSource):
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         """Return (file, line of the query) as the source of a judgement, for error messages."""
-        row = self._rows.get(query_id)
-        return str(self.path), None if row is None else row[0]
+        question = self._lines.get(query_id)
+        return str(self.path), None if question is None else question.line
 
 
 def resolve_citations(text: str, ids: list[str]) -> tuple[list[str], int]:

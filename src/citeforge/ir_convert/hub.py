@@ -4,7 +4,7 @@ In BEIR's and RAGE's layouts, or passages alone. Errors say what to do offline.
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -19,8 +19,8 @@ from citeforge.ir_convert.columns import read_columns
 from citeforge.ir_convert.source import (
     Location,
     ReadOptions,
+    RowChecks,
     Source,
-    checked_passages,
     without_queries,
 )
 from citeforge.schemas.errors import InputError, UnknownValueError
@@ -167,7 +167,7 @@ class Repository:
 
         try:
             return HfApi().dataset_info(self.name, revision=self.revision).sha
-        except (OSError, *http_errors()) as error:  # type: ignore[misc]
+        except (OSError, ValueError, *http_errors()) as error:  # type: ignore[misc]
             raise unreachable(self.name, error) from error
 
 
@@ -189,29 +189,55 @@ def unreachable(repo: str, error: Exception) -> InputError:
     )
 
 
-def open_judged(
+def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
+    """Open ``beir-hub:REPO[@revision]``; the judgements are in the data set ``REPO-qrels``.
+
+    Raises:
+        InputError: a data set cannot be read, or has no judgements.
+        UnknownValueError: no such split; it is ``test`` if none is named.
+    """
+    if options.passages_only:
+        return open_corpus_hub("beir-hub", argument, split, options)
+    repo = Repository.parse(argument)
+    judged = replace(Repository.parse(argument, "-qrels"), revision=None)
+    return _open_judged("beir-hub", argument, split, options, repo, judged, ("default",))
+
+
+def open_mteb(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
+    """Open ``mteb:REPO[@revision][#LANGUAGE]``, or a folder; the judgements are a config of it.
+
+    With a language, such as ``mteb:REPO#hi``, this is ``hi-qrels`` or ``qrels-hi``.
+
+    Raises:
+        InputError: the data set cannot be read, or has no judgements.
+        UnknownValueError: no such split; it is ``test`` if none is named.
+    """
+    if options.passages_only:
+        return open_corpus_hub("mteb", argument, split, options)
+    repo = Repository.parse(argument)
+    return _open_judged("mteb", argument, split, options, repo, repo, ("default", "qrels"))
+
+
+def _open_judged(
     kind: str,
-    ending: str,
-    configs: Sequence[str],
     argument: str,
     split: str | None,
     options: ReadOptions,
+    repo: Repository,
+    judged: Repository,
+    configs: Sequence[str],
 ) -> "HubSource":
-    """Open ``beir-hub:REPO`` or ``mteb:REPO``, with passages, queries and judgements.
+    """Open passages and queries of ``repo`` with judgements of a split (``test``) of ``judged``.
 
     Args:
         kind: name of the source.
-        ending: suffix of the data set with the judgements; empty if these are in the same one.
-        configs: names of configs that may have the judgements, tried in order; with a language
-            (``mteb:REPO#hi``), ``hi-qrels`` or ``qrels-hi``.
-        argument: ``REPO[@revision][#LANGUAGE]``, or a folder.
+        argument: what follows its colon.
         split: split of the judgements; None for ``test``.
-        options: permissions, and whether only passages are read.
+        options: permissions.
+        repo: data set with passages and queries.
+        judged: data set with judgements.
+        configs: configs of it that may have the judgements, tried in order.
     """
-    if options.passages_only:
-        return open_corpus_hub(argument, split, options, kind)
-    repo = Repository.parse(argument)
-    judged = replace(Repository.parse(argument, ending), revision=None) if ending else repo
     split = split or "test"
     splits: Any = next(filter(None, map(judged.config, configs)), None)
     if splits is None:
@@ -223,7 +249,7 @@ def open_judged(
 
 
 def open_corpus_hub(
-    argument: str, split: str | None, options: ReadOptions, kind: str = "corpus-hub"
+    kind: str, argument: str, split: str | None, options: ReadOptions
 ) -> "HubSource":
     """Open ``corpus-hub:REPO[@revision]``, or a folder, as a source of passages alone."""
     repo = Repository.parse(argument)
@@ -231,7 +257,7 @@ def open_corpus_hub(
     return HubSource(repo, {}, _info(kind, argument, split, repo), options)
 
 
-def open_rage(kind: str, argument: str, split: str | None, options: ReadOptions) -> "HubSource":
+def open_rage(kind: str, argument: str, options: ReadOptions) -> "HubSource":
     """Open ``rage:PATH`` or ``rage-hub:REPO[@revision]``: a data set in RAGE's layout."""
     repo = Repository.parse(argument)
     splits = {} if options.passages_only else repo.config("mapping") or {}
@@ -252,9 +278,9 @@ def _info(kind: str, argument: str, split: str | None, *repos: Repository) -> So
 
 
 class HubSource(Source):
-    """Records of a data set read through ``datasets``: Arrow tables mapped from its cache.
+    """Queries, judgements and passages of a data set, read through ``datasets``.
 
-    See :class:`citeforge.ir_convert.source.Source`.
+    Its tables are Arrow files of the cache of ``datasets``, mapped into memory.
     """
 
     def __init__(
@@ -274,7 +300,8 @@ class HubSource(Source):
             options: permissions.
             judged: data set of the judgements, if that is another one.
         """
-        self.repo, self.options, self._info = repo, options, info
+        super().__init__(info, options)
+        self.repo = repo
         self._mined: dict[str, pa.Table] = {}
         for label, split in mappings.items():
             (self._mined[label],) = read_columns(
@@ -296,38 +323,33 @@ class HubSource(Source):
 
     def info(self) -> SourceInfo:
         """Return the provenance, with hashes of the tables."""
-        if not self._info.files:
+        if not self.provenance.files:
             # The fingerprints of `datasets` depend on commit, config and split.
             for name, data in (("corpus", self._corpus), ("queries", self._queries)):
                 if data is not None:
-                    self._info.files[name] = digest([data._fingerprint, data.num_rows])
-        return self._info
+                    self.provenance.files[name] = digest([data._fingerprint, data.num_rows])
+        return self.provenance
 
-    def passages(self) -> Iterator[pa.RecordBatch]:
-        """Yield the passages in batches, each id once."""
-        return self._check_passages(self._read, "corpus", "passages")
-
-    def _check_passages(
-        self, read: Callable[[], Iterator[pa.RecordBatch]], config: str, what: str
-    ) -> Iterator[pa.RecordBatch]:
-        """Check ids and texts of a config batch by batch, and count skipped and merged rows."""
-        return checked_passages(
-            read, lambda number: Location(self.repo.name, number + 1), self._info.counts,
-            self.options.skip_empty, f"{config}.", what=what,
-        )  # fmt: skip
-
-    def _read(self) -> Iterator[pa.RecordBatch]:
+    def read_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the unchecked rows of the corpus in batches of schema CORPUS."""
         tables = self._corpus.with_format("arrow").iter(_BATCH)
         for table in self._convert(tables, CORPUS, "passages"):
             yield from table.to_batches()
+
+    def locate_row(self, number: int) -> Location:
+        """Return the data set and the number from 1 of a row of corpus or queries."""
+        return Location(self.repo.name, number + 1)
+
+    def field_name(self, name: str, noun: str) -> str:
+        """Name a field with the config that it is in, such as ``corpus._id``."""
+        return f"{'corpus' if noun == 'passages' else noun}.{name}"
 
     def _convert(
         self, tables: Iterable[pa.Table], schema: pa.Schema, what: str
     ) -> Iterator[pa.Table]:
         """Convert tables of the data set to a schema, and count their further columns."""
         return read_columns(
-            tables, schema, self.repo.name, self.options.extra_fields, self._info.counts, what
+            tables, schema, self.repo.name, self.options.extra_fields, self.provenance.counts, what
         )
 
     def _read_rows(self, split: Any, schema: pa.Schema, what: str) -> pa.Table:
@@ -339,10 +361,8 @@ class HubSource(Source):
         """Return the queries that have a judgement."""
         judged = self._relevant["query-id"].unique()
         if self._queries is None:
-            raise without_queries(self._info.spec)
-        table = self._read_rows(self._queries, QUERIES, "queries")
-        batches = self._check_passages(lambda: iter(table.to_batches()), "queries", "queries")
-        table = pa.Table.from_batches(batches, QUERIES)
+            raise without_queries(self.provenance.spec)
+        table = self._check_queries(self._read_rows(self._queries, QUERIES, "queries"))
         missing = pc.filter(judged, pc.invert(pc.is_in(judged, value_set=table["_id"])))
         if len(missing) and not self.options.skip_dangling:
             raise InputError(
@@ -352,8 +372,18 @@ class HubSource(Source):
                 code="unknown-query",
             )
         if len(missing):
-            self._info.counts["judgements_of_unknown_queries"] = len(missing)
+            self.provenance.counts["judgements_of_unknown_queries"] = len(missing)
         return rows_with(table, "_id", judged)
+
+    def _check_queries(self, table: pa.Table) -> pa.Table:
+        """Return queries without repeated and empty ones, which are counted or refused."""
+        checks, batches, checked = RowChecks(self, "queries"), table.to_batches(), []
+        for batch in batches:
+            if checks.has_repeats(batch):
+                checks.find_repeats(batches, batches)
+            checked.append(checks.clean(batch))
+        self.provenance.counts.update(checks.counts)
+        return pa.Table.from_batches(checked, QUERIES)
 
     def relevant(self) -> pa.Table:
         """Return the judgements above zero, and count the others."""
@@ -361,7 +391,7 @@ class HubSource(Source):
         relevant = self._relevant.filter(pc.greater(pc.fill_null(scores, 1.0), 0))
         if relevant.num_rows < self._relevant.num_rows:
             dropped = self._relevant.num_rows - relevant.num_rows
-            self._info.counts["judgements_of_zero_or_less"] = dropped
+            self.provenance.counts["judgements_of_zero_or_less"] = dropped
         return relevant
 
     def gold(self) -> pa.Table:

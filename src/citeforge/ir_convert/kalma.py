@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import msgspec
 
 from citeforge.engines.files import read_json
-from citeforge.ir_convert.source import ReadOptions, Source
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import Graph, Key, Triple, relation_key
 
 _DATES = ("date of birth", "date of death")
@@ -51,19 +50,6 @@ class GoldFact(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fiel
     def key(self) -> Key:
         """Entity, relation and value: the triple as a citation names it."""
         return Key(self.qid, self.relation, self.value)
-
-
-def open_kalma(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Refuse ``kalma:PATH`` as a source of passages; the error names the command that reads it.
-
-    Raises:
-        UsageError: always.
-    """
-    raise UsageError(
-        f"kalma:{argument} has knowledge graphs, not passages; "
-        f"give it to `citeforge build kalma --source kalma:{argument}`",
-        code="wrong-kind",
-    )
 
 
 def read_entries(path: Path) -> list[KalmaItem]:

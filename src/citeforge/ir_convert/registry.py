@@ -1,4 +1,4 @@
-"""Sources by name; each row's code is imported when the source is opened."""
+"""Sources by name: what is said of each, and :func:`open_source`, which imports and opens one."""
 
 from __future__ import annotations
 
@@ -24,95 +24,10 @@ def read_bibliography(path: Path) -> dict[str, str]:
 _PAPERS = read_bibliography(Path(__file__).parent / "data" / "sources.bib")
 
 
-def _beir(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Open ``beir:``, BEIR folder or zip."""
-    from citeforge.ir_convert.beir import open_beir
-
-    return open_beir(argument, split, options)
-
-
-def _beir_hub(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Open ``beir-hub:``, BEIR on the Hub."""
-    from citeforge.ir_convert.hub import open_judged
-
-    return open_judged("beir-hub", "-qrels", ("default",), argument, split, options)
-
-
-def _hagrid(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Open ``hagrid:``, HAGRID JSON Lines."""
-    from citeforge.ir_convert.hagrid import open_hagrid
-
-    return open_hagrid(argument, split, options)
-
-
-def _hagrid_hub(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Open ``hagrid-hub:``, HAGRID on the Hub."""
-    from citeforge.ir_convert.hagrid import open_hagrid_hub
-
-    return open_hagrid_hub(argument, split, options)
-
-
-def _alce(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Open ``alce:``, ALCE items (ASQA, QAMPARI, ELI5)."""
-    from citeforge.ir_convert.alce import open_alce
-
-    return open_alce(argument, split, options)
-
-
-def _rage(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Open ``rage:``, RAGE package, local."""
-    from citeforge.ir_convert.hub import open_rage
-
-    return open_rage("rage", argument, split, options)
-
-
-def _rage_hub(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Open ``rage-hub:``, RAGE package on the Hub."""
-    from citeforge.ir_convert.hub import open_rage
-
-    return open_rage("rage-hub", argument, split, options)
-
-
-def _mteb(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Open ``mteb:``, MTEB retrieval."""
-    from citeforge.ir_convert.hub import open_judged
-
-    return open_judged("mteb", "", ("default", "qrels"), argument, split, options)
-
-
-def _attrieval(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Open ``attrieval:``, AttriEval, and MS MARCO QA rows."""
-    from citeforge.ir_convert.attrieval import open_attrieval
-
-    return open_attrieval(argument, split, options)
-
-
-def _corpus(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Open ``corpus:``, Passages alone."""
-    from citeforge.ir_convert.corpus import open_corpus_files
-
-    return open_corpus_files(argument, split, options)
-
-
-def _corpus_hub(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Open ``corpus-hub:``, Passages alone, on the Hub."""
-    from citeforge.ir_convert.hub import open_corpus_hub
-
-    return open_corpus_hub(argument, split, options)
-
-
-def _kalma(argument: str, split: str | None, options: ReadOptions) -> Source:
-    """Open ``kalma:``, BioKaLMA's published questions."""
-    from citeforge.ir_convert.kalma import open_kalma
-
-    return open_kalma(argument, split, options)
-
-
 _ROWS = (
     Declaration(
         name="beir",
         title="BEIR folder or zip",
-        factory=_beir,
         argument=(
             "folder, or .zip of one, with corpus.jsonl, queries.jsonl, qrels/SPLIT.tsv; of "
             "several data sets PATH#NAME"
@@ -126,7 +41,6 @@ _ROWS = (
     Declaration(
         name="beir-hub",
         title="BEIR on the Hub",
-        factory=_beir_hub,
         argument="REPO[@revision]; judgements are read from REPO-qrels",
         splits="splits of REPO-qrels (default test)",
         becomes="corpus, queries; judgements above zero become `mapping/relevant`",
@@ -137,7 +51,6 @@ _ROWS = (
     Declaration(
         name="hagrid",
         title="HAGRID JSON Lines",
-        factory=_hagrid,
         argument="a train.jsonl or dev.jsonl in HAGRID's layout",
         splits="one file is one split: train (1,922 questions), dev (716)",
         becomes=(
@@ -152,7 +65,6 @@ _ROWS = (
     Declaration(
         name="hagrid-hub",
         title="HAGRID on the Hub",
-        factory=_hagrid_hub,
         argument="train or dev, optionally @revision",
         splits="train (1,922 questions), dev (716)",
         becomes=(
@@ -167,7 +79,6 @@ _ROWS = (
     Declaration(
         name="alce",
         title="ALCE items (ASQA, QAMPARI, ELI5)",
-        factory=_alce,
         argument="a JSON file: a list of items, or an object with `data`",
         splits="one file is one split (eval)",
         becomes=(
@@ -182,7 +93,6 @@ _ROWS = (
     Declaration(
         name="rage",
         title="RAGE package, local",
-        factory=_rage,
         argument="folder with the configs corpus, queries, mapping",
         splits="one",
         becomes="corpus, queries and the three mappings as they are; `--remine` mines anew",
@@ -193,7 +103,6 @@ _ROWS = (
     Declaration(
         name="rage-hub",
         title="RAGE package on the Hub",
-        factory=_rage_hub,
         argument="REPO[@revision], such as othr-nlp/rage_nq or othr-nlp/rage_hotpotqa",
         splits="one",
         becomes="corpus, queries and the three mappings as they are; `--remine` mines anew",
@@ -204,7 +113,6 @@ _ROWS = (
     Declaration(
         name="mteb",
         title="MTEB retrieval",
-        factory=_mteb,
         argument=(
             "REPO[@revision] or a folder with the configs corpus, queries, default or qrels; with"
             " #hi those of a language, such as hi-corpus"
@@ -222,7 +130,6 @@ _ROWS = (
     Declaration(
         name="attrieval",
         title="AttriEval, and MS MARCO QA rows",
-        factory=_attrieval,
         argument="folder saved by `datasets`, or JSON Lines; passages{passage_text, is_selected}",
         splits="one",
         becomes=(
@@ -235,7 +142,6 @@ _ROWS = (
     Declaration(
         name="corpus",
         title="Passages alone",
-        factory=_corpus,
         argument=(
             "a .jsonl, .jsonl.gz or .parquet file with `_id` (or id, docid, doc_id, pid), `text` "
             "(or contents, passage) and `title`, or a folder of them"
@@ -252,7 +158,6 @@ _ROWS = (
     Declaration(
         name="corpus-hub",
         title="Passages alone, on the Hub",
-        factory=_corpus_hub,
         argument=(
             "REPO[@revision] or a folder, with a config `corpus` or only one; columns as for "
             "`corpus:`"
@@ -269,7 +174,6 @@ _ROWS = (
     Declaration(
         name="kalma",
         title="BioKaLMA's published questions",
-        factory=_kalma,
         argument="JSON file of `[question, [graph, …]]`, for `build kalma`",
         splits="one",
         becomes="questions become queries, their graphs `contexts`; gold with `--gold FILE`",
@@ -343,6 +247,19 @@ def _can(option: str, row: Declaration) -> bool:
     return row.strict or (option == "keep" and row.keeps_fields)
 
 
+def parse_spec(spec: str) -> tuple[str, str]:
+    """Split ``KIND:ARGUMENT`` into the name of a known source and its argument.
+
+    Raises:
+        UsageError: no colon, nothing behind it, or an unknown kind.
+        InputError: a broken plugin.
+    """
+    name, _, argument = spec.partition(":")
+    if not argument or SOURCES.find(name) is None:
+        raise with_broken_files(_unknown_source_error(spec))
+    return name, argument
+
+
 def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:
     """Open the data source with the name ``KIND:ARGUMENT``, such as ``beir:PATH``.
 
@@ -350,7 +267,55 @@ def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:
         UsageError: no colon, nothing behind it, or an unknown kind.
         InputError: the source cannot be read, or a broken plugin.
     """
-    return SOURCES.maker(spec)(split, options)
+    name, argument = parse_spec(spec)
+    match name:
+        case "beir":
+            from citeforge.ir_convert.beir import open_beir
+
+            return open_beir(argument, split, options)
+        case "beir-hub":
+            from citeforge.ir_convert.hub import open_beir_hub
+
+            return open_beir_hub(argument, split, options)
+        case "mteb":
+            from citeforge.ir_convert.hub import open_mteb
+
+            return open_mteb(argument, split, options)
+        case "rage" | "rage-hub":
+            from citeforge.ir_convert.hub import open_rage
+
+            return open_rage(name, argument, options)
+        case "corpus":
+            from citeforge.ir_convert.corpus import open_corpus_files
+
+            return open_corpus_files(argument, options)
+        case "corpus-hub":
+            from citeforge.ir_convert.hub import open_corpus_hub
+
+            return open_corpus_hub(name, argument, split, options)
+        case "hagrid":
+            from citeforge.ir_convert.hagrid import open_hagrid
+
+            return open_hagrid(argument, split, options)
+        case "hagrid-hub":
+            from citeforge.ir_convert.hagrid import open_hagrid_hub
+
+            return open_hagrid_hub(argument, options)
+        case "alce":
+            from citeforge.ir_convert.alce import open_alce
+
+            return open_alce(argument, split, options)
+        case "attrieval":
+            from citeforge.ir_convert.attrieval import AttrievalSource
+
+            return AttrievalSource(argument, split, options)
+        case "kalma":
+            raise UsageError(
+                f"{spec} has knowledge graphs, not passages; give it to "
+                f"`citeforge build kalma --source {spec}`",
+                code="wrong-kind",
+            )
+    return SOURCES.maker(spec)(split, options)  # of a plugin
 
 
 def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str) -> Source:
@@ -376,4 +341,4 @@ def open_corpus(spec: str, split: str | None, options: ReadOptions, option: str)
     if SOURCES.find(name) is None:
         error = with_broken_files(_unknown_source_error(spec))
         raise UsageError(f"{option} {spec!r}: {error}", code=error.code)
-    return SOURCES.maker(spec)(split, replace(options, passages_only=True))
+    return open_source(spec, split, replace(options, passages_only=True))

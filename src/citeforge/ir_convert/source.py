@@ -1,4 +1,4 @@
-"""The interface of sources of benchmarks, and base classes of them.
+"""Base classes of sources of benchmarks, and the checks of their passages.
 
 Each passage of a source has an id and a text, and no id occurs twice.
 """
@@ -6,12 +6,13 @@ Each passage of a source has an id and a text, and no id occurs twice.
 from __future__ import annotations
 
 import hashlib
+from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,12 +20,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.engines.files import sha256_file
-from citeforge.engines.tables import batch_of, table_of
+from citeforge.engines.tables import batch_of
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import ExtraFields
 from citeforge.schemas.sources import SourceInfo
-from citeforge.schemas.tables import CORPUS, GOLD, MAPPING, QUERIES
+from citeforge.schemas.tables import CORPUS, GOLD
 from citeforge.schemas.text import normalise_passages
 
 if TYPE_CHECKING:
@@ -41,8 +42,24 @@ class Location:
     line: int
 
 
-LocatedPassage = tuple[Location, str, str, str, str | None]
-"""Location, id, title, text and metadata of a passage."""
+class LocatedPassage(NamedTuple):
+    """A passage of a source, and the file and line that it is from.
+
+    Attributes:
+        path: file, or another name of what was read, for messages.
+        line: line or number in it, from 1.
+        id: id of the passage.
+        title: title; empty for none.
+        text: text of the passage.
+        metadata: JSON object as text; None for none.
+    """
+
+    path: Path | str
+    line: int
+    id: str
+    title: str
+    text: str
+    metadata: str | None = None
 
 
 def check_id(value: str, path: Path | str, line: int, field: str = "_id") -> None:
@@ -144,59 +161,109 @@ def _merge_sorted(runs: list[npt.NDArray[np.int64]]) -> npt.NDArray[np.int64]:
     return hashes
 
 
-def checked_passages(
-    read: Callable[[], Iterator[pa.RecordBatch]],
-    find_location: Callable[[int], Location],
-    counts: dict[str, int],
-    skip_empty: bool,
-    prefix: str = "",
-    id_field: str = "_id",
-    what: str = "passages",
-) -> Iterator[pa.RecordBatch]:
-    """Yield the passages of a corpus in batches, and check that each has a distinct id and a text.
+class RowChecks:
+    """Checks and repairs of rows with ids and texts, batch by batch: passages, or queries.
 
-    A passage with a title alone gets the title as its text. Of rows with one id and equal
-    normalised texts, the first stays. Memory grows by eight bytes per id, and with repeated ids;
-    the corpus is read again only if an id repeats.
+    Of rows with one id and equal normalised texts, the first stays. A row with a title alone gets
+    the title as its text. Memory grows by eight bytes per id, and with repeated ids.
 
-    Args:
-        read: yields batches of schema CORPUS (or QUERIES), from the start at every call.
-        find_location: finds a row's file and line by its number from 0; called only for errors.
-        counts: the numbers of rows skipped, merged, or with their title as text are added.
-        skip_empty: whether rows with neither text nor title are skipped.
-        prefix: prefix of names of fields in messages.
-        id_field: name of the field with the id in messages.
-        what: noun for the rows in counts.
-
-    Raises:
-        InputError: an id is empty or has two texts, or a passage has neither text nor title.
+    Attributes:
+        counts: numbers of rows skipped, merged, or with their title as text, by key.
     """
-    finder = DuplicateFinder()
-    repeats: npt.NDArray[np.int64] | None = None
-    done: Counter[str] = Counter()
-    at = 0
-    for original in read():
-        ids: list[str] = original["_id"].to_pylist()
+
+    def __init__(self, source: Source, noun: str = "passages") -> None:
+        """Start before the first batch.
+
+        Args:
+            source: says what is skipped, and for errors the line of a row and names of fields.
+            noun: plural noun for the rows, in counts.
+        """
+        self.counts: Counter[str] = Counter()
+        self._source, self._noun = source, noun
+        self._finder = DuplicateFinder()
+        self._repeats: npt.NDArray[np.int64] | None = None
+        self._n_checked = 0
+
+    def has_repeats(self, batch: pa.RecordBatch) -> bool:
+        """Note the ids of the next batch; tell once that an id came before, so rows are read again.
+
+        Raises:
+            InputError: an id is empty.
+        """
+        ids: list[str] = batch["_id"].to_pylist()
         if "" in ids:
-            location = find_location(at + ids.index(""))
-            check_id("", location.path, location.line, prefix + id_field)
-        if repeats is None and finder.add(ids):
-            repeats = _repeated_rows(read, find_location, prefix + id_field)
-        batch, n_titles = _titles_as_texts(original)
-        done[count_key("rows_with_a_title_alone", what)] += n_titles
+            location = self._source.locate_row(self._n_checked + ids.index(""))
+            check_id("", location.path, location.line, self._source.field_name("_id", self._noun))
+        return self._repeats is None and self._finder.add(ids)
+
+    def find_repeats(
+        self, rows: Iterable[pa.RecordBatch], same_rows: Iterable[pa.RecordBatch]
+    ) -> None:
+        """Find the rows that repeat an earlier one, to be left out.
+
+        Args:
+            rows: all rows, from the start.
+            same_rows: the same once more.
+
+        Raises:
+            InputError: two rows with one id have different texts.
+        """
+        finder = DuplicateFinder()
+        for batch in rows:
+            finder.add(batch["_id"].to_pylist())
+        suspects = finder.suspects()
+        firsts: dict[str, tuple[int, bytes]] = {}
+        repeats: list[int] = []
+        at = 0
+        for batch in same_rows:
+            names: list[str] = batch["_id"].to_pylist()
+            numbers = [row for row, name in enumerate(names) if hash(name) in suspects]
+            texts = normalise_passages(
+                _titles_as_texts(batch.take(pa.array(numbers, pa.int64())))[0]["text"]
+            )
+            for row, text in zip(numbers, texts.to_pylist(), strict=True):
+                here = at + row, hashlib.sha256(text.encode()).digest()
+                first = firsts.setdefault(names[row], here)
+                if first[1] != here[1]:
+                    raise duplicate_id(
+                        names[row],
+                        self._source.locate_row(first[0]),
+                        self._source.locate_row(here[0]),
+                        self._source.field_name("_id", self._noun),
+                    )
+                if first is not here:
+                    repeats.append(here[0])
+            at += len(names)
+        self._repeats = np.array(repeats, np.int64)
+
+    def clean(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return the next batch without repeated and empty rows, with titles as missing texts.
+
+        Raises:
+            InputError: a row has neither text nor title, and the source does not skip these.
+        """
+        start, n_rows = self._n_checked, batch.num_rows
+        batch, n_titles = _titles_as_texts(batch)
+        self._count("rows_with_a_title_alone", n_titles)
         kept = pc.invert(_is_blank(batch["text"]))
-        n_empty = len(ids) - (pc.sum(kept).as_py() or 0)
-        if n_empty and not skip_empty:
-            location = find_location(at + kept.index(False).as_py())
-            raise empty_text(location.path, location.line, prefix + "text")
-        done[count_key("rows_without_text", what)] += n_empty
-        if repeats is not None:
-            is_again = np.isin(np.arange(at, at + len(ids)), repeats) & kept.to_numpy(False)
-            done[count_key("repeated_rows", what)] += int(is_again.sum())
+        n_empty = n_rows - (pc.sum(kept).as_py() or 0)
+        if n_empty and not self._source.options.skip_empty:
+            location = self._source.locate_row(start + kept.index(False).as_py())
+            field = self._source.field_name("text", self._noun)
+            raise empty_text(location.path, location.line, field)
+        self._count("rows_without_text", n_empty)
+        if self._repeats is not None:
+            is_again = np.isin(np.arange(start, start + n_rows), self._repeats)
+            is_again &= kept.to_numpy(False)
+            self._count("repeated_rows", int(is_again.sum()))
             kept = pc.and_not(kept, pa.array(is_again))
-        at += len(ids)
-        yield batch.filter(kept)
-    counts.update({name: n for name, n in done.items() if n})
+        self._n_checked += n_rows
+        return batch.filter(kept)
+
+    def _count(self, name: str, number: int) -> None:
+        """Add to one of the counts of these rows; nothing for 0."""
+        if number:
+            self.counts[count_key(name, self._noun)] += number
 
 
 def _is_blank(texts: pa.Array) -> pa.Array:
@@ -215,70 +282,6 @@ def _titles_as_texts(batch: pa.RecordBatch) -> tuple[pa.RecordBatch, int]:
         at = batch.schema.get_field_index("text")
         batch = batch.set_column(at, batch.schema.field(at), texts)
     return batch, number
-
-
-def _repeated_rows(
-    read: Callable[[], Iterator[pa.RecordBatch]],
-    find_location: Callable[[int], Location],
-    field: str,
-) -> npt.NDArray[np.int64]:
-    """Find the numbers of the rows that repeat an earlier row.
-
-    Raises:
-        InputError: two rows with one id have different texts.
-    """
-    finder = DuplicateFinder()
-    for batch in read():
-        finder.add(batch["_id"].to_pylist())
-    suspects = finder.suspects()
-    firsts: dict[str, tuple[int, bytes]] = {}
-    repeats: list[int] = []
-    at = 0
-    for batch in read():
-        names: list[str] = batch["_id"].to_pylist()
-        rows = [row for row, name in enumerate(names) if hash(name) in suspects]
-        texts = normalise_passages(
-            _titles_as_texts(batch.take(pa.array(rows, pa.int64())))[0]["text"]
-        )
-        for row, text in zip(rows, texts.to_pylist(), strict=True):
-            here = at + row, hashlib.sha256(text.encode()).digest()
-            first = firsts.setdefault(names[row], here)
-            if first[1] != here[1]:
-                raise duplicate_id(
-                    names[row], find_location(first[0]), find_location(here[0]), field
-                )
-            if first is not here:
-                repeats.append(here[0])
-        at += len(names)
-    return np.array(repeats, np.int64)
-
-
-def located_passages(
-    rows: Callable[[], Iterator[LocatedPassage]],
-    counts: dict[str, int],
-    skip_empty: bool,
-    id_field: str = "docid",
-) -> Iterator[pa.RecordBatch]:
-    """Put passages with file positions into batches, checked by :func:`checked_passages`.
-
-    Args:
-        rows: yields passages, from the start at every call.
-        counts: the numbers of passages skipped or merged are added.
-        skip_empty: whether passages with neither text nor title are skipped.
-        id_field: name of the field with the id in messages.
-
-    Raises:
-        InputError: an id is empty or has two texts, or a passage has neither text nor title.
-    """
-    return checked_passages(
-        lambda: corpus_batches(
-            (name, title, text, metadata) for _, name, title, text, metadata in rows()
-        ),
-        lambda number: next(location for location, *_ in islice(rows(), number, None)),
-        counts,
-        skip_empty,
-        id_field=id_field,
-    )
 
 
 @dataclass(frozen=True)
@@ -304,28 +307,71 @@ class ReadOptions:
     extra_fields: ExtraFields = "refuse"
 
 
-class Source(Protocol):
-    """Records of one data set, streamed.
+class Source(ABC):
+    """One data set: its queries, judgements, gold and passages; each may be read several times.
 
-    ``passages`` may be read several times, and yields the same rows in the same order each time.
+    A source is one subclass. It defines ``rows``, which yields its passages; or, if it has whole
+    tables, ``read_batches`` and ``locate_row``. Rows come in the same order each time.
     ``info().counts`` is complete when the results of all other methods were read to their ends.
+
+    Attributes:
+        provenance: name, files, licence and counts.
+        options: permissions to skip flawed rows, and more.
+        files: name in the provenance to the file, which is hashed when the provenance is asked for.
+        id_field: name of the field with a passage's id, for messages.
     """
+
+    id_field = "docid"
+
+    def __init__(
+        self, provenance: SourceInfo, options: ReadOptions, files: Mapping[str, Path] | None = None
+    ) -> None:
+        """Keep the provenance, the options and the files whose hashes the provenance will list."""
+        self.provenance, self.options, self.files = provenance, options, files or {}
 
     def info(self) -> SourceInfo:
         """Return the provenance: files with hashes, licence, and counts so far."""
-        ...
+        if not self.provenance.files:
+            self.provenance.files = {name: sha256_file(path) for name, path in self.files.items()}
+        return self.provenance
 
     def passages(self) -> Iterator[pa.RecordBatch]:
-        """Yield the passages in batches of schema CORPUS, with distinct ids."""
-        ...
+        """Yield the passages in batches of schema CORPUS: each id once, none without text.
 
+        Raises:
+            InputError: an id is empty or has two texts, or a passage has neither text nor title.
+        """
+        checks = RowChecks(self)
+        for batch in self.read_batches():
+            if checks.has_repeats(batch):
+                checks.find_repeats(self.read_batches(), self.read_batches())
+            yield checks.clean(batch)
+        self.provenance.counts.update(checks.counts)
+
+    def read_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the passages in batches of schema CORPUS, as the data set has them, unchecked."""
+        return corpus_batches(row[2:] for row in self.rows())
+
+    def rows(self) -> Iterator[LocatedPassage]:
+        """Yield the passages one by one, as the data set has them, unchecked."""
+        raise NotImplementedError(f"{type(self).__name__} defines neither rows nor read_batches")
+
+    def locate_row(self, number: int) -> Location:
+        """Find the file and line of a passage by its number in ``read_batches``, from 0."""
+        row = next(islice(self.rows(), number, None))
+        return Location(row.path, row.line)
+
+    def field_name(self, name: str, noun: str) -> str:
+        """Name the field ``_id`` or ``text`` of passages (or queries) as its file does."""
+        return self.id_field if name == "_id" else name
+
+    @abstractmethod
     def queries(self) -> pa.Table:
         """Return the queries of the split (schema QUERIES), with distinct ids."""
-        ...
 
+    @abstractmethod
     def relevant(self) -> pa.Table:
         """Return the judgements above zero (schema MAPPING), with distinct pairs."""
-        ...
 
     def gold(self) -> pa.Table:
         """Return the gold answers (schema GOLD); an empty table if there are none."""
@@ -335,9 +381,25 @@ class Source(Protocol):
         """Return the source's own mined negative passages, by label (schema MAPPING)."""
         return {}
 
+    @abstractmethod
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         """Return the file of a judgement and its line if known, for error messages."""
-        ...
+
+
+class PassagesAlone(Source):
+    """Base of sources with passages but no queries and judgements, which raise an error."""
+
+    contents = "passages"
+
+    def queries(self) -> pa.Table:
+        """Raise an InputError: the source has no queries."""
+        raise without_queries(self.provenance.spec, self.contents)
+
+    relevant = queries
+
+    def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
+        """Return (name of the source, None), since it has no judgements."""
+        return self.provenance.spec, None
 
 
 def without_queries(spec: str, contents: str = "passages") -> InputError:
@@ -348,143 +410,3 @@ def without_queries(spec: str, contents: str = "passages") -> InputError:
         allowed="--extra-corpus beside a --source with queries, or build alce --corpus",
         code="no-queries",
     )
-
-
-class FileSource(Source, Protocol):
-    """Base of sources that read files, which are hashed when the provenance is first asked for.
-
-    Attributes:
-        provenance: kind, files, licence and counts.
-        files: name in the provenance to the file.
-    """
-
-    provenance: SourceInfo
-    files: Mapping[str, Path]
-
-    def info(self) -> SourceInfo:
-        """Return the provenance, with hashes of the files."""
-        if not self.provenance.files:
-            self.provenance.files = {name: sha256_file(path) for name, path in self.files.items()}
-        return self.provenance
-
-
-@dataclass
-class Judgements:
-    """Judgements of (query, passage) pairs of one split.
-
-    Attributes:
-        path: file, for messages.
-        scores: (query, passage) to judgement.
-        lines: (query, passage) to the line of the judgement.
-        skip_contradictions: whether the higher of two judgements is kept and the other counted.
-        contradicted: number of judgements that were not kept.
-    """
-
-    path: str
-    scores: dict[tuple[str, str], int] = field(default_factory=dict)
-    lines: dict[tuple[str, str], int] = field(default_factory=dict)
-    skip_contradictions: bool = False
-    contradicted: int = 0
-
-    def add(self, line: int, query: str, passage: str, score: int) -> None:
-        """Add the relevance score of a (query, passage) pair, and the line that states it.
-
-        Raises:
-            InputError: it differs from an earlier judgement of the pair.
-        """
-        pair = (query, passage)
-        before = self.scores.get(pair, score)
-        if before != score and not self.skip_contradictions:
-            raise InputError(
-                f"judges {query!r}, {passage!r} otherwise than line {self.lines[pair]}",
-                path=self.path,
-                line=line,
-                allowed="one judgement, or pass --skip-contradictions to keep the higher one",
-                code="duplicate-id",
-            )
-        self.contradicted += before != score
-        self.scores[pair] = max(before, score)
-        self.lines.setdefault(pair, line)
-
-
-@dataclass
-class JudgedSource(FileSource):
-    """Source of judged pairs, whose queries and judgements are in memory.
-
-    Attributes:
-        provenance: kind, files, licence and counts.
-        query_texts: query to (line, text), in order; blank ones are skipped or refused.
-        judged: judgements.
-        stream: yields the passages, from the start at every call.
-        options: permissions.
-        files: name of each file read to its path, for hashes.
-        gold_table: gold answers, schema GOLD.
-        negatives: negatives that the source itself has, by label (schema MAPPING).
-        topics: file of the queries, for messages; None for that of the judgements.
-        metadata: query to its metadata as JSON.
-        id_field: name of the field with a passage's id, for messages.
-    """
-
-    provenance: SourceInfo
-    query_texts: dict[str, tuple[int, str]]
-    judged: Judgements
-    stream: Callable[[], Iterator[LocatedPassage]]
-    options: ReadOptions
-    files: Mapping[str, Path] = field(default_factory=dict)
-    gold_table: pa.Table = field(default_factory=GOLD.empty_table)
-    negatives: dict[str, pa.Table] = field(default_factory=dict)
-    topics: Path | str | None = None
-    metadata: dict[str, str] = field(default_factory=dict)
-    id_field: str = "docid"
-
-    def passages(self) -> Iterator[pa.RecordBatch]:
-        """Yield the passages in batches, each id once."""
-        return located_passages(
-            self.stream, self.provenance.counts, self.options.skip_empty, self.id_field
-        )
-
-    def queries(self) -> pa.Table:
-        """Return the judged queries; unknown or blank ones are errors unless they are skipped."""
-        judged = {query for query, _ in self.judged.scores}
-        missing = [pair for pair in self.judged.scores if pair[0] not in self.query_texts]
-        if missing and not self.options.skip_dangling:
-            raise InputError(
-                f"names the query {missing[0][0]!r}, which is not in the topics",
-                path=self.judged.path,
-                line=self.judged.lines[missing[0]],
-                field="query-id",
-                allowed="add the query, or pass --skip-dangling",
-                code="unknown-query",
-            )
-        if missing:
-            self.provenance.counts["judgements_of_unknown_queries"] = len(missing)
-        queries = [(q, line, text) for q, (line, text) in self.query_texts.items() if q in judged]
-        blank = [line for _, line, text in queries if not text.strip()]
-        if blank and not self.options.skip_empty:
-            raise empty_text(self.topics or self.judged.path, blank[0])
-        if blank:
-            self.provenance.counts[count_key("rows_without_text", "queries")] = len(blank)
-        rows = [(q, text, self.metadata.get(q)) for q, _, text in queries if text.strip()]
-        return table_of(rows, QUERIES)
-
-    def relevant(self) -> pa.Table:
-        """Return the judgements above zero, and count the others."""
-        pairs = self.judged.scores
-        rows = [(q, p, None, float(s), None) for (q, p), s in pairs.items() if s > 0]
-        if len(rows) < len(pairs):
-            self.provenance.counts["judgements_of_zero_or_less"] = len(pairs) - len(rows)
-        if self.judged.contradicted:
-            self.provenance.counts["contradicting_judgements"] = self.judged.contradicted
-        return table_of(rows, MAPPING)
-
-    def gold(self) -> pa.Table:
-        """Return the gold answers."""
-        return self.gold_table
-
-    def mined(self) -> dict[str, pa.Table]:
-        """Return the source's own mined negative passages, by label."""
-        return self.negatives
-
-    def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
-        """Return the file of the judgements, and the line of the given pair in it."""
-        return self.judged.path, self.judged.lines.get((query_id, corpus_id))

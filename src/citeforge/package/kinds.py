@@ -129,7 +129,8 @@ class Kind(ABC):
 
 
 KINDS: Catalogue[Kind, None] = Catalogue("kinds", "benchmark kind", Kind)  # type: ignore[type-abstract]
-"""Kinds of benchmark by name; all are entry points, of citeforge or of plugins."""
+"""Kinds of benchmark by name: those of ``citeforge/kinds`` (entry points, as the table
+``citeforge.kinds`` of pyproject.toml names them), and those of plugins."""
 
 
 def kind_of(manifest: Manifest, path: object = None) -> Kind:

@@ -15,9 +15,11 @@ class Declaration(FrozenRecord):
     Attributes:
         name: prefix in ``--source name:argument``.
         title: name of the format or data set.
-        factory: the function that opens it; it
-            is given argument, split and ReadOptions.
-        argument: what follows the colon.
+        factory: class of the source, or function that opens one: takes what follows the colon, the
+            split (None for its default) and a :class:`~citeforge.ir_convert.source.ReadOptions`.
+            None for a built-in source, which :func:`~citeforge.ir_convert.registry.open_source`
+            opens.
+        argument: description of what follows the colon.
         splits: splits it has, in words.
         becomes: what its parts become in a package.
         licence: licence of the data, in words.
@@ -31,7 +33,7 @@ class Declaration(FrozenRecord):
 
     name: str
     title: str
-    factory: Callable[..., Any]
+    factory: Callable[..., Any] | None = None
     argument: str
     splits: str
     becomes: str

@@ -62,7 +62,7 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         mixtures=("list=1,0,3",),
     )
     out = folder / "rage"
-    build_rage(recipe, cf.RunOptions(out=out), offline_embedder)
+    build_rage(recipe, cf.RunOptions(out=out), offline_embedder())
     return out
 
 

@@ -34,13 +34,13 @@ from conftest_builders import Hashed
 def build(
     source: str,
     out: Path,
-    embedder: Callable[[], Any] = Hashed,
+    embedder: Any = None,
     options: dict[str, Any] | None = None,
     **config: Any,
 ) -> Manifest:
     """Build with vectors of hashes where no test depends on a model's."""
     recipe = cf.RageRecipe(source=source, **{"embedder": "offline", **config})
-    return build_rage(recipe, run_options(out, **(options or {})), embedder)
+    return build_rage(recipe, run_options(out, **(options or {})), embedder or Hashed())
 
 
 def rows(folder: Path, table: str) -> list[dict[str, Any]]:
@@ -92,7 +92,7 @@ def test_they_are_the_nearest_by_vectors_of_sentence_transformers(tmp_path: Path
     from sentence_transformers import SentenceTransformer
 
     embedder = make_embedder("offline", EmbedderSettings(device="cpu"))
-    build(f"beir:{EXAMPLES / 'facts'}", tmp_path / "out", lambda: embedder)
+    build(f"beir:{EXAMPLES / 'facts'}", tmp_path / "out", embedder)
     folder = offline_embedder().locate().folder  # type: ignore[attr-defined]
     model = SentenceTransformer(str(folder), device="cpu", local_files_only=True)
     check_nearest(tmp_path / "out", lambda texts, _: model.encode(texts, normalize_embeddings=True))
@@ -275,7 +275,7 @@ def test_exclude_answers(tmp_path: Path) -> None:
         manifest = build(
             f"alce:{path}",
             tmp_path / name,
-            offline_embedder,
+            offline_embedder(),
             mining=Mining(seemingly_relevant=4, irrelevant=4, exclude_answers=exclude),
         )
         negatives = {

@@ -214,6 +214,6 @@ def test_a_vector_without_a_direction_names_the_passage(
 
     recipe = RageRecipe(source=f"beir:{world / 'beir'}", embedder="offline")
     with refused("bad-vectors", InputError, path="broken") as caught:
-        build_rage(recipe, run_options(tmp_path / "out"), Broken)
+        build_rage(recipe, run_options(tmp_path / "out"), Broken())
     assert "'p37'" in str(caught.value)
     assert what in str(caught.value)

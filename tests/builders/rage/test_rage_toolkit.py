@@ -76,7 +76,7 @@ def make_package(folder: Path, with_answers: bool) -> Path:
     build_rage(
         RageRecipe(source=f"alce:{path}", embedder="offline"),
         RunOptions(out=folder / "package"),
-        offline_embedder,
+        offline_embedder(),
     )
     return folder / "package"
 

@@ -35,7 +35,7 @@ def vectors(tmp_path: Path, small_beir: Path) -> dict[str, Any]:
     kept = tmp_path / "kept"
     # Counts of letters and digits: vectors that any tool could have made.
     embedder = RuleEmbedder(lambda text: [1 + text.lower().count(c) for c in LETTERS])
-    build_rage(recipe, run_options(tmp_path / "plain", embeddings=kept), lambda: embedder)
+    build_rage(recipe, run_options(tmp_path / "plain", embeddings=kept), embedder)
     for stored, name in (("passages-given", "passages"), ("queries", "queries")):
         raw = np.fromfile(kept / f"{stored}-00000.vectors", "<f4").reshape(-1, DIMENSION)
         np.save(tmp_path / f"{name}.npy", raw)

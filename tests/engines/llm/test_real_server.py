@@ -82,7 +82,7 @@ def bridges(tmp_path_factory: pytest.TempPathFactory) -> Path:
     build_rage(
         recipe,
         RunOptions(out=folder / "out"),
-        lambda: make_embedder("offline", EmbedderSettings(device="cpu")),
+        make_embedder("offline", EmbedderSettings(device="cpu")),
     )
     return folder / "out"
 

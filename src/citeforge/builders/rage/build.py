@@ -29,9 +29,10 @@ from citeforge.builders.rage.mixture import (
     short_mappings,
 )
 from citeforge.builders.rage.negatives import make_mappings
-from citeforge.builders.rage.sources import EmbedderMaker, open_sources
+from citeforge.builders.rage.sources import open_sources
 from citeforge.builders.rage.suspects import drop_decided, drop_suspects
 from citeforge.engines.draws import mix_secret
+from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.plugins import warn
 from citeforge.engines.tables import rows_of
 from citeforge.engines.textfiles import count_text
@@ -43,15 +44,13 @@ from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 from citeforge.schemas.tables import GOLD, LABELS, MAPPING, QUERIES, SEEMINGLY_RELEVANT
 
 
-def build_rage(
-    recipe: RageRecipe, run: RunOptions, make_embedder: EmbedderMaker | None = None
-) -> Manifest:
+def build_rage(recipe: RageRecipe, run: RunOptions, embedder: Embedder | None = None) -> Manifest:
     """Build a RAGE package, or continue an interrupted build.
 
     Args:
         recipe: everything that the tables depend on.
         run: options of the run.
-        make_embedder: makes it when vectors are needed; None for the recipe's.
+        embedder: embedder to use; None for the recipe's.
 
     Returns:
         The manifest of the finished package.
@@ -63,7 +62,7 @@ def build_rage(
     if recipe.drop_suspects:
         require("datasketch")
     with open_build(recipe, run) as build:
-        sources = open_sources(recipe, run, build.workspace, make_embedder)
+        sources = open_sources(recipe, run, build.workspace, embedder)
         draft = sources.draft(build)
         if (finished := build.finished(draft)) is not None:
             return finished

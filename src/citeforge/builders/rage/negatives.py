@@ -260,7 +260,7 @@ def _corpus_model(material: Material, folder: Path) -> CorpusModel:
     Raises:
         UsageError: ``--compute`` of an embedder that does not compute here.
     """
-    run, corpus, embedder = material.sources.run, material.corpus, material.sources.get_embedder()
+    run, corpus, embedder = material.sources.run, material.corpus, material.sources.embedder
     compute = run.compute
     few = count_rows(corpus) < 2 * _DECIDED_PER_QUERY * material.queries.num_rows
     if compute == "auto" and few and isinstance(embedder, Refinable):

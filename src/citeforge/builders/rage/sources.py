@@ -1,8 +1,7 @@
 """Inputs of a RAGE build: sources, embedder, judge."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +20,6 @@ from citeforge.schemas.manifest import GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
 from citeforge.schemas.sources import SourceInfo
-
-EmbedderMaker = Callable[[], Embedder]
 
 
 def recipe_embedder(recipe: RageRecipe, run: RunOptions) -> Embedder:
@@ -43,7 +40,7 @@ class RageSources:
         source: queries, judgements, gold and passages.
         extra: further passages to mine from.
         vectors: vectors of passages and queries that the user supplies; None if there are none.
-        get_embedder: gives what makes vectors; made at the first call.
+        given_embedder: embedder to use; None for the recipe's.
         judge: identity of the judge that decided relevance in a source of claims.
     """
 
@@ -52,8 +49,13 @@ class RageSources:
     source: Source
     extra: Source | None
     vectors: tuple[PrecomputedVectors, PrecomputedVectors] | None
-    get_embedder: EmbedderMaker
+    given_embedder: Embedder | None
     judge: dict[str, Any] | None
+
+    @cached_property
+    def embedder(self) -> Embedder:
+        """Model that makes vectors; loaded when it is first asked for."""
+        return self.given_embedder or recipe_embedder(self.recipe, self.run)
 
     @property
     def models(self) -> dict[str, dict[str, Any]]:
@@ -104,14 +106,14 @@ class RageSources:
         if self.vectors is not None:
             name, passages = self.recipe.vectors_model, self.vectors[0]
             return {"name": name, "vectors": "given", "dimension": passages.dimension}
-        return model_of(self.get_embedder().fingerprint())
+        return model_of(self.embedder.fingerprint())
 
 
 def open_sources(
     recipe: RageRecipe,
     run: RunOptions,
     workspace: Workspace,
-    make_embedder: EmbedderMaker | None = None,
+    embedder: Embedder | None = None,
 ) -> RageSources:
     """Open the sources, vectors and judge of a build; the embedder only if it is needed.
 
@@ -119,7 +121,7 @@ def open_sources(
         recipe: everything that the tables depend on.
         run: options of the run.
         workspace: folder of the build.
-        make_embedder: makes the embedder; None for the recipe's.
+        embedder: embedder to use; None for the recipe's.
 
     Raises:
         InputError: a source or a file of vectors is at fault.
@@ -143,10 +145,9 @@ def open_sources(
     vectors = None
     if recipe.vectors is not None and recipe.query_vectors is not None:
         vectors = open_both(recipe.vectors, recipe.query_vectors)
-    get_embedder = cache(make_embedder or partial(recipe_embedder, recipe, run))
-    if recipe.vectors is None and _mines_by_vectors(recipe, source):
-        get_embedder()  # missing libraries or models are reported before any work
-    return RageSources(recipe, run, source, extra, vectors, get_embedder, identity)
+    if recipe.vectors is None and _mines_by_vectors(recipe, source) and embedder is None:
+        embedder = recipe_embedder(recipe, run)  # missing libraries are reported before any work
+    return RageSources(recipe, run, source, extra, vectors, embedder, identity)
 
 
 def _mines_by_vectors(recipe: RageRecipe, source: Source) -> bool:

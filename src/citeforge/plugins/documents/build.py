@@ -109,7 +109,7 @@ def build_documents(
         _require_accepted(questions, path_beside(run.folder, ".questions.jsonl"), models.asker.llm)
         counts = count_questions(recipe, questions) | apply_labels(questions, recipe.labels)
         counts["passages_too_short"] = passages.n_short
-        sources = RageSources(models.rage, run, source, None, None, lambda: models.embedder, None)
+        sources = RageSources(models.rage, run, source, None, None, models.embedder, None)
         material = Material(sources, *_make_tables(questions, counts), counts, [info], corpus)
         made = make_mappings(drop_dangling(material), build.workspace, recipe.seed)
         judged = made.tables[RELEVANT]

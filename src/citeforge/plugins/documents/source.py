@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from citeforge.engines.files import sha256_file
 from citeforge.engines.text.sentences import SentenceSegmenter
-from citeforge.ir_convert.corpus import PassagesAlone
-from citeforge.ir_convert.source import ReadOptions, corpus_batches
+from citeforge.ir_convert.source import PassagesAlone, ReadOptions, corpus_batches
 from citeforge.plugins.documents.duplicates import RepeatFinder
 from citeforge.plugins.documents.formats import (
     EMPTY,
@@ -108,7 +107,7 @@ def open_folder(argument: str, split: str | None, options: ReadOptions) -> "Docu
 
 
 class DocumentFolder(PassagesAlone):
-    """Passages of the documents in a folder, streamed; a source (`ir_convert.source.Source`).
+    """Passages of the documents in a folder, streamed.
 
     Attributes:
         documents: each file, and what was read of it; complete when all passages were read.
@@ -139,7 +138,7 @@ class DocumentFolder(PassagesAlone):
         self.folder, self.size, self.limit = folder, size, most_megabytes * 1_000_000
         self.documents: list[Document] = []
         self.repeats: list[dict[str, object]] = []
-        super().__init__(SourceInfo(spec=f"folder:{folder}", kind="folder"), {})
+        super().__init__(SourceInfo(spec=f"folder:{folder}", kind="folder"), ReadOptions())
 
     @cached_property
     def _files(self) -> list[tuple[Path, Document]]:

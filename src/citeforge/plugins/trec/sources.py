@@ -1,22 +1,17 @@
 """Sources of ad hoc retrieval: TREC folders, MIRACL, and data sets of ir_datasets."""
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from citeforge.engines.extra_fields import metadata_text
 from citeforge.engines.textfiles import text_lines
 from citeforge.ir_convert.beir import find_file
 from citeforge.ir_convert.corpus import read_passage_rows
+from citeforge.ir_convert.judged import JudgedSource, Judgements, LocatedQuery
 from citeforge.ir_convert.registry import read_bibliography
-from citeforge.ir_convert.source import (
-    JudgedSource,
-    Judgements,
-    LocatedPassage,
-    Location,
-    ReadOptions,
-)
+from citeforge.ir_convert.source import LocatedPassage, ReadOptions
 from citeforge.schemas.errors import InputError, UnknownValueError, extras_named
 from citeforge.schemas.sources import Declaration, SourceInfo
 
@@ -25,7 +20,7 @@ _TEXTS = ("text", "body", "abstract", "paragraph", "content")
 _QUERIES = ("text", "query", "title", "description")
 
 
-def open_trec(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
+def open_trec(argument: str, split: str | None, options: ReadOptions) -> "TrecSource":
     """Open the source ``trec:PATH``: a folder with ``topics.tsv``, ``qrels`` and ``corpus.jsonl``.
 
     With several splits: ``topics.SPLIT.tsv`` and ``qrels.SPLIT`` (``.txt``, ``.tsv``).
@@ -40,16 +35,16 @@ def open_trec(argument: str, split: str | None, options: ReadOptions) -> JudgedS
         UnknownValueError: no such split.
     """
     folder, middle = Path(argument), f".{split}" if split else ""
-    judged: tuple[Path, ...] = ()
+    judged = None
     if not options.passages_only:
         topics = (f"topics{middle}.tsv", f"topics{middle}.txt", f"queries{middle}.tsv")
         qrels = (f"qrels{middle}{ending}" for ending in (".txt", ".tsv", ".qrels", ""))
-        judged = find_file(folder, *topics), find_file(folder, *qrels)
+        judged = JudgedFiles(find_file(folder, *topics), find_file(folder, *qrels))
     info = SourceInfo(spec=f"trec:{argument}", kind="trec", split=split if judged else None)
-    return _make_source(info, judged, [find_file(folder, "corpus.jsonl")], options)
+    return TrecSource(info, judged, [find_file(folder, "corpus.jsonl")], options)
 
 
-def open_miracl(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
+def open_miracl(argument: str, split: str | None, options: ReadOptions) -> "TrecSource":
     """Open the source ``miracl:PATH``: a folder of one language in MIRACL's layout.
 
     ``topics/topics.miracl-v1.0-LANG-SPLIT.tsv``, ``qrels/qrels.miracl-…``, and the corpus shards
@@ -78,14 +73,14 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
             f"contains the languages {', '.join(sorted(languages))}", path=folder,
             allowed="a folder of one language", code="unsupported"
         )  # fmt: skip
-    judged: tuple[Path, ...] = ()
+    judged = None
     if not options.passages_only:
         if split not in by_split:
             raise UnknownValueError("split", split, by_split, searched=f"{folder} (--split)")
         for name in ("topics", "qrels"):
             if name not in by_split[split]:
                 raise InputError(f"has no {name} of {split}", path=folder, code="missing-file")
-        judged = by_split[split]["topics"], by_split[split]["qrels"]
+        judged = JudgedFiles(by_split[split]["topics"], by_split[split]["qrels"])
     corpora = sorted({*folder.rglob("docs-*.jsonl"), *folder.rglob("docs-*.jsonl.gz")})
     if not corpora:
         raise InputError(
@@ -93,51 +88,63 @@ def open_miracl(argument: str, split: str | None, options: ReadOptions) -> Judge
             code="missing-file"
         )  # fmt: skip
     info = SourceInfo(spec=f"miracl:{argument}", kind="miracl", split=split)
-    return _make_source(info, judged, corpora, options)
+    return TrecSource(info, judged, corpora, options)
 
 
-def _make_source(
-    info: SourceInfo, judged: Sequence[Path], corpora: list[Path], options: ReadOptions
-) -> JudgedSource:
-    """Make a source from corpus files, and from (topics, qrels) if ``judged`` names them.
+class JudgedFiles(NamedTuple):
+    """Files of the topics (queries) and their judgements."""
 
-    Args:
-        info: provenance.
-        judged: files of topics and of qrels; empty where only passages are read.
-        corpora: files of the corpus.
-        options: how fields that are not known are treated.
-    """
+    topics: Path
+    qrels: Path
 
-    def stream() -> Iterator[LocatedPassage]:
-        """Yield the passages of all corpus files, each with its file and line for errors."""
-        for path, line, row in read_passage_rows(corpora, options.extra_fields, info.counts):
+
+class TrecSource(JudgedSource):
+    """Topics, judgements, and passages of JSON Lines files."""
+
+    def __init__(
+        self,
+        info: SourceInfo,
+        judged: JudgedFiles | None,
+        corpora: list[Path],
+        options: ReadOptions,
+    ) -> None:
+        """Read topics and judgements; None for passages alone.
+
+        Raises:
+            InputError: a line of them is wrong.
+        """
+        pairs = Judgements(str(corpora[0])) if judged is None else read_trec_qrels(judged.qrels)
+        files = {path.name: path for path in (*(judged or ()), *corpora)}
+        super().__init__(info, options, pairs, files)
+        self.corpora = corpora
+        if judged is not None:
+            self.query_rows = read_topics(judged.topics)
+
+    def rows(self) -> Iterator[LocatedPassage]:
+        """Yield the passages of all corpus files, each with its file and line."""
+        option, counts = self.options.extra_fields, self.provenance.counts
+        for path, line, row in read_passage_rows(self.corpora, option, counts):
             metadata = metadata_text(row.metadata, path, line)
-            yield Location(path, line), row.name, row.title or "", row.body, metadata
-
-    files = {path.name: path for path in (*judged, *corpora)}
-    texts, pairs = {}, Judgements(str(corpora[0]))
-    if judged:
-        texts, pairs = read_topics(judged[0]), read_trec_qrels(judged[1])
-    return JudgedSource(info, texts, pairs, stream, options, files)
+            yield LocatedPassage(path, line, row.name, row.title or "", row.body, metadata)
 
 
-def read_topics(path: Path) -> dict[str, tuple[int, str]]:
-    """Read topics from ``qid<tab>text`` lines: query id to (line number, text).
+def read_topics(path: Path) -> dict[str, LocatedQuery]:
+    """Read topics from ``qid<tab>text`` lines: query id to its text and line.
 
     Raises:
         InputError: a line without a tab, or an id that comes twice.
     """
-    topics: dict[str, tuple[int, str]] = {}
+    topics: dict[str, LocatedQuery] = {}
     for number, line in text_lines(path):
         name, text = (part.strip() for part in (*line.split("\t", 1), "")[:2])
         if not name or not text:
             raise InputError("is not qid<tab>text", path=path, line=number, code="wrong-type")
         if name in topics:
             raise InputError(
-                f"duplicate id {name!r} (first at line {topics[name][0]})", path=path, line=number,
-                code="duplicate-id"
+                f"duplicate id {name!r} (first at line {topics[name].line})", path=path,
+                line=number, code="duplicate-id"
             )  # fmt: skip
-        topics[name] = (number, text)
+        topics[name] = LocatedQuery(number, text)
     if not topics:
         raise InputError("contains no topics", path=path, code="no-queries")
     return topics
@@ -170,53 +177,55 @@ def read_trec_qrels(path: Path) -> Judgements:
     return judged
 
 
-def open_ir_datasets(argument: str, split: str | None, options: ReadOptions) -> JudgedSource:
-    """Open the source ``ir-datasets:ID``; the library ir_datasets downloads missing files.
+class IrDatasetsSource(JudgedSource):
+    """The source ``ir-datasets:ID``; the library ir_datasets downloads missing files."""
 
-    Args:
-        argument: id of the data set.
-        split: recorded in the provenance; the id names the split.
-        options: whether only passages are read.
+    def __init__(self, argument: str, split: str | None, options: ReadOptions) -> None:
+        """Load the data set, and read its queries and judgements.
 
-    Raises:
-        MissingExtraError: ir_datasets is not installed.
-        InputError: no such data set, or it has no documents, queries or judgements.
-    """
-    with extras_named():
-        import ir_datasets
-    try:
-        data: Any = ir_datasets.load(argument)
-    except KeyError as error:
-        raise InputError(
-            "is not a data set of ir_datasets", path=argument, allowed="an id of its catalogue",
-            code="unknown-name"
-        ) from error  # fmt: skip
-    parts = ("docs",) if options.passages_only else ("docs", "queries", "qrels")
-    for part in parts:
-        if not getattr(data, f"has_{part}")():
+        Args:
+            argument: id of the data set.
+            split: recorded in the provenance; the id names the split.
+            options: whether only passages are read.
+
+        Raises:
+            MissingExtraError: ir_datasets is not installed.
+            InputError: no such data set, or it has no documents, queries or judgements.
+        """
+        with extras_named():
+            import ir_datasets
+        try:
+            data: Any = ir_datasets.load(argument)
+        except KeyError as error:
             raise InputError(
-                f"has no {part}", path=argument, allowed="a data set with all three",
-                code="unsupported"
-            )  # fmt: skip
-    queries: Iterable[Any] = ()
-    rows: Iterable[Any] = ()
-    if not options.passages_only:
-        queries, rows = data.queries_iter(), data.qrels_iter()
-    texts = {str(q.query_id): (n, _text(q, _QUERIES, argument)) for n, q in enumerate(queries, 1)}
-    judged = Judgements(f"ir-datasets:{argument} qrels")
-    for number, row in enumerate(rows, 1):
-        judged.add(number, str(row.query_id), str(row.doc_id), int(row.relevance))
+                "is not a data set of ir_datasets", path=argument,
+                allowed="an id of its catalogue", code="unknown-name"
+            ) from error  # fmt: skip
+        parts = ("docs",) if options.passages_only else ("docs", "queries", "qrels")
+        for part in parts:
+            if not getattr(data, f"has_{part}")():
+                raise InputError(
+                    f"has no {part}", path=argument, allowed="a data set with all three",
+                    code="unsupported"
+                )  # fmt: skip
+        spec = f"ir-datasets:{argument}"
+        info = SourceInfo(spec=spec, kind="ir-datasets", split=split)
+        super().__init__(info, options, Judgements(f"{spec} qrels"))
+        self.data, self.argument, self.query_file = data, argument, f"{spec} queries"
+        if options.passages_only:
+            return
+        for number, query in enumerate(data.queries_iter(), 1):
+            text = _text(query, _QUERIES, argument)
+            self.query_rows[str(query.query_id)] = LocatedQuery(number, text)
+        for number, row in enumerate(data.qrels_iter(), 1):
+            self.judged.add(number, str(row.query_id), str(row.doc_id), int(row.relevance))
 
-    def stream() -> Iterator[LocatedPassage]:
-        """Yield the documents of the data set, each with its number for errors."""
-        for number, doc in enumerate(data.docs_iter(), 1):
-            title = getattr(doc, "title", "") or ""
-            location = Location(f"ir-datasets:{argument} docs", number)
-            yield location, str(doc.doc_id), str(title), _text(doc, _TEXTS, argument), None
-
-    info = SourceInfo(spec=f"ir-datasets:{argument}", kind="ir-datasets", split=split)
-    topics = f"ir-datasets:{argument} queries"
-    return JudgedSource(info, texts, judged, stream, options, topics=topics)
+    def rows(self) -> Iterator[LocatedPassage]:
+        """Yield the documents of the data set, each with its number."""
+        for number, doc in enumerate(self.data.docs_iter(), 1):
+            title, text = getattr(doc, "title", "") or "", _text(doc, _TEXTS, self.argument)
+            name = f"{self.provenance.spec} docs"
+            yield LocatedPassage(name, number, str(doc.doc_id), str(title), text)
 
 
 def _text(row: Any, names: tuple[str, ...], where: str) -> str:
@@ -267,7 +276,7 @@ MIRACL = Declaration(
 IR_DATASETS = Declaration(
     name="ir-datasets",
     title="ir_datasets",
-    factory=open_ir_datasets,
+    factory=IrDatasetsSource,
     argument="an id of the library's catalogue, with documents, queries and judgements",
     splits="part of the id",
     becomes="corpus, queries; judgements above zero become `mapping/relevant`",
