@@ -9,7 +9,7 @@ import pytest
 import citeforge as cf
 from citeforge.ir_convert.beir import open_beir
 from citeforge.ir_convert.hagrid import open_hagrid
-from citeforge.ir_convert.registry import require_strict
+from citeforge.ir_convert.registry import check_extra_fields
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.schemas.recipes.base import ExtraFields
 from conftest import Inline, refused, write_beir, write_jsonl
@@ -106,12 +106,12 @@ def test_hostile_names_do_not_reach_the_card_as_they_are(beir: Path) -> None:
 
 
 def test_a_source_that_reads_its_own_columns_alone_refuses_the_option() -> None:
-    require_strict("refuse", "trec:x")
-    require_strict("ignore", "trec:x", "beir:y")
-    require_strict("keep", "mteb:x")
+    check_extra_fields("refuse", "trec:x")
+    check_extra_fields("ignore", "trec:x", "beir:y")
+    check_extra_fields("keep", "mteb:x")
     for option, source in (("ignore", "mteb:x"), ("keep", "alce:x"), ("ignore", "alce:x")):
         with refused("option-without-effect", cf.UsageError):
-            require_strict(option, source, None)
+            check_extra_fields(option, source, None)
 
 
 def test_a_build_tells_the_count_in_the_manifest_and_on_standard_error(

@@ -202,9 +202,9 @@ class Builds(NamedCommands):
         """Map headings of the help to commands and benchmark kinds, with a line on each."""
         texts = {n: c.short_help or c.help or "" for n, c in _OTHER_COMMANDS.items()}
         texts |= {
-            kind.name: kind.facts.recipe.__doc__ or ""
-            for kind in kinds.built_in_kinds()
-            if kind.facts.recipe
+            facts.name: facts.recipe.__doc__ or ""
+            for facts in (built_in.facts for built_in in kinds.built_in_kinds())
+            if facts.recipe
         }
         commands = (click.Command(name, help=texts[name]) for name in sorted(texts))
         return {

@@ -265,7 +265,11 @@ class AlceSource(Source):
         return table_of(columns, MAPPING)
 
     def _find_entailing(self, judge: JudgeSession) -> pa.Table:
-        """List (query, passage) pairs whose passage entails claims; the score is their number."""
+        """Ask a judge which documents of an item entail its claims.
+
+        Returns:
+            Pairs of query and document (schema MAPPING); the score is the number of claims.
+        """
         pairs = [
             (item.query_id, passage_id(doc), Pair(premise_of(doc.title, doc.text), claim))
             for item in self.items

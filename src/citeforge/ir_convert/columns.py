@@ -32,7 +32,10 @@ INSTRUCTION = "instruction"
 
 
 def map_columns(names: Iterable[str], schema: pa.Schema) -> dict[str, str]:
-    """Map a table's columns to those of a schema; columns that it does not have are left out."""
+    """Map names of a table's columns to the columns of a schema that they are read as.
+
+    Columns that the schema does not have are left out.
+    """
     choices = _NAMES.get(schema, {})
     there = list(names)
     renames: dict[str, str] = {}
@@ -44,7 +47,7 @@ def map_columns(names: Iterable[str], schema: pa.Schema) -> dict[str, str]:
 
 
 def read_columns(
-    tables: Iterable[pa.Table], schema: pa.Schema, where: str, option: ExtraFields,
+    tables: Iterable[pa.Table], schema: pa.Schema, source: str, option: ExtraFields,
     counts: dict[str, int], what: str, unread: Iterable[str] = (),
 ) -> Iterator[pa.Table]:  # fmt: skip
     """Convert tables to a schema; count rows with further columns, or keep these as metadata.
@@ -54,7 +57,7 @@ def read_columns(
     Args:
         tables: tables with columns of any names.
         schema: CORPUS, QUERIES, MAPPING or GOLD.
-        where: name of the data set or file, for messages.
+        source: name of the data set or file, for messages.
         option: ``keep`` to put further columns into the metadata, where the schema has these.
         counts: takes in how many rows had further columns, at the end.
         what: plural noun for the rows.
@@ -64,10 +67,10 @@ def read_columns(
         InputError: a required column is missing or cannot be converted.
     """
     keeps = option == "keep" and "metadata" in schema.names
-    extra_names, n_extra, n_instructions, at = set(unread), 0, 0, 0
+    extra_names, n_extra, n_instructions, n_before = set(unread), 0, 0, 0
     for table in tables:
         renames = map_columns(table.column_names, schema)
-        made = _conform(table, renames, schema, where)
+        made = _conform(table, renames, schema, source)
         extra = {n: _has_value(table[n]) for n in table.column_names if n not in renames}
         extra = {n: mask for n, mask in extra.items() if pc.any(mask).as_py()}
         kept = [n for n in extra if keeps]
@@ -80,7 +83,7 @@ def read_columns(
             n_instructions += pc.sum(instructed).as_py()
             kept = [*dict.fromkeys((*kept, INSTRUCTION))]
         if kept:
-            made = _keep(made, table.select(kept), where, at)
+            made = _add_to_metadata(made, table.select(kept), source, n_before)
         if extra:
             extra_names |= extra.keys()
             masks = iter(extra.values())
@@ -88,12 +91,12 @@ def read_columns(
             for mask in masks:
                 some = pc.or_(some, mask)
             n_extra += pc.sum(some).as_py()
-        at += table.num_rows
+        n_before += table.num_rows
         yield made
     if n_instructions:
         counts[count_key("rows_with_an_instruction", what)] = n_instructions
     count_extra_fields(
-        counts, what, extra_names, at if unread else n_extra, "keep" if keeps else "ignore"
+        counts, what, extra_names, n_before if unread else n_extra, "keep" if keeps else "ignore"
     )
 
 
@@ -105,31 +108,43 @@ def _has_value(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return there
 
 
-def _keep(made: pa.Table, extra: pa.Table, where: str, at: int) -> pa.Table:
-    """Add the values of further columns to the metadata of a table.
+def _add_to_metadata(made: pa.Table, extra: pa.Table, source: str, n_before: int) -> pa.Table:
+    """Return a table with the values of further columns in its column of metadata (JSON).
+
+    Args:
+        made: table with a column ``metadata``.
+        extra: further columns of the same rows.
+        source: name of the data set or file, for messages.
+        n_before: rows of the data set before these, for messages.
 
     Raises:
         InputError: the metadata are no object, or have a field of the same name.
     """
     texts = []
     rows = zip(made["metadata"].to_pylist(), extra.to_pylist(), strict=True)
-    for number, (text, row) in enumerate(rows, at + 1):
+    for number, (text, row) in enumerate(rows, n_before + 1):
         more = {
             name: msgspec.Raw(msgspec.json.encode(value))
             for name, value in row.items() if value is not None and value != ""
         }  # fmt: skip
         own = None if text is None else msgspec.Raw(text.encode())
         texts.append(
-            bytes(merge_metadata(Path(where), number, own, more)).decode() if more else text
+            bytes(merge_metadata(Path(source), number, own, more)).decode() if more else text
         )
     column = made.schema.get_field_index("metadata")
     return made.set_column(column, made.schema.field(column), [pa.array(texts, pa.string())])
 
 
-def _conform(table: pa.Table, renames: dict[str, str], schema: pa.Schema, where: str) -> pa.Table:
+def _conform(table: pa.Table, renames: dict[str, str], schema: pa.Schema, source: str) -> pa.Table:
     """Convert a table to a schema; absent columns become null where the schema allows it.
 
     Absent titles become empty, numbers as ids their digits, structures as metadata JSON.
+
+    Args:
+        table: table of a data set.
+        renames: name of a column of the table to that of the schema that it becomes.
+        schema: CORPUS, QUERIES, MAPPING or GOLD.
+        source: name of the data set or file, for messages.
 
     Raises:
         InputError: a required column is missing or cannot be converted.
@@ -138,7 +153,7 @@ def _conform(table: pa.Table, renames: dict[str, str], schema: pa.Schema, where:
     columns = []
     for field in schema:
         if field.name in theirs:
-            columns.append(_convert(table[theirs[field.name]], field, theirs[field.name], where))
+            columns.append(_convert(table[theirs[field.name]], field, theirs[field.name], source))
         elif field.nullable:
             columns.append(pa.nulls(table.num_rows, field.type))
         elif field.name == "title":
@@ -147,7 +162,7 @@ def _conform(table: pa.Table, renames: dict[str, str], schema: pa.Schema, where:
             choices = _NAMES.get(schema, {}).get(field.name, (field.name,))
             raise InputError(
                 "is missing",
-                path=where,
+                path=source,
                 field=field.name,
                 allowed=f"a column {' or '.join(choices)}; the columns are "
                 f"{', '.join(table.column_names) or 'none'}",
@@ -156,8 +171,18 @@ def _conform(table: pa.Table, renames: dict[str, str], schema: pa.Schema, where:
     return pa.table(columns, schema=schema)
 
 
-def _convert(column: pa.ChunkedArray, field: pa.Field, name: str, where: str) -> pa.ChunkedArray:
-    """Convert a column to the type of a field; refuse nulls where it allows none."""
+def _convert(column: pa.ChunkedArray, field: pa.Field, name: str, source: str) -> pa.ChunkedArray:
+    """Convert a column to the type of a field of a schema.
+
+    Args:
+        column: values.
+        field: field of the schema.
+        name: name of the column in its data set, for messages.
+        source: name of the data set or file, for messages.
+
+    Raises:
+        InputError: a value cannot be converted, or is null where the field allows none.
+    """
     try:
         column.validate(full=True)  # strings of a file may be invalid
         if pa.types.is_string(field.type) and pa.types.is_nested(column.type):
@@ -168,7 +193,7 @@ def _convert(column: pa.ChunkedArray, field: pa.Field, name: str, where: str) ->
     except pa.ArrowException as error:
         raise InputError(
             f"cannot be read as a data set ({error_reason(error)})",
-            path=where,
+            path=source,
             field=name,
             allowed=f"a column of the type {field.type}",
             code="hub-failed",
@@ -176,5 +201,5 @@ def _convert(column: pa.ChunkedArray, field: pa.Field, name: str, where: str) ->
     if field.name == "title":
         converted = pc.fill_null(converted, "")
     if not field.nullable and converted.null_count:
-        raise InputError("is empty in some row", path=where, field=name, code="missing-field")
+        raise InputError("is empty in some row", path=source, field=name, code="missing-field")
     return converted

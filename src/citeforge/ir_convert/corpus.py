@@ -50,12 +50,12 @@ class PassageRow(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 def read_passage_rows(
     paths: Iterable[Path], option: ExtraFields, counts: dict[str, int]
 ) -> Iterator[tuple[Path, int, PassageRow]]:
-    """Yield (file, line, passage) of JSON Lines files; other fields are counted, or kept.
+    """Yield (file, line, passage) of JSON Lines files; fields of other names are counted, or kept.
 
     Args:
         paths: the files.
         option: ``keep`` to put other fields into the metadata; else they are left out.
-        counts: takes in how many rows had some, at the end.
+        counts: the number of rows with other fields is added, at the end.
     """
     total = Counter[str]()
     for path in paths:
@@ -116,7 +116,12 @@ class CorpusFiles(PassagesAlone):
         return next(islice(rows, number, None))
 
     def _batches(self, path: Path, counts: dict[str, int]) -> Iterator[pa.RecordBatch]:
-        """Yield the unchecked rows of one file in batches of schema CORPUS."""
+        """Yield the unchecked rows of one file in batches of schema CORPUS.
+
+        Args:
+            path: a file of JSON Lines or Parquet.
+            counts: the number of rows with other fields is added, at the end.
+        """
         option = self.options.extra_fields
         if path.suffix == ".parquet":
             schema = read_schema(path)

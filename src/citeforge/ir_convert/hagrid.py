@@ -212,7 +212,12 @@ class HagridSource(Source):
 
 
 def resolve_citations(text: str, ids: list[str]) -> tuple[list[str], int]:
-    """Get the ids of passages that a text cites by position; count positions that do not exist."""
+    """Get the ids of passages that a text cites by position; count positions that do not exist.
+
+    Args:
+        text: answer with marks such as ``[2]``.
+        ids: ids of the passages at positions 1, 2, …
+    """
     inside, outside, _ = Grammar(base=1).cited(text, len(ids))
     return list(dict.fromkeys(ids[i] for i in sorted(inside))), outside
 

@@ -91,10 +91,10 @@ class Repository:
         return cls(f"{name}{ending}", revision, content, language or None)
 
     def config(self, name: str) -> Any:
-        """Load a config as a ``DatasetDict``; with a language, the config of that language.
+        """Load the splits of a config; with a language, of the config of that language.
 
         Returns:
-            The splits, or None if the data set has no such config.
+            A ``datasets.DatasetDict``, split to table; None if the data set has no such config.
 
         Raises:
             InputError: the repository cannot be read.
@@ -127,7 +127,7 @@ class Repository:
         )  # fmt: skip
 
     def _load(self, name: str) -> Any:
-        """Load the config of exactly this name; None if there is none."""
+        """Load the config of exactly this name (``DatasetDict``); None if there is none."""
         import datasets
         import yaml
 
@@ -244,7 +244,7 @@ def _open_judged(
         raise judged.missing_error(*configs)
     if split not in splits:
         raise UnknownValueError(f"--split of {judged.name}", split, splits)
-    info = _info(kind, argument, split, *dict.fromkeys((repo, judged)))
+    info = _make_info(kind, argument, split, *dict.fromkeys((repo, judged)))
     return HubSource(repo, {RELEVANT: splits[split]}, info, options, judged)
 
 
@@ -254,7 +254,7 @@ def open_corpus_hub(
     """Open ``corpus-hub:REPO[@revision]``, or a folder, as a source of passages alone."""
     repo = Repository.parse(argument)
     options = replace(options, passages_only=True)
-    return HubSource(repo, {}, _info(kind, argument, split, repo), options)
+    return HubSource(repo, {}, _make_info(kind, argument, split, repo), options)
 
 
 def open_rage(kind: str, argument: str, options: ReadOptions) -> "HubSource":
@@ -266,10 +266,10 @@ def open_rage(kind: str, argument: str, options: ReadOptions) -> "HubSource":
             "has no mapping of relevant passages", path=repo.name, code="missing-field"
         )
     mappings = {name: splits[name] for name in LABELS if name in splits}
-    return HubSource(repo, mappings, _info(kind, argument, None, repo), options)
+    return HubSource(repo, mappings, _make_info(kind, argument, None, repo), options)
 
 
-def _info(kind: str, argument: str, split: str | None, *repos: Repository) -> SourceInfo:
+def _make_info(kind: str, argument: str, split: str | None, *repos: Repository) -> SourceInfo:
     """Make the provenance of a source from its repositories: commit, hashes of local folders."""
     info = SourceInfo(spec=f"{kind}:{argument}", kind=kind, split=split)
     info.revision = repos[0].commit()
@@ -295,7 +295,7 @@ class HubSource(Source):
 
         Args:
             repo: the data set.
-            mappings: splits with its judgements, and mined passages, by label.
+            mappings: label (``relevant``, …) to the split with its (query, passage) pairs.
             info: provenance.
             options: permissions.
             judged: data set of the judgements, if that is another one.
@@ -313,7 +313,7 @@ class HubSource(Source):
         self._queries = None if options.passages_only else self._load_split("queries")
 
     def _load_split(self, config: str) -> Any:
-        """Load a config; return its split of the same name, else its first split."""
+        """Load a config (``datasets.Dataset``): its split of the same name, else its first."""
         splits = self.repo.config(config)
         if not splits and self.options.passages_only:
             splits = self.repo.config("default")
@@ -347,13 +347,25 @@ class HubSource(Source):
     def _convert(
         self, tables: Iterable[pa.Table], schema: pa.Schema, what: str
     ) -> Iterator[pa.Table]:
-        """Convert tables of the data set to a schema, and count their further columns."""
+        """Convert tables of the data set to a schema, and count their further columns.
+
+        Args:
+            tables: tables of one config.
+            schema: schema that they are converted to.
+            what: plural noun for the rows, in counts.
+        """
         return read_columns(
             tables, schema, self.repo.name, self.options.extra_fields, self.provenance.counts, what
         )
 
     def _read_rows(self, split: Any, schema: pa.Schema, what: str) -> pa.Table:
-        """Read a split as a table of a schema, and count its further columns."""
+        """Read a split (``datasets.Dataset``) as a table of a schema; count its further columns.
+
+        Args:
+            split: split of a config.
+            schema: schema of the table.
+            what: plural noun for the rows, in counts.
+        """
         (table,) = self._convert([split.with_format("arrow")[:]], schema, what)
         return table
 

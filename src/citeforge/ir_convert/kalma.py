@@ -65,7 +65,17 @@ def read_entries(path: Path) -> list[KalmaItem]:
 
 
 def _read_rows(path: Path, row_type: Any, layout: str, allowed: str) -> list[Any]:
-    """Read a JSON file that is a list; convert each element to a type."""
+    """Read a JSON file that is a list; convert each element to a type.
+
+    Args:
+        path: JSON file.
+        row_type: type of an element, as msgspec takes it.
+        layout: what an element should be, for messages.
+        allowed: what would be right, for messages.
+
+    Raises:
+        InputError: it is no list, or an element is something else; names the entry.
+    """
     content = read_json(path)
     if not isinstance(content, list):
         raise InputError(f"is not a list of {layout}", path=path, code="wrong-type")
@@ -85,7 +95,17 @@ def _read_rows(path: Path, row_type: Any, layout: str, allowed: str) -> list[Any
 
 
 def _make_item(path: Path, number: int, question: str, contents: list[dict[str, str]]) -> KalmaItem:
-    """Make an item from the question and the graphs of an entry."""
+    """Make an item from an entry of a published file.
+
+    Args:
+        path: the file, for messages.
+        number: number of the entry, from 1.
+        question: its question.
+        contents: its graphs, each relation to value, with the entity's ``name`` and ``qid``.
+
+    Raises:
+        InputError: a graph has no name or qid.
+    """
     question = question.strip()
     if question.lower().startswith("question:"):
         question = question[len("question:") :].strip()
@@ -144,7 +164,17 @@ def read_gold(path: Path, later: Path | None = None) -> list[list[GoldFact]]:
 def _number_rounds(
     path: Path, entry: int, facts: Sequence[GoldFact], later: Sequence[GoldFact]
 ) -> list[GoldFact]:
-    """Set each fact's round of question evolution: 2 or more if ``later`` has the fact, else 1."""
+    """Set the round of a question's facts: 2 or more if ``later`` has the fact, else 1.
+
+    Args:
+        path: file of ``later``, for messages.
+        entry: number of the question, from 1.
+        facts: facts of all rounds.
+        later: those of rounds 2 and later.
+
+    Raises:
+        InputError: ``later`` has a fact that ``facts`` lacks.
+    """
     rest = Counter(f.key for f in later)
     numbered = []
     for fact in facts:

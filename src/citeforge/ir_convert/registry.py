@@ -13,6 +13,7 @@ from citeforge.schemas.sources import Declaration, SourceInfo
 
 if TYPE_CHECKING:
     from citeforge.ir_convert.source import ReadOptions, Source
+    from citeforge.schemas.recipes.base import ExtraFields
 
 
 def read_bibliography(path: Path) -> dict[str, str]:
@@ -223,8 +224,12 @@ def citation_of(name: str) -> str:
     return "" if declared is None else declared.citation
 
 
-def require_strict(option: str, *specs: str | None) -> None:
+def check_extra_fields(option: ExtraFields, *specs: str | None) -> None:
     """Raise an error if ``--extra-fields`` is set and no source can do as it says.
+
+    Args:
+        option: value of ``--extra-fields``.
+        specs: sources of the build, ``KIND:ARGUMENT``; None for an option without one.
 
     Raises:
         UsageError: none keeps unknown fields, or, to ignore them, none has a strict format.
@@ -232,8 +237,10 @@ def require_strict(option: str, *specs: str | None) -> None:
     if option == "refuse":
         return
     names = [spec.partition(":")[0] for spec in specs if spec]
-    if not any(_can(option, row) for row in map(SOURCES.find, names) if row is not None):
-        able = (row.name for row in SOURCES.all().values() if _can(option, row))
+    if not any(
+        _handles_extra_fields(row, option) for row in map(SOURCES.find, names) if row is not None
+    ):
+        able = (row.name for row in SOURCES.all().values() if _handles_extra_fields(row, option))
         raise UsageError(
             f"--extra-fields {option}: it is for {', '.join(f'{n}:' for n in able)}; from "
             f"{', '.join(f'{n}:' for n in names)} only the columns of its format are read, and "
@@ -242,8 +249,8 @@ def require_strict(option: str, *specs: str | None) -> None:
         )
 
 
-def _can(option: str, row: Declaration) -> bool:
-    """Whether a source can do with unknown fields what ``--extra-fields`` says."""
+def _handles_extra_fields(row: Declaration, option: ExtraFields) -> bool:
+    """Whether a source can do with unknown fields what ``--extra-fields`` (``option``) says."""
     return row.strict or (option == "keep" and row.keeps_fields)
 
 

@@ -45,7 +45,11 @@ def describe_fields(queries: pa.Table) -> dict[str, str]:
 
 
 def _describe(counts: Counter[str]) -> str:
-    """Describe the values of a field by their counts."""
+    """Describe the values of a field: the most frequent ones, each with its number of queries.
+
+    Args:
+        counts: value to the number of queries that have it.
+    """
     if len(counts) > MOST_VALUES or max(map(len, counts)) > LONGEST_VALUE:
         return f"{len(counts):,} values, too many or too long for slices"
     ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))

@@ -159,10 +159,10 @@ class Item(Displayed):
         return f"gold, as {same.name}, {same.relation}: {same.value}"
 
     def _headline(self) -> str:
-        """Summarise the query in one line."""
-        what = f"{len(self.relevant)} relevant" if self.passages else "triples"
+        """Summarise the query in one line: id, text, and how much is shown."""
+        kind = f"{len(self.relevant)} relevant" if self.passages else "triples"
         return (
-            f"query {self.query_id} {shorten(self.query, 80)!r}: shows {len(self.evidence)}, {what}"
+            f"query {self.query_id} {shorten(self.query, 80)!r}: shows {len(self.evidence)}, {kind}"
         )
 
     def _tables(self) -> Iterator[Table]:
@@ -216,12 +216,12 @@ class Labelling:
         return self.labels[query][position] if self.labels else ""
 
     def bracket_labels(self, text: str) -> str:
-        """Put what looks like an author label in a passage's own text into round brackets."""
+        """Put words in a passage's own text that look like an author label into round brackets."""
         return text if self.own is None else self.own.sub(r"(\1)", text)
 
 
 def name_label(label: str | None, manifest: Manifest) -> str:
-    """Name the relevance label of a passage for readers.
+    """Name the relevance label of a passage for readers: the label, ``hidden`` or ``unjudged``.
 
     Args:
         label: its label; None or ``unjudged`` where the tables have none.

@@ -72,11 +72,11 @@ class KindFacts:
                 "recipe=… with that name, or None"
             )
 
-    def explain_refusal(self, what: str) -> str | None:
+    def explain_refusal(self, feature: str) -> str | None:
         """Explain why this kind of benchmark does not offer a feature; None if it does.
 
         Args:
-            what: a key of ``refusals``.
+            feature: a key of ``refusals``, such as ``hide-gold``.
         """
-        reason = self.refusals.get(what)
+        reason = self.refusals.get(feature)
         return None if reason is None else f"not for {self.name} benchmarks: {reason}"

@@ -87,16 +87,31 @@ class Kind(ABC):
             return planned_total(ledger)
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
-        """Remove the gold from a table before it is published (tables of ``blinded`` only)."""
+        """Remove the gold from a table before it is published (tables of ``blinded`` only).
+
+        Args:
+            config: config of the table, such as ``contexts``.
+            table: the table with gold.
+        """
         return table
 
     @abstractmethod
     def items(self, package: Any, context: str, query_id: str | None) -> Iterator[Item]:
-        """Yield the queries of a context set, or one of them, with what systems are shown."""
+        """Yield the queries of a context set, or one of them, with what systems are shown.
+
+        Args:
+            package: a :class:`~citeforge.package.package.Package`.
+            context: name of the context set.
+            query_id: the only query wanted; None for all.
+        """
 
     @abstractmethod
     def check_consistency(self, package: Any) -> Iterator[tuple[str, str]]:
-        """Check a package beyond hashes and schemas, as its kind needs; yield (table, problem)."""
+        """Check a package beyond hashes and schemas, as its kind needs; yield (table, problem).
+
+        Args:
+            package: a :class:`~citeforge.package.package.Package`.
+        """
 
     def read_answers(self, reads: str, submission: Any, measures: Sequence[Any], tools: Any) -> Any:
         """Compute measures of a submission in a way of this kind's own, such as all cells at once.
@@ -120,7 +135,12 @@ class Kind(ABC):
         return ()
 
     def labelling(self, package: Any, context: str) -> Labelling | None:
-        """Read the labels that prompts put on passages; None where they put none."""
+        """Read the author labels that prompts put on passages; None where they put none.
+
+        Args:
+            package: a :class:`~citeforge.package.package.Package`.
+            context: context set of the prompts.
+        """
         return None
 
     def trace(self, package: Any, query: str) -> str | None:

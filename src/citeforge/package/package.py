@@ -61,7 +61,7 @@ class Package(Displayed):
         self.whole = whole
 
     def _headline(self) -> str:
-        """Summarise the benchmark in one line."""
+        """Summarise the benchmark in one line: kind, name, queries and contexts."""
         contexts = ", ".join(self.contexts)
         return (
             f"{self.manifest.kind} benchmark {self.label}: {len(self.query_ids):,} queries, "
@@ -262,7 +262,13 @@ class Package(Displayed):
         return self._read_query_table("gold", "gold", "query_id")
 
     def _read_query_table(self, config: str, split: str, column: str) -> pa.Table:
-        """Read a table; raise InputError if its query column names an unknown query."""
+        """Read a table; raise InputError if its query column names an unknown query.
+
+        Args:
+            config: config of the table, such as ``gold``.
+            split: split of the config.
+            column: name of the column with the id of a query.
+        """
         table = self.table(config, split)
         if not self.whole:
             return table
@@ -400,7 +406,13 @@ class Package(Displayed):
 
 
 def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Table:
-    """Select a table's rows about given queries; all rows if no column names queries."""
+    """Select a table's rows about given queries; all rows if no column names queries.
+
+    Args:
+        table: table of a package.
+        config: its config, such as ``contexts``.
+        queries: ids of the queries.
+    """
     column = "_id" if config == "queries" else None
     column = column or next((c for c in ("query_id", "query-id") if c in table.column_names), None)
     if column is None:
@@ -424,7 +436,13 @@ def read_texts(corpus: list[Path], names: Iterable[str] | pa.Array) -> dict[str,
 
 
 def short_answers(queries: pa.Table, relevant: pa.Table, gold: pa.Table) -> list[list[str]]:
-    """Collect the gold short answers of each query, from judgements and gold rows."""
+    """Collect the gold short answers of each query, in the order of the queries.
+
+    Args:
+        queries: schema QUERIES.
+        relevant: judgements, whose ``short_answers`` are JSON lists (schema MAPPING).
+        gold: gold rows, whose ``aliases`` are short answers, too (schema GOLD).
+    """
     row_of = {name: row for row, name in enumerate(queries["_id"].to_pylist())}
     by_row: list[dict[str, None]] = [{} for _ in row_of]
     for name, text in rows_of(relevant, "query-id", "short_answers"):

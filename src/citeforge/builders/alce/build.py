@@ -49,7 +49,7 @@ from citeforge.engines.running.names import make_llm
 from citeforge.engines.running.setup import build_judge, replay_store
 from citeforge.engines.tables import rows_of, shard_paths, table_of
 from citeforge.ir_convert.alce import AlceSource
-from citeforge.ir_convert.registry import info_of, open_corpus, require_strict
+from citeforge.ir_convert.registry import check_extra_fields, info_of, open_corpus
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.items import GoldRows
 from citeforge.package.package import read_texts
@@ -177,7 +177,7 @@ def build_retrieved(
 
 def _open_sources(recipe: AlceRecipe, workspace: Workspace) -> list[Source]:
     """Open the source of the questions and, if the recipe names a corpus, that of the passages."""
-    require_strict(recipe.extra_fields, recipe.source, recipe.corpus)
+    check_extra_fields(recipe.extra_fields, recipe.source, recipe.corpus)
     read = ReadOptions(
         skip_empty=recipe.skip_empty, skip_dangling=recipe.skip_dangling,
         workdir=workspace.stage("archives"), extra_fields=recipe.extra_fields,

@@ -12,7 +12,13 @@ from citeforge.engines.models.embedder import Embedder, model_of
 from citeforge.engines.models.precomputed import PrecomputedVectors, open_both
 from citeforge.engines.models.prefixes import Prefixes
 from citeforge.engines.running.setup import build_judge, replay_store, run_embedder
-from citeforge.ir_convert.registry import SOURCES, info_of, open_corpus, open_source, require_strict
+from citeforge.ir_convert.registry import (
+    SOURCES,
+    check_extra_fields,
+    info_of,
+    open_corpus,
+    open_source,
+)
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.manifest import MANIFEST, load_manifest
 from citeforge.schemas.errors import UsageError
@@ -137,7 +143,7 @@ def open_sources(
         judge=judge,
         extra_fields=recipe.extra_fields,
     )
-    require_strict(recipe.extra_fields, recipe.source, recipe.extra_corpus)
+    check_extra_fields(recipe.extra_fields, recipe.source, recipe.extra_corpus)
     source = open_source(recipe.source, recipe.split, read)
     extra = None
     if recipe.extra_corpus:
