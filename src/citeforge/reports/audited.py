@@ -50,7 +50,7 @@ def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
 
 
 def describe_negatives(audit: Audit) -> list[str]:
-    """Write an audit's results as sentences: false negatives, flaws, who decided on suspects."""
+    """Write an audit's results as sentences: false negatives, flaws, how suspects were decided."""
     share, cascade = audit.false_negatives, audit.cascade
     lines = [
         f"Of {audit.negatives:,} negatives {share.text} are relevant (estimated from {share.n:,} "

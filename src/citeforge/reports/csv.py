@@ -14,7 +14,7 @@ _SLICE = ("field", "slice")
 
 
 def write_scores(report: ScoreReport) -> str:
-    """Write a line per system and measure, with possible ranks; then lines of slices."""
+    """Write CSV with a line per system and measure, with possible ranks; then lines of slices."""
     extra = _CORRECTED if any(row.score.corrected for row in report.rows) else ()
     labels = _SLICE if report.slice_fields else ()
     rows: list[tuple[object, ...]] = []
@@ -29,8 +29,14 @@ def write_scores(report: ScoreReport) -> str:
         ))  # fmt: skip
     for row in report.slice_rows():
         m = row.score
-        own = row.file.system, m.name, m.value, m.low, m.high, m.n, m.signature
-        rows.append((*own, *[""] * (len(_HEAD) - len(own) + len(extra)), *(row.slice or _SLICE)))
+        score_fields = row.file.system, m.name, m.value, m.low, m.high, m.n, m.signature
+        rows.append(
+            (
+                *score_fields,
+                *[""] * (len(_HEAD) - len(score_fields) + len(extra)),
+                *(row.slice or _SLICE),
+            )
+        )
     return Table([*_HEAD, *extra, *labels], rows).csv()
 
 
@@ -38,7 +44,7 @@ _FIGURES = ("n", "difference", "low", "high", "p_t", "p_permutation", "p_holm", 
 
 
 def write_comparison(comparison: ComparisonReport) -> str:
-    """Write a comparison, with a line per measure and pair of systems."""
+    """Write a comparison as CSV, with a line per measure and pair of systems."""
     head = ("measure", "first", "second", *_FIGURES, "same_as", "across", "by_query", "trivial",
             "slice")  # fmt: skip
     rows = [
@@ -50,7 +56,7 @@ def write_comparison(comparison: ComparisonReport) -> str:
 
 
 def write_paper(table: PaperTable) -> str:
-    """Write a table for a paper: a line per cell, with its marks as columns."""
+    """Write a paper's table as CSV: a line per cell (system and column), its marks as columns."""
     rows: list[tuple[object, ...]] = []
     for system in table.rows:
         for column in table.columns:

@@ -107,7 +107,7 @@ class Decision(Displayed):
 
 
 def describe_outcome(outcome: Outcome) -> Decision:
-    """Put what the gate found into words: verdict, rows, names of systems, notes, signatures."""
+    """Convert a gate's outcome to the decision that is printed, with system names and notes."""
     signatures = [t.new.signature for t in outcome.tests if t.tier != "advisory"]
     return Decision(
         outcome.verdict, outcome.rows, _names(p.new for p in outcome.pairs),
@@ -122,14 +122,16 @@ def _names(files: Iterable[ScoreFile]) -> list[str]:
 
 
 def _notes(outcome: Outcome) -> list[str]:
-    """List cautions on a decision: scope, limits, missing corrections, equal submissions."""
+    """Write cautions on a decision: scope, limits, missing corrections, equal submissions."""
     pairs, tests = outcome.pairs, outcome.tests
     files = [f for p in pairs for f in (p.old, p.new) if f is not None]
     names = {t.new.name for t in tests}
     notes = scope_lines(files) + limit_lines(files, names)
-    raw = [t.row.what for t in tests if t.new.corrected is not None and not t.is_corrected]
-    if raw:
-        notes.append(f"{', '.join(raw)}: not corrected, since labels are not of the same queries")
+    uncorrected = [t.row.what for t in tests if t.new.corrected is not None and not t.is_corrected]
+    if uncorrected:
+        notes.append(
+            f"{', '.join(uncorrected)}: not corrected, since labels are not of the same queries"
+        )
     for pair in pairs:
         if pair.old is None:
             continue

@@ -11,7 +11,7 @@ from citeforge.reports.model import ScoreReport
 
 
 def write_scores(report: ScoreReport) -> str:
-    """Write a list of score files as read, without answers, with trivial measures and lines."""
+    """Write the score files as a JSON list, without answers, with trivial measures and lines."""
     files, lines = report.given, report.lines
     content = [
         f.model_dump(mode="json", exclude={"answers"})
@@ -25,15 +25,16 @@ def write_scores(report: ScoreReport) -> str:
 
 
 def write_comparison(comparison: ComparisonReport) -> str:
-    """Write a comparison; null for numbers that are not defined."""
-
-    def plain(d: Difference) -> dict[str, object]:
-        """Convert a difference to a dictionary, with None for NaN."""
-        return {
-            k: None if isinstance(v, float) and math.isnan(v) else v for k, v in asdict(d).items()
-        }
-
-    differences = [plain(d) for d in comparison.differences]
+    """Write a comparison as a JSON object; null for numbers that are not defined."""
+    differences = [_to_fields(d) for d in comparison.differences]
     beside = {k: v for k, v in vars(comparison).items() if k != "differences"}
     content = {"differences": differences, **beside}
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
+
+
+def _to_fields(difference: Difference) -> dict[str, object]:
+    """Convert a difference to its fields by name, with None for NaN, which JSON lacks."""
+    return {
+        name: None if isinstance(value, float) and math.isnan(value) else value
+        for name, value in asdict(difference).items()
+    }

@@ -11,7 +11,7 @@ from citeforge.schemas.signature import joined_signatures
 
 
 def write_scores(report: ScoreReport) -> str:
-    """Write tables of scores, with notes and signatures as comments."""
+    """Write a report as LaTeX: tables of scores, with notes and signatures as comments."""
     texts: list[str] = []
     for table in report.tables:
         texts += [comment(table.title)] if table.title else []
@@ -22,7 +22,7 @@ def write_scores(report: ScoreReport) -> str:
 
 
 def write_comparison(comparison: ComparisonReport) -> str:
-    """Write a comparison as tables, one per pair of systems."""
+    """Write a comparison as LaTeX tables, one per pair of systems; notes are comments."""
     lines = [comment(comparison.explanation)]
     for _, table in difference_tables(comparison.differences):
         heading = comment(" ".join([table.title, *table.notes]))

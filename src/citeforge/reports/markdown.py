@@ -9,7 +9,7 @@ from citeforge.schemas.signature import joined_signatures
 
 
 def write_scores(report: ScoreReport) -> str:
-    """Write tables of scores, with notes and signatures below."""
+    """Write a report as Markdown: tables of scores, with notes and signatures below."""
     texts = []
     for table in report.tables:
         head = f"## {markdown_text(table.title)}\n\n{table.notes[0]}\n\n" if table.title else ""
@@ -21,7 +21,7 @@ def write_scores(report: ScoreReport) -> str:
 
 
 def write_comparison(comparison: ComparisonReport) -> str:
-    """Write a comparison, with a table per pair of systems."""
+    """Write a comparison as Markdown, with a table per pair of systems."""
     parts = [comparison.explanation]
     for _, table in difference_tables(comparison.differences):
         title = table.title + "".join(f" ({note})" for note in table.notes)

@@ -72,7 +72,7 @@ class ScoreReport:
         Args:
             files: score files.
             across: prefixes of signature parts that may differ between ranked systems.
-            lines: values to beat.
+            lines: value to beat by signature of the measure.
         """
         self.given, self.lines = files, lines
         self.files = named_rows(controls_last(files))
@@ -110,9 +110,9 @@ class ScoreReport:
     def slice_rows(self) -> Iterator[ScoreRow]:
         """Yield a row per system, slice and measure, of the fields that all files have."""
         for file in self.files:
-            for part in (p for p in file.slices if p.field in self.slice_fields):
-                for m in part.measures:
-                    yield ScoreRow(file, m, slice=(part.field, part.value))
+            for slice_ in (p for p in file.slices if p.field in self.slice_fields):
+                for m in slice_.measures:
+                    yield ScoreRow(file, m, slice=(slice_.field, slice_.value))
 
     @cached_property
     def tables(self) -> list[Table]:
@@ -158,7 +158,7 @@ class ScoreReport:
 
     @property
     def notes(self) -> list[str]:
-        """All notes below a table of scores, without signatures."""
+        """Sentences to print below a table of scores, without signatures."""
         return [
             *self.scope,
             *(f"not computed: {line}" for line in self.not_computed),

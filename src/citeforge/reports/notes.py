@@ -54,17 +54,18 @@ def scored_text(files: Sequence[ScoreFile]) -> str:
     """Write what was scored: ``2 systems``, or ``2 submissions`` if two of them share a name."""
     answers: dict[tuple[str, ...], set[str]] = {}
     for f in files:
-        place = (f.system, f.benchmark_hash, f.context, f.protocol)
-        answers.setdefault(place, set()).add(f.submission_sha256)
+        setting = (f.system, f.benchmark_hash, f.context, f.protocol)
+        answers.setdefault(setting, set()).add(f.submission_sha256)
     if all(len(several) == 1 for several in answers.values()):
         return systems_text(*count_systems(files))
     return count_text(len(set().union(*answers.values())), "submission")
 
 
 def not_comparable(files: Sequence[ScoreFile]) -> list[str]:
-    """List systems that cannot be compared, with the settings (signature parts) that differ.
+    """Write lines on systems that cannot be compared: ``A and B: k:5 / k:10 (CiteP)``.
 
-    Systems that differ from one system in the same parts and measures are in one line.
+    Each system is compared with the first one that has the measure, by the parts of their
+    signatures. Systems that differ from it in the same parts and measures share a line.
     """
     first: dict[str, tuple[str, str]] = {}
     pairs: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
@@ -87,7 +88,7 @@ def not_comparable(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """List measures that were not computed, as ``measures: reason``, and for which systems."""
+    """Write lines on measures not computed: ``measures: reason``, with systems unless it is all."""
     systems: dict[tuple[str, str], dict[str, None]] = {}
     for file in files:
         for entry in file.not_computed:
@@ -115,11 +116,11 @@ def scope_lines(files: Iterable[ScoreFile]) -> list[str]:
         context = "all cells" if f.design is not None else f"context {f.context}"
         queries = f"{f.counts.n_queries:,} {'query' if f.counts.n_queries == 1 else 'queries'}"
         label = f"{f.benchmark}@{f.benchmark_hash[:8]}"
-        place = f"{label}, {context}, protocol {f.protocol}: {queries}"
-        systems.setdefault(place, {})[f.system] = None
+        scope = f"{label}, {context}, protocol {f.protocol}: {queries}"
+        systems.setdefault(scope, {})[f.system] = None
     if len(systems) == 1:
         return list(systems)
-    return [f"{place} ({', '.join(names)})" for place, names in systems.items()]
+    return [f"{scope} ({', '.join(names)})" for scope, names in systems.items()]
 
 
 def count_lines(files: Iterable[ScoreFile]) -> list[str]:
@@ -153,7 +154,12 @@ def build_lines(files: Iterable[ScoreFile]) -> list[str]:
 
 
 def judge_lines(files: Iterable[ScoreFile], measures: Collection[str] | None = None) -> list[str]:
-    """Write a note per judge whose scores are not comparable with published ones."""
+    """Write a note per judge whose scores are not comparable with published ones.
+
+    Args:
+        files: score files.
+        measures: names of the measures shown; None for all.
+    """
     judges = dict.fromkeys(
         f.unpublished_judge for f in files
         if f.unpublished_judge and any(
@@ -181,7 +187,12 @@ _OF_THESE_RUNS = (
 
 
 def _run_lines(files: Sequence[ScoreFile], measures: Collection[str]) -> list[str]:
-    """Note what holds for these runs and verdicts only, if a system was run or judged again."""
+    """Write notes on intervals that cover no new runs, if some system was run or judged again.
+
+    Args:
+        files: score files.
+        measures: names of the measures shown.
+    """
     several = [
         any(m.variance is not None for m in file.measures if m.name in measures) for file in files
     ]
@@ -240,14 +251,14 @@ def trivial_lines(
         files: score files.
         measures: names of the measures that are printed.
     """
-    places = {
+    sentences = {
         f"{m.name} is trivial on {file.benchmark}, {file.context}": None
         for file in files
         for m in file.measures
         if m.name in measures and is_trivial(file, m.name)
     }
     reason = "every passage shown is relevant, so that any citation of one is right"
-    return [f"{place}: {reason}" for place in places]
+    return [f"{sentence}: {reason}" for sentence in sentences]
 
 
 def caution_lines(
@@ -288,14 +299,14 @@ def _format_shares(shares: Mapping[Source, float] | Mapping[str, float]) -> str:
 
 
 def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """Write mean, interval and shares of uncertainty for answers scored by several judges."""
+    """Write a line per submission that several judges scored: mean, interval, uncertainty."""
     answers: dict[tuple[str, ...], list[ScoreFile]] = {}
     for file in files:
-        place = (file.benchmark_hash, file.context, file.protocol)
-        answers.setdefault((file.submission_sha256, *place), []).append(file)
+        setting = (file.benchmark_hash, file.context, file.protocol)
+        answers.setdefault((file.submission_sha256, *setting), []).append(file)
     lines = []
     for by_judge in answers.values():
-        parts, by_name = [], [{m.name: m for m in f.measures} for f in by_judge]
+        texts, by_name = [], [{m.name: m for m in f.measures} for f in by_judge]
         for name, first in by_name[0].items():
             entries, scale = [of_file[name] for of_file in by_name if name in of_file], first.scale
             if len(entries) < len(by_judge) or not _are_of_judges(entries):
@@ -306,11 +317,11 @@ def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
             value, low, high, levels, components = over_judges(name, values)
             if shares := compute_shares(components, levels):
                 mean, ends = show_number(scale * value), show_interval(scale * low, scale * high)
-                parts.append(f"{name} {mean} {ends} {_format_shares(shares)}")
-        if parts:
+                texts.append(f"{name} {mean} {ends} {_format_shares(shares)}")
+        if texts:
             lines.append(
                 f"uncertainty of {by_judge[0].system} over {len(by_judge)} judges (mean, interval, "
-                f"shares of the squared standard error): {'; '.join(parts)}"
+                f"shares of the squared standard error): {'; '.join(texts)}"
             )
     return lines
 
@@ -323,7 +334,12 @@ def _are_of_judges(entries: Sequence[MeasureScore]) -> bool:
 
 
 def line_notes(files: Sequence[ScoreFile], lines: Lines) -> list[str]:
-    """Name the systems at or below a line, with both values; empty if none is."""
+    """Write notes on systems at or below their line to beat, with both values; empty if none is.
+
+    Args:
+        files: score files.
+        lines: value to beat by signature of the measure.
+    """
     notes = []
     for file in files:
         below = [
@@ -384,7 +400,11 @@ def signature_notes(results: Sequence[ScoreFile]) -> list[str]:
 
 
 def interval_note(methods: Iterable[str]) -> list[str]:
-    """Write the note on the methods of the intervals in a table; empty without intervals."""
+    """Write the note on how a table's intervals were computed; empty without intervals.
+
+    Args:
+        methods: values of ``interval`` of the scores shown.
+    """
     words = {
         WILSON: "Wilson's with the effective number of queries for shares",
         SKEW: "Student's t corrected for skewness for counts",
@@ -396,7 +416,11 @@ def interval_note(methods: Iterable[str]) -> list[str]:
 
 
 def small_slice_lines(slices: Mapping[str, int]) -> list[str]:
-    """Write a note per slice of few queries: slices to their numbers of queries."""
+    """Write a note per slice of few queries.
+
+    Args:
+        slices: number of queries by name of the slice, such as ``language=de``.
+    """
     return [
         f"{label}: {n:,} queries are few: see how wide its intervals are"
         for label, n in slices.items()

@@ -160,14 +160,22 @@ def paper_table(
 def _line_rows(
     columns: Sequence[TableColumn], cells: dict[_CellKey, TableCell], lines: Lines
 ) -> list[list[str]]:
-    """Make the rows of the lines to beat; several where a column has several lines, by context."""
+    """Make the rows of the lines to beat: a title, then a text per column.
+
+    There is a row per context set if a column has lines of several sets.
+
+    Args:
+        columns: columns of the table.
+        cells: scores by row name and column.
+        lines: value to beat by signature of the measure.
+    """
     rows: dict[str, dict[TableColumn, str]] = {}
     for (_, column), cell in cells.items():
         if (line := lines.get(cell.score.signature)) is not None:
             parts = dict(p.partition(":")[::2] for p in cell.score.signature.split("|"))
-            place = "" if column.context else parts.get("ctx", "")
-            rows.setdefault(place, {})[column] = show_number(line, cell.score.n_digits)
-    titles = [LINE if len(rows) == 1 else f"{LINE} · {place}" for place in rows]
+            context = "" if column.context else parts.get("ctx", "")
+            rows.setdefault(context, {})[column] = show_number(line, cell.score.n_digits)
+    titles = [LINE if len(rows) == 1 else f"{LINE} · {context}" for context in rows]
     return [
         [title, *(row.get(column, DASH) for column in columns)]
         for title, row in zip(titles, rows.values(), strict=True)
@@ -191,7 +199,7 @@ def _name_rows(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 def _p_values(
     files: Sequence[ScoreFile], names: Sequence[str], options: TableOptions
 ) -> tuple[dict[tuple[int, str], float], int]:
-    """Test differences from the baseline: (p-values by file and measure, number of comparisons).
+    """Test differences from the baseline: (p-values by file's ``id()`` and measure, their number).
 
     The p-values are adjusted by Holm over the whole table. Only measures with a better direction
     are compared.
@@ -220,7 +228,14 @@ def _left_out(
     files: Sequence[ScoreFile], alike: Sequence[ScoreFile], names: Collection[str],
     options: TableOptions,
 ) -> list[str]:  # fmt: skip
-    """Write the notes below the table on systems that may not be compared, and why."""
+    """Write the notes below the table on systems that may not be compared, and why.
+
+    Args:
+        files: score files as given.
+        alike: the same files without the signature parts in which they may differ.
+        names: measures of the table.
+        options: what the table is to contain.
+    """
     is_marked = options.best != "none" or options.against is not None
     effect = ", so neither bold nor marks tell of it" * is_marked
     contexts = list(dict.fromkeys(f.context for f in files)) if options.per_context else [None]
@@ -246,9 +261,14 @@ def _left_out(
 def _mark_best(
     columns: Sequence[TableColumn], cells: dict[_CellKey, TableCell], alike: Sequence[ScoreFile]
 ) -> None:
-    """Mark the best cells of each column, among files that may be compared.
+    """Mark the best cells of each column in ``cells``, among files that may be compared.
 
     Values are compared as displayed, so that all equal values are marked.
+
+    Args:
+        columns: columns of the table.
+        cells: scores by row name and column; the best ones are replaced by marked copies.
+        alike: score files, whose equal signatures say which may be compared.
     """
     for column in columns:
         is_higher_better = direction(column.measure)
@@ -287,7 +307,7 @@ def _explain_marks(options: TableOptions, n_tests: int) -> list[str]:
 
 def _column_heading(table: PaperTable, column: TableColumn) -> str:
     """Write a column's heading, marked if any citation satisfies the measure in some row."""
-    trivial = any(cell.is_trivial for (_, place), cell in table.cells.items() if place == column)
+    trivial = any(cell.is_trivial for (_, one), cell in table.cells.items() if one == column)
     return f"{column.measure} {TRIVIAL}" if trivial else column.measure
 
 

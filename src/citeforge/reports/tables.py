@@ -67,16 +67,16 @@ def _mark_below(text: str, file: ScoreFile, score: MeasureScore | None, lines: L
 
 
 def line_rows(files: Sequence[ScoreFile], names: Sequence[str], lines: Lines) -> list[list[object]]:
-    """Make the rows of a table with the line of each named measure; none without lines.
+    """Make table rows of the lines to beat: a title, then a text per named measure.
 
     There is a row for each context set, benchmark and protocol, as signatures tell them apart.
     """
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     for file in files:
-        place = (file.benchmark_hash, file.context, file.protocol)
+        setting = (file.benchmark_hash, file.context, file.protocol)
         for m in file.measures:
             if m.signature in lines and m.name in names:
-                rows.setdefault(place, {})[m.name] = show_number(lines[m.signature], m.n_digits)
+                rows.setdefault(setting, {})[m.name] = show_number(lines[m.signature], m.n_digits)
     titles = [LINE if len(rows) == 1 else f"{LINE} · {context}" for _, context, _ in rows]
     return [
         [title, *(values.get(name, DASH) for name in names)]

@@ -49,42 +49,42 @@ def render_scores(
         scores, left_out = _leading_columns(scores, leading)
     elif len(results) < len(scores.head) - 1:
         scores, counts = scores.transposed(), counts.transposed()
-    foreign = [*counts.notes, *build_lines(results), *rounding_lines(results)]
-    foreign += [f"{r.system} read as {r.submission_format}" for r in results
+    notes = [*counts.notes, *build_lines(results), *rounding_lines(results)]
+    notes += [f"{r.system} read as {r.submission_format}" for r in results
                if r.submission_format != "citeforge"]  # fmt: skip
-    missing = [f"not shown: {', '.join(left_out)} (--verbose shows them)"] if left_out else []
-    missing += [f"not computed: {line}" for line in report.not_computed]
-    missing += caution_lines(results) + variance_lines(results) + judge_lines(results)
+    notes += [f"not shown: {', '.join(left_out)} (--verbose shows them)"] if left_out else []
+    notes += [f"not computed: {line}" for line in report.not_computed]
+    notes += caution_lines(results) + variance_lines(results) + judge_lines(results)
     signatures = signature_notes(results)
     if not verbose:
         signatures = _first_signatures(signatures)
-    missing += correction_notes(results) + order_notes(results)
+    notes += correction_notes(results) + order_notes(results)
     slices: list[str] = []
     for table in slice_tables(results, measures=report.measures if verbose else ()):
         slices += ["", table.title, *table.text(width)]
-    notes = foreign + missing + [SLICES_NOTE] * bool(slices) + signatures
+    notes += [SLICES_NOTE] * bool(slices) + signatures
     folded = [line for note in notes for line in folded_note(note, width)]
     return "\n".join([*scores.text(width), "", *counts.text(width), *slices, *folded])
 
 
 def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list[str]]:
-    """Keep a table's columns of the leading measures; also name what is left out.
+    """Keep a table's columns of the leading measures: (the table, names of what is left out).
 
     Only the first one keeps its interval, so that a row fits a terminal of 80 columns.
     """
     titles = [title.split()[0] for title in scores.head[1:]]
-    places = [0, *(titles.index(name) + 1 for name in leading if name in titles)]
-    if len(places) == 1:
+    columns = [0, *(titles.index(name) + 1 for name in leading if name in titles)]
+    if len(columns) == 1:
         return scores, []
     rows = [
-        [*(row[n] for n in places[:2]), *(str(row[n]).split(" [")[0] for n in places[2:])]
+        [*(row[n] for n in columns[:2]), *(str(row[n]).split(" [")[0] for n in columns[2:])]
         for row in scores.rows
     ]
     names = [title.rstrip(" ↑↓") for title in scores.head]
-    hidden = [name for n, name in enumerate(names) if n not in places]
-    if len(places) > 2:
-        hidden.append(f"intervals of {' and '.join(names[n] for n in places[2:])}")
-    return Table([scores.head[n] for n in places], rows), hidden
+    hidden = [name for n, name in enumerate(names) if n not in columns]
+    if len(columns) > 2:
+        hidden.append(f"intervals of {' and '.join(names[n] for n in columns[2:])}")
+    return Table([scores.head[n] for n in columns], rows), hidden
 
 
 def render_differences(differences: Iterable[Difference], width: int | None = None) -> str:

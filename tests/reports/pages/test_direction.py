@@ -8,7 +8,7 @@ from citeforge.evaluator.ranks import ranks_by_measure
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.ranking import compact, make_views
 from citeforge.reports import markdown
-from citeforge.reports.pages.charts import entries
+from citeforge.reports.pages.charts import scores_best_first
 from citeforge.reports.pages.choose import plot
 from citeforge.reports.pages.queries_chart import distribution, query_differences
 from citeforge.reports.pages.scatter_chart import precision_recall
@@ -74,7 +74,7 @@ def test_bold_and_stars() -> None:
 
 
 def test_plots_begin_with_the_best() -> None:
-    order = {name: [f.system for f, _ in entries(FILES, name)] for name in (UP, DOWN)}
+    order = {name: [f.system for f, _ in scores_best_first(FILES, name)] for name in (UP, DOWN)}
     assert order == {UP: ["high", "low"], DOWN: ["low", "high"]}
     titles = [query_differences(*FILES, name).title for name in (UP, DOWN, NEITHER)]  # type: ignore[union-attr]
     assert titles == [

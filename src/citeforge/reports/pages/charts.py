@@ -15,23 +15,24 @@ from citeforge.reports.pages.figure import altair
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 FileScore = tuple[ScoreFile, MeasureScore]
+"""A score file, and its score of the measure that is drawn."""
 FONT_SIZE = 12
 """Font size of labels, in pixels."""
 
 
-def entry(file: ScoreFile, measure: str) -> MeasureScore | None:
+def find_score(file: ScoreFile, measure: str) -> MeasureScore | None:
     """Find a measure's score in a score file; None if it has no value."""
     measured = next((m for m in file.measures if m.name == measure), None)
     return None if measured is None or measured.value is None else measured
 
 
-def entries(files: Sequence[ScoreFile], measure: str) -> list[FileScore]:
-    """List score files with their scores of a measure, best first (highest if neither is better).
+def scores_best_first(files: Sequence[ScoreFile], measure: str) -> list[FileScore]:
+    """List (score file, its score of a measure), best first (highest if neither is better).
 
-    Files that may not be compared with them come last, in their own order.
+    Files without a score are left out; those that may not be compared come last, in given order.
     """
     towards = 1 if direction(measure) is False else -1
-    pairs = [(f, e) for f in files if (e := entry(f, measure)) is not None]
+    pairs = [(f, e) for f in files if (e := find_score(f, measure)) is not None]
     comparable = are_comparable(pairs)
     ranked = list(compress(pairs, comparable))
     ranked.sort(key=lambda pair: (towards * (pair[1].value or 0.0), pair[0].system))
@@ -48,7 +49,7 @@ def measure_and_unit(measure: str, scale: int) -> str:
     return f"{measure} (%)" if scale == 100 else measure
 
 
-def with_ends(score: MeasureScore) -> tuple[float, float, float]:
+def value_and_ends(score: MeasureScore) -> tuple[float, float, float]:
     """Get (value, low, high) of a score; without an interval, the value three times."""
     value = score.value or 0.0
     if score.low is None or score.high is None:
@@ -64,7 +65,7 @@ def per_query(measured: MeasureScore) -> list[float]:
 def system_encodings(
     names: Sequence[str], all_systems: Sequence[str], legend: bool
 ) -> dict[str, Any]:
-    """Make Altair encodings of systems: each has its own colour and shape.
+    """Make Altair's ``color`` and ``shape`` encodings, which give each system its own of both.
 
     Args:
         names: systems that are drawn.
@@ -92,8 +93,14 @@ def overlap_size(n_above: int) -> int:
     return 70 * (1 + 2 * n_above)
 
 
-def domain(lows: Sequence[float], highs: Sequence[float], most: float | None) -> list[float]:
-    """Choose an axis's ends: intervals with a margin, if possible within 0 and 1.03 · ``most``."""
+def axis_domain(lows: Sequence[float], highs: Sequence[float], most: float | None) -> list[float]:
+    """Choose the two ends of an axis so that all intervals fit, with a margin.
+
+    Args:
+        lows: lower ends of the intervals.
+        highs: upper ends of the intervals.
+        most: largest possible value, just above which the axis ends; None if there is none.
+    """
     low, high = min(lows), max(highs)
     room = max(0.08 * (high - low), 3.0 if most else 0.04 * max(abs(low), abs(high), 1e-9))
     first = low - room if low < 0 else max(0.0, low - room)

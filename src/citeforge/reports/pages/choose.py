@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from citeforge.evaluator.rows import is_trivial, main_measure, of_cells
 from citeforge.reports.notes import marked_name, trivial_lines
-from citeforge.reports.pages.charts import entries
+from citeforge.reports.pages.charts import scores_best_first
 from citeforge.reports.pages.figure import Figure
 from citeforge.reports.pages.names import PLOTS
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -64,5 +64,5 @@ def _best_first(files: Sequence[ScoreFile]) -> list[ScoreFile]:
     """
     if of_cells(files):
         return list(files)
-    best = [file for file, _ in entries(files, main_measure(files))]
+    best = [file for file, _ in scores_best_first(files, main_measure(files))]
     return best + [file for file in files if not any(file is b for b in best)]

@@ -6,7 +6,7 @@ The page loads such a file when it shows its data, also from a disk.
 import json
 import math
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.rows import main_measure
@@ -29,8 +29,8 @@ def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
     """Make a report page's section to explore answers, and its data; empty without measures.
 
     Returns:
-        The section of a page with the index, and chunks of data by name, to be inlined or written
-        as files (:func:`chunk_script`).
+        HTML of the section, with an index of the data; and chunks of data by name, to be put into
+        the page or written as files (:func:`chunk_script`).
     """
     if not any(f.measures for f in files):
         return "", {}
@@ -41,7 +41,7 @@ def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
 
 
 def make_explorer(files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
-    """Make the explorer of answers: (HTML of its section, files beside the page by name)."""
+    """Make the explorer of answers: (HTML of its section, texts of files for it by path)."""
     html, pieces = explorer_part(files)
     beside = {f"answers/{name}.js": chunk_script(name, piece) for name, piece in pieces.items()}
     beside["explorer.css"] = read_assets("explorer.css")
@@ -50,7 +50,7 @@ def make_explorer(files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
 
 
 def chunk_script(name: str, piece: Any) -> str:
-    """Write data as a JavaScript file, which a page opened from a disk can load, too."""
+    """Write a chunk of data as JavaScript, which a page opened from a disk can load, too."""
     text = json.dumps(piece, ensure_ascii=False, separators=(",", ":"))
     # Line ends of old JavaScript inside strings.
     text = text.replace("\u2028", "\\u2028").replace("\u2029", "\\u2029")
@@ -59,6 +59,10 @@ def chunk_script(name: str, piece: Any) -> str:
 
 def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
     """Make the answer explorer's index and data chunks, over the queries of all systems.
+
+    Chunks are ``q`` (queries), ``s`` (slices), ``v-SYSTEM-MEASURE`` (values), ``f-SYSTEM`` (faults)
+    and, for blocks of queries, ``g-BLOCK`` (gold), ``a-SYSTEM-BLOCK`` (answers), ``p-NUMBER``
+    (passages).
 
     Args:
         files: score files with distinct system names.
@@ -109,7 +113,7 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
 def _slice_fields(
     files: Sequence[ScoreFile], queries: Sequence[str]
 ) -> list[tuple[str, list[str], dict[str, int]]]:
-    """List (field, its values, query to number of its value) of the fields that make slices."""
+    """List (field, its values, map of each query to the index of its value) of sliced fields."""
     fields: dict[str, dict[str, dict[str, None]]] = {}
     for file in files:
         for part in file.slices:
@@ -129,7 +133,7 @@ def _by_query(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) ->
 
 
 def _answer_flags(answer: AnswerDetail | None) -> int:
-    """Encode an answer's faults (missing, uncited, refused, …) as bits, for the page's filters."""
+    """Encode an answer's faults (missing, uncited, refused, …) as bits for filters of the page."""
     if answer is None or answer.is_missing:
         return MISSING
     statements = answer.statements
@@ -149,6 +153,12 @@ def _answer_data(
     """Yield the explorer's data of the answer to each query of a block; None without an answer.
 
     These are statements, calculations of values, citations outside statements, and cited words.
+
+    Args:
+        file: scores of the system.
+        details: its answers by query.
+        block: ids of the queries.
+        names: names of all measures, which the data refer to by index.
     """
     rows = {q: i for i, q in enumerate(file.query_ids)}
     for query in block:
@@ -170,7 +180,14 @@ def _add_passages(
     details: dict[str, AnswerDetail], block: Sequence[str], pieces: dict[str, Any],
     chunks: dict[str, str],
 ) -> str:  # fmt: skip
-    """Add a chunk of a block's passages unless another system added the same; return its name."""
+    """Add a chunk of the passages shown for a block of queries, if it is new; return its name.
+
+    Args:
+        details: a system's answers by query.
+        block: ids of the queries.
+        pieces: data of all chunks by name, which the chunk is added to.
+        chunks: names of the chunks of passages added so far, by content.
+    """
     content = [
         [[p.id, p.title, p.text, p.label or ""] for p in details[q].passages]
         if q in details
@@ -184,8 +201,11 @@ def _add_passages(
     return chunks[key]
 
 
-Calculation = tuple[str, float]
-"""(calculation in words, its result on the raw scale)"""
+class Calculation(NamedTuple):
+    """A calculation in words, and its result as a raw value of the measure."""
+
+    words: str
+    result: float
 
 
 def explain_value(measure: str, answer: AnswerDetail, value: float | None) -> str | None:
@@ -200,7 +220,9 @@ def explain_value(measure: str, answer: AnswerDetail, value: float | None) -> st
     if rule is None or value is None or answer.is_missing:
         return None
     outcome = rule(answer)
-    return outcome[0] if outcome and math.isclose(outcome[1], value, abs_tol=1e-9) else None
+    if outcome is None or not math.isclose(outcome.result, value, abs_tol=1e-9):
+        return None
+    return outcome.words
 
 
 def _relevant_positions(answer: AnswerDetail) -> set[int]:
@@ -212,25 +234,25 @@ def _precision(answer: AnswerDetail) -> Calculation | None:
     """Explain an answer's citation precision, with its value; None without citations."""
     cited = answer.all_cited
     hits, n = len(cited & _relevant_positions(answer)), len(cited) + answer.n_not_shown
-    return (f"{hits} relevant of {n} cited = {hits}/{n}", hits / n) if n else None
+    return Calculation(f"{hits} relevant of {n} cited = {hits}/{n}", hits / n) if n else None
 
 
 def _recall(answer: AnswerDetail) -> Calculation | None:
     """Explain an answer's citation recall, with its value; None without relevant passages."""
     relevant = _relevant_positions(answer)
     hits, n = len(answer.all_cited & relevant), len(relevant)
-    return (f"{hits} cited of {n} relevant = {hits}/{n}", hits / n) if n else None
+    return Calculation(f"{hits} cited of {n} relevant = {hits}/{n}", hits / n) if n else None
 
 
 def _f1(answer: AnswerDetail) -> Calculation | None:
     """Explain F1 of an answer's citations; None where precision or recall is undefined."""
-    p, r = _precision(answer), _recall(answer)
-    if p is None or r is None:
+    precision, recall = _precision(answer), _recall(answer)
+    if precision is None or recall is None:
         return None
-    if p[1] + r[1] == 0:
-        return "precision and recall are 0, and so is their harmonic mean", 0.0
-    text = f"2 · {p[1]:.3f} · {r[1]:.3f} / ({p[1]:.3f} + {r[1]:.3f})"
-    return text, 2 * p[1] * r[1] / (p[1] + r[1])
+    p, r = precision.result, recall.result
+    if p + r == 0:
+        return Calculation("precision and recall are 0, and so is their harmonic mean", 0.0)
+    return Calculation(f"2 · {p:.3f} · {r:.3f} / ({p:.3f} + {r:.3f})", 2 * p * r / (p + r))
 
 
 def _supported_share(answer: AnswerDetail) -> Calculation | None:
@@ -239,7 +261,7 @@ def _supported_share(answer: AnswerDetail) -> Calculation | None:
     if not n or any(s.supported is None for s in answer.statements):
         return None
     hits = sum(s.supported is True for s in answer.statements)
-    return f"{hits} supported of {n} statements = {hits}/{n}", hits / n
+    return Calculation(f"{hits} supported of {n} statements = {hits}/{n}", hits / n)
 
 
 _CALCULATIONS: dict[str, Callable[[AnswerDetail], Calculation | None]] = {

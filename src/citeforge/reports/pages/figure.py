@@ -5,7 +5,7 @@ import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from citeforge.engines.report_table import Table
@@ -74,11 +74,7 @@ class Figure:
 
     def rename_measure(self, measure: str, name: str) -> "Figure":
         """Copy the figure with a measure's name replaced in all texts."""
-
-        def replace_name(text: str) -> str:
-            """Replace the measure's name in a text by the name that is printed."""
-            return _name_pattern(measure).sub(name, text)
-
+        replace_name = partial(_name_pattern(measure).sub, name)
         return replace(
             self,
             title=replace_name(self.title),
@@ -97,18 +93,18 @@ class Figure:
         label = self.alt.replace("&", "&amp;").replace("<", "&lt;").replace('"', "&quot;")
         return svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
 
-    def content(self, form: str) -> bytes:
+    def content(self, file_format: str) -> bytes:
         """Return the drawing as ``svg``, ``png`` (at double size) or ``pdf``; or the data as CSV.
 
         The bytes are equal in every run.
         """
-        if form == "csv":
+        if file_format == "csv":
             return self.csv.encode()
-        if form == "svg":
+        if file_format == "svg":
             return (self.svg + "\n").encode()
         import vl_convert
 
-        if form == "pdf":
+        if file_format == "pdf":
             return _sort_pdf(vl_convert.svg_to_pdf(self.svg))
         return bytes(vl_convert.svg_to_png(self.svg, scale=2))
 
@@ -175,22 +171,28 @@ def values(rows: Rows) -> Any:
 
 
 def make_figure(
-    name: str, title: str, words: str, note: str, columns: Mapping[str, str], rows: Rows, chart: Any
+    name: str,
+    title: str,
+    findings: str,
+    note: str,
+    columns: Mapping[str, str],
+    rows: Rows,
+    chart: Any,
 ) -> Figure:
     """Make a figure from an Altair chart, its texts and its data.
 
     Args:
         name: name of its file.
         title: main finding.
-        words: further findings, for the description.
+        findings: further findings in words, for the description of the drawing.
         note: explanation of how to read it.
-        columns: names of the columns to fields of the rows.
+        columns: fields of the rows by title of their column in the CSV file.
         rows: data of the chart.
         chart: chart of Altair.
     """
     cells = tuple(tuple(row[field] for field in columns.values()) for row in rows)
     spec = style_chart(chart, title)
-    return Figure(name, title, f"{title}. {words}", note, tuple(columns), cells, spec)
+    return Figure(name, title, f"{title}. {findings}", note, tuple(columns), cells, spec)
 
 
 def style_chart(chart: Any, title: str) -> dict[str, Any]:

@@ -12,14 +12,14 @@ from citeforge.reports.notes import FEW
 from citeforge.reports.pages import palette
 from citeforge.reports.pages.charts import (
     are_comparable,
-    domain,
-    entries,
-    entry,
+    axis_domain,
     estimate_width,
+    find_score,
     lookup,
     measure_and_unit,
     name_lines,
-    with_ends,
+    scores_best_first,
+    value_and_ends,
 )
 from citeforge.reports.pages.figure import NARROW_WIDTH, Figure, Rows, altair, make_figure, values
 from citeforge.reports.shown import plot_digits, show_in_plot, show_number
@@ -76,7 +76,7 @@ class Forest:
 
 def forest(
     rows: Rows, field: str, title: str, most: float | None,
-    also: Sequence[float] = (),
+    included: Sequence[float] = (),
 ) -> Forest:  # fmt: skip
     """Make the base of a forest plot (a row per name), with room for the names in any font.
 
@@ -85,7 +85,7 @@ def forest(
         field: field of the name.
         title: title of the x axis.
         most: largest possible value; None if there is none.
-        also: further values that the axis must include.
+        included: further values that the axis must include.
     """
     alt = altair()
     lines = name_lines([str(r[field]) for r in rows])
@@ -94,8 +94,8 @@ def forest(
     axis = alt.Axis(grid=False, minExtent=min(room, _NAME_PIXELS) + 8, labelLineHeight=_LINE_PIXELS,
                     labelOffset={"condition": {"test": "true", "expr": up}, "value": 0},
                     labelLimit=_NAME_PIXELS, labelExpr=lookup(lines))  # fmt: skip
-    lows, highs = ([r[end] for r in rows] + list(also) for end in ("low", "high"))
-    scale = alt.Scale(domain=domain(lows, highs, most), nice=False, zero=False)
+    lows, highs = ([r[end] for r in rows] + list(included) for end in ("low", "high"))
+    scale = alt.Scale(domain=axis_domain(lows, highs, most), nice=False, zero=False)
     y = alt.Y(f"{field}:N", sort=list(lines), title=None, axis=axis)
     step = 8 + _LINE_PIXELS * max(map(len, lines.values()))
     return Forest(alt.Chart(values(rows)), y, step, {"title": title, "scale": scale})
@@ -114,7 +114,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         None where no system has a value.
     """
     alt = altair()
-    pairs_of_all = entries(files, measure)
+    pairs_of_all = scores_best_first(files, measure)
     if not pairs_of_all:
         return None
     pairs = pairs_of_all[:MOST_ROWS]
@@ -122,7 +122,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     scale = pairs[0][1].scale
     rows: list[dict[str, Any]] = []
     for (file, e), rank in zip(pairs, ranks, strict=True):
-        value, low, high = with_ends(e)
+        value, low, high = value_and_ends(e)
         rows.append({"system": file.system, "value": value, "low": low, "high": high,
                      "ranks": rank_text(rank), "n": e.n,
                      "reference": file.is_control,
@@ -182,7 +182,14 @@ def _ranks_heading() -> Any:
 def _title_of_intervals(
     measure: str, every_row: Rows, comparable: Sequence[bool], digits: int
 ) -> str:  # fmt: skip
-    """Write a plot's title: which system is first by a measure, and how certain that is."""
+    """Write a plot's title: which system is first by a measure, and how certain that is.
+
+    Args:
+        measure: measure that is drawn.
+        every_row: rows of :func:`intervals`, best first; ``band`` is true where it may be first.
+        comparable: for every row, whether it may be compared with most others.
+        digits: decimals of values.
+    """
     rows = [r for r in every_row if not r["reference"]] or every_row
     best = rows[0]
     value = show_number(best["value"], digits)
@@ -247,29 +254,39 @@ def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def _bias_rows(file: ScoreFile, letter: str) -> Iterator[dict[str, Any]]:
-    """Yield a row per label set and pair of author groups: bias (CAB), and that of the placebo."""
+    """Yield a chart row per label set and pair of authors: bias (CAB), and that of the placebo.
+
+    Args:
+        file: score file of an authorship benchmark; others give no rows.
+        letter: ``P`` for the bias of precision, ``R`` for that of recall.
+    """
     if file.design is None:
         return
     for vanilla in (c for c in file.design.cells if c.labels is None):
-        placebo = entry(file, f"CAB.{letter}[{vanilla.origins}_{PLACEBO}]")
+        placebo = find_score(file, f"CAB.{letter}[{vanilla.origins}_{PLACEBO}]")
         for label_set in (s.name for s in file.design.label_sets if s.name != PLACEBO):
-            measured = entry(file, f"CAB.{letter}[{vanilla.origins}_{label_set}]")
+            measured = find_score(file, f"CAB.{letter}[{vanilla.origins}_{label_set}]")
             if measured is None:
                 continue
-            value, low, high = with_ends(measured)
+            value, low, high = value_and_ends(measured)
             p = measured.p_t if measured.p_holm is None else measured.p_holm
             yield {
                 "system": file.system, "labels": label_set, "value": value, "low": low,
                 "high": high, "p": p, "differs": p is not None and p < ALPHA,
                 "relevant": AUTHORS[vanilla.relevant_origin],
                 "others": AUTHORS[vanilla.other_origin],
-                "placebo_low": None if placebo is None else with_ends(placebo)[1],
-                "placebo_high": None if placebo is None else with_ends(placebo)[2],
+                "placebo_low": None if placebo is None else value_and_ends(placebo)[1],
+                "placebo_high": None if placebo is None else value_and_ends(placebo)[2],
             }  # fmt: skip
 
 
 def _title_of_bias(rows: Rows, word: str) -> str:
-    """Write a plot's title: which authorship bias is strongest, and how many differ from 0."""
+    """Write a plot's title: which authorship bias is strongest, and how many differ from 0.
+
+    Args:
+        rows: rows of :func:`_bias_rows`.
+        word: "precision" or "recall".
+    """
     most = max(rows, key=lambda r: abs(r["value"]))
     n = sum(bool(r["differs"]) for r in rows)
     return (
@@ -307,10 +324,10 @@ def slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
             n_small += n < FEWEST_QUERIES
             for file in files:
                 part = make_slice_file(file, name, value)
-                e = None if part is None else entry(part, measure)
+                e = None if part is None else find_score(part, measure)
                 if e is None or e.value is None:
                     continue
-                middle, low, high = with_ends(e)
+                middle, low, high = value_and_ends(e)
                 label = f"{name} {value}" + (f" · {file.system}" if len(files) > 1 else "")
                 label += f" ({FEW})" if e.n < FEWEST_QUERIES else ""
                 rows.append({"slice": label, "system": file.system, "field": name, "of": value,

@@ -76,13 +76,13 @@ _FOR_AN_AUDIT = "--benchmark is for pages and Markdown"
 
 
 def make_report(
-    files: Sequence[ScoreFile], form: str, out: Path | None, options: ReportOptions
+    files: Sequence[ScoreFile], file_format: str, out: Path | None, options: ReportOptions
 ) -> tuple[bytes, int]:
     """Render score files as a report; also write it to a file if one is named.
 
     Args:
         files: score files.
-        form: a key of :data:`TABLES`, ``html``, or one of :data:`PICTURES`.
+        file_format: a key of :data:`TABLES`, ``html``, or one of :data:`PICTURES`.
         out: file to write, beside which large data of a page are written; None to write none.
         options: content and layout.
 
@@ -97,28 +97,29 @@ def make_report(
     """
     files = with_slices(files, options.by)
     formats = (*TABLES, "html", *PICTURES)
-    if form not in formats:
-        raise UnknownValueError("format", form, formats)
-    if out is None and form in ("png", "pdf"):
+    if file_format not in formats:
+        raise UnknownValueError("format", file_format, formats)
+    if out is None and file_format in ("png", "pdf"):
         raise UsageError(
-            f"a picture ({form}) is written to a file: name it with --out", code="missing-option"
+            f"a picture ({file_format}) is written to a file: name it with --out",
+            code="missing-option",
         )
     audit = None if options.benchmark is None else audit_for(options.benchmark, files)
     n_beside = 0
-    if form in TABLES and not options.is_plot:
-        content = _render_table(files, form, options, audit)
-    elif form == "html" and not options.is_plot and options.is_plain:
+    if file_format in TABLES and not options.is_plot:
+        content = _render_table(files, file_format, options, audit)
+    elif file_format == "html" and not options.is_plot and options.is_plain:
         path, across = None if options.one_file else out, parts_across(options.across)
         content, n_beside = page_report(files, options.title, path, audit, across)
     else:
-        content = _render_plot(files, form, options, audit)
+        content = _render_plot(files, file_format, options, audit)
     if out is not None:
         write_bytes(out, content)
     return content, n_beside
 
 
 def _render_table(
-    files: Sequence[ScoreFile], form: str, options: ReportOptions, audit: Audit | None
+    files: Sequence[ScoreFile], file_format: str, options: ReportOptions, audit: Audit | None
 ) -> bytes:
     """Render score files as a table, with bold or significance marks if options ask for them."""
     if options.title is not None:
@@ -126,20 +127,20 @@ def _render_table(
             "--title: a table has none; leave it out, or write --out PAGE.html",
             code="option-without-effect",
         )
-    if audit is not None and form != "md":
+    if audit is not None and file_format != "md":
         raise UsageError(_FOR_AN_AUDIT, code="option-without-effect")
     lines = find_lines(files, audit)
     if options.is_plain:
-        content = render_table(form, files, parts_across(options.across), lines).encode()
+        content = render_table(file_format, files, parts_across(options.across), lines).encode()
     else:
-        content = render_paper(form, files, options, lines).encode()
+        content = render_paper(file_format, files, options, lines).encode()
     if audit is not None:
         content += "".join(["\n", *(f"- {line}\n" for line in describe_negatives(audit))]).encode()
     return content
 
 
 def _render_plot(
-    files: Sequence[ScoreFile], form: str, options: ReportOptions, audit: Audit | None
+    files: Sequence[ScoreFile], file_format: str, options: ReportOptions, audit: Audit | None
 ) -> bytes:
     """Draw a plot as a picture; or write the report on robustness, in any format.
 
@@ -148,7 +149,7 @@ def _render_plot(
         UsageError: an option or the format does not fit, or the files lack the data of the plot.
         MissingExtraError: the extra ``report`` is not installed.
     """
-    if form in PICTURES and options.title is not None:
+    if file_format in PICTURES and options.title is not None:
         raise UsageError(
             "--title is for pages; the title of a plot describes it", code="option-without-effect"
         )
@@ -160,35 +161,37 @@ def _render_plot(
                 "--robustness takes --measures, --across and --title, and no others",
                 code="conflicting-options",
             )
-        return write_robustness(compared, form, options.title, options.measures)
+        return write_robustness(compared, file_format, options.title, options.measures)
     if not options.is_plain:
         raise UsageError(NEEDS_A_TABLE, code="conflicting-options")
-    if form not in PICTURES:
+    if file_format not in PICTURES:
         raise UsageError(
             f"--plot and --measure need a plot as output: {', '.join(PICTURES)}",
             code="option-without-effect",
         )
     if audit is not None:
         raise UsageError(_FOR_AN_AUDIT, code="option-without-effect")
-    return plot(named_rows(controls_last(compared)), name, options.measure).content(form)
+    return plot(named_rows(controls_last(compared)), name, options.measure).content(file_format)
 
 
 def render_table(
-    form: str, files: Sequence[ScoreFile], across: Sequence[str] = (),
+    file_format: str, files: Sequence[ScoreFile], across: Sequence[str] = (),
     lines: Lines = MappingProxyType({}),
 ) -> str:  # fmt: skip
     """Write score files as a plain table in a format of :data:`TABLES`."""
-    return TABLES[form](ScoreReport(files, across, lines))
+    return TABLES[file_format](ScoreReport(files, across, lines))
 
 
-def render_paper(form: str, files: Sequence[ScoreFile], options: TableOptions, lines: Lines) -> str:
+def render_paper(
+    file_format: str, files: Sequence[ScoreFile], options: TableOptions, lines: Lines
+) -> str:
     """Write score files as a table for a paper, in the given format, with the lines to beat.
 
     Raises:
         InputError: as :func:`paper_table`.
         UsageError: the format is not one of tables, or the scores are of authorship benchmarks.
     """
-    if form not in PAPERS:
+    if file_format not in PAPERS:
         raise UsageError(NEEDS_A_TABLE, code="conflicting-options")
     if of_cells(files):
         raise UsageError(
@@ -196,7 +199,7 @@ def render_paper(form: str, files: Sequence[ScoreFile], options: TableOptions, l
             "--per-context",
             code="wrong-kind",
         )
-    return PAPERS[form](paper_table(files, options, lines))
+    return PAPERS[file_format](paper_table(files, options, lines))
 
 
 def compare_files(
@@ -217,7 +220,7 @@ def compare_files(
     """
     if len(files) < 2:
         raise UsageError("compare needs the scores of at least two systems", code="too-few")
-    if (form := find_report_format(out)) not in COMPARISONS:
+    if (file_format := find_report_format(out)) not in COMPARISONS:
         raise UsageError(
             f"{out}: a comparison is written as {', '.join(COMPARISONS)}", code="bad-option"
         )
@@ -225,5 +228,5 @@ def compare_files(
         compare_many(files, options.measures, options.against, options.across, options.by)
     )
     if out is not None:
-        write_text(out, COMPARISONS[form](comparison))
+        write_text(out, COMPARISONS[file_format](comparison))
     return comparison

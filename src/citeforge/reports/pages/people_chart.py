@@ -2,13 +2,13 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from citeforge.evaluator.statistics.intervals import wilson_interval
 from citeforge.reports.pages import palette
-from citeforge.reports.pages.charts import entry, lookup, name_lines
+from citeforge.reports.pages.charts import find_score, lookup, name_lines
 from citeforge.reports.pages.figure import WIDTH, Figure, Rows, altair, make_figure, values
 from citeforge.reports.shown import show_in_plot
 from citeforge.schemas.scores import ScoreFile
@@ -71,14 +71,22 @@ def calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     )  # fmt: skip
 
 
-def _labelled_answers(file: ScoreFile, measure: str) -> list[tuple[int, float, float]]:
-    """List (row, judge's value, value by human labels) of labelled answers; values in [0, 1]."""
-    score = entry(file, measure)
+class _LabelledAnswer(NamedTuple):
+    """An answer with human labels: row of its query, and its values in [0, 1]."""
+
+    row: int
+    by_judge: float
+    by_people: float
+
+
+def _labelled_answers(file: ScoreFile, measure: str) -> list[_LabelledAnswer]:
+    """List a system's labelled answers that both the judge and the labels give a value."""
+    score = find_score(file, measure)
     if score is None or score.corrected is None:
         return []
     people = score.corrected.human
     return [
-        (i, j, p) for i in score.corrected.labelled
+        _LabelledAnswer(i, j, p) for i in score.corrected.labelled
         if (j := score.per_query[i]) is not None and (p := people[i]) is not None
         and 0 <= j <= 1 and 0 <= p <= 1
     ]  # fmt: skip
@@ -91,16 +99,16 @@ def _mean_values(file: ScoreFile, measure: str) -> tuple[float, float]:
 
 
 def _make_bins(file: ScoreFile, measure: str) -> list[dict[str, Any]]:
-    """Group labelled answers by the judge's value: a row per bin, with both means and interval."""
+    """Group labelled answers by the judge's value: a row per bin, with means in percent."""
     rows: list[dict[str, Any]] = []
-    classes: dict[int, list[tuple[int, float, float]]] = defaultdict(list)
-    for row in _labelled_answers(file, measure):
-        classes[min(_BINS - 1, int(row[1] * _BINS + 1e-9))].append(row)
-    for number, here in sorted(classes.items()):
-        places, judge, people = zip(*here, strict=True)
+    bins: dict[int, list[_LabelledAnswer]] = defaultdict(list)
+    for answer in _labelled_answers(file, measure):
+        bins[min(_BINS - 1, int(answer.by_judge * _BINS + 1e-9))].append(answer)
+    for number, here in sorted(bins.items()):
+        answer_rows, judge, people = zip(*here, strict=True)
         share = float(np.mean(people))
         # Answers to two forms of one question may be as dependent as one observation.
-        n = len({file.clusters[i] for i in places}) if file.clusters else len(here)
+        n = len({file.clusters[i] for i in answer_rows}) if file.clusters else len(here)
         low, high = wilson_interval(share, n)
         rows.append({
             "system": file.system, "from": 100 * number / _BINS, "to": 100 * (number + 1) / _BINS,
@@ -111,7 +119,13 @@ def _make_bins(file: ScoreFile, measure: str) -> list[dict[str, Any]]:
 
 
 def _draw_panels(rows: Rows, names: Sequence[str], measure: str) -> Any:
-    """Draw one calibration panel per system, with the diagonal."""
+    """Draw one calibration panel per system, with the diagonal: values by people against judge's.
+
+    Args:
+        rows: bins of all systems, as :func:`_make_bins` makes them.
+        names: systems, a panel each.
+        measure: measure that is drawn.
+    """
     alt = altair()
     columns = min(2, len(names))
     side = WIDTH if columns == 1 else (WIDTH - 30) // 2

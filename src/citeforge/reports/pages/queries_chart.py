@@ -13,12 +13,12 @@ from citeforge.evaluator.statistics.estimates import estimate_value, mean_sample
 from citeforge.reports.pages import palette
 from citeforge.reports.pages.charts import (
     are_comparable,
-    entries,
-    entry,
+    find_score,
     lookup,
     measure_and_unit,
     name_lines,
     per_query,
+    scores_best_first,
     system_encodings,
 )
 from citeforge.reports.pages.figure import WIDTH, Figure, altair, make_figure, values
@@ -40,7 +40,7 @@ def distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     Returns:
         None where no system has values.
     """
-    pairs = entries(files, measure)
+    pairs = scores_best_first(files, measure)
     rows = [(f.system, numbers) for f, e in pairs if (numbers := per_query(e))]
     if not rows:
         return None
@@ -54,7 +54,7 @@ def best_differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
     A single system is compared with the first control; None where there is no pair.
     """
-    pairs = entries(files, measure)
+    pairs = scores_best_first(files, measure)
     if not any(are_comparable(pairs)):
         return None
     (best, of_best), *others = pairs
@@ -84,7 +84,16 @@ def _draw_histograms(
     rows: Sequence[tuple[str, list[float]]], name: str, title_of_x: str, one: str, several: str,
     ranked: Collection[str],
 ) -> Figure:  # fmt: skip
-    """Draw one histogram of values per system, all on the same axes."""
+    """Draw one histogram of values per system, all on the same axes.
+
+    Args:
+        rows: (system, its values).
+        name: name of what the values measure.
+        title_of_x: the same with its unit.
+        one: what a value is of, such as "query".
+        several: its plural.
+        ranked: systems that the title may name; the others are controls.
+    """
     alt = altair()
     all_rows, rows = rows, rows[:MOST_SYSTEMS]
     low = min(0.0, *(min(numbers) for _, numbers in rows))
@@ -144,7 +153,7 @@ def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figu
         None where there is no such query, or the files have different queries.
     """
     alt = altair()
-    a, b = entry(first, measure), entry(second, measure)
+    a, b = find_score(first, measure), find_score(second, measure)
     if a is None or b is None or first.query_ids != second.query_ids:
         return None
     gaps = sorted(
@@ -202,8 +211,8 @@ MOST = 6
 
 def _first_relevant_position(answer: AnswerDetail) -> int | None:
     """Get the position, from 1, of the first relevant passage shown for an answer; None without."""
-    places = (i for i, p in enumerate(answer.passages, 1) if p.label == RELEVANT)
-    return next(places, None)
+    positions = (i for i, p in enumerate(answer.passages, 1) if p.label == RELEVANT)
+    return next(positions, None)
 
 
 def _count_citations(answer: AnswerDetail) -> int | None:
@@ -240,7 +249,7 @@ CITATIONS = AnswerProperty(
 
 
 def by_property(prop: AnswerProperty, files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw mean scores by a property of answers, such as their number of citations.
+    """Draw mean scores of groups of answers that share a property, such as a citation count.
 
     Returns:
         None where no score file has answers with two values of the property.
@@ -248,7 +257,7 @@ def by_property(prop: AnswerProperty, files: Sequence[ScoreFile], measure: str) 
     alt = altair()
     rows: list[dict[str, Any]] = []
     drawn: list[ScoreFile] = []
-    answering = [f for f, _ in entries(files, measure) if f.answers]
+    answering = [f for f, _ in scores_best_first(files, measure) if f.answers]
     for file in answering:
         # A system that brought its own passages has no relevant ones, and so no groups.
         mine = _group_means(file, measure, prop) if len(drawn) < MOST else []
@@ -256,7 +265,7 @@ def by_property(prop: AnswerProperty, files: Sequence[ScoreFile], measure: str) 
         rows += mine
     if len({r["x"] for r in rows}) < 2:
         return None
-    measured = entry(drawn[0], measure)
+    measured = find_score(drawn[0], measure)
     assert measured is not None
     names = [f.system for f in drawn]
     look = system_encodings(names, [f.system for f in files], legend=True)
@@ -286,33 +295,40 @@ def by_property(prop: AnswerProperty, files: Sequence[ScoreFile], measure: str) 
 
 
 def _group_means(file: ScoreFile, measure: str, prop: AnswerProperty) -> list[dict[str, Any]]:
-    """Average a measure over answers grouped by a property: a row per group, with an interval."""
-    score = entry(file, measure)
+    """Average a measure over answers grouped by a property: a chart row per group of answers."""
+    score = find_score(file, measure)
     assert score is not None
     by_query = dict(zip(file.query_ids, score.per_query, strict=True))
     columns: dict[int, list[float]] = {}
     for answer in file.answers:
-        at, value = prop.get(answer), by_query.get(answer.query_id)
-        if at is not None and value is not None:
-            at = at if prop.last is None else min(at, prop.last)
-            columns.setdefault(at, []).append(value)
+        group, value = prop.get(answer), by_query.get(answer.query_id)
+        if group is not None and value is not None:
+            group = group if prop.last is None else min(group, prop.last)
+            columns.setdefault(group, []).append(value)
     rows: list[dict[str, Any]] = []
     declared = find_measure(measure.partition("[")[0])
-    for at in sorted(columns):
-        sample = mean_sample(np.array([columns[at]]))
+    for group in sorted(columns):
+        sample = mean_sample(np.array([columns[group]]))
         if declared is not None:
             sample = replace(sample, within=declared.range)
         estimate = estimate_value(sample)
         value, low, high = (score.scale * x for x in (estimate.value, estimate.low, estimate.high))
         ends = (value, value) if math.isnan(low) else (low, high)
-        rows.append({"system": file.system, "x": at, "value": value, "low": ends[0],
-                     "high": ends[1], "n": len(columns[at]),
-                     "at": f"{at}+" if at == prop.last else str(at)})  # fmt: skip
+        rows.append({"system": file.system, "x": group, "value": value, "low": ends[0],
+                     "high": ends[1], "n": len(columns[group]),
+                     "at": f"{group}+" if group == prop.last else str(group)})  # fmt: skip
     return rows
 
 
 def _title(rows: Sequence[dict[str, Any]], names: Sequence[str], measure: str, words: str) -> str:
-    """Write a plot's title: the first system's mean values in its first and last group."""
+    """Write a plot's title: the first system's mean values in its first and last group.
+
+    Args:
+        rows: rows of :func:`_group_means`.
+        names: systems drawn, the best first.
+        measure: measure that is drawn.
+        words: text with ``{}`` for the group, such as ``where it cites {}``.
+    """
     mine = [r for r in rows if r["system"] == names[0]]
     first, end = mine[0], mine[-1]
     text = f"{measure} of {names[0]} is {show_in_plot(first['value'])} {words.format(first['at'])}"

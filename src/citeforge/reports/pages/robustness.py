@@ -177,7 +177,12 @@ def _is_wanted(name: str, names: set[str]) -> bool:
 
 
 def _group_by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFile]], list[str]]:
-    """Group score files by system: (files by system, notes on controls, which are left out)."""
+    """Group score files by system: (files by system, notes on controls, which are left out).
+
+    Raises:
+        InputError: files of several benchmarks, contexts, or submissions of one system.
+        UsageError: files of authorship benchmarks.
+    """
     for what, values in (
         ("benchmarks", {f"{f.benchmark}@{f.benchmark_hash[:8]}" for f in files}),
         ("context sets (--across contexts compares them)", set(map(_signature_context, files))),
@@ -220,9 +225,15 @@ def _add_score(
     entries: dict[str, tuple[ScoreFile, MeasureScore]],
     system: str, file: ScoreFile, entry: MeasureScore,
 ) -> None:  # fmt: skip
-    """Add a system's score under one signature; raise an error if another value is there.
+    """Add a system's score under one signature; raise an error if a different score is there.
 
     Score files by several judges repeat the scores that need no judge.
+
+    Args:
+        entries: scores under the signature, by system, to which the score is added.
+        system: name of the system.
+        file: its score file.
+        entry: its score.
     """
     if system in entries and entries[system][1].per_query != entry.per_query:
         raise InputError(
@@ -249,7 +260,12 @@ def _to_definition(signature: str) -> Definition:
 
 
 def _rank_systems(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]]) -> Definition:
-    """Rank all systems by one signature (a way to score), with their significant differences."""
+    """Rank all systems by one signature (a way to score), with their significant differences.
+
+    Args:
+        signature: signature of the scores.
+        entries: (score file, score) of each system.
+    """
     from scipy.stats import rankdata
 
     measure = find_measure(parse_signature(signature)["measure"])
@@ -270,7 +286,7 @@ def _rank_systems(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScor
 
 
 def _make_names_unique(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
-    """Add to definitions with equal names the parts of their signatures that differ."""
+    """Copy definitions; those with equal names get the parts of their signatures that differ."""
     groups: dict[str, list[Definition]] = defaultdict(list)
     for one in definitions:
         groups[one.name].append(one)

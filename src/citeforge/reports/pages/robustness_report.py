@@ -28,9 +28,9 @@ def ranks_figure(result: Robustness) -> Figure:
     rows: list[dict[str, Any]] = [
         {"definition": f"D{number} {one.name}", "order": number, "system": system, "rank": rank,
          "low": rank, "high": rank, "value": value,
-         "size": overlap_size(one.ranks[place + 1 :].count(rank))}
+         "size": overlap_size(one.ranks[at + 1 :].count(rank))}
         for number, one in enumerate(result.definitions, 1)
-        for place, (system, rank, value)
+        for at, (system, rank, value)
         in enumerate(zip(result.systems, one.ranks, one.values, strict=True))
     ]  # fmt: skip
     plot = forest(rows, "definition", "rank", None)
@@ -93,7 +93,7 @@ def ranks_table(result: Robustness) -> Table:
     rows = [
         [
             f"D{i + 1} {one.name}", one.aspect or DASH,
-            *(_rank_cell(one, place) for place in range(len(result.systems))),
+            *(_rank_cell(one, at) for at in range(len(result.systems))),
             show_number(result.mean_tau(i)), result.against[i],
         ]
         for i, one in enumerate(result.definitions)
@@ -106,11 +106,12 @@ def ranks_table(result: Robustness) -> Table:
     )  # fmt: skip
 
 
-def _rank_cell(one: Definition, place: int) -> MarkedCell:
-    """Write the cell of a system's rank and value under a definition, the best in bold."""
-    rank = one.ranks[place]
+def _rank_cell(definition: Definition, system: int) -> MarkedCell:
+    """Write the table cell of a system (its index): rank and value, the best rank in bold."""
+    rank = definition.ranks[system]
     return MarkedCell(
-        f"{rank:g} ({show_number(one.values[place])})", is_bold=rank == min(one.ranks)
+        f"{rank:g} ({show_number(definition.values[system])})",
+        is_bold=rank == min(definition.ranks),
     )
 
 
@@ -194,7 +195,7 @@ _WRITERS: dict[str, Callable[[Robustness, str], str]] = {
 
 
 def write_robustness(
-    files: Sequence[ScoreFile], form: str, title: str | None, measures: Sequence[str]
+    files: Sequence[ScoreFile], file_format: str, title: str | None, measures: Sequence[str]
 ) -> bytes:
     """Compare how definitions order systems, and write the result in any format of reports.
 
@@ -203,7 +204,7 @@ def write_robustness(
         InputError: the files are of several benchmarks, or contradict each other.
     """
     result = compare_definitions(files, measures)
-    if form in _WRITERS:
+    if file_format in _WRITERS:
         title = title or f"How robust is the ranking on {result.benchmark}?"
-        return _WRITERS[form](result, title).encode()
-    return ranks_figure(result).content(form)
+        return _WRITERS[file_format](result, title).encode()
+    return ranks_figure(result).content(file_format)

@@ -11,14 +11,14 @@ from citeforge.reports.pages import palette
 from citeforge.reports.pages.charts import (
     FONT_SIZE,
     are_comparable,
-    domain,
-    entries,
-    entry,
+    axis_domain,
     estimate_width,
+    find_score,
     measure_and_unit,
     overlap_size,
+    scores_best_first,
     system_encodings,
-    with_ends,
+    value_and_ends,
 )
 from citeforge.reports.pages.figure import WIDTH, Figure, Rows, altair, make_figure, values
 from citeforge.reports.shown import plot_digits, show_number
@@ -77,7 +77,7 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
     rows: list[dict[str, Any]] = []
     scores: list[MeasureScore] = []
     for file in files:
-        p, r = entry(file, precision), entry(file, recall)
+        p, r = find_score(file, precision), find_score(file, recall)
         if p is not None and r is not None:
             scores += [p, r]
             rows.append({"system": file.system, **_axis_fields("y", p), **_axis_fields("x", r)})
@@ -95,7 +95,9 @@ def precision_recall(files: Sequence[ScoreFile], precision: str, recall: str) ->
         title = f"{only['system']}: {precision} {shown(only['y'])}, {recall} {shown(only['x'])}"
     elif not of_systems:
         title = f"{precision} and {recall}: {len(rows)} scores of controls"
-    elif not all(all(are_comparable(entries(ranked, name))) for name in (precision, recall)):
+    elif not all(
+        all(are_comparable(scores_best_first(ranked, name))) for name in (precision, recall)
+    ):
         title = f"{precision} and {recall}: {len(of_systems)} scores that cannot all be compared"
     elif best["x"] is best["y"]:
         title = f"{best['x']['system']} is highest{among} in both {precision} and {recall}"
@@ -125,15 +127,17 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         None where fewer than two systems state it.
     """
     rows: list[dict[str, Any]] = []
-    for file, e in entries(files, measure):
+    for file, e in scores_best_first(files, measure):
         spent = file.about.cost if file.about else None
         if spent is not None:
             rows.append({"system": file.system, **_axis_fields("y", e), "x": spent, "x_low": spent,
                          "x_high": spent})  # fmt: skip
     if len(rows) < 2:
         return None
-    scale = entries(files, measure)[0][1].scale
-    shown = partial(show_number, digits=plot_digits(e for _, e in entries(files, measure)))
+    scale = scores_best_first(files, measure)[0][1].scale
+    shown = partial(
+        show_number, digits=plot_digits(e for _, e in scores_best_first(files, measure))
+    )
     cheapest, dearest = (end(rows, key=lambda r: r["x"]) for end in (min, max))
     is_alike = cheapest["x"] == dearest["x"]
     which = "all cost the same" if is_alike else f"{cheapest['system']} costs least"
@@ -157,8 +161,14 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def _title_of_best(files: Sequence[ScoreFile], measure: str, first: dict[str, Any]) -> str:
-    """Write the title: which system is best, or only its value where systems must not be ranked."""
-    towards, every_entry = direction(measure), entries(files, measure)
+    """Write a cost plot's title: which system is best, or a value if systems must not be ranked.
+
+    Args:
+        files: score files.
+        measure: measure that is drawn.
+        first: row of the first system drawn, with its score ``y`` and cost ``x``.
+    """
+    towards, every_entry = direction(measure), scores_best_first(files, measure)
     is_best = first["system"] == every_entry[0][0].system
     if towards is None or not is_best or not are_comparable(every_entry)[0]:
         value = show_number(first["y"], plot_digits(e for _, e in every_entry))
@@ -169,17 +179,30 @@ def _title_of_best(files: Sequence[ScoreFile], measure: str, first: dict[str, An
 
 def _axis_fields(axis: str, score: MeasureScore) -> dict[str, Any]:
     """Make a score's fields for an axis, such as ``x``, ``x_low`` and ``x_high``."""
-    return dict(zip((axis, f"{axis}_low", f"{axis}_high"), with_ends(score), strict=True))
+    return dict(zip((axis, f"{axis}_low", f"{axis}_high"), value_and_ends(score), strict=True))
 
 
 def _axis_ends(rows: Rows, axis: str, most: float | None) -> list[float]:
-    """Choose the ends of an axis, so that it shows all intervals."""
+    """Choose the ends of axis ``x`` or ``y``, so that it shows the intervals of all rows.
+
+    Args:
+        rows: data of the chart, with the fields of :func:`_axis_fields`.
+        axis: ``x`` or ``y``.
+        most: largest possible value; None if there is none.
+    """
     lows, highs = ([r[f"{axis}_{end}"] for r in rows] for end in ("low", "high"))
-    return domain(lows, highs, most)
+    return axis_domain(lows, highs, most)
 
 
 def _draw_scatter(rows: Rows, all_systems: Sequence[str], x: _Axis, y: _Axis) -> Any:
-    """Draw systems as dots with intervals, labelled if all labels have room, else with a legend."""
+    """Draw systems as dots with intervals, labelled if all labels have room, else with a legend.
+
+    Args:
+        rows: a row per system, with the fields of :func:`_axis_fields` of both axes.
+        all_systems: systems of the whole report, which have fixed colours.
+        x: title and ends of the x axis.
+        y: title and ends of the y axis.
+    """
     alt = altair()
     names = [str(r["system"]) for r in rows]
     texts = [n if len(n) <= _LONGEST_LABEL else n[: _LONGEST_LABEL - 1] + "…" for n in names]
@@ -189,8 +212,8 @@ def _draw_scatter(rows: Rows, all_systems: Sequence[str], x: _Axis, y: _Axis) ->
          "scale": alt.Scale(domain=axis.ends, nice=False, zero=False)}
         for axis in (x, y)
     )  # fmt: skip
-    places = [(r["x"], r["y"]) for r in rows]
-    sizes = [overlap_size(places[n + 1 :].count(place)) for n, place in enumerate(places)]
+    points = [(r["x"], r["y"]) for r in rows]
+    sizes = [overlap_size(points[n + 1 :].count(point)) for n, point in enumerate(points)]
     base = alt.Chart(values([{**r, "size": s} for r, s in zip(rows, sizes, strict=True)]))
     look = system_encodings(names, all_systems, legend=boxes is None)
     layers = [
@@ -224,25 +247,28 @@ def _draw_scatter(rows: Rows, all_systems: Sequence[str], x: _Axis, y: _Axis) ->
 
 
 def _label_all(rows: Rows, names: Sequence[str], x: _Axis, y: _Axis) -> list[Box] | None:
-    """Place the labels of all dots; None if there are too many or they have no room."""
+    """Compute a box in pixels for each dot's label; None if there are too many or no room."""
     if len(rows) > _MOST_LABELS:
         return None
-
-    def share(value: float, ends: list[float]) -> float:
-        """Compute a value's position between the ends of an axis, 0 to 1."""
-        return (value - ends[0]) / (ends[1] - ends[0])
-
-    dots = [(WIDTH * share(r["x"], x.ends), HEIGHT * (1 - share(r["y"], y.ends))) for r in rows]
+    dots = [
+        (WIDTH * _axis_share(r["x"], x.ends), HEIGHT * (1 - _axis_share(r["y"], y.ends)))
+        for r in rows
+    ]
     return place_labels(dots, names, (WIDTH, HEIGHT))
+
+
+def _axis_share(value: float, ends: Sequence[float]) -> float:
+    """Compute a value's position between the two ends of an axis, from 0 to 1."""
+    return (value - ends[0]) / (ends[1] - ends[0])
 
 
 def place_labels(
     dots: Sequence[tuple[float, float]], texts: Sequence[str], frame: tuple[float, float]
 ) -> list[Box] | None:
-    """Place a label beside each dot; None if the labels do not all have room.
+    """Compute a box for each dot's label beside it; None if the labels do not all have room.
 
     Every box is inside the frame, overlaps no other and no dot, and is nearest to its own dot.
-    Dots at the same point have no such places.
+    Labels of dots at the same point never have room.
 
     Args:
         dots: centres in pixels.
@@ -272,7 +298,13 @@ def place_labels(
 
 
 def _label_boxes(x: float, y: float, text: str) -> Iterator[Box]:
-    """Yield boxes for a dot's label, best first: above right, then below right, and so on."""
+    """Yield boxes for a dot's label, best first: above right, then below right, and so on.
+
+    Args:
+        x: pixels from the left to the dot's centre.
+        y: pixels from the top to it.
+        text: label.
+    """
     width, height = estimate_width(text), FONT_SIZE + 3.0
     for gap in (_RADIUS, 2 * _RADIUS, 3 * _RADIUS, 4 * _RADIUS):
         for across, down in ((1, -1), (1, 1), (-1, -1), (-1, 1), (0, -1), (0, 1), (1, 0), (-1, 0)):
@@ -288,7 +320,15 @@ def _fits(
     placed: dict[int, Box],
     frame: tuple[float, float],
 ) -> bool:
-    """Whether a box is inside the frame, overlaps no other label, and is nearest to its own dot."""
+    """Whether a label's box is in the frame, overlaps no other, and is nearest to its own dot.
+
+    Args:
+        box: where the label would be.
+        own: index of its dot.
+        dots: centres of all dots in pixels.
+        placed: boxes of the labels placed so far, by index of their dots.
+        frame: width and height in pixels.
+    """
     inside = (
         box.x >= 0 and box.y >= 0 and box.x + box.width <= frame[0]
         and box.y + box.height <= frame[1]
@@ -309,4 +349,4 @@ def draw_first_pair(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 def list_precisions(files: Sequence[ScoreFile]) -> list[str]:
     """List the precisions of the pairs of which a file has both measures."""
-    return [p for p, r in PAIRS if any(entry(f, p) and entry(f, r) for f in files)]
+    return [p for p, r in PAIRS if any(find_score(f, p) and find_score(f, r) for f in files)]
