@@ -8,9 +8,10 @@ from citeforge.evaluator.corrections import Correction
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.score import ScoringSetup, score_context
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import Lines, OnError, detect, format_of_file
+from citeforge.evaluator.submissions.formats import OnError, detect, format_of_file
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.scores import ScoreFile
+from citeforge.schemas.submission import Lines
 
 
 def score(

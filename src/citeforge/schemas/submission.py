@@ -1,6 +1,6 @@
 """A system's submission: one JSON line for each (query, context set, run)."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
@@ -169,6 +169,10 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
     def is_truncated(self) -> bool:
         """Whether the answer was cut: at a limit, by a filter, or by a fault."""
         return is_cut(self.finish_reason)
+
+
+Lines = Iterator[tuple[int, SubmissionLine]]
+"""Answers of a file, each with the number of its line."""
 
 
 class ReportLine(SubmissionLine, gc=False):

@@ -24,13 +24,12 @@ from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.reader import HEADER, read_header
 from citeforge.schemas.catalogue import Row
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.submission import Lines, SubmissionLine
 
 if TYPE_CHECKING:
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.submissions.origin import Claims
 
-Lines = Iterator[tuple[int, SubmissionLine]]
 OnError = Callable[[InputError], None] | None
 OUTPUT = re.compile(rb'"output"\s*:\s*"')
 """Field of citeforge's own lines that no response of a vendor has."""

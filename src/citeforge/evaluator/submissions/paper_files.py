@@ -9,13 +9,12 @@ import msgspec
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.submissions.attrieval import list_folders, read_cells
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import Lines
 from citeforge.evaluator.submissions.origin import Claims
 from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.ir_convert.alce import passage_id, read_items
 from citeforge.ir_convert.attrieval import read_saved
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.submission import OwnPassage, SubmissionLine
+from citeforge.schemas.submission import Lines, OwnPassage, SubmissionLine
 
 T = TypeVar("T")
 

@@ -16,7 +16,6 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.formats import (
     Fault,
-    Lines,
     OnError,
     Origin,
     detect,
@@ -34,7 +33,7 @@ from citeforge.evaluator.submissions.unwrapping import EchoFinder, Unwrapper
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import UNKNOWN_BUILD, About
-from citeforge.schemas.submission import SubmissionLine, make_header
+from citeforge.schemas.submission import Lines, SubmissionLine, make_header
 from citeforge.schemas.text import printable
 
 _MOST_BYTES = 4

@@ -7,7 +7,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citeforge.evaluator.submissions.formats import OUTPUT, Format, Lines, OnError
+from citeforge.evaluator.submissions.formats import OUTPUT, Format, OnError
+from citeforge.schemas.submission import Lines
 
 if TYPE_CHECKING:
     from citeforge.evaluator.submissions.benchmark import Benchmark

@@ -14,7 +14,7 @@ from typing import Any
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import Fault, Lines, OnError
+from citeforge.evaluator.submissions.formats import Fault, OnError
 from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.responses.detect import (
@@ -31,7 +31,7 @@ from citeforge.plugins.responses.records import Response, errors_at
 from citeforge.plugins.responses.sources import find_documents, read_source
 from citeforge.plugins.responses.values import Node, parsed
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.submission import Lines, SubmissionLine
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
 _ROW: Any = dict[str, Any]

@@ -8,8 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citeforge.evaluator.submissions.formats import Fault, Format, Lines, OnError
+from citeforge.evaluator.submissions.formats import Fault, Format, OnError
 from citeforge.plugins.responses.ways import WAY, list_ways
+from citeforge.schemas.submission import Lines
 
 if TYPE_CHECKING:
     from citeforge.evaluator.submissions.benchmark import Benchmark

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from citeforge.engines.pipes import is_pipe
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import Lines, OnError, Origin
+from citeforge.evaluator.submissions.formats import OnError, Origin
 from citeforge.evaluator.submissions.origin import Claims, find_hashes
 from citeforge.plugins.responses.layout import layouts
 from citeforge.plugins.responses.placer import CitationPlacer, LineFields
@@ -26,7 +26,7 @@ from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import CiteforgeError, InputError, extras_named, read_error
 from citeforge.schemas.finish_reasons import unless_whole
 from citeforge.schemas.scores import About
-from citeforge.schemas.submission import SubmissionLine
+from citeforge.schemas.submission import Lines, SubmissionLine
 
 if TYPE_CHECKING:
     from inspect_ai.log import EvalLog

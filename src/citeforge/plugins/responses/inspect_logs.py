@@ -5,8 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from citeforge.evaluator.submissions.formats import Format, Lines, OnError, Origin
+from citeforge.evaluator.submissions.formats import Format, OnError, Origin
 from citeforge.plugins.responses.ways import WAY, list_ways
+from citeforge.schemas.submission import Lines
 
 if TYPE_CHECKING:
     from citeforge.evaluator.submissions.benchmark import Benchmark

@@ -15,12 +15,11 @@ import msgspec
 
 from citeforge.engines.jsonlines import read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import Lines
 from citeforge.evaluator.submissions.query_finder import QueryFinder
 from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.evaluator.submissions.url_marks import has_text
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.submission import CitedFact, OwnPassage, ReportLine
+from citeforge.schemas.submission import CitedFact, Lines, OwnPassage, ReportLine
 
 Outcome = Literal["supported", "unsupported", "undecided", "failed"]
 _OUTCOMES: dict[str, Outcome] = {

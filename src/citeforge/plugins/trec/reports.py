@@ -11,11 +11,11 @@ import msgspec
 
 from citeforge.engines.jsonlines import read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.formats import Lines, OnError
+from citeforge.evaluator.submissions.formats import OnError
 from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.trec.tracks import ANY, Track
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.submission import CitedSentence, OwnPassage, SubmissionLine
+from citeforge.schemas.submission import CitedSentence, Lines, OwnPassage, SubmissionLine
 
 Citations = list[int | str] | dict[str, float] | None
 _CONFIDENCES = re.compile(rb'"citations"\s*:\s*\{')
