@@ -96,7 +96,7 @@ def _show_predicates(listing: "PlainProfile") -> None:
     click.echo(f"classes: {listed or 'none'}")
     head = ("predicate", "triples", "entities", "values", "kind", "e.g.")
     rows = [
-        (p.iri, f"{p.triples:,}", f"{p.entities:,}", f"{p.values:,}", p.sort, p.example[:40])
+        (p.iri, f"{p.triples:,}", f"{p.entities:,}", f"{p.values:,}", p.node, p.example[:40])
         for p in listing.predicates
     ]
     click.echo("\n".join(Table(head, rows).text()))

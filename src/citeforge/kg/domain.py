@@ -85,14 +85,16 @@ class Phrasing(FrozenRecord):
         themes: clauses of general questions, by theme.
         links: relation to what its value is called beside the entity ("her husband"), by the
             value's sex; ``any`` for others.
+        opener: the word that asks what the entity at the other end of the link is.
         sex: relation whose values choose pronouns.
-        pronouns: value of it to (subject, possessive, object).
+        pronouns: value of it to (subject, possessive, object); ``any`` for all other entities.
         living: when the present is right; None for always.
     """
 
     relations: dict[str, Phrase] = {}
     themes: dict[str, Ask] = {}
     links: dict[str, dict[str, str]] = {}
+    opener: Literal["who", "what"] = "who"
     sex: str = ""
     pronouns: dict[str, tuple[str, str, str]] = {}
     living: Living | None = None
@@ -150,6 +152,27 @@ _DEFAULTS = {
     "participle": "{{ name }} was {{ relation }} {{ value }}.",
     "active": "{{ name }} {{ relation }} {{ value }}.",
 }
+
+
+def form_of(label: str) -> str:
+    """Guess the grammatical form of a relation's label.
+
+    It is ``role`` if the label ends in "of" (member of), ``participle`` if it begins with a
+    participle and ends in a preposition (educated at), else ``noun`` (occupation).
+    """
+    words = label.split()
+    if len(words) == 2 and words[-1] == "of":
+        return "role"
+    is_participle = words[0].endswith(("ed", "en")) or words[0] in _IRREGULAR
+    if len(words) > 1 and is_participle and words[-1] in _PREPOSITIONS:
+        return "participle"
+    return "noun"
+
+
+def noun_form(relation: str) -> str | None:
+    """Get the noun of a label "a NOUN of" (``member of``: a ``member``); None for other labels."""
+    words = relation.split()
+    return words[0] if len(words) == 2 and words[1] == "of" else None
 
 
 def with_article(name: str) -> str:
@@ -214,7 +237,7 @@ class Domain(FrozenRecord):
     entity_iri: IriStart = "http://www.wikidata.org/entity/"
     instance_of: Id = "P31"
     direct_iri: IriStart = "http://www.wikidata.org/prop/direct/"
-    min_name_parts: int = Field(2, ge=1)
+    min_name_parts: int = Field(1, ge=1)
     uninformative: tuple[str, ...] = ()
     single_valued: dict[str, tuple[str, ...]] = {}
     inverse: dict[str, tuple[str, ...]] = {}
@@ -290,19 +313,9 @@ class Domain(FrozenRecord):
     def form_of(self, relation: str) -> str:
         """Get the grammatical form of a relation's label.
 
-        It is the declared form, else: ``role`` if the label ends in "of" (member of),
-        ``participle`` if it begins with a participle and ends in a preposition (educated at), else
-        ``noun`` (occupation).
+        It is the declared form, else what :func:`form_of` guesses.
         """
-        if relation in self.forms:
-            return self.forms[relation]
-        words = relation.split()
-        if len(words) == 2 and words[-1] == "of":
-            return "role"
-        is_participle = words[0].endswith(("ed", "en")) or words[0] in _IRREGULAR
-        if len(words) > 1 and is_participle and words[-1] in _PREPOSITIONS:
-            return "participle"
-        return "noun"
+        return self.forms.get(relation) or form_of(relation)
 
     def verbalise(self, triple: Triple) -> str:
         """Write a triple as a sentence (KaLMA, appendix A.3).

@@ -1,11 +1,20 @@
 """Counts of relations in a knowledge graph, and drafts of domains made from them."""
 
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
-from citeforge.kg.domain import Domain, plain_phrase
+from citeforge.kg.domain import Domain, form_of
+from citeforge.kg.drafts import (
+    DraftRelation,
+    ValueKinds,
+    ValueSort,
+    draft_phrasing,
+    uninformative_relations,
+)
 from citeforge.kg.facts import COUNT
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.plain import ALT_LABEL, RDF_TYPE, RDFS_LABEL, local_words
@@ -36,6 +45,7 @@ class RelationProfile:
         values: number of distinct values.
         example: the first value, in alphabetical order.
         has_words: whether the domain has words for questions about it.
+        sort: what most of its values are.
     """
 
     pid: str
@@ -44,6 +54,7 @@ class RelationProfile:
     values: int
     example: str
     has_words: bool
+    sort: ValueSort
 
 
 @dataclass(frozen=True)
@@ -62,21 +73,53 @@ class ClassProfile:
     classes: list[tuple[str, str, int]]
     relations: list[RelationProfile]
 
+    @property
+    def label(self) -> str:
+        """Label of the class; its id if it has none."""
+        labels = (label for name, label, _ in self.classes if name == self.entity_class)
+        return next(labels, self.entity_class)
+
     def draft(self, domain: Domain) -> str:
         """Write a domain as YAML, with draft words for questions about relations that have none.
 
+        A domain for another class gives its IRIs alone: its words are about other entities.
         Uninformative relations are left out.
         """
-        content: dict[str, Any] = domain.model_dump(mode="json", exclude_defaults=True)
-        content["entity_class"] = self.entity_class
-        questions = content.setdefault("questions", {})
-        relations = questions.setdefault("relations", {})
-        for relation in self.relations:
-            if not relation.has_words and relation.label not in domain.uninformative:
-                words = plain_phrase(relation.label, domain.form_of(relation.label))
-                relations[relation.label] = words.model_dump(exclude_defaults=True)
-        head = f"# {domain.name}: relations without `theme` have draft words; see docs/kalma.md.\n"
-        return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+        is_own = domain.entity_class == self.entity_class
+        left_out = {*domain.uninformative, *uninformative_relations()}
+        wanted = [
+            DraftRelation(r.pid, r.label, domain.form_of(r.label), r.sort)
+            for r in self.relations
+            if r.label not in left_out and not (is_own and r.has_words)
+        ]
+        words = draft_phrasing(self.label, wanted)
+        if is_own:
+            content = domain.model_dump(mode="json", exclude_defaults=True)
+            new = words.model_dump(mode="json", exclude_defaults=True)
+            questions = content.get("questions", {})
+            for part in ("themes", "relations"):
+                questions[part] = new.get(part, {}) | questions.get(part, {})
+            content["questions"] = questions or new
+        else:
+            content = {
+                "name": _file_name(self.label), "entity_class": self.entity_class,
+                "entity_iri": domain.entity_iri, "direct_iri": domain.direct_iri,
+                "instance_of": domain.instance_of,
+                "uninformative": [r.label for r in self.relations if r.label in left_out],
+                "questions": words.model_dump(mode="json", exclude_defaults=True),
+            }  # fmt: skip
+        return _as_yaml(f"{content['name']}: draft words for {len(wanted)} relations", content)
+
+
+def _file_name(label: str) -> str:
+    """Make the name of a domain from the label of its class: ``association-football-club``."""
+    return "-".join(re.findall(r"\w+", label.lower())) or "draft"
+
+
+def _as_yaml(title: str, content: Mapping[str, Any]) -> str:
+    """Write a draft of a domain as YAML, below a line that says what it is."""
+    head = f"# {title}; read and improve them: docs/kalma.md, Another domain.\n"
+    return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
 
 def profile_class(kg: KnowledgeGraph) -> ClassProfile:
@@ -100,7 +143,8 @@ def profile_class(kg: KnowledgeGraph) -> ClassProfile:
         **{"class": domain.entity_iri + own},
     )  # fmt: skip
     groups = _group_by_id(kg, rows, "prop")
-    relations = [_profile_relation(kg, pid, same) for pid, same in groups.items()]
+    kinds = _find_value_kinds(kg, link, own) if groups else {}
+    relations = [_profile_relation(kg, pid, same, kinds) for pid, same in groups.items()]
     relations.sort(key=lambda r: (-r.entities, r.label))
     return ClassProfile(own or domain.entity_class, sizes.get(own, 0), classes, relations)
 
@@ -114,16 +158,23 @@ class PredicateProfile:
         triples: number of statements with it.
         entities: number of distinct subjects.
         values: number of distinct values.
-        sort: type of the values: ``entity``, ``text``, or ``any`` for both.
+        node: type of the values: ``entity``, ``text``, or ``any`` for both.
         example: the first value, in alphabetical order.
+        sort: what most of its values are.
     """
 
     iri: str
     triples: int
     entities: int
     values: int
-    sort: str
+    node: str
     example: str
+    sort: ValueSort
+
+    def map_values(self) -> str:
+        """Name the kind of values that a mapping of the predicate takes."""
+        is_literal = self.node == "text" and self.sort in ("date", "number")
+        return self.sort if is_literal else self.node
 
 
 @dataclass(frozen=True)
@@ -148,24 +199,32 @@ class PlainProfile:
         labels = [p for p in _LABELS if p in there]
         aliases = [p for p in _ALIASES if p in there]
         mapped = {RDF_TYPE, *_UNMAPPED, *labels, *aliases}
-        relations = {
-            p.iri: {
-                "label": local_words(p.iri) or p.iri,
-                **({"values": "entity"} if p.sort == "entity" else {}),
-            }
-            for p in self.predicates
-            if p.iri not in mapped
-        }
+        named = {p.iri: local_words(p.iri) or p.iri for p in self.predicates if p.iri not in mapped}
+        class_iri = next((iri for iri, _ in self.classes), "http://example.org/Class")
         plain = {
-            "classes": [iri for iri, _ in self.classes[:1]] or ["http://example.org/Class"],
+            "classes": [class_iri],
             "labels": labels or [RDFS_LABEL],
             **({"aliases": aliases} if aliases else {}),
             "language": "en",
-            "relations": relations,
+            "relations": {
+                p.iri: {"label": named[p.iri], "values": p.map_values()}
+                for p in self.predicates
+                if p.iri in named
+            },
         }
-        head = f"# {name}: a draft. Keep and name the relations to ask for; see docs/kalma.md.\n"
-        content = {"name": name, "model": "plain", "plain": plain}
-        return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+        words = draft_phrasing(
+            local_words(class_iri),
+            [
+                DraftRelation(p.iri, named[p.iri], form_of(named[p.iri]), p.sort)
+                for p in self.predicates
+                if p.iri in named
+            ],
+        )
+        content = {
+            "name": name, "model": "plain", "plain": plain,
+            "questions": words.model_dump(mode="json", exclude_defaults=True),
+        }  # fmt: skip
+        return _as_yaml(f"{name}: keep and name the relations to ask for", content)
 
 
 def profile_plain(kg: KnowledgeGraph) -> PlainProfile:
@@ -176,15 +235,24 @@ def profile_plain(kg: KnowledgeGraph) -> PlainProfile:
     """
     rows = kg.ask("classes", ("class", "entities"), instance_of=RDF_TYPE)
     classes = {row["class"].value: _read_count(kg, row, "entities") for row in rows}
+    largest = max(classes, key=lambda c: (classes[c], c), default="")
+    kinds: dict[str, ValueKinds] = {}
+    for row in kg.ask("predicate_values", ("predicate", "values")):
+        class_iri = row["class"].value if "class" in row else ""
+        kinds.setdefault(row["predicate"].value, ValueKinds()).add(
+            row["datatype"].value if "datatype" in row else "", local_words(class_iri),
+            _read_count(kg, row, "values"), is_own=bool(class_iri) and class_iri == largest,
+        )  # fmt: skip
     predicates = []
     for row in kg.ask("predicates", ("predicate", "triples", "literals")):
         triples, literals = _read_count(kg, row, "triples"), _read_count(kg, row, "literals")
-        sort = "entity" if not literals else "text" if literals == triples else "any"
+        node = "entity" if not literals else "text" if literals == triples else "any"
         example = plain_label(row["example"].value) if "example" in row else ""
+        iri = row["predicate"].value
         predicates.append(
             PredicateProfile(
-                row["predicate"].value, triples, _read_count(kg, row, "entities"),
-                _read_count(kg, row, "values"), sort, example,
+                iri, triples, _read_count(kg, row, "entities"), _read_count(kg, row, "values"),
+                node, example, kinds[iri].sort,
             )
         )  # fmt: skip
     predicates.sort(key=lambda p: (-p.triples, p.iri))
@@ -212,12 +280,41 @@ def _read_count(kg: KnowledgeGraph, row: Row, variable: str) -> int:
     return int(value)
 
 
-def _profile_relation(kg: KnowledgeGraph, pid: str, rows: list[Row]) -> RelationProfile:
+def _find_value_kinds(kg: KnowledgeGraph, link: str, own: str) -> dict[str, ValueKinds]:
+    """Count the data types and classes of the values of each relation of a class, by its id.
+
+    Args:
+        kg: the graph.
+        link: IRI of the relation to an entity's class.
+        own: id of the class.
+    """
+    rows = kg.ask(
+        "value_kinds", ("prop", "values"), instance_of=link,
+        **{"class": kg.domain.entity_iri + own},
+    )  # fmt: skip
+    kinds: dict[str, ValueKinds] = {}
+    same: dict[tuple[str, str, str], list[Row]] = {}
+    for row in rows:
+        pid = plain_label(row["prop"].value.removeprefix(kg.domain.entity_iri))
+        key = (pid, row["datatype"].value if "datatype" in row else "",
+               row["class"].value if "class" in row else "")  # fmt: skip
+        same.setdefault(key, []).append(row)
+    for (pid, datatype, class_iri), mine in same.items():
+        kinds.setdefault(pid, ValueKinds()).add(
+            datatype, kg.reader.label(mine, "label") or "", _read_count(kg, mine[0], "values"),
+            is_own=class_iri == kg.domain.entity_iri + own,
+        )  # fmt: skip
+    return kinds
+
+
+def _profile_relation(
+    kg: KnowledgeGraph, pid: str, rows: list[Row], kinds: Mapping[str, ValueKinds]
+) -> RelationProfile:
     """Make the profile of one relation from its rows, one row per language of its label."""
     label = kg.reader.label(rows, "propLabel") or pid
     words = kg.domain.questions
     example = plain_label(rows[0]["example"].value) if "example" in rows[0] else ""
     return RelationProfile(
         pid, label, _read_count(kg, rows[0], "entities"), _read_count(kg, rows[0], "values"),
-        example, words is not None and words.phrase(label) is not None,
+        example, words is not None and words.phrase(label) is not None, kinds[pid].sort,
     )  # fmt: skip

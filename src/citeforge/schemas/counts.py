@@ -133,16 +133,24 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "pairs_fitting_several_entities": "pairs dropped: several entities fit",
         "pairs_linked_otherwise": "pairs dropped: connected otherwise than stated",
         "pairs_not_linked": "pairs dropped: not connected in the graph",
+        "pairs_of_one_name": "pairs dropped: both entities have the same name",
         "pairs_repeated": "pairs dropped: the same two entities again",
         "pairs_selected": "pairs selected",
+        "pairs_whose_facts_say_the_same": "pairs dropped: two of the facts to ask for say the same",
+        "pairs_whose_questions_say_an_answer":
+            "pairs dropped: every question would say one of its answers",
         "pairs_whose_seed_was_not_annotated": "pairs dropped: the seed could not be annotated",
+        "pairs_with_a_long_general_question":
+            "pairs dropped: every general question would have more than 20 words",
         "pairs_with_a_short_name": "pairs dropped: a name has fewer than {} parts",
         "pairs_without_a_further_triple": "pairs dropped: no triple could be written in round {}",
         "pairs_without_a_question": "pairs dropped: the writer asked no {} question",
         "pairs_without_a_seed": "pairs dropped: the writer wrote no seed sentence",
         "pairs_without_entity": "pairs dropped: no entity has the name",
+        "pairs_without_facts":
+            "pairs dropped: no choice of whole themes has --min-facts to --max-facts facts",
         "pairs_without_free_themes":
-            "pairs dropped: no themes that earlier questions do not share have enough facts",
+            "pairs dropped: earlier questions ask for the same facts (--max-shared)",
         "pairs_without_statements": "pairs dropped: no label or no statements",
         "passages_of_failed_twins": "passages without an accepted twin",
         "passages_people_call": "passages that people call {}",

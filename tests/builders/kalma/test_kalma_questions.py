@@ -15,7 +15,7 @@ from citeforge.builders.kalma.build import build_kalma
 from citeforge.builders.kalma.package import wrong_kalma
 from citeforge.builders.kalma.phrasing import compose, find_given_away
 from citeforge.builders.kalma.selection import EntityPair, missing_values
-from citeforge.builders.kalma.themes import GENERAL_WORDS, Planner
+from citeforge.builders.kalma.themes import GENERAL_WORDS, NoPlan, Plan, Planner
 from citeforge.builders.kalma.writer_requests import embedded_templates
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
@@ -190,24 +190,26 @@ def test_a_theme_is_asked_for_as_a_whole_or_not_at_all(
     relation: str, value: str, value_id: str
 ) -> None:
     facts = career("Q1")
-    assert planner().plan(pair(Q1=facts, Q2=career("Q2"))) is not None
+    assert isinstance(planner().plan(pair(Q1=facts, Q2=career("Q2"))), Plan)
     no = pair(Q1=[*facts, fact("Q1", relation, value, value_id)])
-    assert planner(min_facts=4).plan(no) is None
+    assert isinstance(planner(min_facts=4).plan(no), NoPlan)
 
 
 @pytest.mark.parametrize("relation", ["position held", "occupation"])
 def test_a_theme_with_a_value_in_another_language_is_not_asked_for(relation: str) -> None:
     both = pair(Q1=career("Q1"))
     unnamed = replace(both.first, unnamed=(fact("Q1", relation, "", "Q77"),))
-    assert planner(min_facts=4).plan(both) is not None
-    assert planner(min_facts=4).plan(replace(both, first=unnamed)) is None
+    assert isinstance(planner(min_facts=4).plan(both), Plan)
+    none = planner(min_facts=4).plan(replace(both, first=unnamed))
+    assert none == NoPlan("pairs_without_facts")
 
 
 def test_a_plan_has_the_declared_number_of_facts() -> None:
     both = pair(Q1=career("Q1"), Q2=career("Q2", 2))
     plan = planner(min_facts=6, max_facts=6).plan(both)
-    assert plan is not None and len(plan.facts) == 4 + 2
-    assert planner(min_facts=9, max_facts=9).plan(both) is None  # 4 + 2 + one of two births
+    assert isinstance(plan, Plan) and len(plan.facts) == 4 + 2
+    none = planner(min_facts=9, max_facts=9).plan(both)  # 4 + 2 + one of two births
+    assert none == NoPlan("pairs_without_facts")
     with pytest.raises(ValueError, match="min_facts 5 is above max_facts 4"):
         Choices(min_facts=5, max_facts=4)
 
@@ -216,12 +218,28 @@ def test_questions_share_few_facts_and_one_in_three_asks_for_the_link() -> None:
     # The same pair again shares all facts.
     same = planner(min_facts=6, max_facts=6, max_shared=2)
     both = pair(Q1=career("Q1"), Q2=career("Q2", 2))
-    assert same.plan(both) is not None and same.plan(both) is None
+    assert isinstance(same.plan(both), Plan)
+    assert same.plan(both) == NoPlan("pairs_without_free_themes")
     free = planner(max_shared=99)
     plans = [free.plan(both) for _ in range(9)]
-    asks = [plan.specific.startswith("Who was George Byron to") for plan in plans if plan]
+    made = [plan for plan in plans if isinstance(plan, Plan)]
+    asks = [plan.specific.startswith("Who was George Byron to") for plan in made]
     assert len(asks) == 9 and sum(asks) == 9 // 3
-    assert [both.link in plan.facts for plan in plans if plan] == asks
+    assert [both.link in plan.facts for plan in made] == asks
+
+
+def test_two_entities_of_one_name_are_not_asked_about() -> None:
+    both = pair(Q1=career("Q1"), Q2=career("Q2"))
+    same = replace(both, second=replace(both.second, name="ada  Byron"))
+    assert planner().plan(same) == NoPlan("pairs_of_one_name")
+
+
+def test_without_themes_more_than_three_relations_meet() -> None:
+    # Ten relations of one fact each: a question of eight facts has eight of them.
+    domain = Domain(name="d", entity_class="Q9")
+    facts = [fact("Q1", f"property {n}", f"value {n}") for n in "abcdefghij"]
+    chosen = Planner(domain, Choices(min_facts=8), 0, Equivalence(domain)).plan(pair(Q1=facts))
+    assert isinstance(chosen, Plan) and len(chosen.facts) == 8
 
 
 # --- built -------------------------------------------------------------------------------------

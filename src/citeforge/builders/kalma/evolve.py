@@ -13,7 +13,7 @@ from citeforge.builders.kalma.mentions import annotate, marker
 from citeforge.builders.kalma.phrasing import compose, find_given_away
 from citeforge.builders.kalma.question_check import Controls, QuestionCheck, QuestionToCheck
 from citeforge.builders.kalma.selection import EntityPair
-from citeforge.builders.kalma.themes import Plan, Planner
+from citeforge.builders.kalma.themes import NoPlan, Plan, Planner
 from citeforge.builders.kalma.writer_requests import Asker, Replies, check_each
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.models.perplexity import Perplexity
@@ -240,10 +240,11 @@ class Evolver:
                 continue
             text = replies.taken[name]
             cited = check.cited_triples(text, e.pair.pool)
-            e.plan = planner.plan(e.pair, cited)
-            if e.plan is None:
-                e.dropped = "pairs_without_free_themes"
+            plan = planner.plan(e.pair, cited)
+            if isinstance(plan, NoPlan):
+                e.dropped = plan.reason
                 continue
+            e.plan = plan
             link = e.pair.link
             gold = tuple(t for t in e.plan.facts if t.key in cited or t == link)
             own = {t.key for t in (*gold, link)}

@@ -75,7 +75,7 @@ class Speaker:
         verb = "is" if _is_living(pair.other, self._phrasing) else "was"
         self._last = (pair.owner.qid, pair.other.qid)
         names = [with_article(g.name) for g in (pair.other, pair.owner)]
-        return f"who {verb} {names[0]} to {names[1]}"
+        return f"{self._phrasing.opener} {verb} {names[0]} to {names[1]}"
 
     def _mention(self, qid: str) -> str:
         """Get an entity's name; its first mention may tell how it is related: ``her husband B``."""
@@ -108,7 +108,7 @@ def _pronouns(graph: Graph, phrasing: Phrasing) -> tuple[str, str, str] | None:
     """Get the pronouns (subject, possessive, object) of an entity; None if unknown."""
     values = _values(graph, phrasing.sex)
     fitting = [p for value, p in phrasing.pronouns.items() if value in values]
-    return fitting[0] if len(fitting) == 1 else None
+    return fitting[0] if len(fitting) == 1 else phrasing.pronouns.get("any")
 
 
 def _is_living(graph: Graph, phrasing: Phrasing) -> bool:

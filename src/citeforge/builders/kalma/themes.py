@@ -19,6 +19,8 @@ LINK_EVERY = 3
 GENERAL_WORDS = 20
 """Most words of a general question."""
 _MOST_CELLS = 3
+_THEMELESS_CELLS = 10
+"""Groups that a choice is made from in a domain without themes: 1,012 choices of 8 at most."""
 _COST = 6
 
 
@@ -54,6 +56,17 @@ class Plan:
     specific: str
 
 
+@dataclass(frozen=True)
+class NoPlan:
+    """Why a pair has no questions.
+
+    Attributes:
+        reason: key of the count of such pairs.
+    """
+
+    reason: str
+
+
 class Planner:
     """Plans the questions of a benchmark one after the other, so that themes and facts vary."""
 
@@ -67,26 +80,33 @@ class Planner:
         self._plans: list[set[Key]] = []
         self._n_links = 0
 
-    def plan(self, pair: EntityPair, stated: Collection[Key] = ()) -> Plan | None:
-        """Choose the facts that a question on two entities asks for; None if there are too few.
+    def plan(self, pair: EntityPair, stated: Collection[Key] = ()) -> Plan | NoPlan:
+        """Choose the facts that a question on two entities asks for, or say why none fit.
 
         The choice goes by: clauses of the domain, facts that the seed states, facts of both
         entities, the drawn number of facts, and themes that few questions have had.
         """
+        if relation_key(pair.first.name) == relation_key(pair.second.name):
+            return NoPlan("pairs_of_one_name")
+        rejected = Counter[str]()
         is_due = LINK_EVERY * (self._n_links + 1) <= len(self._plans) + 1
         for asks_link in (True, False) if is_due else (False,):
-            if (chosen := self._choose(pair, stated, asks_link)) is not None:
+            if (chosen := self._choose(pair, stated, asks_link, rejected)) is not None:
                 plan, cells = chosen
                 self._n_links += asks_link
                 self._used.update({cell.theme for cell in cells})
                 self._plans.append({t.key for t in plan.facts})
                 return plan
-        return None
+        return NoPlan(max(rejected, key=lambda r: (rejected[r], r), default="pairs_without_facts"))
 
     def _choose(
-        self, pair: EntityPair, stated: Collection[Key], asks_link: bool
+        self, pair: EntityPair, stated: Collection[Key], asks_link: bool, rejected: Counter[str]
     ) -> tuple[Plan, Sequence[Cell]] | None:
-        """Choose the facts that the questions of a pair of entities ask for, grouped by theme."""
+        """Choose the facts that the questions of a pair of entities ask for, grouped by theme.
+
+        Choices that are rejected are added to ``rejected``, by the key of the count of pairs that
+        are dropped for that reason.
+        """
         link = (pair.link,) if asks_link else ()
         low, high = self._choices.min_facts, self._choices.max_facts
         wanted = generator(self._seed, "kalma facts", pair.id).randint(low, high)
@@ -104,7 +124,12 @@ class Planner:
             )
 
         cells = list(self._cells(pair))
-        subsets = chain.from_iterable(combinations(cells, n) for n in range(1, _MOST_CELLS + 1))
+        themes = self._domain.phrasing.themes
+        most = _MOST_CELLS
+        if not any(cell.theme in themes for cell in cells):
+            # Without declared themes, each relation is a group of its own, of one fact or a few.
+            cells, most = sorted(cells, key=lambda c: sort_key((c,)))[:_THEMELESS_CELLS], high
+        subsets = chain.from_iterable(combinations(cells, n) for n in range(1, most + 1))
         fitting = [
             some
             for some in subsets
@@ -113,11 +138,19 @@ class Planner:
         second: tuple[Plan, Sequence[Cell]] | None = None
         for some in sorted(fitting, key=sort_key):
             plan = self._make_plan(pair, (*link, *(t for cell in some for t in cell.facts)))
-            if plan is None or self._repeats_a_plan(plan) or self._has_restated(plan.facts):
+            if plan is None:
+                rejected["pairs_whose_questions_say_an_answer"] += 1
+                continue
+            if self._repeats_a_plan(plan):
+                rejected["pairs_without_free_themes"] += 1
+                continue
+            if self._has_restated(plan.facts):
+                rejected["pairs_whose_facts_say_the_same"] += 1
                 continue
             n_words = len(plan.general.split())
             is_wordless = any(cell.n_wordless for cell in some)
             if n_words > GENERAL_WORDS and not is_wordless:
+                rejected["pairs_with_a_long_general_question"] += 1
                 continue
             names_both = all(g.name in plan.specific for g in pair.graphs)
             if names_both and (is_wordless or n_words < len(plan.specific.split())):

@@ -1,0 +1,193 @@
+"""Drafts of domains: words for the relations of any class, from their labels and values."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Literal
+
+from citeforge.engines.textfiles import read_yaml, validated
+from citeforge.kg.domain import Phrase, Phrasing, noun_form, plain_phrase
+from citeforge.kg.values import XSD
+from citeforge.schemas.kg import relation_key
+from citeforge.schemas.record import FrozenRecord
+
+_WORDS = Path(__file__).parent / "data" / "drafts" / "words.yaml"
+_DATES = frozenset(XSD + name for name in "dateTime date gYear gYearMonth".split())
+_NUMBERS = frozenset(XSD + name for name in "decimal integer double float int".split())
+_WORD = re.compile(r"\w+")
+
+ValueSort = Literal["person", "place", "date", "number", "thing", "own"]
+"""What the values of a relation are; ``own``: entities of the class itself."""
+
+
+class _ValueWords(FrozenRecord):
+    """How relations with one sort of values are asked for; slots ``{label}`` and ``{labels}``."""
+
+    theme: str
+    ask: str
+    many: str
+
+
+class _RelationWords(FrozenRecord):
+    """Words for one property of Wikidata.
+
+    Attributes:
+        label: its English label, by which relations of other graphs are known, too.
+        noun: what its value is called beside the entity (``successor``); None for the label.
+        theme: theme of general questions.
+        ask: clause of specific questions.
+        many: the clause where several values are asked for.
+    """
+
+    label: str
+    noun: str | None = None
+    theme: str
+    ask: str
+    many: str | None = None
+
+
+class _DraftWords(FrozenRecord):
+    """Content of ``data/drafts/words.yaml``, which says what each part is for."""
+
+    uninformative: tuple[str, ...]
+    classes: dict[Literal["person", "place"], tuple[str, ...]]
+    values: dict[ValueSort, _ValueWords]
+    themes: dict[str, str]
+    relations: dict[str, _RelationWords]
+
+
+@cache
+def _words() -> _DraftWords:
+    """Read the words from which domains are drafted."""
+    return validated(_DraftWords, read_yaml(_WORDS), _WORDS)
+
+
+def uninformative_relations() -> tuple[str, ...]:
+    """List labels of relations that say little of entities of any class."""
+    return _words().uninformative
+
+
+@dataclass
+class ValueKinds:
+    """Counts of the data types and classes of one relation's values.
+
+    Attributes:
+        datatypes: IRI of a data type to the number of values; the empty text for entities.
+        classes: label of a class to the number of values; the empty text for none.
+        n_own: values of the profiled class itself.
+    """
+
+    datatypes: Counter[str] = field(default_factory=Counter)
+    classes: Counter[str] = field(default_factory=Counter)
+    n_own: int = 0
+
+    def add(self, datatype: str, class_label: str, n: int, is_own: bool) -> None:
+        """Count ``n`` values of a data type and a class; both are empty where there is none."""
+        self.datatypes[datatype] += n
+        self.classes[class_label] += n
+        self.n_own += n * is_own
+
+    @property
+    def sort(self) -> ValueSort:
+        """What most values are, by their data types and by words of their classes' labels."""
+        commonest = next((name for name, _ in self.datatypes.most_common(1)), "")
+        if commonest in _DATES:
+            return "date"
+        if commonest in _NUMBERS:
+            return "number"
+        total = self.classes.total()
+        if total and self.n_own * 2 >= total:
+            return "own"
+        sorts = Counter[ValueSort]()
+        for label, n in self.classes.items():
+            sorts[class_sort(label)] += n
+        return max(sorts, key=lambda s: (sorts[s], s), default="thing")
+
+
+def class_sort(label: str) -> Literal["person", "place", "thing"]:
+    """Say what the entities of a class are, by the words of its label."""
+    words = set(_WORD.findall(label.lower()))
+    for sort, known in _words().classes.items():
+        if words & set(known):
+            return sort
+    return "thing"
+
+
+@dataclass(frozen=True)
+class DraftRelation:
+    """A relation that a draft shall have words for.
+
+    Attributes:
+        pid: its id, or the IRI of a predicate.
+        label: its label in the graph.
+        form: grammatical form of the label, see :meth:`Domain.form_of`.
+        sort: what its values are.
+    """
+
+    pid: str
+    label: str
+    form: str
+    sort: ValueSort
+
+    @property
+    def known(self) -> _RelationWords | None:
+        """Words for the relation by its property id, else by its label; None if there are none."""
+        relations = _words().relations
+        if self.pid in relations:
+            return relations[self.pid]
+        key = relation_key(self.label)
+        return next((r for r in relations.values() if relation_key(r.label) == key), None)
+
+    @property
+    def phrase(self) -> Phrase:
+        """Draft of the clauses and theme that ask for the relation."""
+        if self.known is not None:
+            return Phrase(**self.known.model_dump(exclude={"label", "noun"}))
+        values = _words().values[self.sort]
+        if self.form == "noun":
+            label = self.label.replace("{", "(").replace("}", ")")
+            ask = values.ask.replace("{label}", label)
+            many = values.many.replace("{labels}", plural(label))
+            return Phrase(theme=values.theme, ask=ask, many=many)
+        return plain_phrase(self.label, self.form).model_copy(update={"theme": values.theme})
+
+    @property
+    def noun(self) -> str | None:
+        """What a value is called beside the entity (``its director``); None if no noun is known."""
+        if self.known is not None and self.known.noun is not None:
+            return self.known.noun
+        label = self.known.label if self.known is not None else self.label
+        return label if self.form == "noun" else noun_form(label)
+
+
+def plural(label: str) -> str:
+    """Put the head of a noun phrase in the plural: ``heads of state``, ``companies``."""
+    head, joint, rest = label.partition(" of ")
+    for ending, new in (("y", "ies"), ("s", "ses"), ("x", "xes"), ("ch", "ches"), ("sh", "shes")):
+        is_after_vowel = ending == "y" and head[-2:-1] in "aeiou"
+        if head.endswith(ending) and not is_after_vowel:
+            return head.removesuffix(ending) + new + joint + rest
+    return f"{head}s{joint}{rest}"
+
+
+def draft_phrasing(class_label: str, relations: Iterable[DraftRelation]) -> Phrasing:
+    """Draft the words for questions about entities of a class.
+
+    Args:
+        class_label: label of the class; its words say whether questions ask "who" or "what".
+        relations: relations of the class.
+    """
+    mine = list(relations)
+    phrases = {r.label: r.phrase for r in mine}
+    used = {phrase.theme for phrase in phrases.values()}
+    nouns = {r.label: {"any": r.noun} for r in mine if r.sort in ("own", "person") and r.noun}
+    return Phrasing(
+        relations=phrases,
+        themes={name: ask for name, ask in _words().themes.items() if name in used},
+        links=nouns,
+        opener="who" if class_sort(class_label) == "person" else "what",
+        pronouns={} if class_sort(class_label) == "person" else {"any": ("it", "its", "it")},
+    )
