@@ -320,11 +320,11 @@ def test_levelling_removes_and_counts() -> None:
     ]
     batch = pa.RecordBatch.from_pylist(rows, schema=CORPUS)
     both = Levelling([TITLES, LINE_BREAKS])
-    assert both(batch).to_pylist() == [
+    assert both.level(batch).to_pylist() == [
         {**rows[0], "title": "", "text": "one two"}, rows[1]
     ]  # fmt: skip
     assert both.changed == {TITLES: 1, LINE_BREAKS: 1}
-    assert Levelling([TITLES])(batch).to_pylist() == [{**rows[0], "title": ""}, rows[1]]
+    assert Levelling([TITLES]).level(batch).to_pylist() == [{**rows[0], "title": ""}, rows[1]]
     assert find_forms(pa.Table.from_batches([batch]))["a"][:2] == (True, True)
 
 

@@ -1,8 +1,7 @@
 """``build rage``: from a source to a packaged RAGE benchmark (Penzkofer & Baumann 2024)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
@@ -30,7 +29,7 @@ from citeforge.builders.rage.mixture import (
 )
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import open_sources
-from citeforge.builders.rage.suspects import drop_decided, drop_suspects
+from citeforge.builders.rage.suspects import drop_negatives
 from citeforge.engines.draws import mix_secret
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.plugins import warn
@@ -81,18 +80,14 @@ def build_rage(recipe: RageRecipe, run: RunOptions, embedder: Embedder | None = 
         )  # fmt: skip
 
 
-def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
-    """Remove negatives that are probably relevant or decided to be, if the recipe says so."""
-    recipe = material.recipe
-    if recipe.drop_suspects:
-        mappings = drop_suspects(material, mappings)
-    if recipe.decided is not None:
-        mappings = drop_decided(recipe.decided, material, mappings)
-    return mappings
-
-
 def write_cosines(writer: PackageWriter, cosines: pa.Table, mappings: Mappings) -> None:
-    """Write the cosines of queries and mined passages, except passages that filters dropped."""
+    """Write the cosines of queries and mined passages, except passages that filters dropped.
+
+    Args:
+        writer: writer of the package.
+        cosines: cosines of all mined passages, schema COSINES.
+        mappings: label to the (query, passage) pairs that are left, schema MAPPING.
+    """
     kept = set(rows_of(mappings[SEEMINGLY_RELEVANT], "query-id", "corpus-id"))
     pairs = rows_of(cosines, "query-id", "corpus-id")
     still = cosines.filter(pa.array([pair in kept for pair in pairs], pa.bool_()))
@@ -138,9 +133,7 @@ def freeze_contexts(
     recipe = material.recipe
     if recipe.hidden:
         mixture = recipe.mixtures[0]
-        # These are candidates: what is dropped is counted already.
-        drop = partial(drop_negatives, replace(material, counts={}))
-        hidden = freeze_hidden(material, mappings, mixture, seed, drop)
+        hidden = freeze_hidden(material, mappings, mixture, seed)
         docs, sets = {mixture.name: hidden.docs}, {mixture.name: hidden.info}
         return FrozenContexts(hidden.mappings, docs, sets, {}, hidden.levelled)
     pools = Pools.from_mappings(material.ids, mappings)
@@ -154,7 +147,13 @@ def freeze_contexts(
 def write_rage_tables(
     writer: PackageWriter, material: Material, frozen: FrozenContexts
 ) -> tuple[Stats, dict[str, Any]]:
-    """Write all tables of the package; return statistics and fields for the manifest."""
+    """Write all tables of the package; return statistics and fields for the manifest.
+
+    Args:
+        writer: writer of the package.
+        material: queries, gold, corpus and counts of the build.
+        frozen: mappings and contexts to write.
+    """
     n = material.queries.num_rows
     pool = None
     if material.recipe.corpus == "pool":
@@ -198,7 +197,7 @@ def write_levelled(
         File names with sha256.
     """
     levelling = Levelling(features)
-    files = copy_corpus(writer.folder, material.corpus, pool, change=levelling)
+    files = copy_corpus(writer.folder, material.corpus, pool, change=levelling.level)
     for name, number in levelling.changed.items():
         material.counts[count_key("hidden_passages_levelled", name)] = number
         warn(

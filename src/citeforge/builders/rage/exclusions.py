@@ -58,7 +58,12 @@ class Exclusions:
     def verdicts(
         self, rows: npt.NDArray[np.int64], positions: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.int8]:
-        """Classify (query, passage) pairs: FINE, ANSWER (has one), PIECE (of a relevant text)."""
+        """Classify pairs of query and passage: FINE, ANSWER (has one), PIECE (of a relevant text).
+
+        Args:
+            rows: number of the query of each pair.
+            positions: corpus position of the passage of each pair.
+        """
         verdicts = np.zeros(len(rows), np.int8)
         if not self.reads_texts or not len(rows):
             return verdicts
@@ -88,7 +93,12 @@ class Exclusions:
             self._shingles.update(zip(new, map(shingles, texts), strict=True))
 
     def note_dropped(self, label: str, dropped: Counter[int]) -> None:
-        """Record how many candidates each text rule dropped, zero included."""
+        """Record how many candidates each text rule dropped, zero included.
+
+        Args:
+            label: label that the candidates were to get.
+            dropped: verdict (ANSWER, PIECE) to the number of candidates.
+        """
         rules = {ANSWER: self.mining.exclude_answers, PIECE: self.mining.exclude_contained}
         for verdict, name in _DROPPED.items():
             if rules[verdict]:
@@ -125,35 +135,45 @@ def find_exclusions(material: Material) -> Exclusions:
     return result
 
 
-def _exclude_equal_texts(result: Exclusions) -> None:
-    """Exclude passages with the same normalised text as a relevant passage of the query."""
-    unique = np.unique([p for positions in result.relevant for p in positions]).astype(np.int64)
+def _exclude_equal_texts(exclusions: Exclusions) -> None:
+    """Add to each query's exclusions the passages with the text of one of its relevant passages."""
+    unique = np.unique([p for positions in exclusions.relevant for p in positions]).astype(np.int64)
     if not len(unique):
         return
     texts = normalise_passages(
-        pa.concat_arrays(take_rows(result.corpus, unique, ["text"])["text"].chunks)
+        pa.concat_arrays(take_rows(exclusions.corpus, unique, ["text"])["text"].chunks)
     )
-    carriers = _find_all(result.corpus, "text", texts, "looking for copies of relevant passages")
+    carriers = _find_all(
+        exclusions.corpus, "text", texts, "looking for copies of relevant passages"
+    )
     twins = dict(zip(unique.tolist(), carriers, strict=True))
     added = sum(
-        _add_new(result.forbidden[row], (p for r in relevant for p in twins[r]))
-        for row, relevant in enumerate(result.relevant)
+        _add_new(exclusions.forbidden[row], (p for r in relevant for p in twins[r]))
+        for row, relevant in enumerate(exclusions.relevant)
     )
-    result.counts["negatives_of_equal_text"] = added
+    exclusions.counts["negatives_of_equal_text"] = added
 
 
-def _exclude_queries(queries: pa.Table, result: Exclusions) -> None:
-    """Exclude passages that have the query's own text or id."""
+def _exclude_queries(queries: pa.Table, exclusions: Exclusions) -> None:
+    """Add to each query's exclusions the passages that have the query's own text or id."""
     texts = normalise_passages(pa.concat_arrays(queries["text"].chunks))
     ids = pa.concat_arrays(queries["_id"].chunks)
-    for column, values, what in (("text", texts, "text"), ("_id", ids, "id")):
-        carriers = _find_all(result.corpus, column, values, f"looking for the queries' own {what}s")
-        added = sum(map(_add_new, result.forbidden, carriers))
-        result.counts[count_key("negatives_that_are_the_query", what)] = added
+    for column, values, noun in (("text", texts, "text"), ("_id", ids, "id")):
+        stage = f"looking for the queries' own {noun}s"
+        carriers = _find_all(exclusions.corpus, column, values, stage)
+        added = sum(map(_add_new, exclusions.forbidden, carriers))
+        exclusions.counts[count_key("negatives_that_are_the_query", noun)] = added
 
 
 def _find_all(corpus: list[Path], column: str, values: pa.Array, stage: str) -> list[list[int]]:
-    """Find the corpus positions at which a column has each of the given values."""
+    """Find the corpus positions at which a column has a value: one list per value.
+
+    Args:
+        corpus: Parquet files.
+        column: ``_id`` or ``text``.
+        values: values to look for; they may repeat.
+        stage: description of the work, for the progress line.
+    """
     distinct = values.unique()
     positions_of: list[list[int]] = [[] for _ in distinct]
     positions, indices = find_rows(corpus, column, distinct, stage)
@@ -163,7 +183,7 @@ def _find_all(corpus: list[Path], column: str, values: pa.Array, stage: str) -> 
 
 
 def _add_new(forbidden: set[int], positions: Iterable[int]) -> int:
-    """Add positions to a set; return how many were new."""
+    """Add corpus positions to a query's excluded ones; return how many were new."""
     before = len(forbidden)
     forbidden.update(positions)
     return len(forbidden) - before

@@ -62,7 +62,13 @@ class Form(NamedTuple):
 
 @lru_cache(1 << 16)
 def count_differences(form: Form, other: Form, features: frozenset[str] = _ALL) -> int:
-    """Count the features that differ; lengths count by the number of bands between them."""
+    """Count the features in which two forms differ; lengths by the number of bands between them.
+
+    Args:
+        form: form of a passage.
+        other: another form.
+        features: those of FEATURES that are compared.
+    """
     plain = zip(FEATURES[:-1], form[:-1], other[:-1], strict=True)
     differing = sum(mine != its for name, mine, its in plain if name in features)
     bands = abs(form.band - other.band) if LENGTH in features else 0
@@ -86,7 +92,13 @@ class Forms:
     telling: frozenset[str] = frozenset()
 
     def distance(self, row: int, slot: int, passage: str) -> int:
-        """Count the differences of a passage from the form for a query's n-th negative."""
+        """Count in how many features a passage differs from the form wanted; 0 if any will do.
+
+        Args:
+            row: number of the query.
+            slot: number of the negative among those of the query, from 0.
+            passage: id of the passage.
+        """
         targets = self.targets[row] if self.targets else ()
         if not targets:
             return 0
@@ -101,7 +113,12 @@ class Forms:
         )
 
     def order(self, row: int, names: Sequence[str]) -> list[str]:
-        """Order passages so that the n-th has the n-th form in what tells, or nearly so; stable."""
+        """Order passages so that the n-th has the n-th wanted form, or nearly so; stable.
+
+        Args:
+            row: number of the query whose negatives they are to be.
+            names: ids of the passages; they stay in this order where no feature tells labels.
+        """
         targets = self.targets[row] if self.targets and self.telling else ()
         left, ordered = list(names), []
         for target in islice(cycle(targets), len(names)):
@@ -112,29 +129,33 @@ class Forms:
             ordered.append(best)
         return ordered + left
 
-    def reduce(self, form: Form) -> tuple[object, ...]:
-        """Reduce a form to what tells."""
+    def telling_values(self, form: Form) -> tuple[object, ...]:
+        """Get a form's values of the features that tell labels, lengths in coarse bands."""
         coarse = form._replace(band=form.band // _BANDS)
         return tuple(
             value for name, value in zip(FEATURES, coarse, strict=True) if name in self.telling
         )
 
     def count_wanted(self, numbers: Sequence[int]) -> Counter[tuple[object, ...]]:
-        """Count the negatives of each kind of form, for the number of negatives of each query.
+        """Count how many negatives of each form all queries together want; empty if nothing tells.
 
-        Empty where nothing tells.
+        Args:
+            numbers: negatives of each query.
+
+        Returns:
+            Values of the telling features to the number of negatives.
         """
         if not self.telling:
             return Counter()
         return Counter(
-            self.reduce(form)
+            self.telling_values(form)
             for targets, n in zip(self.targets, numbers, strict=False)
             for form in islice(cycle(targets), n)
         )
 
 
 def find_forms(passages: pa.Table) -> dict[str, Form]:
-    """Find the form of each passage.
+    """Find the form of each passage: passage id to form.
 
     Args:
         passages: schema CORPUS.
@@ -152,12 +173,17 @@ def find_forms(passages: pa.Table) -> dict[str, Form]:
 
 
 def _find_band(text: str) -> int:
-    """Find the band of a text's length."""
+    """Find the band of a text's length: two bands for each doubling of its characters."""
     return int((1 + len(text)) ** _BANDS).bit_length()
 
 
 def find_telling(contexts: Contexts, forms: Mapping[str, Form]) -> set[str]:
-    """Find the features that relevant passages have more or less often than chance explains."""
+    """Find the features that relevant passages have more or less often than chance explains.
+
+    Args:
+        contexts: passages and labels that each query shows.
+        forms: passage id to its form.
+    """
     middle = sorted(form.band for form in forms.values())[len(forms) // 2] if forms else 0
     having: dict[tuple[str, object], set[str]] = {}
     for name, form in forms.items():
@@ -175,6 +201,10 @@ def _compute_excess(contexts: Contexts, having: Collection[str]) -> float:
     """Compute how far relevant passages have a feature more often than chance, in deviations.
 
     In each context the number of relevant passages that have it is hypergeometric by chance.
+
+    Args:
+        contexts: passages and labels that each query shows.
+        having: ids of the passages that have the feature.
     """
     excess = variance = 0.0
     for docs in contexts.values():
@@ -196,11 +226,11 @@ class Levelling:
     """
 
     def __init__(self, features: Collection[str]) -> None:
-        """Set what is removed: TITLES, LINE_BREAKS."""
+        """Set what is removed: TITLES, LINE_BREAKS, or both."""
         self.changed = dict.fromkeys(features, 0)
 
-    def __call__(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Remove them from a batch of passages (schema CORPUS)."""
+    def level(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch of passages (schema CORPUS) without them, and count changed passages."""
         title, text = batch["title"], batch["text"]
         if TITLES in self.changed:
             self.changed[TITLES] += pc.sum(pc.not_equal(title, "")).as_py() or 0

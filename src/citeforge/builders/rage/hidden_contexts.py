@@ -1,9 +1,8 @@
 """Contexts of benchmarks with hidden labels, chosen for all queries together."""
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -21,6 +20,7 @@ from citeforge.builders.rage.hidden_negatives import (
 )
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mixture import Contexts, Mappings, Pools, too_few_error
+from citeforge.builders.rage.suspects import drop_negatives
 from citeforge.engines.draws import generator
 from citeforge.engines.tables import find_rows, iter_batches, rows_of, rows_with, table_of
 from citeforge.engines.textfiles import count_text
@@ -51,7 +51,6 @@ def freeze_hidden(
     mappings: Mappings,
     mixture: Mixture,
     seed: int,
-    drop: Callable[[Mappings], Mappings],
 ) -> HiddenContexts:
     """Choose the contexts of all queries so that they do not reveal which passages are relevant.
 
@@ -61,7 +60,6 @@ def freeze_hidden(
         mixture: how many passages of each label; near negatives take the places of missing
             relevant ones.
         seed: secret seed of the draws.
-        drop: removes the negatives that the recipe's filters drop.
 
     Raises:
         InputError: a query has fewer passages than the mixture names.
@@ -70,12 +68,13 @@ def freeze_hidden(
     passages = _read_candidates(material, pools)
     candidates = _collect_candidates(material, pools, mixture, seed, passages)
     forms = _choose_forms(pools, mixture, candidates, find_forms(passages), seed)
-    refused = _Refusals(material, mappings, drop)
-    draw = partial(_draw_contexts, mixture, pools.query_ids, candidates, seed, refused)
+    refused = _Refusals(material, mappings)
     levelled: set[str] = set()
     # A feature that tells labels is matched more strictly, and removed if it tells even so.
     while True:
-        chosen, contexts = draw(forms)
+        chosen, contexts = _draw_contexts(
+            mixture, pools.query_ids, candidates, seed, refused, forms
+        )
         telling = find_telling(contexts, forms.passages)
         if telling - forms.telling:
             forms = replace(forms, telling=forms.telling | telling)
@@ -114,7 +113,7 @@ def _draw_contexts(
     refused: "_Refusals",
     forms: Forms,
 ) -> tuple[Chosen, Contexts]:
-    """Choose negatives and draw the orders of all contexts.
+    """Choose the negatives of all queries, and draw the orders of their contexts.
 
     Args:
         mixture: how many passages of each label.
@@ -155,7 +154,7 @@ def _find_short(contexts: Contexts, mixture: Mixture) -> dict[str, dict[str, int
 
 
 def _read_candidates(material: Material, pools: Pools) -> pa.Table:
-    """Read all passages that some query may be shown (schema CORPUS)."""
+    """Read all passages in the pools of some query (schema CORPUS)."""
     names = {p for of_query in pools.by_label.values() for ids in of_query.values() for p in ids}
     wanted = pa.array(sorted(names), pa.string())
     batches = iter_batches(material.corpus, schema=CORPUS)
@@ -169,7 +168,15 @@ def _choose_forms(
     passages: dict[str, Form],
     seed: int,
 ) -> Forms:
-    """Choose the forms of each query's negatives: those of its relevant passages, in turn."""
+    """Choose the forms of each query's negatives: those of its relevant passages, in turn.
+
+    Args:
+        pools: queries, in order.
+        mixture: its name keys the draws.
+        candidates: candidates of each query.
+        passages: passage id to its form.
+        seed: secret seed of the draws.
+    """
     targets = []
     for query, mine in zip(pools.query_ids, candidates, strict=True):
         wanted = [passages[p] for p in mine.relevant]
@@ -181,7 +188,15 @@ def _choose_forms(
 def _collect_candidates(
     material: Material, pools: Pools, mixture: Mixture, seed: int, passages: pa.Table
 ) -> list[Candidates]:
-    """Collect each query's candidates: relevant, seemingly relevant (near), irrelevant (far)."""
+    """Collect each query's candidates: relevant, seemingly relevant (near), irrelevant (far).
+
+    Args:
+        material: material of the build.
+        pools: passages of each query by label.
+        mixture: how many relevant passages a query shows.
+        seed: secret seed of the draws.
+        passages: all passages of the pools, schema CORPUS.
+    """
     by_label = pools.by_label
     near = by_label[SEEMINGLY_RELEVANT]
     rows = rows_with(
@@ -207,7 +222,12 @@ def _collect_candidates(
 def _put_chosen_first(
     drawn: dict[str, list[str]], chosen: Sequence[Sequence[str]]
 ) -> dict[str, list[str]]:
-    """Put chosen passages before drawn ones; keep the larger of both numbers per query."""
+    """Put chosen irrelevant passages before drawn ones, as many as the longer of both lists has.
+
+    Args:
+        drawn: query to the irrelevant passages that were drawn for it.
+        chosen: those that its context shows, in the order of the queries.
+    """
     result = {}
     for (query, ids), far in zip(drawn.items(), chosen, strict=True):
         both = list(dict.fromkeys([*far, *ids]))
@@ -216,13 +236,12 @@ def _put_chosen_first(
 
 
 class _Refusals:
-    """Finds the passages that must not be irrelevant to a query."""
+    """Finds the passages that must not be shown as irrelevant to a query."""
 
-    def __init__(
-        self, material: Material, mappings: Mappings, drop: Callable[[Mappings], Mappings]
-    ) -> None:
+    def __init__(self, material: Material, mappings: Mappings) -> None:
         """Collect each query's relevant, seemingly relevant (near) and excluded passages."""
-        self._material, self._drop = material, drop
+        # These are candidates: what is dropped in the end is counted elsewhere.
+        self._material = replace(material, counts={})
         self._relevant = mappings[RELEVANT]
         near = mappings.get(SEEMINGLY_RELEVANT, MAPPING.empty_table())
         self._near = set(rows_of(near, "query-id", "corpus-id"))
@@ -233,7 +252,7 @@ class _Refusals:
         self._position: dict[str, int] = {}
 
     def __call__(self, pairs: Pairs) -> Pairs:
-        """Select (query row, passage) pairs in which the passage must not count as irrelevant."""
+        """Select pairs (number of a query, passage) that must not count as irrelevant."""
         ids, exclusions = self._material.ids, self._exclusions
         ordered = sorted(pairs)
         self._locate({passage for _, passage in ordered})
@@ -249,7 +268,8 @@ class _Refusals:
             or self._position[p] in exclusions.forbidden[row]
         }
         table = table_of([(ids[row], p, None, None, None) for row, p in ordered], MAPPING)
-        kept = self._drop({RELEVANT: self._relevant, IRRELEVANT: table})[IRRELEVANT]
+        pairs_of = {RELEVANT: self._relevant, IRRELEVANT: table}
+        kept = drop_negatives(self._material, pairs_of)[IRRELEVANT]
         there = set(rows_of(kept, "query-id", "corpus-id"))
         return refused | {(row, p) for row, p in ordered if (ids[row], p) not in there}
 

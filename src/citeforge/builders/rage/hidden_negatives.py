@@ -38,7 +38,7 @@ _FORM_ROUNDS = 10
 Pairs = set[tuple[int, str]]
 """(row of a query, passage)."""
 Refused = Callable[[Pairs], Pairs]
-"""Selects the pairs whose passage must not be a negative of the query."""
+"""Function that selects, of some pairs, those whose passage must not be a negative of the query."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Chosen:
 
 
 def near_numbers(recipe: RageRecipe, n_relevant: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Compute how many seemingly relevant (near) candidates each query needs.
+    """Compute how many seemingly relevant (near) candidates each query needs in hidden contexts.
 
     Args:
         recipe: recipe of the build.
@@ -210,7 +210,7 @@ class _Plan:
         for passage in passages:
             if passage in self.rest or passage not in self.forms.passages:
                 continue
-            kind = self.forms.reduce(self.forms.passages[passage])
+            kind = self.forms.telling_values(self.forms.passages[passage])
             if wanted[kind] > 0:
                 wanted[kind] -= self.repeats
                 first.append(passage)
@@ -224,7 +224,7 @@ class _Plan:
         if missing:
             near = Counter(p for of_query in self.chosen for p in of_query)
             for passage, number in (near + Counter(self.rest)).items():
-                missing[forms.reduce(forms.passages[passage])] -= number
+                missing[forms.telling_values(forms.passages[passage])] -= number
         return missing
 
     @property
@@ -243,7 +243,15 @@ class _Plan:
         return max(0, self.n_near - len(mine.relevant) - len(self.chosen[row]))
 
     def _admit(self, passage: str, most: int) -> bool:
-        """Plan to show a non-relevant passage as often as a relevant one; False if it cannot be."""
+        """Plan to show a non-relevant passage as often as a relevant one.
+
+        Args:
+            passage: id of the passage.
+            most: slots that it may take where fewer are left than a relevant one takes.
+
+        Returns:
+            Whether there were enough slots left.
+        """
         weights = list(self.weights.values()) or [1]
         number = self.repeats * self.rng.choice(weights)
         number = number if number <= self.left else min(self.repeats, most)
@@ -280,7 +288,14 @@ class _Plan:
                     self._assign(row, passage)
 
     def _free_candidate(self, row: int) -> bool:
-        """Free a near negative for a query by exchanges with other queries; False if that fails."""
+        """Find one more near negative for a query by exchanges with other queries.
+
+        Args:
+            row: number of the query.
+
+        Returns:
+            Whether one was found.
+        """
         came_from: dict[str, int] = {}
         gives: dict[int, str] = {}
         waiting = deque([row])
@@ -303,7 +318,14 @@ class _Plan:
     def _reassign_along(
         self, row: int, passage: str, came_from: dict[str, int], gives: dict[int, str]
     ) -> None:
-        """Reassign candidates along an augmenting path, from its end to the query."""
+        """Reassign near negatives along a chain of exchanges, from its end back to the query.
+
+        Args:
+            row: number of the query that gets one more.
+            passage: passage at the end of the chain, which is still to be shown.
+            came_from: passage to the query that is to get it.
+            gives: query to the passage that it gives away for that.
+        """
         while True:
             taker = came_from[passage]
             self._assign(taker, passage)
@@ -314,74 +336,110 @@ class _Plan:
             self.rest[passage] += 1
 
 
-def _deal_far_negatives(plan: _Plan, refused: Refused) -> tuple[list[list[str]], int]:
-    """Assign irrelevant (far) passages to queries; count those not shown as planned.
+class _Deal:
+    """Irrelevant (far) passages dealt out to the open slots of all contexts.
 
-    What is still to be shown is dealt out, and exchanged between queries until all may have what
-    they got.
+    Attributes:
+        dealt: passages in the order of the slots; those beyond the last slot are spare.
+        slots: number of the query that each slot is of.
+        ends: first slot of each query, and the number of slots.
+        shown: passages that a query shows already, or could show as near ones.
+        n: number of slots that got a passage.
+        barred: pairs of query and passage that must not be.
     """
-    rng, queries = plan.rng, plan.queries
-    dealt = [p for p, number in plan.rest.items() for _ in range(number)]
-    rng.shuffle(dealt)
-    shown = [{*q.relevant, *near, *q.near} for q, near in zip(queries, plan.chosen, strict=True)]
-    sizes = [plan.size - len(q.relevant) - len(plan.chosen[i]) for i, q in enumerate(queries)]
-    slots = [row for row, number in enumerate(sizes) for _ in range(number)]
-    ends = list(accumulate(sizes, initial=0))
-    barred: Pairs = set()
-    asked: Pairs = set()
-    n = min(len(slots), len(dealt))
 
-    def fits(slot: int) -> bool:
-        """Whether the passage dealt to a position may be shown in the context of its query."""
-        row, passage = slots[slot], dealt[slot]
-        mine = dealt[ends[row] : min(ends[row + 1], n)]
+    def __init__(self, plan: _Plan) -> None:
+        """Deal out what the plan still shows, in random order."""
+        queries = plan.queries
+        self.plan = plan
+        self.dealt = [p for p, number in plan.rest.items() for _ in range(number)]
+        plan.rng.shuffle(self.dealt)
+        self.shown = [
+            {*q.relevant, *near, *q.near} for q, near in zip(queries, plan.chosen, strict=True)
+        ]
+        sizes = [plan.size - len(q.relevant) - len(plan.chosen[i]) for i, q in enumerate(queries)]
+        self.slots = [row for row, number in enumerate(sizes) for _ in range(number)]
+        self.ends = list(accumulate(sizes, initial=0))
+        self.n = min(len(self.slots), len(self.dealt))
+        self.barred: Pairs = set()
+
+    def pairs(self) -> Pairs:
+        """Return the pairs of a query's number and a passage that is dealt to it."""
+        return set(zip(self.slots[: self.n], self.dealt[: self.n], strict=True))
+
+    def fits(self, slot: int) -> bool:
+        """Whether the passage in a slot may be shown in the context of its query."""
+        row, passage = self.slots[slot], self.dealt[slot]
+        mine = self.dealt[self.ends[row] : min(self.ends[row + 1], self.n)]
         return (
-            passage not in shown[row]
-            and (row, passage) not in barred
+            passage not in self.shown[row]
+            and (row, passage) not in self.barred
             and mine.count(passage) == 1
         )  # fmt: skip
 
-    def unlike(slot: int, passage: str) -> int:
-        """Count the differences of a passage from the form wanted at a position."""
-        if slot >= n:
+    def count_differences(self, slot: int, passage: str) -> int:
+        """Count in how many features a passage differs from the form wanted in a slot."""
+        if slot >= self.n:
             return 0
-        row = slots[slot]
-        return plan.forms.distance(row, len(plan.chosen[row]) + slot - ends[row], passage)
+        row, plan = self.slots[slot], self.plan
+        return plan.forms.distance(row, len(plan.chosen[row]) + slot - self.ends[row], passage)
 
-    def exchange(slot: int) -> None:
+    def exchange(self, slot: int) -> None:
         """Exchange a passage that does not fit, or has another form, if a better one is found."""
-        is_wrong, before = not fits(slot), unlike(slot, dealt[slot])
+        dealt = self.dealt
+        is_wrong, before = not self.fits(slot), self.count_differences(slot, dealt[slot])
         for _ in range(_ROUNDS):
             # What was dealt beyond the last slot may be exchanged, too.
-            other = rng.randrange(len(dealt))
-            change = unlike(slot, dealt[other]) - before
-            change += unlike(other, dealt[slot]) - unlike(other, dealt[other])
+            other = self.plan.rng.randrange(len(dealt))
+            change = self.count_differences(slot, dealt[other]) - before
+            change += self.count_differences(other, dealt[slot])
+            change -= self.count_differences(other, dealt[other])
             if not is_wrong and change >= 0:
                 continue
             dealt[slot], dealt[other] = dealt[other], dealt[slot]
-            if fits(slot) and (other >= n or fits(other)):
+            if self.fits(slot) and (other >= self.n or self.fits(other)):
                 return
             dealt[slot], dealt[other] = dealt[other], dealt[slot]
 
+
+def _deal_far_negatives(plan: _Plan, refused: Refused) -> tuple[list[list[str]], int]:
+    """Choose the irrelevant (far) passages of each query; count those not shown as planned.
+
+    What is still to be shown is dealt out, and exchanged between queries until all may have what
+    they got.
+
+    Args:
+        plan: relevant and near passages of each query, and times left per passage.
+        refused: selects the pairs that must not be.
+
+    Returns:
+        (far passages of each query, number of them that the plan did not provide).
+    """
+    deal, asked = _Deal(plan), Pairs()
     for number in range(_ROUNDS + 1):
-        new = set(zip(slots[:n], dealt[:n], strict=True)) - asked
-        barred |= refused(new)
+        new = deal.pairs() - asked
+        deal.barred |= refused(new)
         asked |= new
-        wrong = [slot for slot in range(n) if not fits(slot)]
+        wrong = [slot for slot in range(deal.n) if not deal.fits(slot)]
         if number == _ROUNDS:  # what is exchanged must be asked about once more
             break
         if number < _FORM_ROUNDS:
-            wrong = [p for p in range(n) if not fits(p) or unlike(p, dealt[p])]
+            wrong = [
+                slot
+                for slot in range(deal.n)
+                if not deal.fits(slot) or deal.count_differences(slot, deal.dealt[slot])
+            ]
         if not wrong:
             break
         for slot in wrong:
-            exchange(slot)
+            deal.exchange(slot)
     far: list[list[str]] = []
-    n_uneven = len(dealt) - n
-    for row, (start, end) in enumerate(pairwise(ends)):
-        mine = list(dict.fromkeys(dealt[i] for i in range(start, min(end, n)) if fits(i)))
-        others = [p for p in queries[row].far if p not in shown[row] and p not in mine]
-        more = rng.sample(others, min(end - start - len(mine), len(others)))
+    n_uneven = len(deal.dealt) - deal.n
+    for row, (start, end) in enumerate(pairwise(deal.ends)):
+        fitting = (deal.dealt[i] for i in range(start, min(end, deal.n)) if deal.fits(i))
+        mine = list(dict.fromkeys(fitting))
+        others = [p for p in plan.queries[row].far if p not in deal.shown[row] and p not in mine]
+        more = plan.rng.sample(others, min(end - start - len(mine), len(others)))
         n_uneven += len(more)
         far.append(mine + more)
     return far, n_uneven

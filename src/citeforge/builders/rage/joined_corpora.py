@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +16,13 @@ from citeforge.ir_convert.source import Source, hash_ids
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.tables import CORPUS
 from citeforge.schemas.text import normalise_passages
+
+
+class SharedPassage(NamedTuple):
+    """Title and normalised text of a passage whose id two corpora have."""
+
+    title: str
+    text: str
 
 
 def join_corpora(source: Source, extra: Source, folder: Path, prefix: str) -> dict[str, str]:
@@ -61,14 +69,22 @@ def _prefix_ids(source: Source, prefix: str) -> Iterator[pa.RecordBatch]:
 
 def _find_overlap(
     first: list[Path], extra: Iterator[pa.RecordBatch], advance: Advance
-) -> dict[str, tuple[str, str]]:
-    """Find passages of ``extra`` with an id of the first source: id to (title, normalised text).
+) -> dict[str, SharedPassage]:
+    """Find the passages of the other corpus whose id the first one has, too.
 
     Ids are compared by 64-bit hashes, 8 bytes each, and those that agree by their letters.
+
+    Args:
+        first: Parquet files of the first corpus.
+        extra: passages of the other one, schema CORPUS.
+        advance: reports how many passages were read.
+
+    Returns:
+        Id to the other corpus's passage.
     """
     blocks = (batch["_id"].to_pylist() for batch in iter_batches(first, ["_id"]))
     digests = np.sort(np.concatenate([hash_ids(ids) for ids in blocks]))
-    texts_of: dict[str, tuple[str, str]] = {}
+    texts_of: dict[str, SharedPassage] = {}
     for batch in extra:
         hashes = hash_ids(batch["_id"].to_pylist())
         at = np.minimum(np.searchsorted(digests, hashes), len(digests) - 1)
@@ -77,7 +93,7 @@ def _find_overlap(
         for name, title, text in zip(
             shared["_id"].to_pylist(), shared["title"].to_pylist(), texts.to_pylist(), strict=True
         ):
-            texts_of[name] = (title, text)
+            texts_of[name] = SharedPassage(title, text)
         advance(batch.num_rows)
     if not texts_of:
         return {}
@@ -89,14 +105,21 @@ def _find_overlap(
 def _merge(
     first: list[Path],
     batches: Iterator[pa.RecordBatch],
-    both: dict[str, tuple[str, str]],
+    shared: dict[str, SharedPassage],
     extra: Source,
 ) -> Iterator[pa.RecordBatch]:
-    """Stream the passages of two corpora; those in both once, with a title if either has one."""
-    names = pa.array(list(both), pa.string())
+    """Stream the passages of two corpora; those in both once, with a title if either has one.
+
+    Args:
+        first: Parquet files of the first corpus.
+        batches: passages of the other one, schema CORPUS.
+        shared: its passages whose id the first one has, too, by id.
+        extra: source of the other one, for messages.
+    """
+    names = pa.array(list(shared), pa.string())
     for batch in iter_batches(first):
-        shared = np.flatnonzero(pc.is_in(batch["_id"], value_set=names).to_numpy(False))
-        yield _fill_titles(batch, shared, both, extra) if len(shared) else batch
+        rows = np.flatnonzero(pc.is_in(batch["_id"], value_set=names).to_numpy(False))
+        yield _fill_titles(batch, rows, shared, extra) if len(rows) else batch
     for batch in batches:
         yield batch.filter(pc.invert(pc.is_in(batch["_id"], value_set=names)))
 
@@ -104,15 +127,25 @@ def _merge(
 def _fill_titles(
     batch: pa.RecordBatch,
     rows: npt.NDArray[np.intp],
-    both: dict[str, tuple[str, str]],
+    shared: dict[str, SharedPassage],
     extra: Source,
 ) -> pa.RecordBatch:
-    """Fill empty titles of passages in both corpora; raise an error if an id has two texts."""
+    """Fill empty titles of passages in both corpora with those of the other corpus.
+
+    Args:
+        batch: passages of the first corpus.
+        rows: numbers of those that both corpora have.
+        shared: passages of the other corpus by id.
+        extra: source of the other corpus, for messages.
+
+    Raises:
+        InputError: an id has two texts.
+    """
     texts = normalise_passages(batch["text"])
     titles = batch["title"].to_pylist()
     for row in rows.tolist():
         name = batch["_id"][row].as_py()
-        title, text = both[name]
+        title, text = shared[name]
         if texts[row].as_py() != text:
             raise InputError(
                 f"passage {name!r} has a different text in the first source",

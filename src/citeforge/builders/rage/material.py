@@ -69,6 +69,10 @@ class Material:
     def refuse_dangling(self, mapping: pa.Table, rows: np.ndarray) -> None:
         """Raise the error of a row with an unknown passage, unless the recipe skips such rows.
 
+        Args:
+            mapping: (query, passage) pairs, schema MAPPING.
+            rows: corpus position of each pair's passage; −1 for an unknown one, of which there are.
+
         Raises:
             InputError: names the first.
         """
@@ -132,6 +136,12 @@ def _require_relevant(
     queries: pa.Table, relevant: pa.Table, counts: dict[str, int], recipe: RageRecipe
 ) -> None:
     """Refuse queries without a relevant passage, or count them if the recipe allows them.
+
+    Args:
+        queries: schema QUERIES.
+        relevant: pairs of query and relevant passage, schema MAPPING.
+        counts: the number of such queries is added.
+        recipe: recipe of the build.
 
     Raises:
         InputError: there are some, and the recipe does not allow them.

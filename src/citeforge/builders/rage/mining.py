@@ -182,7 +182,16 @@ class SeeminglyRelevant:
     def _mine_queries(
         self, rows: npt.NDArray[np.int64], k: int, results: dict[int, _MinedQuery]
     ) -> list[int]:
-        """Select negatives among k candidates per query; return queries that need a larger k."""
+        """Select the negatives of some queries among their k nearest passages.
+
+        Args:
+            rows: numbers of the queries.
+            k: candidates per query.
+            results: takes in the negatives of each query by its number.
+
+        Returns:
+            Numbers of the queries that need a larger k.
+        """
         others, candidates = self.search.find_candidates(rows, k)
         pairs = self._pair_up(rows, candidates)
         todo = rows
@@ -220,7 +229,12 @@ class SeeminglyRelevant:
         ]
 
     def _pair_up(self, rows: npt.NDArray[np.int64], candidates: npt.NDArray[np.int64]) -> _Pairs:
-        """Pair queries with their candidates, except excluded passages."""
+        """Pair queries with their candidates, except excluded passages.
+
+        Args:
+            rows: numbers of the queries.
+            candidates: corpus positions of the candidates, one row per query.
+        """
         forbidden = self.exclusions.forbidden
         pairs = [
             (row, position)
@@ -234,7 +248,14 @@ class SeeminglyRelevant:
         return _Pairs(pair_rows, positions, id_ranks, verdicts)
 
     def _score_limits(self, rows: npt.NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
-        """Compute (low, high) bounds of the highest score each option allows, per query."""
+        """Compute bounds of the highest score that options such as ``--margin`` allow.
+
+        Args:
+            rows: numbers of the queries.
+
+        Returns:
+            Option to (lower bounds, upper bounds), one of each per query.
+        """
         mining, n = self.mining, len(rows)
         limits: dict[str, tuple[Floats, Floats]] = {}
         if mining.max_score is not None:

@@ -129,7 +129,15 @@ def _draw_filling(
     seed: int,
     one_size: OneSize,
 ) -> list[dict[str, str]]:
-    """Draw negatives for the empty slots of a context, preferring the mixture's labels.
+    """Draw negatives for the empty slots of a query's context, preferring the mixture's labels.
+
+    Args:
+        pools: passages of all queries by label.
+        mixture: how many of each label; its name keys the draws.
+        query: id of the query.
+        docs: ``corpus-id`` and ``label`` of the passages drawn so far.
+        seed: seed of the draws.
+        one_size: common size of all contexts.
 
     Raises:
         InputError: the query has too few.

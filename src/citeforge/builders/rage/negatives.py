@@ -106,6 +106,8 @@ def _add_source_mappings(
 ) -> dict[str, pa.Table]:
     """Take each query's labelled passages from the source; draw irrelevant ones if it has none.
 
+    Returns label to rows (schema MAPPING).
+
     What the source labels is never drawn. Rows of unknown passages are an error or, with
     ``--skip-dangling``, counted.
     """
@@ -131,7 +133,11 @@ def _add_source_mappings(
 
 
 def _choose_miner(material: Material) -> tuple[Models, Rankings | None]:
-    """Identify the model that proposes negatives; also return rankings if it is a retriever."""
+    """Identify the model that proposes negatives; also return rankings if it is a retriever.
+
+    Returns:
+        (role to identity of the model, rankings of all queries or None for an embedder).
+    """
     recipe = material.recipe
     if not recipe.mining.seemingly_relevant:
         return {}, None
@@ -167,7 +173,17 @@ def _mine_and_draw(
     rankings: Rankings | None,
     draw_seed: int,
 ) -> tuple[dict[str, str], dict[str, Any]]:
-    """Mine and draw each query's negatives, write them, and return the files' sha256 and counts."""
+    """Mine and draw each query's negatives, and write them into the stage ``mapping``.
+
+    Args:
+        material: material of the build.
+        workspace: working folder of the build.
+        rankings: rankings to mine from; None to mine by vectors.
+        draw_seed: seed of the draws.
+
+    Returns:
+        (file names with sha256, record of the stage: ``counts`` and how vectors were ``computed``).
+    """
     ids, corpus, recipe = material.ids, material.corpus, material.recipe
     exclusions = find_exclusions(material)
     counts = exclusions.counts
@@ -244,7 +260,12 @@ def draw_irrelevant(
 
 
 def _open_search(material: Material, workspace: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
-    """Open the vector search over the corpus; also describe how its vectors are computed."""
+    """Open the vector search over the corpus; also describe how its vectors are computed.
+
+    Args:
+        material: material of the build; the number of shortened queries is counted.
+        workspace: working folder, which keeps the vectors if the run names no other folder.
+    """
     folder = material.sources.run.embeddings or workspace.stage("embeddings")
     if material.sources.vectors is not None:
         return _search_given_vectors(material, *material.sources.vectors, folder), {}
@@ -287,7 +308,11 @@ def _search_given_vectors(
 
 
 def _count_refined(search: CertainSearch) -> dict[str, Any]:
-    """Report the error bound of each precision, and the passages that needed a finer one."""
+    """Report, for the manifest, error bounds of cosines and how many passages a finer one decided.
+
+    Args:
+        search: search that has been made, with vectors of one to three precisions.
+    """
     if len(search.bounds) == 1:
         return {}
     names = ("float64",) if len(search.bounds) == 2 else ("float32", "float64")
@@ -301,7 +326,13 @@ def _count_refined(search: CertainSearch) -> dict[str, Any]:
 def _cosine_table(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Negative]]
 ) -> pa.Table:
-    """Make the table of mined passages' cosines and ranks (schema COSINES), by query."""
+    """Make the table of mined passages' cosines and ranks (schema COSINES), by query.
+
+    Args:
+        corpus: Parquet files.
+        ids: ids of the queries.
+        passages: mined passages of each query.
+    """
     named = _with_passage_ids(corpus, ids, passages)
     return table_of([(q, name, round(one.score, 6), one.rank) for q, name, one in named], COSINES)
 
@@ -309,7 +340,13 @@ def _cosine_table(
 def mapping_table(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Negative]]
 ) -> pa.Table:
-    """Make the table of each query's negatives (schema MAPPING), in the given order."""
+    """Make the table of each query's negatives (schema MAPPING), in the given order.
+
+    Args:
+        corpus: Parquet files.
+        ids: ids of the queries.
+        passages: negatives of each query.
+    """
     rows = [
         (query, name, None, *((one.score, one.rank) if one.rank else (None, None)))
         for query, name, one in _with_passage_ids(corpus, ids, passages)
@@ -320,7 +357,13 @@ def mapping_table(
 def _with_passage_ids(
     corpus: list[Path], ids: list[str], passages: Sequence[Sequence[Negative]]
 ) -> Iterator[tuple[str, str, Negative]]:
-    """Yield (query id, passage id, negative), query by query."""
+    """Look up the passage ids of negatives: yield (query id, passage id, negative), by query.
+
+    Args:
+        corpus: Parquet files.
+        ids: ids of the queries.
+        passages: negatives of each query, by corpus position.
+    """
     flat = [(query, one) for query, row in zip(ids, passages, strict=True) for one in row]
     names, _ = read_ids_and_ranks(corpus, np.array([one.position for _, one in flat], np.int64))
     return ((query, name, one) for (query, one), name in zip(flat, names, strict=True))

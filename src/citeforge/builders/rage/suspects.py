@@ -70,7 +70,10 @@ def find_suspects(
 
 
 def _sketch(text: str) -> Any:
-    """Compute the MinHash sketch of a text's word trigrams, to estimate Jaccard similarity."""
+    """Compute the MinHash sketch of a text's word trigrams (``datasketch.MinHash``).
+
+    Two sketches estimate the Jaccard similarity of their texts.
+    """
     from datasketch import MinHash
 
     words = _WORD.findall(text.lower())
@@ -127,14 +130,29 @@ def drop_decided(path: Path, material: Material, mappings: Mappings) -> Mappings
     return _remove_pairs(mappings, set(by))
 
 
+def drop_negatives(material: Material, mappings: Mappings) -> Mappings:
+    """Remove negatives that are probably relevant or decided to be, if the recipe says so.
+
+    Args:
+        material: material of the build, whose counts are added to.
+        mappings: label to (query, passage) pairs, schema MAPPING.
+    """
+    recipe = material.recipe
+    if recipe.drop_suspects:
+        mappings = drop_suspects(material, mappings)
+    if recipe.decided is not None:
+        mappings = drop_decided(recipe.decided, material, mappings)
+    return mappings
+
+
 def _list_negatives(mappings: Mappings) -> list[tuple[str, str]]:
-    """List (query, passage) of every negative in mappings."""
+    """List (query, passage) of every negative: all pairs whose label is not relevant."""
     tables = (table for label, table in mappings.items() if label != RELEVANT)
     return [pair for table in tables for pair in rows_of(table, "query-id", "corpus-id")]
 
 
 def _remove_pairs(mappings: Mappings, pairs: set[tuple[str, str]]) -> Mappings:
-    """Remove (query, passage) pairs from the tables of negatives."""
+    """Remove (query, passage) pairs from the tables of all labels but relevant."""
     result = dict(mappings)
     for label in result.keys() - {RELEVANT}:
         rows = rows_of(mappings[label], "query-id", "corpus-id")

@@ -10,11 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.build import Build, open_build
-from citeforge.builders.rage.build import drop_negatives, freeze_contexts, write_rage_tables
+from citeforge.builders.rage.build import freeze_contexts, write_rage_tables
 from citeforge.builders.rage.material import Material, drop_dangling
 from citeforge.builders.rage.mixture import OneSize, Pools
 from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import RageSources, recipe_embedder
+from citeforge.builders.rage.suspects import drop_negatives
 from citeforge.engines.files import sha256_file, write_text
 from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.session import JudgeSession
