@@ -63,19 +63,24 @@ class SidecarFiles:
             InputError: a file cannot be read, or ``audit.json`` or ``form.json`` is no audit.
         """
 
-        def content(name: str, otherwise: Any) -> Any:
-            """Parse a JSON file, or the text that is to replace it; ``otherwise`` if missing."""
+        def read_sidecar(name: str, default: Any) -> Any:
+            """Parse a JSON file of the package, or the text that is to replace it.
+
+            Args:
+                name: name of the file.
+                default: result if there is neither.
+            """
             if changed is not None and name in changed:
                 return json.loads(changed[name])
-            return read_json(folder / name) if (folder / name).is_file() else otherwise
+            return read_json(folder / name) if (folder / name).is_file() else default
 
-        found = content(AUDIT, None)
+        found = read_sidecar(AUDIT, None)
         audit = None if found is None else validated(Audit, found, folder / AUDIT)
         path = folder / BY_HAND
         by_hand = path.read_text(encoding="utf-8").strip() if path.is_file() else ""
-        found = content(FORM, None)
+        found = read_sidecar(FORM, None)
         form = None if found is None else validated(FormAudit, found, folder / FORM)
-        return SidecarFiles(audit, content(SCORES, []), by_hand, form)
+        return SidecarFiles(audit, read_sidecar(SCORES, []), by_hand, form)
 
 
 def render_card(
@@ -141,7 +146,15 @@ def _make_header(
     stats: dict[str, object],
     beside: SidecarFiles,
 ) -> dict[str, object]:
-    """Make the metadata of a card: licence, languages, size, tags and data files."""
+    """Make the YAML metadata of a card: licence, languages, size, tags and data files.
+
+    Args:
+        manifest: manifest of the package.
+        kind: its kind.
+        splits: config to splits that have rows.
+        stats: content of ``stats.json``.
+        beside: audit, which knows the languages.
+    """
     header: dict[str, object] = {"pretty_name": manifest.name}
     if manifest.licence:
         header["license"] = manifest.licence.lower()
@@ -164,7 +177,12 @@ def _make_header(
 def data_configs(
     splits: Mapping[str, Iterable[str]], ending: str = "-*.parquet"
 ) -> list[dict[str, Any]]:
-    """List the data files of each split of each table, as ``configs`` of a card."""
+    """List the data files of each split of each table, as ``configs`` of a card.
+
+    Args:
+        splits: config to its splits.
+        ending: end of the files' names, after that of the split.
+    """
     return [
         {
             "config_name": config,
@@ -175,7 +193,7 @@ def data_configs(
 
 
 def bars(counts: Iterable[float]) -> str:
-    """Draw counts as a bar chart in one line, one block per count."""
+    """Draw counts as a bar chart in one line, one block per count; a dash if all are 0."""
     values = list(counts)
     top = max(values, default=0)
     if not top:
@@ -212,7 +230,7 @@ def format_statistic(value: object) -> str:
 
 
 def _with_bars(value: object) -> str:
-    """Write a statistic as text, of counts with a bar chart before it."""
+    """Write a statistic as text; a dictionary of counts gets a bar chart before it."""
     text = format_statistic(value)
     if isinstance(value, dict) and all(isinstance(v, int) for v in value.values()):
         return f"{bars(value.values())} {text}"
@@ -227,7 +245,11 @@ def _list_flaws(audit: Audit) -> list[tuple[str, int]]:
 
 
 def exploits_table(found: Exploits) -> Table:
-    """Make the table of degenerate systems' scores; ``≥`` marks those that reach an honest one."""
+    """Make the table of degenerate systems' scores; ``≥`` marks those that reach an honest one.
+
+    Args:
+        found: scores of degenerate and honest systems, by measure.
+    """
     measures = list(dict.fromkeys(name for row in found.rows for name in row.values))
     rows = [
         [
@@ -249,6 +271,13 @@ def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str,
 
     The first column is the line to beat, where the audit has one; systems at or below it are
     marked. Empty without scores; only the first measures have room.
+
+    Args:
+        scores: score records of systems, content of ``reference_scores.json``.
+        audit: audit with the scores of degenerate systems; None without one.
+
+    Returns:
+        Values of the card's template: systems, rows, notes, signatures.
     """
     lines = {} if audit is None or audit.exploits is None else audit.exploits.lines
     entries = [{m["name"]: m for m in s["measures"]} for s in scores]
@@ -285,7 +314,12 @@ def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str,
 
 
 def _format_measure(measure: dict[str, Any] | None, lines: Mapping[str, float] | None) -> str:
-    """Write a measure's value, with its interval if it has one, and a mark up to its line."""
+    """Write a measure's value, with its interval if it has one, and a mark up to its line.
+
+    Args:
+        measure: record of a measure in a file of scores; None if the system lacks it.
+        lines: signature of a measure to its line to beat; None to mark nothing.
+    """
     if measure is None or measure["value"] is None:
         return "–"
     value, low, high = (

@@ -2,7 +2,7 @@
 
 import json
 import shlex
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,12 @@ def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
 
 
 def option_differences(old: Manifest, draft: Manifest) -> list[str]:
-    """List ``field: old → new`` of two builds' recipes, ignoring what the builds found."""
+    """List ``field: old → new`` of two builds' recipes, ignoring what the builds found.
+
+    Args:
+        old: manifest of the earlier build.
+        draft: manifest of the new one, before its tables are made.
+    """
     differences: list[str] = []
     for field in ("kind", "name", "licence"):
         differences += list_differences(field, getattr(old, field), getattr(draft, field))
@@ -78,7 +83,13 @@ def _source_facts(manifest: Manifest) -> dict[str, Any]:
 
 
 def list_differences(json_path: str, old: Any, new: Any) -> Iterator[str]:
-    """Yield ``field: old → new`` of the differences between two JSON values."""
+    """Yield ``field: old → new`` of the differences between two JSON values, at any depth.
+
+    Args:
+        json_path: path of the values in their file; empty for a whole file.
+        old: value in the earlier file.
+        new: value in the new one.
+    """
     if isinstance(old, dict) and isinstance(new, dict):
         for key in dict.fromkeys([*old, *new]):
             inner = f"{json_path}.{key}" if json_path else str(key)
@@ -116,13 +127,22 @@ def require_same_options(begun: Manifest, draft: Manifest, partial: Path) -> Non
     _refuse_other_recipe("a half-done build", option_differences(begun, draft), partial, advice)
 
 
-def _refuse_other_recipe(what: str, different: Iterable[str], path: Path, allowed: str) -> None:
-    """Raise an error that lists the differences between two recipes, if there are any."""
-    if differences := list(different):
+def _refuse_other_recipe(
+    package: str, differences: Sequence[str], path: Path, allowed: str
+) -> None:
+    """Raise an error that lists the differences between two recipes, if there are any.
+
+    Args:
+        package: noun for what is there, such as ``a finished package``.
+        differences: ``field: old → new`` of each.
+        path: folder of the package.
+        allowed: what the user can do.
+    """
+    if differences:
         listed = "; ".join(differences[:_MOST_LISTED])
         more = len(differences) - _MOST_LISTED
         raise InputError(
-            f"is {what} of another recipe ({listed}{f'; and {more} more' if more > 0 else ''})",
+            f"is {package} of another recipe ({listed}{f'; and {more} more' if more > 0 else ''})",
             path=path,
             allowed=f"{allowed}, or --overwrite",
             code="recipe-changed",

@@ -88,7 +88,7 @@ class Base(Package):
         return dict(zip(self.query_ids, answers, strict=True))
 
     def facts(self) -> dict[str, Any]:
-        """Describe this package for the ``config`` of a derived one: hash, kind and recipe."""
+        """Describe this package for the ``config`` of a derived one: its hash, kind and recipe."""
         made_of = {"kind": self.manifest.kind, "config": self.manifest.config}
         return {"benchmark_hash": self.manifest.benchmark_hash, "made_of": made_of}
 

@@ -119,7 +119,12 @@ def read_shown(package: Package, context: str) -> Shown:
 
 
 def find_relevant(item: Item, has_labels: bool) -> set[str]:
-    """Find the ids of a query's relevant passages: labelled so, or cited by gold answers."""
+    """Find the ids of a query's relevant passages: labelled so, or cited by gold answers.
+
+    Args:
+        item: a query with its passages and gold.
+        has_labels: whether labels say which passages are relevant.
+    """
     if has_labels:
         return {p.id for p in item.passages if p.is_relevant}
     cited = {name for row in item.gold for name in row.citations}
@@ -129,7 +134,13 @@ def find_relevant(item: Item, has_labels: bool) -> set[str]:
 def compare_features(
     context: str, shown: Shown, advance: Callable[[int], None] = lambda _: None
 ) -> FormAudit:
-    """Test each feature of form, and all together, against the texts alone."""
+    """Test each feature of form, and all together, against the texts alone.
+
+    Args:
+        context: name of the context set, for the record.
+        shown: passages that it shows, with labels.
+        advance: reports finished tests.
+    """
     texts = _relate(shown, text_likeness(shown))
     features = {name: _relate(shown, x) for name, x in form_features(shown).items()}
     everything = np.hstack(list(features.values()))
@@ -200,7 +211,7 @@ def _describe_id(name: str) -> list[float]:
 
 
 def _count_same_titles(shown: Shown) -> Floats:
-    """Count the other passages of the context with the same title, by row."""
+    """Count, for each passage shown, the other passages of its context with the same title."""
     counts = []
     for start, end in pairwise(shown.ends.tolist()):
         titles = [shown.texts[name].title for name in shown.ids[start:end]]
@@ -233,7 +244,12 @@ def text_likeness(shown: Shown) -> Floats:
 
 
 def _relate(shown: Shown, columns: Floats) -> Floats:
-    """Add to each column its difference from the context's mean, and distance to its median."""
+    """Add to each column its difference from the context's mean, and distance to its median.
+
+    Args:
+        shown: passages of the contexts.
+        columns: features, a row per place.
+    """
     means, medians = np.empty_like(columns), np.empty_like(columns)
     for start, end in pairwise(shown.ends.tolist()):
         means[start:end] = columns[start:end].mean(axis=0)
@@ -291,7 +307,10 @@ def find_hits(shown: Shown, x: Floats, make: _Make) -> _Counts:
 
 
 def guess_blindly(shown: Shown) -> tuple[float, float]:
-    """Compute the hits of blind guesses, and their standard error (hypergeometric, by query)."""
+    """Compute how many relevant passages blind guesses find, and the standard error of that.
+
+    Per query the number is hypergeometric.
+    """
     n = np.diff(shown.ends).astype(np.float64)
     r = np.add.reduceat(shown.relevant.astype(np.float64), shown.ends[:-1])
     variance = r * (r / n) * (1 - r / n) * (n - r) / (n - 1)
@@ -299,7 +318,12 @@ def guess_blindly(shown: Shown) -> tuple[float, float]:
 
 
 def _sign_test(hits: _Counts, base: _Counts) -> float:
-    """Compute the probability that as many queries gain by chance as do; one-sided, exact."""
+    """Compute the probability that as many queries gain by chance as do; one-sided, exact.
+
+    Args:
+        hits: relevant passages found with a feature, by query.
+        base: those found without it.
+    """
     from scipy.stats import binomtest
 
     more, fewer = int((hits > base).sum()), int((hits < base).sum())
@@ -307,7 +331,16 @@ def _sign_test(hits: _Counts, base: _Counts) -> float:
 
 
 def _test_all(found: _Hits, base: Mapping[str, _Counts], n_tests: int) -> dict[_Key, float]:
-    """Test what features add to the texts alone; correct for the number of tests (Holm)."""
+    """Test what features add to the texts alone; correct for the number of tests (Holm).
+
+    Args:
+        found: (feature, attacker) to the relevant passages found, by query.
+        base: attacker to those found by the texts alone.
+        n_tests: number of tests in all.
+
+    Returns:
+        (feature, attacker) to the corrected probability.
+    """
     raw = {key: _sign_test(hits, base[key[1]]) for key, hits in found.items()}
     corrected, highest = {}, 0.0
     for rank, key in enumerate(sorted(raw, key=lambda key: raw[key])):

@@ -80,12 +80,12 @@ def hide(writer: PackageWriter, secret: bytes, scratch: Path) -> None:
 
 
 def _read(writer: PackageWriter, config: str, split: str) -> pa.Table:
-    """Read a table of the package that is being hidden."""
+    """Read a table of the package whose labels are being hidden."""
     return read_table(shard_paths(writer.folder / config, split), BY_CONFIG[config])
 
 
 def _replace(writer: PackageWriter, config: str, split: str, table: pa.Table) -> None:
-    """Replace a table of the package that is being hidden, and record the new hashes."""
+    """Replace a table of the package whose labels are being hidden, and record the new hashes."""
     files = write_table(writer.folder / config, split, table)
     writer.files |= {f"{config}/{name}": sha256 for name, sha256 in files.items()}
 
@@ -96,7 +96,11 @@ def _hide_id(secret: bytes, passage: str) -> str:
 
 
 def _hide_contexts(writer: PackageWriter, split: str, secret: bytes) -> NewPositions:
-    """Rename and reorder the passages of a context set; map old positions to new, per query."""
+    """Rename and reorder the passages of a context set by a secret key.
+
+    Returns:
+        Query to old and new position of each of its passages.
+    """
     table = _read(writer, "contexts", split)
     new_positions, rows = {}, []
     for query, docs in rows_of(table, "query_id", "docs"):
@@ -123,7 +127,13 @@ def _hide_ids(table: pa.Table, secret: bytes) -> pa.Table:
 def _hide_gold_row(
     row: dict[str, Any], new_positions: NewPositions, secret: bytes
 ) -> dict[str, Any]:
-    """Replace the passage ids in a gold row by hidden ones, and renumber its citation marks."""
+    """Replace the passage ids in a gold row by hidden ones, and renumber its citation marks.
+
+    Args:
+        row: row of the gold table, field to value.
+        new_positions: query to old and new position of each passage; empty to keep the numbers.
+        secret: key of the new ids.
+    """
 
     def hide_ids(ids: list[str] | None) -> list[str] | None:
         """Replace passage ids by hidden ones; None stays."""

@@ -29,7 +29,7 @@ def restrictiveness(licence: str | None) -> int:
 
 
 def licence_words(licence: str | None) -> str:
-    """Describe the class of a licence, such as "share-alike"."""
+    """Name the class of a licence, such as "share-alike" or "other or unknown"."""
     number = restrictiveness(licence)
     return "other or unknown" if number == _UNKNOWN else _RANKS[number][0]
 

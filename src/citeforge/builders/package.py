@@ -80,11 +80,7 @@ class WordLengths:
         self._counts = np.zeros(len(self._EDGES) + 1, np.int64)
 
     def add(self, texts: pa.Array) -> pa.Array:
-        """Add passage texts to the histogram of lengths; return each text's number of words.
-
-        Returns:
-            Words of each.
-        """
+        """Add passage texts to the histogram of lengths; return each text's number of words."""
         words = count_words(texts)
         bins = np.searchsorted(self._EDGES, words.to_numpy())
         self._counts += np.bincount(bins, minlength=len(self._counts))

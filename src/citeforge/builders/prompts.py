@@ -46,7 +46,10 @@ _BRACKETS = re.compile(r"[\[\]【】［］]")
 
 
 def neutralise(text: str) -> str:
-    """Put what looks like a citation mark in a passage's own text into round brackets."""
+    """Put what looks like a citation mark in a passage's own text into round brackets.
+
+    Example: ``[3]`` becomes ``(3)``, so that no answer copies it as a citation.
+    """
     marks = Grammar().parse(text, 1 << 30).markers
     in_brackets = [m for m in marks if text[m.start] in "[【［" and not m.is_residue]
     return splice(

@@ -157,7 +157,17 @@ def plan_rebuild(
 def _prepare(
     folder: Path, run: RunOptions, inputs: Sequence[str], confirm: Confirm
 ) -> tuple[Manifest, Recipe, RunOptions]:
-    """Read the manifest of a package, with its recipe and the run options of a rebuild."""
+    """Read the manifest and recipe of a package, and complete the run options of its rebuild.
+
+    Args:
+        folder: the package.
+        run: options that the user gives; stores beside the package are added.
+        inputs: new locations of inputs, ``FIELD=VALUE`` or the value of the main input.
+        confirm: called with what the recipe uses; raises if the user refuses.
+
+    Returns:
+        (manifest, recipe with new locations, options).
+    """
     old = load_manifest(folder)
     recipe = find_recipe(old)
     if recipe is None:
@@ -190,7 +200,11 @@ def _prepare(
 
 
 def _split_assignment(recipe: Recipe, text: str) -> tuple[str, str]:
-    """Split ``FIELD=VALUE``; a value without a field is the recipe's main input."""
+    """Split ``FIELD=VALUE`` into both; a value without a field is the recipe's main input.
+
+    Raises:
+        UnknownValueError: the recipe has no such input.
+    """
     inputs = [
         f.field_path[0]
         for f in list_flags(type(recipe))
@@ -206,7 +220,7 @@ def _split_assignment(recipe: Recipe, text: str) -> tuple[str, str]:
 
 
 def _replace_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
-    """Replace the given input fields of a recipe, and validate it again."""
+    """Replace the given input fields of a recipe (field to value), and validate it again."""
     try:
         return type(recipe).model_validate({**dict(recipe), **inputs})
     except ValidationError as error:
@@ -214,7 +228,11 @@ def _replace_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
 
 
 def _find_profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
-    """Find judge profiles that have moved beside the old package; return changed fields."""
+    """Find judge profiles that have moved beside the old package.
+
+    Returns:
+        Field of the recipe to its value with the new path.
+    """
     profiles = {}
     for field, judging in recipe:
         name = judging.judge_profile if isinstance(judging, Judging) else None
@@ -227,6 +245,14 @@ def _find_profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
 
 def _find_packages(recipe: Recipe, folder: Path, expected: str | None) -> dict[str, Path]:
     """Find the packages that a recipe starts from: at their paths, or beside the old one.
+
+    Args:
+        recipe: recipe of a derived benchmark.
+        folder: old package of it.
+        expected: benchmark hash of the package that it was made from.
+
+    Returns:
+        Field of the recipe to the folder of the package.
 
     Raises:
         InputError: it is not there, or is another one.

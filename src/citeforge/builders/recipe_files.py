@@ -74,7 +74,15 @@ def _parse(path: Path) -> tuple[Any, yaml.Node | None]:
 
 
 def _field_line(node: yaml.Node | None, json_path: Sequence[str | int]) -> int | None:
-    """Find the line of a recipe's field, or of the nearest field around it; None without a node."""
+    """Find the line of a recipe's field, or of the nearest field around it.
+
+    Args:
+        node: YAML node of the file, which knows lines; None for a file without.
+        json_path: names and positions that lead to the field.
+
+    Returns:
+        The line from 1; None without a node.
+    """
     return None if node is None else line_of_path(node, json_path) or node.start_mark.line + 1
 
 
@@ -111,7 +119,12 @@ def _field_comment(flag: Flag) -> str:
 
 
 def _value(flag: Flag, recipe: Recipe | None) -> Any:
-    """Get the value of a field to write in a recipe file: the recipe's, or the default."""
+    """Get the value of a field to write in a recipe file: the recipe's, or the default.
+
+    Args:
+        flag: field of a kind of recipes.
+        recipe: recipe with values; None for defaults.
+    """
     if recipe is None and flag.field.is_required():
         return None
     return _to_yaml_value(flag.field.get_default() if recipe is None else flag.read_from(recipe))

@@ -84,7 +84,11 @@ def find_languages(texts: Sequence[str]) -> list[str]:
 
 
 def keep_frequent(values: Sequence[str]) -> list[str]:
-    """Replace the values that few texts have by an empty string."""
+    """Replace values that fewer than 2 % of the texts have by an empty string.
+
+    Args:
+        values: one value of each text, such as its language.
+    """
     counts = Counter(values)
     return [value if counts[value] >= _LEAST_SHARE * len(values) else "" for value in values]
 
@@ -111,6 +115,6 @@ def read_source_fields(metadata: Sequence[str]) -> dict[str, list[str]]:
 
 
 def one_hot(values: Sequence[str]) -> Floats:
-    """Make a column of zeros and ones for each value but the first."""
+    """Make a column of zeros and ones for each distinct value but the first, a row per value."""
     names = sorted(set(values))[1:]
     return np.array([[value == name for name in names] for value in values], np.float64)

@@ -82,7 +82,7 @@ def wrong_ids(package: Package) -> Problems:
 
 
 def _duplicate_passages(package: Package) -> Problems:
-    """Find the first passage id that the corpus has twice."""
+    """Find the first passage id that the corpus has twice; yield (table, problem)."""
     finder = DuplicateFinder()
     for batch in package.passages(["_id"]):
         finder.add(batch["_id"].to_pylist())
@@ -93,7 +93,12 @@ def _duplicate_passages(package: Package) -> Problems:
 
 
 def missing_passages(package: Package, names: Iterable[pa.ChunkedArray]) -> list[str]:
-    """List the passage ids in given columns that are missing from the corpus, in order."""
+    """List the passage ids in given columns that are missing from the corpus, in order.
+
+    Args:
+        package: package with the corpus.
+        names: columns of passage ids, of any tables.
+    """
     ids = pa.chunked_array([c for column in names for c in column.chunks], pa.string()).unique()
     missing = dict.fromkeys(ids.to_pylist())
     for batch in package.passages(["_id"]) if missing else ():
@@ -103,7 +108,11 @@ def missing_passages(package: Package, names: Iterable[pa.ChunkedArray]) -> list
 
 
 def _overlapping_labels(mappings: dict[str, pa.Table]) -> Problems:
-    """Find (query, passage) pairs that have two labels."""
+    """Find (query, passage) pairs that have two labels; yield (table, problem).
+
+    Args:
+        mappings: label to its pairs, schema MAPPING.
+    """
     label_of: dict[tuple[str, str], str] = {}
     for label, table in mappings.items():
         for pair in rows_of(table, "query-id", "corpus-id"):
@@ -116,7 +125,10 @@ def _overlapping_labels(mappings: dict[str, pa.Table]) -> Problems:
 
 
 def wrong_contexts(package: Package) -> Problems:
-    """Find contexts with unknown queries, repeated passages, or labels unlike the mappings."""
+    """Find contexts with unknown queries, repeated passages, or labels unlike the mappings.
+
+    Yields (table, problem).
+    """
     labels = {
         pair: label
         for label, table in package.mappings.items()
@@ -141,7 +153,10 @@ def wrong_contexts(package: Package) -> Problems:
 
 
 def wrong_candidates(package: Package) -> Problems:
-    """Find candidates and condensed texts with unknown ids, repeated pairs or wrong ranks."""
+    """Find candidates and condensed texts with unknown ids, repeated pairs or wrong ranks.
+
+    Yields (table, problem).
+    """
     tables = {
         f"{config}/{split}": package.table(config, split)
         for config in ("candidates", "condensed")
@@ -169,7 +184,10 @@ def wrong_candidates(package: Package) -> Problems:
 
 
 def wrong_twins(package: Package) -> Problems:
-    """Find rewritten passages (twins) that are repeated, or that the corpus lacks."""
+    """Find rewritten passages (twins) that are repeated, or that the corpus lacks.
+
+    Yields (table, problem).
+    """
     table = package.twins
     ids = [t for t in table["twin_id"].to_pylist() if t]
     if len(set(ids)) != len(ids) or len(set(table["_id"].to_pylist())) != table.num_rows:
@@ -179,7 +197,10 @@ def wrong_twins(package: Package) -> Problems:
 
 
 def wrong_cells(package: Package) -> Problems:
-    """Find cells of an authorship design with other passages, orders, origins or labels."""
+    """Find cells (context sets) of an authorship design with wrong passages, origins or labels.
+
+    Yields (table, problem).
+    """
     try:
         design = parse_design(package.manifest.config)
     except (KeyError, ValidationError) as error:

@@ -65,7 +65,12 @@ class Equivalence:
         return is_mirrored and relation_key(other.relation) in self.inverses(one.relation)
 
     def equivalents(self, fact: Triple, shown: Iterable[Triple]) -> list[Triple]:
-        """List the other shown triples that state a fact, directly or through other triples."""
+        """List the other shown triples that state a fact, directly or through other triples.
+
+        Args:
+            fact: a gold triple.
+            shown: triples of the context.
+        """
         rest = [t for t in dict.fromkeys(shown) if t != fact]
         found, waiting = dict[Triple, None](), [fact]
         while waiting:
@@ -90,6 +95,10 @@ class Equivalence:
 def read_equivalence(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Equivalence:
     """Make the test for equal facts in sub-graphs; ask the graph for inverse relations.
 
+    Args:
+        kg: graph that declares inverse relations.
+        graphs: sub-graphs whose triples will be compared.
+
     Raises:
         InputError: an endpoint does not answer.
     """
@@ -100,7 +109,11 @@ def read_equivalence(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Equivalence
 
 
 def observed_inverses(graphs: Iterable[Graph]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of relations that graphs state both ways in at least half of the links."""
+    """Yield pairs of relations, such as parent and child, that sub-graphs show to be inverse.
+
+    Of the links by either relation between two sub-graphs, half and at least five must have the
+    other relation in the opposite direction. A pair comes in both orders.
+    """
     named = {g.qid: g for g in graphs}
     links: defaultdict[tuple[str, str], set[str]] = defaultdict(set)
     for graph in named.values():

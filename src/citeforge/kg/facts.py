@@ -54,7 +54,12 @@ class FactReader:
         return label
 
     def label(self, rows: Iterable[Row], variable: str) -> str | None:
-        """Get the label in a variable of some rows, in the best language; None if there is none."""
+        """Get the label in a variable of some rows, in the best language; None if there is none.
+
+        Args:
+            rows: rows about one entity or relation, one per language.
+            variable: variable of the query that has the label.
+        """
         labels = {
             r[variable].language: label
             for r in rows
@@ -116,7 +121,12 @@ class FactReader:
                 yield Triple(entity, name, prop, relation, text)
 
     def _render_literal(self, value: Term, rows: list[Row]) -> Iterator[str]:
-        """Yield a literal as text: without a unit, or once with each unit of a quantity."""
+        """Yield a literal as text: without a unit, or once with each unit of a quantity.
+
+        Args:
+            value: the literal.
+            rows: rows with this value; ``unitLabel`` and the like say its units.
+        """
         text = self.clean(value.value)
         if value.datatype in _NUMBERS:
             text = text.removeprefix("+")

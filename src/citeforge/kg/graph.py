@@ -112,7 +112,13 @@ class KnowledgeGraph:
         return found
 
     def _rows_about(self, template: str, ids: Sequence[str], variable: str) -> Iterator[Row]:
-        """Run a query for ids in batches; yield its rows, each about one id and one value."""
+        """Run a query for ids in batches; yield its rows, each about one id and one value.
+
+        Args:
+            template: name of the query, ``queries/NAME.rq``.
+            ids: ids of entities or relations, such as ``Q42``.
+            variable: variable of the query that has the value.
+        """
         direct = self.domain.direct_iri
 
         def ask(part: Sequence[str]) -> list[Row]:
@@ -150,7 +156,13 @@ class KnowledgeGraph:
         return rows
 
     def _graphs(self, part: Sequence[str], rows: list[Row], unknown: list[str]) -> Iterator[Graph]:
-        """Make the graphs of entities from rows; add those without statements to ``unknown``."""
+        """Make the graphs of entities from rows; add those without statements to ``unknown``.
+
+        Args:
+            part: ids of the entities.
+            rows: reply of the query ``subgraphs`` for them.
+            unknown: takes in the ids of entities without statements.
+        """
         labels: dict[str, list[Row]] = {}
         facts: dict[str, dict[tuple[str, Term], list[Row]]] = {}
         for row in rows:
@@ -196,7 +208,18 @@ class KnowledgeGraph:
         parts: Mapping[str, str],
         all_ids: bool = False,
     ) -> dict[str, list[str]]:
-        """Find ids by name; rows without one are left out, or raise an error with ``all_ids``."""
+        """Find the ids of entities or relations that have a label or alias.
+
+        Args:
+            template: name of the query, ``queries/NAME.rq``.
+            names: labels or aliases.
+            variable: variable of the query that has the id.
+            parts: further conditions of the query, by their name in the template.
+            all_ids: whether a row without an id raises an error; else it is left out.
+
+        Returns:
+            Name to sorted ids; empty lists for names that nothing has.
+        """
         ids_of: dict[str, set[str]] = {n: set() for n in names}
 
         def ask(part: Sequence[str]) -> list[Row]:
@@ -250,7 +273,12 @@ class KnowledgeGraph:
         return self._query_names("inverses", pids)
 
     def _query_names(self, template: str, ids: Iterable[str]) -> dict[str, list[str]]:
-        """Map ids to the sorted names that a query of the given template finds for them."""
+        """Map ids to the sorted names that a query finds for them.
+
+        Args:
+            template: name of the query, ``queries/NAME.rq``.
+            ids: ids of entities or relations.
+        """
         names_of: dict[str, set[str]] = {q: set() for q in ids}
         for row in self._rows_about(template, list(names_of), "alias"):
             names_of[self._id(row["entity"])].add(self.reader.clean(row["alias"].value))
@@ -269,6 +297,11 @@ class KnowledgeGraph:
     def ask(self, name: str, variables: Sequence[str], **parts: str) -> list[Row]:
         """Run the query in ``queries/NAME.rq``; refuse rows in which a variable is unbound.
 
+        Args:
+            name: name of the query.
+            variables: variables that each row must have.
+            parts: texts that fill in the query, by their name in it.
+
         Raises:
             InputError: an endpoint cannot answer.
         """
@@ -278,7 +311,14 @@ class KnowledgeGraph:
     def _ask_once(
         self, text: str, *variables: str, ids: Sequence[str] = (), counted: bool = False
     ) -> list[Row]:
-        """Run a query in one request; raise if a row lacks a variable or an id."""
+        """Run a query in one request; raise if a row lacks a variable or an id.
+
+        Args:
+            text: SPARQL.
+            variables: variables that each row must have.
+            ids: those that must be ids of the domain.
+            counted: whether a single row of zeros stands for no rows, as in counts of nothing.
+        """
         try:
             rows = self.engine.select(text)
             if counted and len(rows) == 1 and {term.value for term in rows[0].values()} == {"0"}:
@@ -293,7 +333,12 @@ class KnowledgeGraph:
     def _batched(
         self, items: Sequence[str], ask: Callable[[Sequence[str]], list[Row]]
     ) -> Iterator[tuple[Sequence[str], list[Row]]]:
-        """Yield (items, rows) of each batch; a batch that takes too long is split in two."""
+        """Query items in batches: yield (items, rows) of each; one that takes too long is halved.
+
+        Args:
+            items: ids or names to query.
+            ask: queries a batch of them; raises TooLongError for one that takes too long.
+        """
         waiting = [items[i : i + self.batch] for i in range(0, len(items), self.batch)]
         while waiting:
             part = waiting.pop(0)

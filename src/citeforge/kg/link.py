@@ -94,7 +94,13 @@ class Linker:
     def _rank(
         self, question: str, ids: Iterable[str], graphs: dict[str, Graph]
     ) -> tuple[Candidate, ...]:
-        """Rank candidate entities by how many values of their sub-graphs occur in a question."""
+        """Rank candidate entities by how many values of their sub-graphs occur in a question.
+
+        Args:
+            question: text of the question.
+            ids: ids of the candidates.
+            graphs: id to sub-graph.
+        """
         text = AnswerText(question)
         candidates = [Candidate(q, _count_matches(text, graphs[q])) for q in ids if q in graphs]
         return tuple(sorted(candidates, key=lambda c: -c.matches))
@@ -124,7 +130,12 @@ class LinkQuality:
 
 
 def linking_quality(links: Sequence[Sequence[Link]], expected: Sequence[set[str]]) -> LinkQuality:
-    """Compute recall and precision of the first candidates, over all questions together."""
+    """Compute recall and precision of the first candidates, over all questions together.
+
+    Args:
+        links: names found in each question, with their ranked candidates.
+        expected: ids of the entities that each question names.
+    """
     hits = n_expected = n_linked = 0
     for mine, right in zip(links, expected, strict=True):
         best = {link.candidates[0].qid for link in mine if link.candidates}

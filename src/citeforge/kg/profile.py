@@ -260,7 +260,13 @@ def profile_plain(kg: KnowledgeGraph) -> PlainProfile:
 
 
 def _group_by_id(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str, list[Row]]:
-    """Group rows by the id in one of their variables; an id has one row per label."""
+    """Group rows by the id in one of their variables: id to its rows, one per label.
+
+    Args:
+        kg: graph that the rows are from.
+        rows: reply of a query.
+        variable: variable of the query that has the id.
+    """
     groups: dict[str, list[Row]] = {}
     for row in rows:
         name = plain_label(row[variable].value.removeprefix(kg.domain.entity_iri))
@@ -269,7 +275,11 @@ def _group_by_id(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str
 
 
 def _read_count(kg: KnowledgeGraph, row: Row, variable: str) -> int:
-    """Read the whole number in a variable of a row; refuse anything else."""
+    """Read the whole number in a variable of a row of a reply.
+
+    Raises:
+        InputError: it is something else; names the endpoint.
+    """
     value = row[variable].value
     if not COUNT.fullmatch(value):
         raise InputError(
@@ -310,7 +320,14 @@ def _find_value_kinds(kg: KnowledgeGraph, link: str, own: str) -> dict[str, Valu
 def _profile_relation(
     kg: KnowledgeGraph, pid: str, rows: list[Row], kinds: Mapping[str, ValueKinds]
 ) -> RelationProfile:
-    """Make the profile of one relation from its rows, one row per language of its label."""
+    """Make the profile of one relation from its rows, one row per language of its label.
+
+    Args:
+        kg: graph that has the relation.
+        pid: id of the relation, such as ``P19``.
+        rows: rows with its label and counts.
+        kinds: id of a relation to the data types and classes of its values.
+    """
     label = kg.reader.label(rows, "propLabel") or pid
     words = kg.domain.questions
     example = plain_label(rows[0]["example"].value) if "example" in rows[0] else ""

@@ -100,7 +100,12 @@ def _write_triples(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]
 
 
 def _write_value(kg: KnowledgeGraph, triple: Triple) -> str:
-    """Write a triple's value as in N-Triples: an IRI, a date or a text."""
+    """Write a triple's value as in N-Triples: an IRI, a date or a text.
+
+    Args:
+        kg: graph whose domain has the IRIs and the language.
+        triple: a fact.
+    """
     if triple.value_id:
         return iri(kg.domain.entity_iri + triple.value_id)
     if triple.precision:

@@ -136,7 +136,15 @@ class Translation:
                 self._count(count_key("relations_without_a_triple", predicate))
 
     def _find_misfit(self, value: Any, value_type: str) -> str | None:
-        """Get the count for a value that does not fit a mapped relation; None if it fits."""
+        """Name the reason why a value does not fit a mapped relation, as a key of counts.
+
+        Args:
+            value: IRI, literal or blank node of pyoxigraph.
+            value_type: type of values that the mapping gives the relation.
+
+        Returns:
+            The key; None if the value fits.
+        """
         if isinstance(value, RdfLiteral):
             if is_geometry(value.datatype.value):
                 return "values_as_coordinates"
@@ -223,17 +231,28 @@ def _entity_iri(name: str) -> str:
 
 
 def _triple(subject: str, predicate: str, value: str) -> str:
-    """Write a line of N-Triples from a subject and value in that syntax and a predicate's IRI."""
+    """Write a line of N-Triples.
+
+    Args:
+        subject: IRI of the subject, in angle brackets.
+        predicate: IRI of the predicate, without brackets.
+        value: value as in N-Triples: an IRI in brackets, or a literal.
+    """
     return f"{subject} {iri(predicate)} {value} .\n"
 
 
 def _is_date(value: Any, value_type: str) -> bool:
-    """Whether a literal is read as a date: by the mapped type, or by its datatype."""
+    """Whether a literal of pyoxigraph is read as a date.
+
+    Args:
+        value: the literal.
+        value_type: type that the mapping gives its relation; ``any`` to go by the datatype.
+    """
     return value_type == "date" or (value_type == "any" and value.datatype.value in _DATES)
 
 
 def _with_unit(value: Any) -> str:
-    """Get a literal's text; a number is followed by its datatype's name if that is a unit."""
+    """Get the text of a literal of pyoxigraph; a number is followed by the unit in its datatype."""
     datatype = value.datatype.value
     if datatype.startswith((XSD, RDF)) or not _is_number(value.value):
         return str(value.value)

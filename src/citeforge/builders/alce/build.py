@@ -11,7 +11,7 @@ import pyarrow as pa
 from citeforge.builders.alce.contexts import ContextWriter, relevant_table
 from citeforge.builders.alce.coverage import (
     Coverage,
-    Named,
+    QueryPassages,
     Texts,
     covered_answers,
     entailed_claims,
@@ -77,7 +77,7 @@ class _Findings:
     """
 
     rankings: dict[str, dict[str, list[str]]]
-    ids: Named
+    ids: QueryPassages
     texts: Texts
     gold: Mapping[str, GoldRows]
     coverages: list[Coverage]
@@ -176,7 +176,11 @@ def build_retrieved(
 
 
 def _open_sources(recipe: AlceRecipe, workspace: Workspace) -> list[Source]:
-    """Open the source of the questions and, if the recipe names a corpus, that of the passages."""
+    """Open the source of the questions and, if the recipe names a corpus, that of the passages.
+
+    Returns:
+        The sources: the first one has the questions, the last one the passages.
+    """
     check_extra_fields(recipe.extra_fields, recipe.source, recipe.corpus)
     read = ReadOptions(
         skip_empty=recipe.skip_empty, skip_dangling=recipe.skip_dangling,
@@ -189,7 +193,12 @@ def _open_sources(recipe: AlceRecipe, workspace: Workspace) -> list[Source]:
 
 
 def _recorded_config(recipe: AlceRecipe, models: Models) -> dict[str, Any]:
-    """Make the ``config`` of the manifest: the recipe, prompt hashes and names of models."""
+    """Make the ``config`` of the manifest: the recipe, prompt hashes and names of models.
+
+    Args:
+        recipe: recipe of the build.
+        models: role (``writer``, ``entailment judge``) to the identity of the model.
+    """
     writing, retrievers = recipe.writing, recipe.retrieving.retrievers
     splits = {DOCUMENTS: ""} if recipe.corpus is None else split_names(retrievers)
     facts: dict[str, Any] = {"candidates": list(splits)}
@@ -238,7 +247,17 @@ def _find_gold(
     judge: JudgeSession | None,
     counts: Counter[str],
 ) -> _Findings:
-    """Find which of a query's gold answers and claims each passage retrieved for it contains."""
+    """Find which of a query's gold answers and claims each passage retrieved for it contains.
+
+    Args:
+        recipe: recipe of the build.
+        questions: questions, with the judgements of their source.
+        gold: gold rows, with claims that an LLM wrote (schema GOLD).
+        rankings: retriever to the passages that it found for each query.
+        corpus: Parquet files.
+        judge: decides which claims a passage entails; None to look at short answers alone.
+        counts: the number of failed decisions is added.
+    """
     ranked = {
         name: {query: [r.docid for r in ranking.get(query, [])] for query in questions.texts}
         for name, ranking in rankings.items()
@@ -265,7 +284,12 @@ def _find_gold(
 
 
 def _recall_stats(recipe: AlceRecipe, findings: _Findings) -> Stats:
-    """Compute each retriever's mean recall of gold answers, claims and judged passages."""
+    """Compute each retriever's mean recall of gold answers, claims and judged passages.
+
+    Args:
+        recipe: how deep passages were retrieved.
+        findings: passages found, and the gold that they contain.
+    """
     stats: Stats = {}
     for name, ranked in findings.rankings.items():
         longest = max(map(len, ranked.values()), default=0)
@@ -284,6 +308,14 @@ def _write_contexts(
     counts: Counter[str],
 ) -> None:
     """Write the context sets: first retriever's passages, oracle choice, summaries, snippets.
+
+    Args:
+        recipe: recipe of the build.
+        questions: questions of the build.
+        findings: passages found, and the gold that they contain.
+        contexts: writes the sets, and keeps their descriptions and statistics.
+        llm: writes summaries and snippets; None for none of these sets.
+        counts: counts of what was written are added.
 
     Raises:
         InputError: oracle passages, and no gold that tells passages apart.

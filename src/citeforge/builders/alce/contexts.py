@@ -10,7 +10,7 @@ import pyarrow as pa
 from citeforge.builders.alce.coverage import (
     JUDGED,
     Coverage,
-    Named,
+    QueryPassages,
     Texts,
     choose_oracle,
     mean_recalls,
@@ -35,6 +35,13 @@ def relevant_table(
 ) -> tuple[pa.Table, int]:
     """Make the table of relevant passages: judged ones, and retrieved ones that contain gold.
 
+    Args:
+        judged: judgements of the source, schema MAPPING.
+        corpus: Parquet files.
+        coverages: gold units that retrieved passages contain; the first decides.
+        gold: gold rows of each query.
+        texts: (title, text) of the retrieved passages.
+
     Returns:
         (schema MAPPING, number of judged passages that the corpus lacks).
     """
@@ -50,14 +57,14 @@ def relevant_table(
         for query, covers in coverages[0].held.items():
             for name in (n for n, units in covers.items() if units):
                 row = {"query-id": query, "corpus-id": name, "score": 1.0}
-                if answers := _answers_in(texts[name][1], gold[query]):
+                if answers := _find_short_answers(texts[name][1], gold[query]):
                     row["short_answers"] = json.dumps(answers, ensure_ascii=False)
                 rows.setdefault((query, name), row)
     return pa.Table.from_pylist(list(rows.values()), schema=MAPPING), n_unknown
 
 
-def _answers_in(text: str, gold: GoldRows) -> list[str]:
-    """List a query's gold short answers, in all accepted forms, that a text contains."""
+def _find_short_answers(text: str, gold: GoldRows) -> list[str]:
+    """List a query's gold short answers, in every accepted form, that a text contains."""
     forms = (a for g in (*gold.qa_pairs, *gold.answer_lists) for a in g.aliases)
     return list(filter(AnswerText(text).contains, dict.fromkeys(forms)))
 
@@ -82,8 +89,14 @@ class ContextWriter:
         self._writer = writer
         self._relevant = set(rows_of(relevant, "query-id", "corpus-id"))
 
-    def add(self, name: str, ids_of: Named, description: str) -> None:
-        """Label the ordered passages of each query, and write them as a context set."""
+    def add(self, name: str, ids_of: QueryPassages, description: str) -> None:
+        """Label the ordered passages of each query, and write them as a context set.
+
+        Args:
+            name: name of the set.
+            ids_of: query to its passages, in order.
+            description: description of the set, for the manifest.
+        """
         labels = {True: RELEVANT, False: UNJUDGED}
         docs = {
             query: [{"corpus-id": i, "label": labels[(query, i) in self._relevant]} for i in row]
@@ -93,7 +106,7 @@ class ContextWriter:
         self.sets[name] = ContextSet(description=description)
 
     def add_oracle(
-        self, coverage: Coverage, candidates: Named, lists: frozenset[str], k: int
+        self, coverage: Coverage, candidates: QueryPassages, lists: frozenset[str], k: int
     ) -> None:
         """Write the set ``oracle``: per query the k candidates that cover most gold (ALCE, G.1).
 
@@ -113,7 +126,7 @@ class ContextWriter:
         self.stats |= share_kept(best, candidates, coverage, lists)
 
     def add_condensed(
-        self, form: str, table: pa.Table, ids_of: Named, texts: Texts, k: int, where: str
+        self, form: str, table: pa.Table, ids_of: QueryPassages, texts: Texts, k: int, where: str
     ) -> None:
         """Write a table of summaries or snippets, and a context set of each query's first k.
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
@@ -26,10 +27,22 @@ _QUERIES_AT_ONCE = 32
 
 Texts = Mapping[str, tuple[str, str]]
 """Passage to (title, text)."""
-Named = Mapping[str, Sequence[str]]
-"""Query to passages."""
-Recall = Callable[[str, Iterable[str]], float]
-"""(query, passages) to the share of the query's gold that the passages contain."""
+QueryPassages = Mapping[str, Sequence[str]]
+"""Query to ids of passages."""
+
+
+class RecallKind(NamedTuple):
+    """A recall that is reported.
+
+    Attributes:
+        suffix: end of its name in statistics.
+        queries: queries that have it.
+        compute: of a query and passages, the share of the query's gold that these contain.
+    """
+
+    suffix: str
+    queries: list[str]
+    compute: Callable[[str, Iterable[str]], float]
 
 
 @dataclass
@@ -54,7 +67,7 @@ class Coverage:
         return [covers.get(name, frozenset()) for name in passages]
 
     def hits(self, query: str, passages: Iterable[str]) -> int:
-        """Count a query's gold units (such as answers) that at least one given passage contains."""
+        """Count a query's gold units (such as answers) in the given passages together."""
         return len(frozenset().union(*self.get_units(query, passages)))
 
     def recall(self, query: str, passages: Iterable[str]) -> float:
@@ -65,17 +78,26 @@ class Coverage:
         """Compute ALCE's recall-5 (section 3.2): gold answers found of 5, or of all if fewer."""
         return min(ENOUGH, self.hits(query, passages)) / min(ENOUGH, self.sizes[query])
 
-    def measures(self, lists: frozenset[str]) -> Iterator[tuple[str, list[str], Recall]]:
-        """Yield each recall to report as (suffix of its name, queries that have it, function)."""
-        yield "", list(self.sizes), self.recall
+    def recalls(self, lists: frozenset[str]) -> Iterator[RecallKind]:
+        """Yield the recalls to report: that of all gold and, for lists of answers, recall-5.
+
+        Args:
+            lists: queries whose gold is a list of answers.
+        """
+        yield RecallKind("", list(self.sizes), self.recall)
         if self.unit == SHORT and (listed := [q for q in self.sizes if q in lists]):
-            yield "-5", listed, self.recall_5
+            yield RecallKind("-5", listed, self.recall_5)
 
 
-def covered_answers(gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts) -> Coverage:
+def covered_answers(gold: Mapping[str, GoldRows], ids_of: QueryPassages, texts: Texts) -> Coverage:
     """Find which gold short answers each candidate passage contains, normalised as in ALCE.
 
     Units are the groups of accepted forms in ``qa_pair`` and ``answer_list`` rows.
+
+    Args:
+        gold: gold rows of each query.
+        ids_of: query to its candidates.
+        texts: (title, text) of these candidates.
     """
     coverage = Coverage(SHORT)
     read: dict[str, AnswerText] = {}
@@ -94,9 +116,16 @@ def covered_answers(gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts) -
 
 
 def entailed_claims(
-    gold: Mapping[str, GoldRows], ids_of: Named, texts: Texts, judge: JudgeSession
+    gold: Mapping[str, GoldRows], ids_of: QueryPassages, texts: Texts, judge: JudgeSession
 ) -> Coverage:
-    """Ask a judge which of a query's gold claims each of its candidate passages entails."""
+    """Ask a judge which of a query's gold claims each of its candidate passages entails.
+
+    Args:
+        gold: gold rows of each query.
+        ids_of: query to its candidates.
+        texts: (title, text) of these candidates.
+        judge: decides entailment.
+    """
     coverage = Coverage(CLAIMS)
     claims_of = {q: [c.text or "" for c in rows.claims] for q, rows in gold.items() if rows.claims}
     queries = list(claims_of)
@@ -120,7 +149,9 @@ def entailed_claims(
     return coverage
 
 
-def judged_relevant(relevant: Named, ids_of: Named, whole: Mapping[str, str]) -> Coverage:
+def judged_relevant(
+    relevant: QueryPassages, ids_of: QueryPassages, whole: Mapping[str, str]
+) -> Coverage:
     """Find which candidates are, or were cut from, passages that the source judges relevant.
 
     Args:
@@ -142,7 +173,7 @@ def judged_relevant(relevant: Named, ids_of: Named, whole: Mapping[str, str]) ->
 
 
 def mean_recalls(
-    name: str, rows: Named, coverage: Coverage, lists: frozenset[str], deepest: int
+    name: str, rows: QueryPassages, coverage: Coverage, lists: frozenset[str], deepest: int
 ) -> dict[str, object]:
     """Compute the mean recall of gold by each query's first passages, at several depths.
 
@@ -157,16 +188,16 @@ def mean_recalls(
         Statistics by name.
     """
     return {
-        count_key("recall_mean", name, f"{which}@{depth}", coverage.unit): _mean(
-            [recall(q, rows[q][:depth]) for q in queries]
+        count_key("recall_mean", name, f"{recall.suffix}@{depth}", coverage.unit): _mean(
+            [recall.compute(q, rows[q][:depth]) for q in recall.queries]
         )
         for depth in (*(d for d in DEPTHS if d < deepest), deepest)
-        for which, queries, recall in coverage.measures(lists)
+        for recall in coverage.recalls(lists)
     }
 
 
 def share_kept(
-    best: Named, candidates: Named, coverage: Coverage, lists: frozenset[str]
+    best: QueryPassages, candidates: QueryPassages, coverage: Coverage, lists: frozenset[str]
 ) -> dict[str, object]:
     """Compute the share of queries whose chosen passages have the recall of all candidates.
 
@@ -180,10 +211,13 @@ def share_kept(
         Statistics by name: shares of the queries that have such gold.
     """
     return {
-        _KEPT[which]: _mean(
-            [float(recall(q, best[q]) == recall(q, candidates[q])) for q in queries]
+        _KEPT[recall.suffix]: _mean(
+            [
+                float(recall.compute(q, best[q]) == recall.compute(q, candidates[q]))
+                for q in recall.queries
+            ]
         )
-        for which, queries, recall in coverage.measures(lists)
+        for recall in coverage.recalls(lists)
     }
 
 

@@ -47,7 +47,7 @@ class QuestionSet:
     gold: pa.Table
 
     def grouped(self, gold: pa.Table) -> dict[str, GoldRows]:
-        """Group gold rows by question, in the order of the questions."""
+        """Group rows of a gold table (schema GOLD) by question, in the order of the questions."""
         rows = by_query(gold.to_pylist())
         return {query: GoldRows(map(Gold.from_row, rows.get(query, []))) for query in self.texts}
 
@@ -107,12 +107,22 @@ def read_question_set(source: Source, recipe: AlceRecipe) -> QuestionSet:
 
 
 def add_gold_rows(gold: pa.Table, rows: list[dict[str, Any]]) -> pa.Table:
-    """Append rows to a table of gold (schema GOLD)."""
+    """Append rows, field to value, to a table of gold (schema GOLD)."""
     return pa.concat_tables([gold.cast(GOLD), pa.Table.from_pylist(rows, schema=GOLD)])
 
 
 def _gold_rows(source: Source, query: str, text: str, metadata: Any) -> Iterator[dict[str, Any]]:
-    """Make gold rows from the answers in the metadata of a query."""
+    """Make gold rows from ``answers`` in the metadata of a query; none without answers.
+
+    Args:
+        source: source of the query, for messages.
+        query: id of the query.
+        text: text of the query.
+        metadata: decoded JSON.
+
+    Raises:
+        InputError: ``answers`` is neither a list of texts nor a list of such lists.
+    """
     answers = metadata.get("answers") if isinstance(metadata, dict) else None
     if not answers:
         return
@@ -133,7 +143,11 @@ def _gold_rows(source: Source, query: str, text: str, metadata: Any) -> Iterator
 
 
 def split_names(specs: Sequence[str]) -> dict[str, str]:
-    """Map a table name for each retriever (``bm25``, ``run_STEM``) to its specification."""
+    """Give each retriever a name for its table: name (``bm25``, ``run_STEM``) to specification.
+
+    Args:
+        specs: specifications such as ``bm25`` or ``run:PATH``; repeated ones count once.
+    """
     spec_of: dict[str, str] = {}
     for spec in dict.fromkeys(specs):
         name, _, argument = spec.partition(":")

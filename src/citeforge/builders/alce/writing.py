@@ -40,6 +40,9 @@ def write_texts(
         task: name of the prompt.
         rows: values for the prompt's expressions.
         most_tokens: limit of a reply.
+
+    Returns:
+        The text of each row's reply, or why there is none, in order.
     """
     params = {"temperature": 0, "max_tokens": most_tokens}
     requests = [writer_prompt(f"alce/{task}").request(row, params) for row in rows]
@@ -89,6 +92,9 @@ def sub_claims(
         llm: writes them.
         judge: decides whether the answer entails them.
         counts: counts of claims written, kept and dropped; updated.
+
+    Returns:
+        Rows of the kind ``claim`` for the gold table (schema GOLD).
     """
     answers = {q: text for q in questions if not gold[q].claims and (text := long_answer(gold[q]))}
     rows = [{"question": questions[q], "answer": a, "n": n} for q, a in answers.items()]
@@ -171,7 +177,13 @@ def usable_texts(table: pa.Table) -> dict[tuple[str, str], str]:
 
 
 def condensed_stats(form: str, table: pa.Table, texts: Texts) -> dict[str, object]:
-    """Compute statistics of summaries or snippets: mean lengths, shares irrelevant and verbatim."""
+    """Compute statistics of summaries or snippets: mean lengths, shares irrelevant and verbatim.
+
+    Args:
+        form: ``summary`` or ``snippet``.
+        table: schema CONDENSED.
+        texts: (title, text) of the passages that they are made from.
+    """
     good = usable_texts(table)
     stats: dict[str, object] = {
         count_key("condensed_irrelevant_share", form): round(
