@@ -6,6 +6,7 @@ Only ``data/people.yaml`` is specific to people.
 import re
 import tomllib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -194,6 +195,32 @@ def word_groups(name: str) -> tuple[tuple[str, ...], ...]:
     """Read groups of relations or words with the same meaning from ``data/NAME.toml``."""
     text = (_DATA / f"{name}.toml").read_text(encoding="utf-8")
     return tuple(map(tuple, tomllib.loads(text)["groups"]))
+
+
+@dataclass(frozen=True)
+class Wordings:
+    """Ways in which people ask, as ``data/wordings.toml`` has them.
+
+    Attributes:
+        relations: label of a relation to questions that ask for it; X is the entity.
+        link: questions that ask what connects two entities.
+        themes: theme to the words by which general questions name it.
+    """
+
+    relations: Mapping[str, tuple[str, ...]]
+    link: tuple[str, ...]
+    themes: Mapping[str, tuple[str, ...]]
+
+
+@cache
+def read_wordings() -> Wordings:
+    """Read the ways in which people ask for relations, links and themes."""
+    data = tomllib.loads((_DATA / "wordings.toml").read_text(encoding="utf-8"))
+    return Wordings(
+        {label: tuple(texts) for label, texts in data["relations"].items()},
+        tuple(data["link"]["ask"]),
+        {theme: tuple(words.split()) for theme, words in data["themes"].items()},
+    )
 
 
 def _check_id(text: str) -> str:

@@ -242,10 +242,8 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "prompt_tokens": "tokens of prompts, writer and reader",
         "queries": "queries",
         "queries_with_gold_short_answers": "queries with gold short answers",
-        "question_check_imagined":
-            "error of the check of questions: missing facts taken for asked",
-        "question_check_overlooked":
-            "error of the check of questions: asked facts taken for missing",
+        "question_check_accepted": "error of the check of questions, {}: accepted",
+        "question_check_refused": "error of the check of questions, right ones: refused",
         "questions_accepted_share": "questions accepted, share",
         "questions_that_ask_for_more": "{} questions that ask for what is no gold",
         "questions_with_restated_facts": "questions with such facts",

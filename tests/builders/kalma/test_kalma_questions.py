@@ -423,7 +423,8 @@ def annotate(request: Request, text: str) -> str:
 def give_away(request: Request, text: str) -> str:
     """Let first questions say their answers."""
     if request.task == "specific" and request.sample == 0:
-        return f"Did you know it all: {request.values['plain']}?"
+        value = request.values["plain"].rstrip(".").split(" is ")[-1]
+        return f"{text.removesuffix('?')} with {value}?"
     return text
 
 

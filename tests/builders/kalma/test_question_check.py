@@ -1,10 +1,13 @@
 """Whether questions ask for their facts: the rule, a model's reply, and denials in seeds."""
 
+from dataclasses import replace
+
 import pytest
 
 from citeforge.builders.kalma.check import find_misplaced_mark
 from citeforge.builders.kalma.mentions import annotate, marker
-from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck, error_stats
+from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck
+from citeforge.builders.kalma.question_controls import KINDS, RIGHT, Control, error_stats
 from citeforge.builders.kalma.words import RelationWords
 from citeforge.kg.domain import load_domain
 from citeforge.schemas.kg import Triple
@@ -26,21 +29,23 @@ def asking(question: str, *facts: Triple) -> QuestionToCheck:
 
 
 @pytest.mark.parametrize(
-    ("question", "missing", "beyond"),
+    ("question", "missing", "beyond", "undecided"),
     [
-        ("Who was Lee Long?", (BRANCH, RANK), ()),
-        ("In which military branch did Lee Long serve, and what rank did he reach?", (), ()),
-        ("Which rank did Lee Long hold?", (BRANCH,), ()),
+        ("Who was Lee Long?", (BRANCH, RANK), (), ("who was Lee Long",)),
+        ("In which military branch did Lee Long serve, and what rank did he reach?", (), (), ()),
+        ("Which rank did Lee Long hold?", (BRANCH,), (), ()),
         ("Which military branch and rank were Lee Long's, and when was he born?", (),
-         ("date of birth",)),
+         ("date of birth of Lee Long",), ()),
+        ("Which military branch and rank were Lee Long's, and how did he like it?", (), (),
+         ("how did he like it",)),
     ],
 )  # fmt: skip
-def test_the_rule(question: str, missing: tuple[Triple, ...], beyond: tuple[str, ...]) -> None:
+def test_the_rule(
+    question: str, missing: tuple[Triple, ...], beyond: tuple[str, ...], undecided: tuple[str, ...]
+) -> None:
     (found,) = QuestionCheck(PEOPLE).check([asking(question)])
-    assert (found.missing, found.beyond) == (missing, beyond)
-    assert (found.find_fault("specific", asking(question), False) is None) is (
-        not missing and not beyond
-    )
+    assert (found.missing, found.beyond, found.undecided) == (missing, beyond, undecided)
+    assert (found.find_fault(asking(question)) is None) is not (missing or beyond or undecided)
 
 
 def checker(*replies: str) -> RuleLlm:
@@ -50,27 +55,43 @@ def checker(*replies: str) -> RuleLlm:
 
 
 def test_a_model_is_asked_once_per_question_with_all_facts() -> None:
-    llm = checker('{"asked": [2], "other": ["her birthday"]}', "What?", "No.")
+    llm = checker('{"asked": [2], "other": ["her birthday"]}', '{"asked": [2], "other": []}', "No.")
     check = QuestionCheck(PEOPLE, llm)
-    one, other = asking("First?"), asking("Second?")
-    found, failed = check.check([one, other])
-    assert (found.missing, found.beyond) == ((BRANCH,), ("her birthday",))
+    vague = "How did Lee Long fare?"
+    one, other = asking(vague), asking("How did Lee Long get on?")
     # 1 of 2 facts are enough for a general question, not for a specific one.
-    assert found.find_fault("general", one, True) is None
-    reason = "does not ask for its facts: military branch of Lee Long"
-    assert found.find_fault("specific", one, True) == reason
-    assert str(failed.find_fault("specific", other, True)).startswith("could not be checked")
-    # One call for the first question, two for the one whose replies cannot be read.
-    assert (len(llm.asked), check.failed) == (1 + 2, 1)
-    assert check.check([one]) == [found] and len(llm.asked) == 3
+    found, half = check.check([one, replace(other, form="general")])
+    assert (found.missing, found.beyond) == ((BRANCH,), ("her birthday",))
+    assert found.find_fault(one) == "asks for what is no gold: her birthday"
+    assert half.find_fault(replace(other, form="general")) is None
+    assert half.find_fault(other) == "does not ask for its facts: military branch of Lee Long"
+    assert len(llm.asked) == 2
+    # What the rules decide is not asked; neither is what was asked before.
+    known = asking("In which military branch did Lee Long serve, and what was his military rank?")
+    assert check.check([one, known])[0] == found and len(llm.asked) == 2
+
+
+def test_a_question_without_a_reply_that_can_be_read_is_counted() -> None:
+    llm = checker("What?", "No.")
+    check, one = QuestionCheck(PEOPLE, llm), asking("How did Lee Long fare?")
+    (failed,) = check.check([one])
+    assert str(failed.find_fault(one)).startswith("could not be checked")
+    assert (len(llm.asked), check.failed) == (2, 1)
 
 
 def test_the_errors_of_a_check_are_counted_on_known_questions() -> None:
-    llm = checker('{"asked": [1], "other": []}', '{"asked": [1, 2], "other": []}')
-    controls = [(asking("A?"), frozenset([RANK])), (asking("B?"), frozenset([RANK]))]
-    assert list(error_stats(QuestionCheck(PEOPLE, llm), controls).values()) == [
-        "0 of 2 (0.0 %)", "1 of 2 (50.0 %)",
-    ]  # fmt: skip
+    yes, no = '{"asked": [1, 2], "other": []}', '{"asked": [1], "other": []}'
+    questions = [asking(f"How did Lee Long {verb}?") for verb in ("fare", "do", "live", "act")]
+    kinds = (RIGHT, RIGHT, KINDS[0], KINDS[0])
+    controls = [Control(k, q) for k, q in zip(kinds, questions, strict=True)]
+    stats = error_stats(QuestionCheck(PEOPLE, checker(yes, no, yes, no)), controls)
+    # Wilson's interval of 1 of 2 with z = 1.96: 0.5 plus and minus 0.4055.
+    half = "1 of 2 (50.0 %, 95 % interval 9.5 to 90.5 %)"
+    assert stats == {
+        "question_check_refused": half,
+        f"question_check_accepted[{KINDS[0]}]": half,
+        **{f"question_check_accepted[{kind}]": "0 of 0" for kind in KINDS[1:]},
+    }
 
 
 @pytest.mark.parametrize(

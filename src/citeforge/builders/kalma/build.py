@@ -17,15 +17,15 @@ from citeforge.builders.kalma.contexts import (
     make_contexts,
     retrieve_graphs,
 )
-from citeforge.builders.kalma.evolve import Evolution, Evolver, control_questions
+from citeforge.builders.kalma.evolve import Evolution, Evolver
 from citeforge.builders.kalma.package import kalma_stats, write_tables
 from citeforge.builders.kalma.question_check import (
     LEAST,
     QuestionCheck,
-    error_stats,
     make_question_check,
     share_stats,
 )
+from citeforge.builders.kalma.question_controls import control_questions, error_stats
 from citeforge.builders.kalma.selection import SelectedPairs, disambiguate, from_graph, read_stated
 from citeforge.builders.kalma.writer_requests import embedded_templates, prompt_hashes
 from citeforge.engines.files import sha256_file
@@ -127,9 +127,9 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
 
 def check_stats(asks: QuestionCheck, kept: Sequence[Evolution]) -> dict[str, str]:
     """Compute the shares of gold facts that questions ask for, and the question check's errors."""
-    forms = {form: [e.to_check(getattr(e, form)) for e in kept] for form in LEAST}
+    forms = {form: [e.to_check(form, getattr(e, form)) for e in kept] for form in LEAST}
     return share_stats(asks, forms) | error_stats(
-        asks, control_questions(asks.domain, ((e.pair, e.further_facts) for e in kept))
+        asks, control_questions(asks.domain, ((e.pair, e.facts) for e in kept))
     )
 
 

@@ -11,7 +11,7 @@ from citeforge.builders.kalma.mentions import (
     renderings,
     words_in,
 )
-from citeforge.builders.kalma.words import GENERIC, STOP, RelationWords, meaning_words
+from citeforge.builders.kalma.words import PLAIN, RelationWords, meaning_words
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text.segment import Segmenter
@@ -26,12 +26,6 @@ _TOKEN = re.compile(r"\w+")
 _FOLLOWING = re.compile(r"(?<=[A-Za-z])[ -]+([a-z]+)")
 _CLAIM = re.compile(r"\d[\w.,]*|\b[A-Z][\w’']+\b")
 """Numbers and names."""
-_PLAIN = STOP | GENERIC | set(
-    "he she him they them hers theirs that this whose whom be been being are also too both become "
-    "became serve hold held know known call include take took make made give gave get got go went "
-    "come came belong profession".split()
-)  # fmt: skip
-"""Words that only put a fact into a sentence."""
 
 
 def without_citations(paragraph: str, pool: Sequence[Triple]) -> str:
@@ -105,7 +99,7 @@ def _explain_wrong_places(
 def _is_adjective(text: str, start: int, end: int) -> bool:
     """Whether a capitalised word is an adjective before a noun: ``English physicist``."""
     following = _FOLLOWING.match(text, end) if text[start].isupper() else None
-    return following is not None and following[1] not in _PLAIN
+    return following is not None and following[1] not in PLAIN
 
 
 def find_annotation_fault(reply: str, seed: str, pool: Sequence[Triple]) -> str | None:
@@ -238,7 +232,7 @@ class ExtensionCheck:
         if self.judge is None:
             ways = self.words.ways(extension.triple.relation)
             fitting = meaning_words(text).keys() | frozenset[str]().union(*ways)
-            for stem, word in meaning_words(sentence, _PLAIN).items():
+            for stem, word in meaning_words(sentence, PLAIN).items():
                 if stem not in fitting:
                     return f"claims what no triple says: {word!r}"
         return None
@@ -283,15 +277,4 @@ def _find_clash(sentence: str, fact: Triple, pool: Sequence[Triple]) -> str | No
             if other.split()[-1] in sentence and other != fact.name:
                 continue  # it speaks of the other one, too
             return f"says {rival}; {fact.relation} of {fact.name} is {fact.value}"
-    return None
-
-
-def find_question_fault(question: str, names: Sequence[str]) -> str | None:
-    """Say why a text is no usable question on some named entities; None if it is one."""
-    if not question.endswith("?"):
-        return "is no question"
-    if not any(part in question for name in names for part in (name, name.split()[-1])):
-        return "names none of its subjects"
-    if len(question) > 800:
-        return "is longer than 800 characters"
     return None

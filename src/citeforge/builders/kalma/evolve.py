@@ -5,20 +5,17 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import islice
 from typing import Any
 
 from citeforge.builders.kalma import check
 from citeforge.builders.kalma.mentions import annotate, marker
-from citeforge.builders.kalma.phrasing import compose, find_given_away
-from citeforge.builders.kalma.question_check import Controls, QuestionCheck, QuestionToCheck
+from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.builders.kalma.themes import NoPlan, Plan, Planner
 from citeforge.builders.kalma.writer_requests import Asker, Replies, check_each
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.models.perplexity import Perplexity
 from citeforge.engines.progress import progress
-from citeforge.kg.domain import Domain
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.counts import count_key
@@ -29,8 +26,6 @@ TRIPLES_PER_ROUND = 5
 """Triples that a round tries before it gives up."""
 _KEPT_CANDIDATES = 10
 """Candidates of every round that the package keeps."""
-_CONTROLS = 50
-"""Questions at most by which a check of questions is measured."""
 
 
 @dataclass(frozen=True)
@@ -143,13 +138,19 @@ class Evolution:
         return [(t, r.number) for r in self.rounds for t in r.triples]
 
     @property
+    def facts(self) -> tuple[Triple, ...]:
+        """Gold facts in the order of rounds, the link included where it is gold."""
+        link = self.pair.link
+        return tuple(link if t.key == link.key else t for t, _ in self.gold)
+
+    @property
     def further_facts(self) -> list[Triple]:
         """Gold facts except the link between the two entities."""
-        return [triple for triple, _ in self.gold if triple.key != self.pair.link.key]
+        return [t for t in self.facts if t != self.pair.link]
 
-    def to_check(self, question: str) -> QuestionToCheck:
+    def to_check(self, form: str, question: str) -> QuestionToCheck:
         """Make the input of the question check: a question and the facts it should ask for."""
-        return QuestionToCheck(question, tuple(self.further_facts), self.pair.pool, self.pair.link)
+        return QuestionToCheck(question, self.facts, self.pair.pool, self.pair.link, form)
 
     @property
     def remaining_facts(self) -> list[Triple]:
@@ -329,48 +330,23 @@ class Evolver:
 
     def _find_question_faults(self, form: str, replies: dict[str, str]) -> dict[str, str | None]:
         """Say why each general or specific question is refused; None for those accepted."""
-        reasons = {name: self._find_question_fault(name, reply) for name, reply in replies.items()}
         if self.asker.is_template:
-            return reasons  # composed from the facts
-        asked = {n: self._evolutions[n].to_check(r) for n, r in replies.items() if not reasons[n]}
-        for (name, asking), found in zip(
-            asked.items(), self.questions.check(list(asked.values())), strict=True
-        ):
-            reasons[name] = found.find_fault(form, asking, self.questions.llm is not None)
-        return reasons
-
-    def _find_question_fault(self, name: str, reply: str) -> str | None:
-        """Say what is wrong with a question (unusable, or it has an answer); None if it is fine."""
-        e = self._evolutions[name]
-        if reason := check.find_question_fault(reply, [g.name for g in e.pair.graphs]):
-            return reason
-        leak = find_given_away(reply, e.further_facts)
-        return None if leak is None else f"gives away {leak.relation}: {leak.value}"
-
-
-def control_questions(
-    domain: Domain, pairs: Iterable[tuple[EntityPair, Sequence[Triple]]]
-) -> Controls:
-    """Compose questions that omit one relation of their gold, to measure a check's errors.
-
-    Args:
-        domain: has the words.
-        pairs: entities, each with the gold facts besides what connects them.
-    """
-    for pair, gold in islice(pairs, _CONTROLS):
-        absent = frozenset(
-            t for t in gold if relation_key(t.relation) == relation_key(gold[0].relation)
-        )
-        if facts := [t for t in gold if t not in absent]:
-            text = compose(domain, pair, facts, False, is_general=False)
-            yield QuestionToCheck(text, tuple(gold), pair.pool, pair.link), absent
+            return dict.fromkeys(replies)  # composed from the facts
+        asked = {n: self._evolutions[n].to_check(form, r) for n, r in replies.items()}
+        results = self.questions.check(list(asked.values()))
+        return {
+            name: found.find_fault(asking)
+            for (name, asking), found in zip(asked.items(), results, strict=True)
+        }
 
 
 def _question_values(evolution: Evolution) -> dict[str, Any]:
     """Collect the values that fill in the prompt for the questions about two entities."""
     relations: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for triple in evolution.further_facts:
-        relations[triple.name][triple.relation] = None
+    link = evolution.pair.link
+    for triple in evolution.facts:
+        what = f"relationship to {link.value}" if triple == link else triple.relation
+        relations[triple.name][what] = None
     return {
         "plain": check.without_citations(evolution.paragraph, evolution.pair.pool),
         "names": [g.name for g in evolution.pair.graphs],

@@ -30,7 +30,7 @@ _CLAUSE = re.compile(
     r"[.!?;]\s+|,?\s(?:but|while|whereas|whose|who|which|where|when|after|before)\s"
     r"|,?\sand\s(?=(?:his|her|their|he|she|it|they|the|[A-Z]\w*)\b)"
 )
-_DENIAL = re.compile(
+DENIAL = re.compile(
     r"\b(?:never|not(?! only)|no|nor|neither|without|\w+n['’]t|(?:failed|refused|declined) to"
     r"|(?:denied|refused|declined|rejected|lost)|hardly|instead of)\b",
     re.IGNORECASE,
@@ -67,7 +67,12 @@ def _name_after(text: str, end: int) -> bool:
 
 
 class Mentions:
-    """Mentions of entities and values in a text, by whole names or words unique to an entity."""
+    """Mentions of entities and values in a text, by whole names or words unique to an entity.
+
+    Attributes:
+        text: the text.
+        spans: (start, end, QID) of each mention of an entity, in order.
+    """
 
     def __init__(self, text: str, names: Mapping[str, str], values: Iterable[str] = ()) -> None:
         """Find the entities that a text mentions.
@@ -85,11 +90,11 @@ class Mentions:
                 if parts[word] == 1 and word[:1].isupper() and len(word) > 2:
                     spoken.setdefault(word, qid)
         longest = sorted(spoken, key=lambda name: (-len(name), name))
-        rows = [(m.start(), spoken[m[0]]) for m in words_in(text, longest)]
+        self.spans = [(m.start(), m.end(), spoken[m[0]]) for m in words_in(text, longest)]
         self.text = text
         self._words = {*names.values(), *values}
-        self._starts = [start for start, _ in rows]
-        self._qids = [qid for _, qid in rows]
+        self._starts = [start for start, _, _ in self.spans]
+        self._qids = [qid for _, _, qid in self.spans]
 
     @classmethod
     def from_triples(cls, text: str, pool: Iterable[Triple]) -> "Mentions":
@@ -177,4 +182,4 @@ def annotate(text: str, pool: Sequence[Triple], link: Triple) -> str:
 def is_denied(text: str, start: int, end: int) -> bool:
     """Whether a negation precedes a mention in its clause: ``never won the Booker Prize``."""
     begin = max((m.end() for m in _CLAUSE.finditer(text) if m.end() <= start), default=0)
-    return _DENIAL.search(text, begin, start) is not None
+    return DENIAL.search(text, begin, start) is not None

@@ -1,13 +1,15 @@
 """Check that questions ask for their gold facts and nothing else, by rule or by an LLM."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
 
-from citeforge.builders.kalma.words import GENERIC, RelationWords, meaning_words
+from citeforge.builders.kalma.question_clauses import PREPOSITIONS, AskedClause, ClauseReader
+from citeforge.builders.kalma.question_form import find_form_fault
+from citeforge.builders.kalma.question_words import GENERAL, QuestionWords
+from citeforge.builders.kalma.words import fold
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.llm.records import Failure, Llm, Request, Result, json_format, signature_name
 from citeforge.engines.llm.replay import ReplayStore
@@ -20,10 +22,8 @@ from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.kalma import RULE
 
 LEAST = {"specific": 1.0, "general": 0.5}
-"""Share of its gold facts that a question of each form must ask for; a general question asks for
-facts by their topic, and only a model can tell by which."""
+"""Share of its gold facts that a question of each form must ask for."""
 TRIES = 2
-_PRONOUN = re.compile(r"\b(?:he|his|him|she|her|hers|they|their|them|both|each|two|it|its)\b")
 
 
 @dataclass(frozen=True)
@@ -32,15 +32,34 @@ class QuestionToCheck:
 
     Attributes:
         question: its text.
-        facts: gold facts that it is to ask for.
+        facts: gold facts that it is to ask for, the link included where it is gold.
         shown: triples of its sub-graphs.
         link: the fact that connects its two entities; None where there is none.
+        form: ``specific`` or ``general``.
     """
 
     question: str
     facts: tuple[Triple, ...]
     shown: tuple[Triple, ...]
     link: Triple | None = None
+    form: str = "specific"
+
+    @property
+    def names(self) -> dict[str, str]:
+        """QID to name of each entity that its facts are about, and of both ends of its link."""
+        names = {t.qid: t.name for t in (*self.facts, *self.shown)}
+        if self.link is not None:
+            ends = {self.link.qid: self.link.name, self.link.value_id: self.link.value}
+            return ends | {q: n for q, n in names.items() if q in ends}
+        return names
+
+    @property
+    def asked_names(self) -> list[str]:
+        """Names of the entities that it must name."""
+        qids = [t.qid for t in self.facts]
+        if self.link is not None and self.link in self.facts:
+            qids.append(self.link.value_id)
+        return [self.names[q] for q in dict.fromkeys(qids)]
 
 
 @dataclass(frozen=True)
@@ -51,23 +70,29 @@ class AskedFacts:
         missing: gold facts that it does not ask for.
         beyond: what it asks for that is no gold fact, in words.
         failure: why it could not be checked; empty where it was.
+        undecided: clauses that no rule understands.
+        form_fault: what is wrong with its form; empty for nothing.
     """
 
     missing: tuple[Triple, ...] = ()
     beyond: tuple[str, ...] = ()
     failure: str = ""
+    undecided: tuple[str, ...] = ()
+    form_fault: str = ""
 
-    def find_fault(self, form: str, asking: QuestionToCheck, has_model: bool) -> str | None:
-        """Say why a specific or general question is refused; None if it is accepted."""
-        if form == "general" and not has_model:
-            return None
+    def find_fault(self, asking: QuestionToCheck) -> str | None:
+        """Say why a question is refused; None if it is accepted."""
+        if self.form_fault:
+            return self.form_fault
         if self.failure:
             return f"could not be checked: {self.failure}"
-        if len(asking.facts) - len(self.missing) < LEAST[form] * len(asking.facts):
+        if self.beyond:
+            return f"asks for what is no gold: {'; '.join(self.beyond)}"
+        if self.undecided:
+            return f"asks in unknown words: {'; '.join(self.undecided)}"
+        if len(asking.facts) - len(self.missing) < LEAST[asking.form] * len(asking.facts):
             listed = "; ".join(f"{t.relation} of {t.name}" for t in self.missing)
             return f"does not ask for its facts: {listed}"
-        if form == "specific" and self.beyond:
-            return f"asks for what is no gold: {'; '.join(self.beyond)}"
         return None
 
 
@@ -79,74 +104,156 @@ class QuestionCheck:
 
     Attributes:
         domain: words of relations.
-        llm: the model that is asked; None for the rule by words of relations.
+        llm: the model that is asked what the rules leave open; None for the rules alone.
         failed: questions of which no reply could be read.
     """
 
     def __init__(self, domain: Domain, llm: Llm | None = None) -> None:
-        """Set the domain whose words the rule uses, and the LLM that is asked instead, if any."""
+        """Set the domain whose words the rules use, and the LLM that is asked where they end."""
         self.domain, self.llm = domain, llm
         self.failed = 0
         self._known: dict[QuestionToCheck, AskedFacts] = {}
-        self._words = RelationWords(domain)
+        self._words = QuestionWords(domain)
+        nouns = [n for nouns in domain.phrasing.links.values() for n in nouns.values()]
+        kin = " ".join((*domain.phrasing.links, *nouns, *domain.relation_words)).lower()
+        self._nouns = frozenset(kin.split()) - PREPOSITIONS
 
     @property
     def checked_by(self) -> str:
         """Name of the rule or LLM that checks questions, for manifests."""
         if self.llm is None:
-            return "rule: words of the relations"
-        return f"{signature_name(self.llm)}, prompt {writer_prompt('kalma/asks').sha256[:8]}"
+            return "rule: form and words of the relations"
+        prompt = writer_prompt("kalma/asks").sha256[:8]
+        return f"rule: form and words; else {signature_name(self.llm)}, prompt {prompt}"
 
-    def check(self, askings: Sequence[QuestionToCheck]) -> list[AskedFacts]:
-        """Find which facts each question asks for, by rule or with one LLM call per question."""
+    def check(
+        self, askings: Sequence[QuestionToCheck], asks_model: bool = False
+    ) -> list[AskedFacts]:
+        """Find which facts each question asks for: by rule, and where it ends by one LLM call.
+
+        Args:
+            askings: the questions.
+            asks_model: whether the LLM, if there is one, is asked where the rules are enough, too.
+        """
+        ruled = [self._check_by_rule(a) for a in askings]
         if self.llm is None:
-            return [self._check_by_rule(a) for a in askings]
+            return ruled
+        open_ = [
+            a
+            for a, r in zip(askings, ruled, strict=True)
+            if asks_model or (r.undecided and not r.form_fault and not r.beyond)
+        ]
         for attempt in range(TRIES):
-            waiting = [a for a in dict.fromkeys(askings) if self._known.get(a, _UNREAD).failure]
+            waiting = [a for a in dict.fromkeys(open_) if self._known.get(a, _UNREAD).failure]
             requests = [_make_request(a, attempt) for a in waiting]
             results = self.llm.complete(requests) if requests else []
             self._known |= {a: _read_reply(r, a) for a, r in zip(waiting, results, strict=True)}
-        self.failed += sum(bool(self._known[a].failure) for a in askings)
-        return [self._known[a] for a in askings]
+        self.failed += sum(bool(self._known[a].failure) for a in open_)
+        asked = set(open_)
+        return [self._known[a] if a in asked else r for a, r in zip(askings, ruled, strict=True)]
 
     def _check_by_rule(self, asking: QuestionToCheck) -> AskedFacts:
-        """Check a question by its words: which facts it does not ask for, what else it asks for.
+        """Check a question's form and clauses: what it does not ask for, what else it asks for."""
+        clauses = self._read_clauses(asking)
+        relations = [t.relation for t in asking.facts]
+        own = self._words.own_words(relations)
+        if asking.form == "general":
+            own |= GENERAL
+        fault = find_form_fault(
+            asking.question, asking.form, asking.asked_names, clauses, own, asking.shown,
+            [t for t in asking.facts if t != asking.link],
+        )  # fmt: skip
+        read = self._read_themes if asking.form == "general" else self._read_relations
+        return replace(read(asking, clauses), form_fault=fault or "")
 
-        A fact is asked for if the question has its entity, or a pronoun, and all words of one way
-        to ask for its relation.
-        """
-        names = {t.qid: t.name for t in asking.shown} | {t.qid: t.name for t in asking.facts}
-        text = asking.question
-        for name in sorted(names.values(), key=len, reverse=True):
-            text = text.replace(name, " ")
-        words = frozenset(meaning_words(text))
-        speaks_on = bool(_PRONOUN.search(asking.question.lower()))
-        missing = tuple(
-            t
-            for t in asking.facts
-            if not self._matching_ways(t.relation, words)
-            or not (speaks_on or _is_named(t.name, asking.question))
-        )
-        gold = {relation_key(t.relation) for t in asking.facts}
-        ours = [*asking.facts, *([asking.link] if asking.link else [])]
-        known = GENERIC.union(*(way for t in ours for way in self._words.ways(t.relation)))
-        beyond = {
-            relation_key(t.relation): t.relation
-            for t in asking.shown
-            if t.relation not in self.domain.uninformative
-            and relation_key(t.relation) not in gold
-            and any(way - known for way in self._matching_ways(t.relation, words))
-        }
-        return AskedFacts(missing, tuple(beyond.values()))
+    def _read_clauses(self, asking: QuestionToCheck) -> list[AskedClause]:
+        """Split a question into clauses, each with the entities that it is about."""
+        phrasing = self.domain.phrasing
+        sexes = {t.qid: t.value for t in asking.shown if t.relation == phrasing.sex}
+        meant: dict[str, list[str]] = {}
+        for qid in asking.names:
+            for word in dict.fromkeys(phrasing.pronouns.get(sexes.get(qid, ""), ())):
+                meant.setdefault(word, []).append(qid)
+        pronouns = {word: qids[0] for word, qids in meant.items() if len(qids) == 1}
+        return ClauseReader(asking.names, self._nouns, pronouns).read(asking.question)
 
-    def _matching_ways(self, relation: str, words: frozenset[str]) -> list[frozenset[str]]:
-        """List the word sets that ask for a relation and are part of the given words."""
-        return [way for way in self._words.ways(relation) if way <= words]
+    def _read_relations(
+        self, asking: QuestionToCheck, clauses: Sequence[AskedClause]
+    ) -> AskedFacts:
+        """Find the gold facts that the clauses of a specific question ask for, and what else."""
+        gold: dict[tuple[str, str], list[Triple]] = {}
+        for fact in asking.facts:
+            gold.setdefault((fact.qid, relation_key(fact.relation)), []).append(fact)
+        asked, beyond, undecided = set[Triple](), dict[str, None](), dict[str, None]()
+        for clause in clauses:
+            if asking.link is not None and self._words.is_link(clause):
+                if asking.link in asking.facts:
+                    asked.add(asking.link)
+                else:
+                    beyond[f"what connects {' and '.join(asking.names.values())}"] = None
+                continue
+            found = self._relations_of(clause, asking)
+            if not found:
+                undecided[clause.text] = None
+            for group in found:
+                for qid in clause.qids:
+                    hits = [t for key in sorted(group) for t in gold.get((qid, key), ())]
+                    asked.update(hits)
+                    if not hits and not self._asks_link_backwards(qid, group, asking, asked):
+                        beyond[f"{min(group)} of {asking.names.get(qid, qid)}"] = None
+        missing = tuple(t for t in asking.facts if t not in asked)
+        return AskedFacts(missing, tuple(beyond), undecided=tuple(undecided))
 
+    def _asks_link_backwards(
+        self, qid: str, group: frozenset[str], asking: QuestionToCheck, asked: set[Triple]
+    ) -> bool:
+        """Whether a clause asks for a gold link from its other end; it is then added to asked."""
+        link = asking.link
+        if link is None or link not in asking.facts or qid != link.value_id:
+            return False
+        if group & {relation_key(r) for r in self.domain.inverses(link.relation)}:
+            asked.add(link)
+            return True
+        return False
 
-def _is_named(name: str, question: str) -> bool:
-    """Whether a question contains a name, or a capitalised word of it."""
-    return any(part in question for part in name.split() if part[:1].isupper()) or name in question
+    def _relations_of(self, clause: AskedClause, asking: QuestionToCheck) -> list[frozenset[str]]:
+        """List the relations that a clause asks for: sets of which any may be meant."""
+        gold = dict.fromkeys(t.relation for t in asking.facts if t.qid in clause.qids)
+        others = dict.fromkeys((*(t.relation for t in (*asking.facts, *asking.shown)),))
+        if found := self._words.exact(clause, others):
+            return [found]
+        parts = list(clause.parts())
+        exact = [self._words.exact(part, others) for part in parts]
+        if exact and all(exact):
+            return exact
+        for relations in (gold, others):
+            if found := self._words.by_words(clause, relations):
+                return [frozenset([key]) for key in sorted(found)]
+        words = [self._words.by_words(part, gold) for part in parts]
+        if words and all(w or e for w, e in zip(words, exact, strict=True)):
+            return [e or w for w, e in zip(words, exact, strict=True)]
+        return []
+
+    def _read_themes(self, asking: QuestionToCheck, clauses: Sequence[AskedClause]) -> AskedFacts:
+        """Find the gold facts whose themes a general question names, and words of no gold theme."""
+        words = {fact: self._words.themes_of(fact.relation) for fact in asking.facts}
+        said: dict[str, str] = {}
+        asked = set[Triple]()
+        for clause in clauses:
+            if asking.link is not None and self._words.is_link(clause):
+                asked |= {asking.link} & {*asking.facts}
+                continue
+            tokens = (t.text for t in clause.tokens if not t.qids)
+            said |= {fold(w): w for w in tokens if w.isalpha()}
+        names_all = bool(self._words.everything & said.keys())
+        asked |= {t for t, own in words.items() if names_all or own & said.keys()}
+        known = self._words.everything.union(*words.values())
+        if asking.link is not None:
+            known |= self._words.themes_of(asking.link.relation)
+        plain = frozenset(map(fold, GENERAL))
+        unknown = tuple(w for s, w in said.items() if s not in known and s not in plain)
+        missing = tuple(t for t in asking.facts if t not in asked)
+        return AskedFacts(missing, undecided=unknown if asked else (asking.question,))
 
 
 class _Reply(msgspec.Struct):
@@ -165,11 +272,20 @@ _FORMAT = json_format(
 )
 
 
+def describe_fact(triple: Triple, link: Triple | None) -> str:
+    """Say which fact a question is to ask for: ``father of Ada``; a link by both its ends."""
+    if triple == link:
+        return f"relationship to {triple.value} of {triple.name}"
+    return f"{triple.relation} of {triple.name}"
+
+
 def _make_request(asking: QuestionToCheck, sample: int) -> Request:
     """Make the request that asks an LLM which of the numbered facts a question asks for."""
-    facts = [*asking.facts, *([asking.link] if asking.link else [])]
+    link = asking.link
+    facts = [*asking.facts, *([link] if link and link not in asking.facts else [])]
     lines = "\n".join(
-        f"{n}. {t.relation} of {t.name}: {t.value}" for n, t in enumerate(facts, start=1)
+        f"{n}. {describe_fact(t, link)}: {t.relation if t == link else t.value}"
+        for n, t in enumerate(facts, start=1)
     )
     values: dict[str, Any] = {"question": asking.question, "facts": lines}
     params = {"temperature": 0.0, "max_tokens": 200, "response_format": _FORMAT}
@@ -226,25 +342,3 @@ def share_stats(
         more = count_key("questions_that_ask_for_more", form)
         stats[more] = share_text(n_beyond, len(read))
     return stats
-
-
-Controls = Iterable[tuple[QuestionToCheck, frozenset[Triple]]]
-"""Composed questions, each with those of its facts that it does not ask for."""
-
-
-def error_stats(check: QuestionCheck, controls: Controls) -> dict[str, str]:
-    """Measure the question check's error rates on questions whose facts are known."""
-    rows = list(controls)
-    n_asked = n_overlooked = n_absent = n_imagined = 0
-    for (asking, absent), found in zip(rows, check.check([a for a, _ in rows]), strict=True):
-        if found.failure:
-            continue  # counted by the check
-        missing = set(found.missing)
-        n_asked += len(set(asking.facts) - absent)
-        n_overlooked += len(missing - absent)
-        n_absent += len(absent)
-        n_imagined += len(absent - missing)
-    return {
-        "question_check_overlooked": share_text(n_overlooked, n_asked),
-        "question_check_imagined": share_text(n_imagined, n_absent),
-    }

@@ -19,6 +19,12 @@ GENERIC = frozenset(
     "group".split()
 )
 """Words that mean little alone."""
+PLAIN = STOP | GENERIC | set(
+    "he she him they them hers theirs that this whose whom be been being are also too both become "
+    "became serve hold held know known call include take took make made give gave get got go went "
+    "come came belong profession".split()
+)  # fmt: skip
+"""Words that only put a fact into a sentence."""
 _MOST_GENERIC = 2
 """Generic words that ask for nothing; three may: "for whom … work"."""
 
@@ -36,6 +42,12 @@ def _stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= 3 and not word.endswith("ss"):
             return word[: -len(ending)] + rest
     return word
+
+
+def fold(word: str) -> str:
+    """Replace an English word by the stem of the first word of its group of synonyms."""
+    stem = _stem(word)
+    return _synonym_stems().get(stem, stem)
 
 
 def meaning_words(text: str, stop: frozenset[str] = STOP) -> dict[str, str]:

@@ -3,13 +3,12 @@
 import json
 from collections.abc import Iterator
 
-from citeforge.builders.kalma.evolve import control_questions
 from citeforge.builders.kalma.question_check import (
     QuestionCheck,
     QuestionToCheck,
-    error_stats,
     share_stats,
 )
+from citeforge.builders.kalma.question_controls import control_questions, error_stats
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.engines.tables import rows_of
 from citeforge.package.items import by_query
@@ -30,16 +29,16 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
     read = list(_read_questions(package, package.kind.facts.questions))
     if not any(asking.facts for _, asking, _ in read):
         return f"{SKIPPED_CHECK}no minimum knowledge sets", []
-    # Only a model can tell which themes a general question names.
-    forms = [f for f in package.forms if f == package.kind.facts.questions or check.llm is not None]
-    askings = {form: [(q, a) for q, a, _ in _read_questions(package, form)] for form in forms}
+    askings = {
+        form: [(q, a) for q, a, _ in _read_questions(package, form)] for form in package.forms
+    }
     stats = share_stats(check, {form: [a for _, a in rows] for form, rows in askings.items()})
     flaws = []
     for form, rows in askings.items():
         for (query, asking), found in zip(rows, check.check([a for _, a in rows]), strict=True):
             if found.failure:
                 flaws.append(Flaw("question-not-checked", query, "", f"{form}: {found.failure}"))
-            elif (why := found.find_fault(form, asking, check.llm is not None)) is not None:
+            elif (why := found.find_fault(asking)) is not None:
                 flaws.append(Flaw(f"{form}-question", query, "", why))
     if check.llm is not None:
         pairs = ((pair, asking.facts) for _, asking, pair in read if pair is not None)
@@ -53,7 +52,7 @@ def _read_questions(
 ) -> Iterator[tuple[str, QuestionToCheck, EntityPair | None]]:
     """Yield (query id, question with its facts, linked entities or None) per question of a form.
 
-    Gold facts that connect the two entities are no facts to ask for: the question names both.
+    The gold fact that links the two entities is asked for where it is gold, as all others.
 
     Args:
         package: a benchmark of graphs.
@@ -70,8 +69,7 @@ def _read_questions(
         graphs = {g.qid: g for g in group_into_graphs(triples)}
         ends = [graphs[q] for q in names if q in graphs]
         pair = EntityPair(ends[0], ends[1], link) if link and len(ends) == 2 else None
-        asked = tuple(t for t in facts if not t.connects(names))
-        yield query, QuestionToCheck(text, asked, tuple(triples), link), pair
+        yield query, QuestionToCheck(text, tuple(facts), tuple(triples), link, form), pair
 
 
 def _find_link(triples: list[Triple], names: dict[str, str], relation: str | None) -> Triple | None:

@@ -96,8 +96,8 @@ class KalmaRecipe(Licensed):
     judging: Judging = Judging()
     """Judge that checks that a sentence says its fact."""
     checker: Annotated[str, Option(input=True, names="checkers"), QUESTIONS] = RULE
-    """Check of whether a model's questions ask for their facts: {checkers} (rule: words of the
-    relations)."""
+    """Check of what the rules leave open in a model's questions: {checkers} (rule: they are
+    refused)."""
     choices: Choices = Choices()
     """Settings of the evolution of questions."""
     retrieved: Annotated[bool, QUESTIONS] = False

@@ -1,0 +1,321 @@
+"""Clauses of a question: which entities each is about, and its words in any order.
+
+``When was A born, and what did her father B die of?`` has two clauses, on A and on B.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from citeforge.builders.kalma.mentions import Mentions
+from citeforge.builders.kalma.words import fold
+
+OPENERS = frozenset("what which who whom whose when where why how".split())
+PREPOSITIONS = frozenset(
+    "in on of for to from by with at under into about through as during against among within over "
+    "besides since until".split()
+)
+AUXILIARIES = frozenset(
+    "did does do was were is are has have had can could will would should may might".split()
+)
+_DROPPED = AUXILIARIES - {"can", "could", "will", "would", "should", "may", "might"} | frozenset(
+    "the a an each both respectively also then been be being which what in on at and or other "
+    "exactly originally eventually himself herself themselves if any all could can".split()
+)
+"""Words that do not matter for what a clause asks."""
+_ONE = frozenset("he she him his her hers it its himself herself".split())
+_BOTH = frozenset("they them their theirs".split())
+_OWNERS = frozenset("his her hers its their theirs".split())
+_LINKS = (",", "and", "or", ";")
+_TOKEN = re.compile(r"[^\W_]+(?:['’][^\W_]+)*|[,;]")
+_SLOT = "@"
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word of a question, or a mention of entities.
+
+    Attributes:
+        text: as it is in the question; lower case for words.
+        qids: entities that it mentions; none for other words.
+        is_owner: whether it is in the possessive.
+        is_name: whether it is a name; else a mention is a pronoun.
+    """
+
+    text: str
+    qids: tuple[str, ...] = ()
+    is_owner: bool = False
+    is_name: bool = False
+
+
+@dataclass(frozen=True)
+class AskedClause:
+    """One clause of a question.
+
+    Attributes:
+        tokens: its words, without link words at its ends.
+        qids: entities that it is about.
+    """
+
+    tokens: tuple[Token, ...]
+    qids: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """Text of the clause, in lower case where it is no name."""
+        return join_tokens(self.tokens, None)
+
+    def masked(self, word: str) -> str:
+        """Write the clause with a word in place of each entity."""
+        return join_tokens(self.tokens, word)
+
+    @property
+    def bag(self) -> Counter[str]:
+        """Words that matter, in any order; an entity counts as ``@``, its possessive as ``@s``."""
+        return count_words(self.tokens)
+
+    def parts(self) -> Iterator["AskedClause"]:
+        """Yield a clause per item of a list: ``what were her job and home`` asks for two things."""
+        at = next((i for i, t in enumerate(self.tokens) if t.qids), None)
+        if at is None:
+            return
+        head, tail = self.tokens[: at + 1], self.tokens[at + 1 :]
+        if any(t.text in _LINKS for t in tail):
+            for part in split_at_links(tail):
+                yield replace(self, tokens=(*head, *part))
+            return
+        verb = next((i for i, t in enumerate(head) if t.text in AUXILIARIES), None)
+        if verb is not None and any(t.text in _LINKS for t in head[verb + 1 : -1]):
+            cut = at - 1 if head[at - 1].text == "of" else at
+            for part in split_at_links(head[verb + 1 : cut]):
+                yield replace(self, tokens=(*head[: verb + 1], *part, *self.tokens[cut:]))
+
+
+def join_tokens(tokens: Sequence[Token], word: str | None) -> str:
+    """Write tokens as text; a word, if given, takes the place of each entity."""
+    texts = []
+    for token in tokens:
+        text = token.text if word is None or not token.qids else word
+        owner = "'s" if token.is_owner and (token.is_name or word is not None) else ""
+        texts.append(f"{text}{owner}")
+    return " ".join(texts).replace(" ,", ",")
+
+
+def count_words(tokens: Sequence[Token]) -> Counter[str]:
+    """Count the words of a clause that matter, with stems and synonyms in one."""
+    counts = Counter[str]()
+    before = ""
+    for token in tokens:
+        if token.qids:
+            if before == "of" and counts["of"]:  # the faith of A: A's faith
+                counts["of"] -= 1
+                counts[f"{_SLOT}s"] += 1
+            else:
+                counts[f"{_SLOT}s" if token.is_owner else _SLOT] += 1
+        elif token.text not in _DROPPED and token.text not in _LINKS:
+            word = token.text
+            counts[word if word in PREPOSITIONS or word in ("who", "whose") else fold(word)] += 1
+        before = token.text
+    return +counts
+
+
+def split_at_links(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
+    """Split tokens at commas and at "and"."""
+    parts: list[list[Token]] = [[]]
+    for token in tokens:
+        if token.text in _LINKS and not token.qids:
+            parts.append([])
+        else:
+            parts[-1].append(token)
+    return [tuple(p) for p in parts if p]
+
+
+class ClauseReader:
+    """Reads the clauses of questions on given entities."""
+
+    def __init__(
+        self, names: Mapping[str, str], nouns: Collection[str], pronouns: Mapping[str, str]
+    ) -> None:
+        """Set the names of entities by QID, nouns of kin, and the QID that a pronoun means."""
+        self._names, self._nouns, self._pronouns = names, nouns, pronouns
+
+    def read(self, question: str) -> list[AskedClause]:
+        """List the clauses of a question; bare question words share the next clause's rest."""
+        clauses: list[AskedClause] = []
+        waiting: list[tuple[Token, ...]] = []
+        last: tuple[str, ...] = ()
+        for segment in _split_at_openers(self._tokens(question)):
+            if not any(t.qids for t in segment) and not _has_verb(segment):
+                waiting.append(segment)
+                continue
+            for tokens in _split_at_entities(segment):
+                qids = self._entities(tokens, last)
+                last = qids or last
+                rest = _rest_of(tokens)
+                clauses += [AskedClause((*opener, *rest), qids) for opener in waiting]
+                waiting = []
+                clauses.append(AskedClause(tokens, qids))
+        if clauses:
+            rest = _rest_of(clauses[-1].tokens)
+            clauses += [AskedClause((*opener, *rest), clauses[-1].qids) for opener in waiting]
+        elif waiting:
+            clauses = [AskedClause(waiting[0], ())]
+        return clauses
+
+    def _entities(self, tokens: Sequence[Token], last: tuple[str, ...]) -> tuple[str, ...]:
+        """List the entities that a clause is about; pronouns mean those named last."""
+        found: dict[str, None] = {}
+        for token in tokens:
+            if token.is_name:
+                found |= dict.fromkeys(token.qids)
+        if found:
+            return tuple(found)
+        for token in tokens:
+            if token.text in _BOTH:
+                return tuple(last) if len(last) > 1 else tuple(self._names)
+            if token.text in _ONE:
+                meant = self._pronouns.get(token.text)
+                return (meant,) if meant is not None else last[-1:]
+        return last
+
+    def _tokens(self, question: str) -> list[Token]:
+        """Read words and mentions; "her father B" is B, and "A and B" is one mention."""
+        mentions = Mentions(question, self._names)
+        tokens: list[Token] = []
+        at = 0
+        for start, end, qid in [*mentions.spans, (len(question), len(question), "")]:
+            tokens += [_word(w) for w in _TOKEN.findall(question[at:start])]
+            at = end
+            if not qid:
+                continue
+            owner = re.match(r"['’]s?\b|['’](?= )", question[end:])
+            at = end + (owner.end() if owner else 0)
+            tokens.append(Token(question[start:end], (qid,), owner is not None, True))
+        tokens = self._without_kinship(tokens)
+        return _join_entities(tokens)
+
+    def _without_kinship(self, tokens: Sequence[Token]) -> list[Token]:
+        """Remove what only says who an entity is: ``her father B``, ``B, the son of A``."""
+        kept = list(tokens)
+        i = 0
+        while i < len(kept):
+            owner = kept[i]
+            # A's (her) NOUN B
+            j = i + 1
+            while j < len(kept) and kept[j].text in self._nouns:
+                j += 1
+            named = j < len(kept) and kept[j].is_name
+            if owner.is_owner and j > i + 1 and named:
+                del kept[i:j]
+                continue
+            # B, (the) NOUN of A, | B, her NOUN,
+            if owner.text == "," and i and kept[i - 1].is_name:
+                j = i + 1
+                if j < len(kept) and kept[j].text in ("the", "a"):
+                    j += 1
+                has_owner = j < len(kept) and kept[j].is_owner
+                j += has_owner
+                k = j
+                while k < len(kept) and kept[k].text in self._nouns:
+                    k += 1
+                end = k
+                if k > j and k + 1 < len(kept) and kept[k].text == "of" and kept[k + 1].qids:
+                    end = k + 2
+                elif not has_owner:
+                    end = j
+                if k > j and end > j:
+                    end += end < len(kept) and kept[end].text == ","
+                    del kept[i:end]
+                    continue
+            i += 1
+        # besides each other, besides A
+        for i in range(len(kept) - 1, -1, -1):
+            if kept[i].text in ("besides", "except") and i + 1 < len(kept):
+                both = [t.text for t in kept[i + 1 : i + 3]] == ["each", "other"]
+                if both or kept[i + 1].is_name:
+                    del kept[i : i + (3 if both else 2)]
+        return kept
+
+
+def _word(text: str) -> Token:
+    """Make the token of a word; a pronoun is a mention of unknown entities."""
+    low = text.lower().replace("’", "'")
+    if low in _ONE or low in _BOTH:
+        return Token(low, ("?",), low in _OWNERS)
+    return Token(low)
+
+
+def _join_entities(tokens: Sequence[Token]) -> list[Token]:
+    """Make one mention of ``A and B``, ``A, B`` and ``both A and B``."""
+    joined: list[Token] = []
+    for token in tokens:
+        if token.is_name and len(joined) > 1:
+            links = []
+            k = len(joined)
+            while k and joined[k - 1].text in ("and", ",", "or", "&", "as", "well", "both"):
+                k -= 1
+                links.append(joined[k].text)
+            if links and k and joined[k - 1].is_name and set(links) != {","}:
+                first = joined[k - 1]
+                if first.qids != token.qids and (token.is_owner or not first.is_owner):
+                    text = f"{first.text} and {token.text}"
+                    qids = tuple(dict.fromkeys((*first.qids, *token.qids)))
+                    joined[k - 1 :] = [Token(text, qids, token.is_owner, True)]
+                    continue
+        joined.append(token)
+    return joined
+
+
+def _split_at_openers(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
+    """Split tokens where a clause with a question word of its own begins."""
+    starts = [0]
+    for i, token in enumerate(tokens):
+        if token.text not in OPENERS or token.qids:
+            continue
+        k = i
+        while k and tokens[k - 1].text in PREPOSITIONS and not tokens[k - 1].qids:
+            k -= 1
+        if k and tokens[k - 1].text in _LINKS and k > starts[-1]:
+            starts.append(k)
+    cuts = [*starts, len(tokens)]
+    segments = (_strip_links(tokens[a:b]) for a, b in pairwise(cuts))
+    return [s for s in segments if s]
+
+
+def _split_at_entities(tokens: tuple[Token, ...]) -> list[tuple[Token, ...]]:
+    """Split a clause at "and" between separate entities: ``what is A's job and B's home``."""
+    names = [i for i, t in enumerate(tokens) if t.is_name]
+    cuts = []
+    for a, b in pairwise(names):
+        links = [i for i in range(a + 1, b) if tokens[i].text in _LINKS]
+        if links and links[-1] > a + 1 - tokens[a].is_owner:
+            cuts.append(links[-1])
+    if not cuts:
+        return [tokens]
+    verb = next((i for i, t in enumerate(tokens[: names[0]]) if t.text in AUXILIARIES), 0)
+    head = tokens[: verb + 1]
+    parts = [_strip_links(tokens[a:b]) for a, b in zip([0, *cuts], [*cuts, None], strict=False)]
+    return [parts[0], *((*head, *part) for part in parts[1:])]
+
+
+def _strip_links(tokens: Sequence[Token]) -> tuple[Token, ...]:
+    """Remove commas and "and" at both ends."""
+    kept = list(tokens)
+    while kept and kept[-1].text in _LINKS:
+        kept.pop()
+    while kept and kept[0].text in _LINKS:
+        kept.pop(0)
+    return tuple(kept)
+
+
+def _has_verb(tokens: Sequence[Token]) -> bool:
+    """Whether words without an entity are a clause by themselves: ``what was the cause``."""
+    return any(t.text in AUXILIARIES for t in tokens) or len(tokens) > 5
+
+
+def _rest_of(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """Get what follows a clause's question words: its verb, or its first entity, and the rest."""
+    at = next((i for i, t in enumerate(tokens) if t.text in AUXILIARIES or t.qids), len(tokens))
+    return tokens[at:]

@@ -1,0 +1,99 @@
+"""Controls of the check of questions: composed questions with one known fault each."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+
+from citeforge.builders.kalma.phrasing import compose
+from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck, share_text
+from citeforge.builders.kalma.selection import EntityPair
+from citeforge.kg.domain import Domain
+from citeforge.schemas.counts import count_key
+from citeforge.schemas.kg import Triple, relation_key
+
+RIGHT = "right"
+KINDS = ("one fact of one entity left out", "entities exchanged", "one fact added")
+_PAIRS = 50
+"""Pairs at most by which a check of questions is measured."""
+
+
+@dataclass(frozen=True)
+class Control:
+    """A composed question of a known kind.
+
+    Attributes:
+        kind: its fault, one of ``KINDS``; ``RIGHT`` for none.
+        asking: the question with the facts that it should ask for.
+    """
+
+    kind: str
+    asking: QuestionToCheck
+
+
+def control_questions(
+    domain: Domain, pairs: Iterable[tuple[EntityPair, Sequence[Triple]]]
+) -> Iterator[Control]:
+    """Compose right questions and ones with a fault, to measure a check's errors.
+
+    Args:
+        domain: has the words.
+        pairs: linked entities, each with the gold facts of its question.
+    """
+    for pair, gold in islice(pairs, _PAIRS):
+        asks_link = pair.link in gold
+        facts = [t for t in gold if t != pair.link]
+        for kind, asked in [(RIGHT, facts), *_spoil_facts(domain, pair, facts)]:
+            text = compose(domain, pair, asked, asks_link, is_general=False)
+            yield Control(kind, QuestionToCheck(text, tuple(gold), pair.pool, pair.link))
+
+
+def _spoil_facts(
+    domain: Domain, pair: EntityPair, facts: Sequence[Triple]
+) -> Iterator[tuple[str, list[Triple]]]:
+    """Yield, for each kind of fault that is possible, the facts that its question asks for."""
+    asked = {(t.qid, relation_key(t.relation)) for t in facts}
+    left_out, exchanged, added = KINDS
+    first = (facts[0].qid, relation_key(facts[0].relation))
+    if len(asked) > 1:
+        yield left_out, [t for t in facts if (t.qid, relation_key(t.relation)) != first]
+    turn = {a.qid: b for a, b in (pair.graphs, pair.graphs[::-1])}
+    swapped = [replace(t, qid=turn[t.qid].qid, name=turn[t.qid].name) for t in facts]
+    if {(t.qid, relation_key(t.relation)) for t in swapped} != asked:
+        yield exchanged, swapped
+    for triple in pair.pool:
+        has_words = triple.has_label and domain.phrasing.phrase(triple.relation) is not None
+        is_new = (triple.qid, relation_key(triple.relation)) not in asked
+        if has_words and is_new and triple.value_id not in turn:
+            yield added, [*facts, triple]
+            return
+
+
+def error_stats(check: QuestionCheck, controls: Iterable[Control]) -> dict[str, str]:
+    """Measure how often a check refuses right questions, and accepts each kind of faulty ones.
+
+    A model is asked about every question, also where the rules alone would do.
+    """
+    rows = list(controls)
+    found = check.check([c.asking for c in rows], asks_model=True)
+    hits = {kind: [0, 0] for kind in (RIGHT, *KINDS)}
+    for control, result in zip(rows, found, strict=True):
+        if result.failure:
+            continue  # counted by the check
+        is_accepted = result.find_fault(control.asking) is None
+        hits[control.kind][0] += is_accepted != (control.kind == RIGHT)
+        hits[control.kind][1] += 1
+    stats = {"question_check_refused": _share_with_interval(*hits[RIGHT])}
+    for kind in KINDS:
+        stats[count_key("question_check_accepted", kind)] = _share_with_interval(*hits[kind])
+    return stats
+
+
+def _share_with_interval(k: int, of: int) -> str:
+    """Write a share with its counts and Wilson's 95 % interval."""
+    if not of:
+        return share_text(k, of)
+    from scipy.stats import binomtest
+
+    interval = binomtest(k, of).proportion_ci(method="wilson")
+    low, high = 100 * interval.low, 100 * interval.high
+    return f"{k:,} of {of:,} ({100 * k / of:.1f} %, 95 % interval {low:.1f} to {high:.1f} %)"

@@ -1,0 +1,191 @@
+"""Rules of form for questions that a model wrote, for both forms: no model is asked.
+
+A question is one sentence in English that opens with a question word, names everybody that it asks
+about, and states nothing.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+
+from citeforge.builders.kalma.mentions import DENIAL
+from citeforge.builders.kalma.phrasing import find_given_away
+from citeforge.builders.kalma.question_clauses import (
+    AUXILIARIES,
+    OPENERS,
+    PREPOSITIONS,
+    AskedClause,
+)
+from citeforge.builders.kalma.themes import GENERAL_WORDS
+from citeforge.builders.kalma.words import PLAIN, fold
+from citeforge.engines.text.languages import detect_language
+from citeforge.schemas.kg import Triple
+
+LANGUAGE = "en"
+"""Language of questions: the prompts, and the words of relations, are English."""
+MOST_CHARACTERS = 800
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W_]+)*")
+_NUMBER = re.compile(r"\d+")
+_META = re.compile(
+    r"\b(?:paragraphs?|passages?|excerpts?|snippets?|context|sources? above|according to|"
+    r"based (?:up)?on|question|sentences?|(?:the|this|that|given|provided) (?:text|facts?|"
+    r"information|article|document|statement|knowledge graph|triples?)|above|below|"
+    r"(?:as )?(?:mentioned|described|stated|provided|listed|outlined|reported)|answer)\b",
+    re.IGNORECASE,
+)
+_WHETHER = re.compile(r"\b(?:whether|is it (?:true|correct|so)|right\?|correct\?|true that)", re.I)
+_TAG = re.compile(
+    r",\s*(?:(?:is|was|were|are|do|did|does|had|has|have)(?:n['’]t)? (?:he|she|it|they)|"
+    r"right|correct|true|yes|no|isn['’]t it)\s*\?$",
+    re.IGNORECASE,
+)
+_PREMISE = re.compile(
+    r"\b(?:after|before|following|despite|in spite of|although|though|because|since|given|"
+    r"considering|seeing|knowing|assuming|amid|while|until|once|thanks to|due to|owing to|when "
+    r"(?:he|she|they)|in (?:the )?(?:wake|light|view|aftermath) of|now that|even though|whereas|"
+    r"if|unless|upon|apart from|aside from|notwithstanding|prior to|as a result of)\b",
+    re.IGNORECASE,
+)
+_SPOKEN = frozenset({"I"})
+
+
+def find_form_fault(
+    question: str,
+    form: str,
+    names: Sequence[str],
+    clauses: Sequence[AskedClause],
+    own_words: frozenset[str],
+    shown: Sequence[Triple],
+    gold: Sequence[Triple],
+) -> str | None:
+    """Say what is wrong with a question's form or premises; None if nothing is.
+
+    Args:
+        question: its text.
+        form: ``specific`` or ``general``.
+        names: entities that it must name.
+        clauses: its clauses.
+        own_words: words by which its gold facts are asked for, in lower case.
+        shown: triples that it may rest on.
+        gold: facts that it asks for, whose values it must not say.
+    """
+    bare = question
+    for name in sorted({*names, *(t.name for t in shown)}, key=len, reverse=True):
+        bare = bare.replace(name, "X")
+    return (
+        _find_shape_fault(question, bare, form)
+        or _find_unnamed(question, names)
+        or _find_foreign_language(bare)
+        or _find_statement(bare, own_words, clauses)
+        or _find_value(bare, own_words, gold)
+        or _find_unknown_claim(bare, own_words, shown)
+        or _find_repetition(clauses)
+    )
+
+
+def _find_shape_fault(question: str, bare: str, form: str) -> str | None:
+    """Say why a text is not one question that opens with a question word."""
+    if not question.endswith("?"):
+        return "is no question"
+    if bare.count("?") > 1:
+        return "has more than one question mark"
+    if len(question) > MOST_CHARACTERS:
+        return f"is longer than {MOST_CHARACTERS} characters"
+    n_words = len(question.split())
+    if form == "general" and n_words > GENERAL_WORDS:
+        return f"is longer than {GENERAL_WORDS} words: {n_words}"
+    words = _WORD.findall(bare.lower())
+    opener = next((i for i, w in enumerate(words) if w not in PREPOSITIONS), len(words))
+    if opener > 2 or words[opener : opener + 1] == [] or words[opener] not in OPENERS:
+        return f"does not open with a question word: {' '.join(words[:3])!r}"
+    if re.search(r"[.!:]\s|[\n()\[\]{}*#•]|\s[-–—]\s|—", bare[:-1]):
+        return "is not one sentence"
+    if match := _META.search(bare):
+        return f"talks of a text or of itself: {match[0]!r}"
+    if _WHETHER.search(bare) or _TAG.search(bare):
+        return "can be answered by yes or no"
+    return None
+
+
+def _find_unnamed(question: str, names: Iterable[str]) -> str | None:
+    """Say whom a question does not name; a shared last word may be said once ("A and B Curie")."""
+    known = list(names)
+    for name in known:
+        if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", question):
+            continue
+        first, _, shared = name.rpartition(" ")
+        others = "|".join(re.escape(o) for o in known if o != name and o.endswith(f" {shared}"))
+        if not (
+            first and others and re.search(rf"\b{re.escape(first)} and (?:{others})", question)
+        ):
+            return f"does not name {name!r}"
+    return None
+
+
+def _find_foreign_language(bare: str) -> str | None:
+    """Say which language a text is in, where that is sure and not the questions' language."""
+    found = detect_language(re.sub(r"\bX(?:['’]s)?\b", "", bare))
+    return f"is in another language: {found}" if found not in (None, LANGUAGE) else None
+
+
+def _find_statement(
+    bare: str, own_words: frozenset[str], clauses: Sequence[AskedClause]
+) -> str | None:
+    """Say by which words a question denies or states something, or asks for yes or no."""
+    for pattern, reason in ((DENIAL, "denies something"), (_PREMISE, "states a premise")):
+        for match in pattern.finditer(bare):
+            if not {*_WORD.findall(match[0].lower())} <= own_words:
+                return f"{reason}: {match[0]!r}"
+    for clause in clauses:
+        words = [t.text for t in clause.tokens]
+        first = next((w for w in words if w not in PREPOSITIONS), "")
+        if first in AUXILIARIES and clause.tokens[0].text == first:
+            return f"can be answered by yes or no: {clause.text!r}"
+        if (
+            len(words) > 2
+            and clause.tokens[-1].qids
+            and words[-2] in ("did", "does", "do", "had", "has", "have")
+        ):
+            return f"breaks off: {clause.text!r}"
+        for i, word in enumerate(words[:-1]):
+            is_verb = word in AUXILIARIES and i and words[i - 1] in ("and", "or", ",")
+            if is_verb and clause.tokens[i + 1].qids and i > 1 and words[i - 2] not in OPENERS:
+                return f"can be answered by yes or no: {word!r}"
+    return None
+
+
+def _find_value(bare: str, own_words: frozenset[str], gold: Sequence[Triple]) -> str | None:
+    """Say which value, or word of a value, a question gives away."""
+    if (leak := find_given_away(bare, gold)) is not None:
+        return f"gives away {leak.relation}: {leak.value}"
+    said = {fold(w.lower()) for w in _WORD.findall(bare)} - {fold(w) for w in own_words | PLAIN}
+    for triple in (t for t in gold if not t.precision):
+        for word in _WORD.findall(triple.value):
+            if len(word) > 3 and fold(word.lower()) in said:
+                return f"says a word of an answer: {word!r}"
+    return None
+
+
+def _find_unknown_claim(
+    bare: str, own_words: frozenset[str], shown: Sequence[Triple]
+) -> str | None:
+    """Say which number or name a question has that no triple has."""
+    if match := _NUMBER.search(bare):
+        return f"states a number: {match[0]!r}"
+    known = {w for t in shown for v in (t.value, t.relation) for w in _WORD.findall(v)}
+    for match in list(_WORD.finditer(bare))[1:]:
+        word = re.sub(r"['’]s$", "", match[0])
+        fits = word in known or word.lower() in own_words or word in _SPOKEN
+        if word[0].isupper() and word != "X" and not fits:
+            return f"states what no triple says: {word!r}"
+    return None
+
+
+def _find_repetition(clauses: Sequence[AskedClause]) -> str | None:
+    """Say which clause a question says twice of the same entities."""
+    known: list[tuple[object, frozenset[str]]] = []
+    for clause in clauses:
+        key = (clause.bag, frozenset(clause.qids))
+        if key in known:
+            return f"asks twice: {clause.text!r}"
+        known.append(key)
+    return None

@@ -1,0 +1,128 @@
+"""Questions as writers word them, right and wrong in many ways, checked without a model."""
+
+import pytest
+
+from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck
+from citeforge.kg.domain import load_domain
+from citeforge.schemas.kg import Triple
+
+CHECK = QuestionCheck(load_domain("people"))
+
+
+def fact(qid: str, name: str, relation: str, value: str, value_id: str = "") -> Triple:
+    return Triple(qid, name, "P1", relation, value, value_id)
+
+
+def of_ann(relation: str, value: str) -> Triple:
+    return fact("Q1", "Ann Lee", relation, value)
+
+
+def of_bob(relation: str, value: str) -> Triple:
+    return fact("Q2", "Bob Moor", relation, value)
+
+
+LINK = fact("Q1", "Ann Lee", "father", "Bob Moor", "Q2")
+CAUSE, PARTY = (
+    of_ann("cause of death", "heart failure"),
+    of_bob("member of political party", "Whigs"),
+)
+BIRTH, MORE = of_ann("place of birth", "Oslo"), of_bob("place of birth", "Bergen")
+GOLD = (CAUSE, PARTY, BIRTH)
+SHOWN = (LINK, *GOLD, MORE, of_ann("sex or gender", "female"), of_bob("sex or gender", "male"))
+FIRST = "What did Ann Lee die of, where was she born, and"
+
+
+def find_fault(question: str, form: str = "specific", gold: tuple[Triple, ...] = GOLD) -> str:
+    asking = QuestionToCheck(question, gold, SHOWN, LINK, form)
+    (found,) = CHECK.check([asking])
+    return found.find_fault(asking) or ""
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        f"{FIRST} which party was Bob Moor a member of?",
+        "Which political party did Bob Moor join, where was his daughter Ann Lee born, and what "
+        "was the cause of her death?",
+        "What was the cause of Ann Lee's death, what was her birthplace, and to which political "
+        "party did her father Bob Moor belong?",
+        "Of what did Ann Lee, the daughter of Bob Moor, die, where was she born, and what was Bob "
+        "Moor's party?",
+        "What were Ann Lee's cause of death and place of birth, and what was Bob Moor's political "
+        "party?",
+    ],
+)
+def test_ordinary_english_is_understood(question: str) -> None:
+    assert find_fault(question) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        (f"{FIRST} which party was Bob Moor a member of.", "is no question"),
+        ("Ann Lee died, was born, and Bob Moor was in a party?", "does not open"),
+        ("Did Ann Lee die, and which party was Bob Moor a member of?", "does not open"),
+        (f"{FIRST} did Bob Moor join a party?", "can be answered by yes or no"),
+        (f"{FIRST} which party was Bob Moor a member of? Where was he?", "has more than one"),
+        (f"Here is a question: {FIRST} which party was Bob Moor in?", "does not open"),
+        (f"{FIRST} which party, according to the passage, was Bob Moor a member of?", "talks of"),
+        (f"{FIRST} which party was Moor a member of?", "does not name"),
+        (f"{FIRST} which party did Bob Moor never join?", "denies something"),
+        (f"{FIRST} which party was Bob Moor a member of after the war?", "states a premise"),
+        (f"{FIRST} which party was Bob Moor a member of in 1850?", "states a number"),
+        (f"{FIRST} which party was Bob Moor of Paris a member of?", "states what no triple says"),
+        (f"{FIRST} which Whigs was Bob Moor a member of?", "gives away"),
+        (f"{FIRST} which party was Bob Moor a member of at heart?", "says a word of an"),
+        (f"{FIRST} where was she born, and which party was Bob Moor a member of?", "asks twice"),
+        ("Woran starb Ann Lee, wo kam sie zur Welt, und welcher Partei gehörte Bob Moor an?",
+         "does not open"),
+        ("What ist die Todesursache und der Geburtsort von Ann Lee, und welcher Partei gehörte Bob "
+         "Moor an?", "is in another language: de"),
+        ("What did Bob Moor die of, where was he born, and which party was Ann Lee a member of?",
+         "asks for what is no gold"),
+        ("What did Ann Lee die of, where was Bob Moor born, and which party was he a member of?",
+         "asks for what is no gold: place of birth of Bob Moor"),
+        ("What did Ann Lee die of, and which party was Bob Moor a member of?",
+         "does not ask for its facts: place of birth of Ann Lee"),
+        (f"{FIRST} which party was Bob Moor a member of, and how was he related to Ann Lee?",
+         "asks for what is no gold"),
+        (f"{FIRST} which party was Bob Moor a member of, and what did he like best?",
+         "asks in unknown words"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_specific_question(question: str, reason: str) -> None:
+    assert find_fault(question).startswith(reason), find_fault(question)
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        ("How did the faith, the death and the politics of Ann Lee and Bob Moor differ?", ""),
+        ("How did the lives of Ann Lee and Bob Moor compare?", ""),
+        ("What is the favourite colour of Ann Lee?", "does not name 'Bob Moor'"),
+        ("What is the favourite colour of Ann Lee and Bob Moor?", "asks in unknown words"),
+        ("How did the lives and the pets of Ann Lee and Bob Moor compare?", "asks in unknown"),
+        ("How did the health and death of Ann Lee and Bob Moor differ?", "asks in unknown"),
+        ("How were Ann Lee and Bob Moor related?", "asks in unknown words"),
+        ("Did Ann Lee and Bob Moor live?", "does not open"),
+        ("Ann Lee and Bob Moor had a life?", "does not open"),
+        ("How, in the many books that people have read of them over the years, did Ann Lee and Bob "
+         "Moor live their lives?", "is longer than 20 words"),
+        ("How did Ann Lee, who died in pain, and Bob Moor live?", "breaks off"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_with_a_general_question(question: str, reason: str) -> None:
+    fault = find_fault(question, "general", (CAUSE, PARTY))
+    assert fault.startswith(reason) and bool(fault) is bool(reason), fault
+
+
+def test_a_link_that_is_gold_is_asked_for() -> None:
+    party, gold = "which party was Bob Moor a member of?", (LINK, PARTY)
+    assert find_fault(f"Who was Bob Moor to Ann Lee, and {party}", gold=gold) == ""
+    assert find_fault(f"How was Ann Lee related to Bob Moor, and {party}", gold=gold) == ""
+    assert find_fault(f"Who was the father of Ann Lee, and {party}", gold=gold) == ""
+    told = find_fault(f"Who was Ann Lee's uncle, and {party}", gold=gold)
+    assert told.startswith("asks in unknown words"), told
+    assert find_fault("Which party was Ann Lee's father Bob Moor a member of?", gold=gold) == (
+        "does not ask for its facts: father of Ann Lee"
+    )
