@@ -8,7 +8,7 @@ import msgspec
 
 from citeforge.builders.kalma.question_clauses import PREPOSITIONS, AskedClause, ClauseReader
 from citeforge.builders.kalma.question_form import find_form_fault
-from citeforge.builders.kalma.question_words import GENERAL, QuestionWords
+from citeforge.builders.kalma.question_words import QuestionWords
 from citeforge.builders.kalma.words import fold
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.llm.records import Failure, Llm, Request, Result, json_format, signature_name
@@ -158,7 +158,7 @@ class QuestionCheck:
         relations = [t.relation for t in asking.facts]
         own = self._words.own_words(relations)
         if asking.form == "general":
-            own |= GENERAL
+            own |= self._words.general
         fault = find_form_fault(
             asking.question, asking.form, asking.asked_names, clauses, own, asking.shown,
             [t for t in asking.facts if t != asking.link],
@@ -250,7 +250,7 @@ class QuestionCheck:
         known = self._words.everything.union(*words.values())
         if asking.link is not None:
             known |= self._words.themes_of(asking.link.relation)
-        plain = frozenset(map(fold, GENERAL))
+        plain = frozenset(map(fold, self._words.general))
         unknown = tuple(w for s, w in said.items() if s not in known and s not in plain)
         missing = tuple(t for t in asking.facts if t not in asked)
         return AskedFacts(missing, undecided=unknown if asked else (asking.question,))

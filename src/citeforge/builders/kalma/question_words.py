@@ -17,18 +17,6 @@ _SLOTS = {
     "who": "X", "whom": "X", "whose": "X's", "was": "was", "were": "were", "past": "was",
     "did": "did",
 }  # fmt: skip
-GENERAL = PLAIN | frozenset(
-    "about how why when where who what which way ways extent circumstance circumstances compare "
-    "compared comparison differ differed different difference similar similarities similarity "
-    "common shape shaped influence influenced affect affected develop developed unfold unfolded "
-    "reflect reflected relate related relation between through during course paths path achieve "
-    "achieved two both another one other contrast contrasted characterise characterised define defined "
-    "describe described run ran look looked alike distinguish distinguished connect connected "
-    "known involved play played past within own early later across turn experience experiences "
-    "experienced lead led set apart overlap overlapped besides themselves it kind kinds various "
-    "main personal significant notable key aspect aspects summarised mark marked".split()
-)
-"""Words of general questions that name no theme."""
 
 
 class QuestionWords:
@@ -141,9 +129,14 @@ class QuestionWords:
         return frozenset(map(fold, words))
 
     @cached_property
+    def general(self) -> frozenset[str]:
+        """Words of general questions that name no theme."""
+        return PLAIN.union(self._data.themes["plain"])
+
+    @cached_property
     def everything(self) -> frozenset[str]:
         """Stems of words that ask for all that is known."""
-        return frozenset(map(fold, self._data.themes.get("all", ())))
+        return frozenset(map(fold, self._data.themes["all"]))
 
 
 @cache
