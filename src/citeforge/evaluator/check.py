@@ -166,7 +166,7 @@ class _Checker:
             yield Finding("empty-text", f"{n_empty:,} {are}; scored as answers")
 
     def _other_formats(self) -> list[Finding]:
-        """Warn if the file may as well be in another format."""
+        """List a warning if the file, whose format was guessed, may be in another; else nothing."""
         form, path = self.submission.format, self.submission.path
         start = read_format_start(path)
         others = [name for name in form.alike(start) if name != form.name] if start else []
@@ -221,9 +221,9 @@ class _Checker:
         return name
 
     def _report_missing(self) -> None:
-        """Add warnings of missing answers and unanswered cells; an error if no answer exists."""
-        places, warnings = self.places.missing, self.findings.warnings
-        names = {name for name, _ in places}
+        """Warn of missing answers and unanswered cells (conditions); an error if none is there."""
+        missing, warnings = self.places.missing, self.findings.warnings
+        names = {name for name, _ in missing}
         is_design = self.benchmark.kind.facts.is_design
         if is_design and names:
             warnings += [
@@ -241,7 +241,7 @@ class _Checker:
                 f"no answer to {query!r} (context {name}, run {run}): scored as worst",
                 query_id=query,
             )
-            for (name, run), rows in places.items()
+            for (name, run), rows in missing.items()
             for query in (self.benchmark.query_ids[row] for row in rows if row < limit)
         ]
         if names and self.asked not in (None, *names) and not is_design:
@@ -382,7 +382,12 @@ class Marks:
             yield from span_warnings(answer, [p.text for p in shown], grammar.base)
 
     def _note_forms(self, output: str, markers: Sequence[Marker]) -> None:
-        """Count an answer if a mark has neither a usual form nor that of its prompt."""
+        """Count an answer with a mark of an unusual form, such as ``(doc 3)``; keep the first one.
+
+        Args:
+            output: the answer.
+            markers: citation marks that were read in it.
+        """
         others = [
             m
             for m in markers

@@ -41,9 +41,13 @@ that change a measure's meaning (protocol, plugin) are not among them."""
 
 
 def _advise(parts: Iterable[str]) -> str | None:
-    """Write advice on whether and how scores with different settings can be compared.
+    """Write advice on how scores with different settings can be compared.
 
-    None where a measure has another version, of which is said how to score again.
+    Args:
+        parts: signature parts that differ, such as ``ctx:a / b``.
+
+    Returns:
+        The advice; None where versions of a measure differ, since that message has its own.
     """
     names = {part: name for name, part in ACROSS.items()}
     differing = [part.partition(":")[0] for part in parts]
@@ -337,30 +341,36 @@ class _Row:
 def _compare(
     first: ScoreFile, second: ScoreFile, pairs: Sequence[tuple[MeasureScore, MeasureScore]]
 ) -> list[_Row]:
-    """Compare two systems: one row per measure."""
+    """Compare two systems: a row per measure, whose p-values are not adjusted yet.
+
+    Args:
+        first: score file of the first system.
+        second: score file of the second system.
+        pairs: scores of both on each measure.
+    """
     seen: dict[tuple[object, ...], str] = {}
     controls = _placebo_endings(first)
     clusters = np.array(first.clusters) if first.clusters else None
     rows = []
     for a, b in pairs:
-        place = a.name.partition("[")[2]
+        ending = a.name.partition("[")[2]
         people = [tuple(m.corrected.human) if m.corrected else () for m in (a, b)]
         values = [m.scale * jackknife_pseudovalues(m) for m in (a, b)]
-        key = (place, *(v.tobytes() for v in values), *people)
-        found = measure_change(a, b, clusters)
+        key = (ending, *(v.tobytes() for v in values), *people)
+        paired = measure_change(a, b, clusters)
         row = Difference(
-            a.name, first.system, second.system, found.n, found.value, *found.interval,
-            paired_t(found.tested[~np.isnan(found.tested)]), math.nan, math.nan, found.detectable,
-            seen.get(key, ""),
+            a.name, first.system, second.system, paired.n, paired.value, *paired.interval,
+            paired_t(paired.tested[~np.isnan(paired.tested)]), math.nan, math.nan,
+            paired.detectable, seen.get(key, ""),
             tuple(differing_parts(a.signature, b.signature)),
-            corrected_difference(a, b, clusters, found.largest),
+            corrected_difference(a, b, clusters, paired.largest),
             by_query=not is_displayed(a, b),
             is_trivial=any(is_trivial(f, a.name) for f in (first, second)),
-            is_constant=found.n > 1 and bool(np.ptp(found.values) < _NO_SPREAD),
+            is_constant=paired.n > 1 and bool(np.ptp(paired.values) < _NO_SPREAD),
             signature=a.signature,
         )  # fmt: skip
         seen.setdefault(key, a.name)
-        rows.append(_Row(row, found.tested, place in controls))
+        rows.append(_Row(row, paired.tested, ending in controls))
     return rows
 
 

@@ -147,7 +147,11 @@ def _is_corrected(entry: MeasureScore) -> bool:
 
 
 def _rank_paired(pairs: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankInterval] | None:
-    """Rank systems by paired tests of corrected differences; None if one cannot be computed."""
+    """Rank systems by paired tests of corrected differences; None if one cannot be computed.
+
+    Args:
+        pairs: (score file, label-corrected score) of each system on one measure.
+    """
     first = pairs[0][0]
     if any(f.query_ids != first.query_ids for f, _ in pairs):
         return None

@@ -243,7 +243,7 @@ Judged = Mapping[str, tuple[Measure, Sample, MeasureScore, Signature]]
 def _judged_entries(
     scored: ScoredSubmission, entries: Sequence[MeasureScore], signatures: Sequence[Signature]
 ) -> Judged:
-    """Select measures that ask a judge and have intervals, with their samples and scores."""
+    """Map names of judged measures with intervals to (measure, sample, score, signature)."""
     return {
         m.name: (m, sample, entry, signature)
         for (m, sample), entry, signature in zip(
@@ -254,7 +254,13 @@ def _judged_entries(
 
 
 def _compute_by_labels(inputs: Inputs, judged: Judged, people: HumanLabels) -> dict[str, Sample]:
-    """Compute measures with people's labels as verdicts; pairs without a label count as failed."""
+    """Compute measures with people's labels as verdicts: samples by name of the measure.
+
+    Args:
+        inputs: answers of the system.
+        judged: measures to compute.
+        people: labels; a pair without a label counts as a failed verdict.
+    """
     session = JudgeSession(LabelJudge(people))
     tools = replace(inputs.tools, judge=session, levels=people.levels)
     measures = [m for m, *_ in judged.values() if m.reads == "passages"]
@@ -300,6 +306,13 @@ def _collect_units(
     """Collect each answer's contribution to a measure's sums, by the judge and by people's labels.
 
     Labels are of the first run; for answers without labels, the mean of their runs is taken.
+
+    Args:
+        raw: sample of the measure by the judge's verdicts.
+        human: by people's labels; bounds differ where a label is missing.
+        unjudged: without any verdict; bounds differ where the value needs one.
+        people: labels.
+        clusters: cluster of each query, if questions repeat.
     """
     open_ = _lacks_verdict(unjudged).any(axis=0)
     rows = np.isin(np.arange(raw.sums.shape[1]), sorted(people.rows))

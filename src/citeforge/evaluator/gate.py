@@ -164,7 +164,16 @@ def _compare_measures(
 def _make_test(
     pair: Pair, baseline: ScoreFile, tier: Tier, name: str, margin: Margin, policy: GatePolicy
 ) -> Row | MeasureTest:
-    """Test one measure's change by the policy; return an undecided row if that is impossible."""
+    """Test one measure's change by the policy; return an undecided row if that is impossible.
+
+    Args:
+        pair: score files that are compared, and what to call the comparison.
+        baseline: score file of the baseline.
+        tier: "critical", "supporting" or "advisory".
+        name: name of the measure.
+        margin: largest allowed drop, where the policy sets one for the measure.
+        policy: the policy.
+    """
 
     def undecided(sentence: str) -> Row:
         """Make the row of a measure that cannot be tested, with the reason."""
@@ -204,13 +213,13 @@ def _make_test(
         tier = "advisory"
     sign = -1 if direction(name) is False else 1
     clusters = np.array(pair.new.clusters) if pair.new.clusters else None
-    found = measure_change(old, new, clusters)
+    change = measure_change(old, new, clusters)
     if (c := d.corrected) is not None:
         value, ends, half, p = c.value, (c.low, c.high), c.half, c.p
         before, after = (e.corrected.value if e.corrected else e.value for e in (old, new))
         doubts = 0.0, 0.0
     else:
-        value, ends, half, p = d.difference, found.interval, found.half, d.p_permutation
+        value, ends, half, p = d.difference, change.interval, change.half, d.p_permutation
         before, after = old.value, new.value
         doubts = judge_doubts(old, new, sign)
     if math.isnan(ends[0]):
@@ -221,7 +230,7 @@ def _make_test(
     )  # fmt: skip
     return MeasureTest(
         tier, new, min(sign * end for end in ends) - doubts[0], sign * value + half + doubts[1], p,
-        c is not None, row, found, sign, doubts,
+        c is not None, row, change, sign, doubts,
         (baseline.counts.n_judge_failed, pair.new.counts.n_judge_failed),
     )  # fmt: skip
 
@@ -248,10 +257,10 @@ def _slice_tests(
     for label, old, new in parts:
         _require_consistent(old)
         _require_consistent(new)
-        place = f"{pair.place}, {label}" if pair.place else label
-        part = Pair(new, old, place, is_slice=True)
+        scope = f"{pair.place}, {label}" if pair.place else label
+        slice_pair = Pair(new, old, scope, is_slice=True)
         margins = policy.critical | policy.supporting
-        found, undecided = _compare_measures(part, "supporting", margins, policy)
+        found, undecided = _compare_measures(slice_pair, "supporting", margins, policy)
         tests += found
         still_open += [(label, row) for row in undecided]
     return tests, small, still_open

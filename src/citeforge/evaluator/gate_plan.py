@@ -135,15 +135,15 @@ def _plan_file(
     file: ScoreFile, baseline: Sequence[ScoreFile], source: PolicySource, margin: float | None,
     power: float, changed: Sequence[float],
 ) -> Iterator[PlannedQueries]:  # fmt: skip
-    """Plan the queries for the critical measures of a score file."""
+    """Plan the queries for the critical measures of a score file, as :func:`plan_gate` does."""
     policy = source.policy
     main = main_measure([file])
     critical = policy.critical or ({main: Margin()} if main and direction(main) is not None else {})
-    for name, own in critical.items():
+    for name, policy_margin in critical.items():
         for entry in file.measures:
             if name not in (entry.name, entry.name.partition("[")[0]) or entry.value is None:
                 continue
-            points = policy.allowed_drop(own, entry.value) if margin is None else margin
+            points = policy.allowed_drop(policy_margin, entry.value) if margin is None else margin
             n = entry.n
             largest = measure_change(entry, entry, None).largest
             pairs = [(f"{s:.0%}", *_redrawn_changes(entry, s), points, 0.0) for s in changed]
@@ -164,7 +164,12 @@ def _plan_file(
 
 
 def _open_notes(file: ScoreFile, name: str) -> Iterator[str]:
-    """Say what of a score file no number of queries makes up for: failed verdicts, and runs."""
+    """Write notes on what more queries cannot make up for: failed verdicts, and runs that differ.
+
+    Args:
+        file: score file.
+        name: its name in the notes.
+    """
     if failed := file.counts.n_judge_failed:
         yield (
             f"{name}: the judge failed on {failed:,} pairs, and no number of queries makes up for "
@@ -178,7 +183,12 @@ def _open_notes(file: ScoreFile, name: str) -> Iterator[str]:
 
 
 def _redrawn_changes(entry: MeasureScore, share: float) -> tuple[Floats, Floats]:
-    """Return changes and their shares if some values are replaced by those of other queries."""
+    """List (possible changes of a value in points, share of queries with each) of a made-up system.
+
+    Args:
+        entry: score of a real system, whose values by query are drawn from.
+        share: share of queries whose value is replaced by that of another query, at random.
+    """
     values = column(entry.per_query)
     values = entry.scale * values[~np.isnan(values)]
     points, counts = np.unique(values, return_counts=True)

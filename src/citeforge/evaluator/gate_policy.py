@@ -86,9 +86,9 @@ def checked_policy(source: PolicySource) -> PolicySource:
                     (tier, name), "neither more nor less of it is better", "advisory", "wrong-value"
                 )
             if _allows_any_drop(source.policy, margin, measure):
-                place = (tier, name, "margin") if margin.margin is not None else ("margin",)
+                json_path = (tier, name, "margin") if margin.margin is not None else ("margin",)
                 raise source.error(
-                    place, f"allows any drop of {name}",
+                    json_path, f"allows any drop of {name}",
                     f"points as displayed, less than {_largest_drop(measure):g}", "out-of-range",
                 )  # fmt: skip
     for n, required in enumerate(source.policy.required):
@@ -108,8 +108,14 @@ def _allows_any_drop(policy: GatePolicy, margin: Margin, measure: Measure) -> bo
     return points >= _largest_drop(measure) and (margin.margin is not None or share >= 1)
 
 
-def _check_measure(source: PolicySource, place: Sequence[str | int], name: str) -> None:
-    """Raise an error if a name in a policy is no measure."""
+def _check_measure(source: PolicySource, json_path: Sequence[str | int], name: str) -> None:
+    """Raise an error if a name in a policy is no measure.
+
+    Args:
+        source: the policy and its file.
+        json_path: keys and indices that lead to the name in the file.
+        name: the name.
+    """
     try:
         parse(name.partition("[")[0])
     except UsageError as error:
@@ -117,5 +123,5 @@ def _check_measure(source: PolicySource, place: Sequence[str | int], name: str) 
         hint = suggestion(name, getattr(error, "known", ()))
         message = f"{name} is a family of measures" if is_family else f"unknown measure{hint}"
         raise source.error(
-            place, message, "the name of a measure: citeforge list measures", "unknown-name"
+            json_path, message, "the name of a measure: citeforge list measures", "unknown-name"
         ) from error

@@ -53,7 +53,13 @@ class MeasureTest:
 
 
 def judge_doubts(old: MeasureScore, new: MeasureScore, sign: int) -> tuple[float, float]:
-    """Compute how far a difference may fall, and rise, once failed judgements are decided."""
+    """Compute how far a difference may (fall, rise), once failed judgements are decided.
+
+    Args:
+        old: score of the baseline.
+        new: score of the new system.
+        sign: 1 if a higher value is better, −1 if a lower one is.
+    """
     sides = []
     for entry in (old, new):
         value = entry.value or 0.0
@@ -82,7 +88,7 @@ def describe_change(test: MeasureTest, p: float = math.nan) -> str:
 
 
 def _describe_failures(test: MeasureTest) -> str:
-    """Write how far the judge's failures could move a difference; empty without any."""
+    """Write how far the judge's failures could move a difference, in points; empty without any."""
     words = ("lower", "raise") if test.sign > 0 else ("raise", "lower")
     moves = [
         f"{word} it by {most:.2f}{more}"

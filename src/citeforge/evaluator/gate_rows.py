@@ -29,7 +29,7 @@ class Row:
         group: tier of the measure, ``run``, ``files``, ``counts`` or ``required``.
         verdict: of this row.
         sentence: what was found, for users.
-        place: context set, and what else distinguishes several comparisons; empty for one.
+        place: label of the comparison: its context set, and what else differs; empty for one.
         baseline: value of the baseline; None where there is none.
         new: value of the new system.
         difference: new minus baseline; corrected by labels where both have them.
@@ -103,8 +103,8 @@ def pair_files(
             code="duplicate-name",
         )
     partners = [_find_baseline(file, baseline) for file in new]
-    places = _tell_apart(new)
-    pairs = [Pair(f, old, place) for f, old, place in zip(new, partners, places, strict=True)]
+    labels = _tell_apart(new)
+    pairs = [Pair(f, old, label) for f, old, label in zip(new, partners, labels, strict=True)]
     rows = [_without_baseline(p, baseline) for p in pairs if p.old is None]
     used = [old for old in partners if old is not None]
     systems = {old.system for old in used}
@@ -129,21 +129,21 @@ def _signatures(file: ScoreFile) -> frozenset[str]:
 
 def _find_baseline(file: ScoreFile, baseline: Sequence[ScoreFile]) -> ScoreFile | None:
     """Find a file's baseline: same benchmark, context set, protocol; then system or signatures."""
-    found = [old for old in baseline if _match_key(old) == _match_key(file)]
+    candidates = [old for old in baseline if _match_key(old) == _match_key(file)]
     for same in (
         lambda old: old.system == file.system,
         lambda old: bool(_signatures(old) & _signatures(file)),
         lambda old: _signatures(old) == _signatures(file),
     ):
-        if len(found) > 1:
-            found = [old for old in found if same(old)] or found
-    if len(found) > 1:
-        names = ", ".join(dict.fromkeys(old.system for old in found))
+        if len(candidates) > 1:
+            candidates = [old for old in candidates if same(old)] or candidates
+    if len(candidates) > 1:
+        names = ", ".join(dict.fromkeys(old.system for old in candidates))
         raise UsageError(
             f"--baseline has several score files for {_describe(file)} ({names}); give one",
             code="ambiguous-baseline",
         )
-    return found[0] if found else None
+    return candidates[0] if candidates else None
 
 
 def _describe(file: ScoreFile) -> str:

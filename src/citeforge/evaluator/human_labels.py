@@ -54,7 +54,13 @@ class _Levels:
     is_single: bool = False
 
     def add(self, level: str, statement: CitedStatement, citation: int | None) -> None:
-        """Add the support level that a label gives to a statement, or to one of its citations."""
+        """Add the support level that a label gives to a statement, or to one of its citations.
+
+        Args:
+            level: level of support, such as "full".
+            statement: statement that is labelled.
+            citation: position of the labelled passage; None for a label of the whole statement.
+        """
         if citation is not None:
             self.citation.add(level)
         if citation is None or len(statement.cited) > 1:
@@ -161,15 +167,15 @@ def _find_statement(label: Label, statements: Sequence[CitedStatement]) -> Cited
     if label.text is not None:
         words = _normalise(label.text)
         return next((c for c in statements if _normalise(c.text) == words), None)
-    place = label.statement
-    if place is None or not 0 <= place < len(statements):
+    number = label.statement
+    if number is None or not 0 <= number < len(statements):
         raise label.error(
-            f"labels statement {place}; the answer of {label.system} to {label.query!r} has "
+            f"labels statement {number}; the answer of {label.system} to {label.query!r} has "
             f"{len(statements)}",
             "labels of these answers, segmented as they were for the annotators",
             code="out-of-range",
         )
-    return statements[place]
+    return statements[number]
 
 
 def _normalise(text: str) -> str:
@@ -178,7 +184,7 @@ def _normalise(text: str) -> str:
 
 
 def _find_citation(label: Label, statement: CitedStatement) -> int | None:
-    """Return the position of the passage that a label judges; None if it judges all cited ones."""
+    """Get the context position of the passage that a label judges; None if it judges all cited."""
     if label.nth is not None:
         if label.nth >= len(statement.cited):
             raise label.error(
@@ -197,7 +203,13 @@ def _find_citation(label: Label, statement: CitedStatement) -> int | None:
 
 
 def _set_verdict(people: HumanLabels, pair: Pair, levels: _Levels) -> None:
-    """Record people's verdict on a pair, unless labels of the pair contradict each other."""
+    """Record people's verdict on a pair, unless labels of the pair contradict each other.
+
+    Args:
+        people: verdicts of all pairs, to which this one is added.
+        pair: cited passages and statement.
+        levels: support levels that labels give to the pair.
+    """
     # Labels of a statement take precedence over those of its only citation.
     decisive = levels.statement or levels.citation
     if len(decisive) > 1:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -32,16 +33,32 @@ def values_by_layer(file: ScoreFile, entry: MeasureScore) -> Floats:
     return values[None, None]
 
 
-def over_judges(
-    name: str, values: Sequence[Floats]
-) -> tuple[float, float, float, dict[str, int], Components]:
-    """Compute (mean, low, high, number per source, variance per source) over several judges.
+class JudgesEstimate(NamedTuple):
+    """Mean of a measure over several judges.
+
+    Attributes:
+        value: mean, as a raw value.
+        low: lower end of its interval.
+        high: upper end.
+        levels: number of judges, runs, repeats and queries.
+        components: variance by source.
+    """
+
+    value: float
+    low: float
+    high: float
+    levels: dict[str, int]
+    components: Components
+
+
+def over_judges(name: str, values: Sequence[Floats]) -> JudgesEstimate:
+    """Estimate a measure's mean over several judges, with an interval and its variance by source.
 
     Sources of variance are judges, runs, repeats of a verdict, and queries.
 
     Args:
         name: name of the measure, for its range and for errors.
-        values: of each judge, shape (runs, repeats, queries).
+        values: raw values by each judge, shape (runs, repeats, queries).
 
     Raises:
         InputError: the judges give values to different queries, or there are too few for an
@@ -73,4 +90,4 @@ def over_judges(
         components = {"queries": n * estimate.stderr**2}
     else:
         levels, components = spread.levels, spread.components
-    return estimate.value, estimate.low, estimate.high, levels, components
+    return JudgesEstimate(estimate.value, estimate.low, estimate.high, levels, components)

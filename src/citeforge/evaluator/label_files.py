@@ -73,17 +73,17 @@ class LabelRegister:
 
     _labels: dict[Hashable, dict[str | None, Label]] = field(default_factory=dict)
 
-    def is_repeat(self, place: Hashable, label: Label) -> bool:
+    def is_repeat(self, target: Hashable, label: Label) -> bool:
         """Whether a label repeats an earlier one; if not, register it.
 
         Args:
-            place: answer, statement and citation that are labelled.
+            target: answer, statement and citation that are labelled.
             label: the label; one without a level (people did not decide) contradicts none.
 
         Raises:
             InputError: it contradicts an earlier label; names both lines.
         """
-        levels = self._labels.setdefault(place, {})
+        levels = self._labels.setdefault(target, {})
         if label.level in levels:
             return True
         first = next((x for x in levels.values() if x.level is not None), None)

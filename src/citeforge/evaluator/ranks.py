@@ -141,7 +141,12 @@ def ranks_by_measure(files: Sequence[ScoreFile]) -> dict[str, list[RankInterval 
 
 
 def _paired_t(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[Floats, Floats]:
-    """Compute t and degrees of freedom of paired t-tests, row minus column, of all system pairs."""
+    """Compute (t, degrees of freedom) of all pairs' paired t-tests, shapes (systems, systems).
+
+    Args:
+        values: values by query and system, NaN where undefined; t is of row minus column.
+        clusters: cluster of each query, if questions repeat.
+    """
     here = ~np.isnan(values)
     middle = np.nanmean(values, axis=0)
     # Centred on each system's mean, so that the sums of squares keep their precision.
@@ -162,7 +167,13 @@ def _paired_t(values: Floats, clusters: npt.NDArray[np.int64] | None) -> tuple[F
 def _clustered_t(
     values: Floats, clusters: npt.NDArray[np.int64], gap: Floats
 ) -> tuple[Floats, Floats]:
-    """Compute t and degrees of freedom of paired t-tests on sums over each cluster of queries."""
+    """Compute (t, degrees of freedom) of paired t-tests on sums over each cluster of queries.
+
+    Args:
+        values: values by query and system, NaN where undefined.
+        clusters: cluster of each query.
+        gap: summed differences of each pair of systems.
+    """
     size = values.shape[1]
     spread, n = np.zeros((size, size)), np.zeros((size, size))
     for i in range(size):
@@ -177,7 +188,13 @@ def _clustered_t(
 
 
 def _t_statistics(gap: Floats, spread: Floats, n: Floats) -> tuple[Floats, Floats]:
-    """Compute t and degrees of freedom from summed differences and squared deviations."""
+    """Compute (t, degrees of freedom) of each pair of systems; all shapes are (systems, systems).
+
+    Args:
+        gap: summed differences.
+        spread: summed squared deviations of the differences from their mean.
+        n: number of differences.
+    """
     variance = np.maximum(spread, 0.0) / np.maximum(n - 1, 1) * n
     # Rounding errors are no variance, where systems differ by a constant.
     variance[variance < 1e-20] = 0.0

@@ -81,20 +81,22 @@ def make_slices(
         labels: field to the value of each query, in the order of the benchmark.
         clusters: cluster of each query, if questions repeat.
     """
-    places = []
+    slices = []
     for name, of_queries in labels.items():
         values, numbers = np.unique(np.array(of_queries, dtype=object), return_inverse=True)
         order = np.argsort(numbers, kind="stable")
         ends = np.cumsum(np.bincount(numbers, minlength=len(values)))
-        parts = dict(zip(values.tolist(), np.split(order, ends[:-1]), strict=True))
-        places += [(name, value, parts[value]) for value in sorted(parts, key=_sort_key)]
-    level = sidak_level(COVERAGE, len(places))
+        rows_by_value = dict(zip(values.tolist(), np.split(order, ends[:-1]), strict=True))
+        slices += [
+            (name, value, rows_by_value[value]) for value in sorted(rows_by_value, key=_sort_key)
+        ]
+    level = sidak_level(COVERAGE, len(slices))
     return [
         Slice(
-            field=name, value=value, rows=at.tolist(),
-            measures=_score_slice(samples, signatures, at, clusters, level),
+            field=name, value=value, rows=rows.tolist(),
+            measures=_score_slice(samples, signatures, rows, clusters, level),
         )
-        for name, value, at in places
+        for name, value, rows in slices
     ]  # fmt: skip
 
 
@@ -108,16 +110,28 @@ def _sort_key(value: str) -> tuple[bool, float, str]:
 
 def _score_slice(
     samples: Sequence[tuple[Measure, Sample]], signatures: Sequence[Signature],
-    at: npt.NDArray[np.int64], clusters: npt.NDArray[np.int64] | None, level: float,
+    rows: npt.NDArray[np.int64], clusters: npt.NDArray[np.int64] | None, level: float,
 ) -> list[MeasureScore]:  # fmt: skip
-    """Score all measures on the queries of one slice."""
-    own = None if clusters is None else np.unique(clusters[at], return_inverse=True)[1]
+    """Score all measures on the queries of one slice: an entry per measure.
+
+    Args:
+        samples: measures with their values on all queries.
+        signatures: signatures of the values.
+        rows: rows of the slice's queries in the benchmark.
+        clusters: cluster of each query of the benchmark, if questions repeat.
+        level: probability that an interval covers its value.
+    """
+    slice_clusters = None if clusters is None else np.unique(clusters[rows], return_inverse=True)[1]
     entries = []
     for (measure, sample), signature in zip(samples, signatures, strict=True):
         part = replace(
-            sample, sums=sample.sums[:, at], per_query=sample.per_query[:, at], upper=None, p_t=None
+            sample,
+            sums=sample.sums[:, rows],
+            per_query=sample.per_query[:, rows],
+            upper=None,
+            p_t=None,
         )
-        entry = make_entry(measure, part, signature, own, level)
+        entry = make_entry(measure, part, signature, slice_clusters, level)
         entry.per_query = []
         entries.append(entry)
     return entries

@@ -75,14 +75,15 @@ def _require_own(target: Path, submission: Path, name: str | None) -> None:
     """
     if not require_file(target).exists():
         return
-    there = load_scores(target)
+    existing = load_scores(target)
     digest = digest_folder(submission) if submission.is_dir() else sha256_file(submission)
-    if there.submission_sha256 == digest:
+    if existing.submission_sha256 == digest:
         return
     system = name or (submission.name if submission.is_dir() else system_name(submission))
-    if (there.submission, there.system) != (submission.name, system):
+    if (existing.submission, existing.system) != (submission.name, system):
         raise InputError(
-            f"contains the scores of {there.submission} ({there.system}), not of {submission}",
+            f"contains the scores of {existing.submission} ({existing.system}), not of "
+            f"{submission}",
             path=target,
             allowed="name another --out, rename the submission, or remove the file",
             code="output-exists",

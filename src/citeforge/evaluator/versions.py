@@ -33,15 +33,15 @@ def explain_parts(
             sentences.append(_explain(name, files, pair, measure.changes) or part)
         elif key == judge and all(p.startswith(f"{own}@") for p in pair):
             versions = pair[0].partition("@")[2], pair[1].partition("@")[2]
-            what = f"the judge {own}"
-            sentences.append(_explain(what, files, versions, LexicalJudge.changes) or part)
+            noun = f"the judge {own}"
+            sentences.append(_explain(noun, files, versions, LexicalJudge.changes) or part)
         else:
             sentences.append(part)
     return sentences
 
 
 def _explain(
-    what: str, files: tuple[ScoreFile, ScoreFile], versions: tuple[str, str],
+    noun: str, files: tuple[ScoreFile, ScoreFile], versions: tuple[str, str],
     changes: Sequence[str],
 ) -> str | None:  # fmt: skip
     """Say what changed since the older of two versions, and how to score again.
@@ -55,6 +55,6 @@ def _explain(
     file = files[list(map(int, versions)).index(older)]
     since = "; ".join(changes[older - 1 : newer - 1])
     return (
-        f"{file.system} has version {older} of {what}, and since version {newer} {since}; score "
+        f"{file.system} has version {older} of {noun}, and since version {newer} {since}; score "
         f"its answers again: citeforge score {file.submission} --benchmark DIR --out FILE"
     )

@@ -124,7 +124,7 @@ def _publish(record: R, **made: object) -> R:
 
 
 def _why_withheld(entry: MeasureScore) -> str | None:
-    """Give the reason why a measure's value is not published; None if it is."""
+    """Get the reason why a measure's value is not published; None if it is published."""
     if entry.weights == "own":
         return OWN_WEIGHTS
     if entry.n < FEWEST_QUERIES:

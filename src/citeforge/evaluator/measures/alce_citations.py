@@ -62,6 +62,11 @@ def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highes
     """Add (needless citations, 1) of each supported statement to ``sums``, for a bound of a share.
 
     A statement that a failed judgement leaves open counts only where that moves the share.
+
+    Args:
+        sums: numerator and denominator of each query, shape (queries, 2), which are changed.
+        several: (row of the query, whether it is supported, value) of statements that cite several.
+        highest: whether the upper bound is computed, or the lower one.
     """
     sure = [value for _, holds, value in several if holds.low]
     maybe = [value for _, holds, value in several if holds.high and not holds.low]

@@ -74,7 +74,10 @@ def str_em(answer: Answer) -> AnsweredPairs | None:
 
 @str_em.reference
 def reference_str_em(answer: Answer) -> AnsweredPairs | None:
-    """Compute the share as ALCE's code does: what normalises to nothing is in every text."""
+    """Compute the share of answered sub-questions as ALCE's code does.
+
+    A short answer that normalises to an empty text counts as found in every answer.
+    """
     text = normalise_answer(answer.text)
     return _answered(
         [any(normalise_answer(a) in text for a in pair.aliases) for pair in answer.gold.qa_pairs]
@@ -132,7 +135,12 @@ def reference_listed(answer: Answer) -> ListScores | None:
 
 
 def _list_scores(given: list[list[bool]], n_gold: int) -> ListScores | None:
-    """Compute the scores of a list from its items' matches with each gold answer, if any."""
+    """Compute precision, recall and F1 of a list answer; None without gold answers.
+
+    Args:
+        given: for each item of the answer, whether it matches each gold answer.
+        n_gold: number of gold answers.
+    """
     if not n_gold:
         return None
     n = len(given)

@@ -68,14 +68,19 @@ def of_shown(answer: Answer) -> Asking[BestCitations]:
     return (yield from _find_best(answer, [range(answer.n_passages) for _ in answer.statements]))
 
 
-def _find_best(answer: Answer, looked_at: Sequence[Iterable[int]]) -> Asking[BestCitations]:
-    """Ask the judge about each statement with each of the passages to look at; keep the best."""
+def _find_best(answer: Answer, candidates: Sequence[Iterable[int]]) -> Asking[BestCitations]:
+    """Ask the judge about each statement with each candidate passage; average the best verdicts.
+
+    Args:
+        answer: the answer.
+        candidates: for each of its statements, positions of the passages to ask about.
+    """
     pairs = [
-        [Pair(answer.passages[at].text, statement.text) for at in several]
-        for statement, several in zip(answer.statements, looked_at, strict=True)
+        [Pair(answer.passages[position].text, statement.text) for position in positions]
+        for statement, positions in zip(answer.statements, candidates, strict=True)
     ]
     values = iter((yield list(chain.from_iterable(pairs))))
-    best = [Value.best(islice(values, len(several))) for several in pairs]
+    best = [Value.best(islice(values, len(positions))) for positions in pairs]
     # Where a citation out of range skips a statement, wrong ones alone leave it uncited.
     cited = [
         value
@@ -134,9 +139,9 @@ def overlap(answers: Answers) -> dict[AnswerKey, Overlap]:
 
 @overlap.reference
 def reference_overlap(answers: Answers) -> dict[AnswerKey, Overlap]:
-    """Compute them as Attributed-IR's code does, which leaves out empty gold answers.
+    """Compute overlaps of citations as Attributed-IR's code does, without empty gold answers.
 
-    It compares a mark with 1 instead of the number of passages, so that it sees [1] and [0] alone.
+    Its code compares a mark with 1 instead of the number of passages: only [1] and [0] count.
     """
     shown = with_passages(answers)
     _require_citations(answers)

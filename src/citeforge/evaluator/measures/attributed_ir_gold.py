@@ -75,7 +75,12 @@ def bleu_statistics(
 
 
 def compute_bleu(inputs: Answers, single: bool) -> Sample:
-    """Compute corpus BLEU of the answers against all gold answers of a query, or a single one."""
+    """Compute corpus BLEU of the answers against all gold answers of a query, or a single one.
+
+    Args:
+        inputs: the answers.
+        single: whether only the single gold answer of a query counts, not all.
+    """
     try:
         from sacrebleu.metrics.bleu import BLEU
     except ImportError as error:
@@ -107,7 +112,12 @@ def _corpus_bleu(sums: Floats) -> Floats:
 
 
 def compute_rouge(inputs: Answers, single: bool) -> ByAnswer[PartScores]:
-    """Compute each answer's ROUGE-Lsum P, R and F against its best, or a single, gold answer."""
+    """Compute each answer's ROUGE-Lsum P, R and F against its best, or a single, gold answer.
+
+    Args:
+        inputs: the answers.
+        single: whether only the single gold answer of a query counts, not all.
+    """
     by_script = inputs.protocol != "reference"
     scorers = RougeScorers(stemmer=False, by_script=by_script)
     scores = {

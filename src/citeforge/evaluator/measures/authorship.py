@@ -188,7 +188,14 @@ def design_results(cells: Cells, measures: Sequence[Measure]) -> Results:
     missing: dict[tuple[str, str], None] = {}
 
     def add(group: Group, handed: InCell | BetweenCells, place: str, name: str) -> None:
-        """Add the results of a group's measures at one place; ``name`` says where they are not."""
+        """Compute a group's measures for a cell or a pair of cells; add samples, or why not.
+
+        Args:
+            group: group of measures.
+            handed: answers to the cell or cells.
+            place: name of the cell or pair, which samples carry.
+            name: ending of a measure's name in the list of those not computed.
+        """
         for measure in measures:
             if measure.group is group:
                 try:

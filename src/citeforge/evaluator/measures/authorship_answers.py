@@ -106,8 +106,8 @@ def measure_strict(
         em = float(contains_answer(without_markers(answer.output, markers), gold))
     read = {m.start: m for m in markers if not m.is_na}
     positions = _strict_positions(answer.output, answer.logprobs or (), read, grammar.base)
-    places = [p if p is not None and 0 <= p < n_docs else None for p in positions]
-    return _compute_values(answer, inside, outside, relevant, em, places, unparsed)
+    positions_shown = [p if p is not None and 0 <= p < n_docs else None for p in positions]
+    return _compute_values(answer, inside, outside, relevant, em, positions_shown, unparsed)
 
 
 def measure_reference(
@@ -144,7 +144,17 @@ def _compute_values(
     positions: Sequence[int | None],
     unparsed: int,
 ) -> Values:
-    """Compute the values of an answer from its citations and the positions its tokens cite."""
+    """Compute the values of an answer from its citations and the positions its tokens cite.
+
+    Args:
+        answer: line of the submission.
+        inside: 0-based positions of the passages cited.
+        outside: number of distinct citations of passages not shown.
+        relevant: 0-based positions of the relevant passages.
+        em: exact match, 0 or 1; NaN if undefined.
+        positions: position that each token of ``logprobs`` cites; None for tokens left out.
+        unparsed: number of marks that could not be read.
+    """
     hits, total = len(inside & relevant), len(inside) + outside
     precision = hits / total if total else 0.0
     recall = hits / len(relevant) if relevant else math.nan
@@ -174,23 +184,30 @@ def _strict_positions(
     """
     marks = citation_marks(output) if tokens else []
     by_mark: dict[int, list[int]] = {}
-    for place, token in enumerate(tokens):
-        by_mark.setdefault(token.index, []).append(place)
+    for number_of_token, token in enumerate(tokens):
+        by_mark.setdefault(token.index, []).append(number_of_token)
     positions: list[int | None] = [None] * len(tokens)
-    for index, places in by_mark.items():
+    for index, token_numbers in by_mark.items():
         mark = read.get(marks[index].start) if 0 <= index < len(marks) else None
         if mark is None:
             continue
         numbers = _DIGITS.findall(output[mark.start : mark.end])
-        digits = ["".join(c for c in tokens[p].token if c.isdecimal()) for p in places]
-        for place, number in zip(places, _match_numbers(digits, numbers), strict=True):
+        digits = ["".join(c for c in tokens[k].token if c.isdecimal()) for k in token_numbers]
+        for number_of_token, number in zip(
+            token_numbers, _match_numbers(digits, numbers), strict=True
+        ):
             if number is not None and number in mark.numbers:
-                positions[place] = number - base
+                positions[number_of_token] = number - base
     return positions
 
 
 def _match_numbers(tokens: Sequence[str], numbers: Sequence[str]) -> list[int | None]:
-    """Find the citation number in a mark that each of its tokens is a part of; None if unclear."""
+    """Find the citation number in a mark that each of its tokens is a part of; None if unclear.
+
+    Args:
+        tokens: digits of the tokens of one mark.
+        numbers: digits of the mark's citation numbers.
+    """
     if "".join(tokens) == "".join(numbers):
         # Digit by digit: which number each one stands in.
         owners = [read_number(number) for number in numbers for _ in number]

@@ -17,8 +17,8 @@ from citeforge.schemas.signature import joined_signatures
 
 DAGGER = "†"
 _Entries = list[MeasureScore | None]
-_Place = tuple[Cell, str | None, list[str]]
-"""A cell, its label set, and the names of entries that a row shows."""
+_RowKey = tuple[Cell, str | None, list[str]]
+"""Of a table row: its cell (condition), label set, and the measures that it shows."""
 _Texts = Callable[[ScoreFile, Cell, _Entries], Sequence[str]]
 _MODE_NAMES = {"informed": "Informed", "cf": "CF-informed", None: "Vanilla"}
 
@@ -52,7 +52,7 @@ def _design(file: ScoreFile) -> Design:
     return file.design
 
 
-def _places(design: Design) -> Iterator[tuple[Cell, str, list[Cell]]]:
+def _label_groups(design: Design) -> Iterator[tuple[Cell, str, list[Cell]]]:
     """Yield (cell without labels, label set, its cells) for each pair of origins and label set."""
     for vanilla in (c for c in design.cells if c.labels is None):
         for labels in design.label_sets:
@@ -94,15 +94,15 @@ def _is_tested(files: Sequence[ScoreFile], measure: str) -> bool:
 def bias_table(files: Sequence[ScoreFile]) -> Table:
     """Make the table of attribution bias (CAB) per origins and label set (tables 3, 6, 8)."""
 
-    def places(design: Design) -> Iterator[_Place]:
+    def row_keys(design: Design) -> Iterator[_RowKey]:
         """Yield (cell, label set, names of the measures) for each row of the CAB table."""
-        for vanilla, labels, _ in _places(design):
+        for vanilla, labels, _ in _label_groups(design):
             if labels != PLACEBO:
                 sets = (labels, PLACEBO)
                 names = [f"CAB.{m}[{vanilla.origins}_{s}]" for s in sets for m in "PR"]
                 yield vanilla, labels, names
 
-    def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+    def format_columns(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
         """Format the scores of a cell (an experimental condition) as the columns of its row."""
         return [
             text for own, placebo in zip(entries[:2], entries[2:], strict=True)
@@ -116,7 +116,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
         + f"Placebo: labels without meaning; {DAGGER}: Holm over its own cells. "
         "Of several 95 % intervals one may leave 0 by chance.",
         (*_CELL[:-1], "ΔP", "p", "placebo ΔP", "ΔR", "p", "placebo ΔR"),
-        _rows(files, places, texts, n_own=2),
+        _rows(files, row_keys, format_columns, n_own=2),
         keys=len(_CELL) - 1,
     )
 
@@ -124,14 +124,14 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
 def sensitivity(files: Sequence[ScoreFile]) -> Table:
     """Make the table of sensitivity to author labels (CAS), a row per cell (tables 2, 5, 7)."""
 
-    def places(design: Design) -> Iterator[_Place]:
+    def row_keys(design: Design) -> Iterator[_RowKey]:
         """Yield (cell, label set, names of the measures) for each row of the CAS table.
 
         A row is a pair of cells in which humans or LLMs are told to have written the relevant
         passages; where both wrote passages (mixed), a row for either. The placebo's values are
         beside the others.
         """
-        for vanilla, labels, cells in _places(design):
+        for vanilla, labels, cells in _label_groups(design):
             if labels == PLACEBO and len(design.label_sets) > 1:
                 continue  # it is beside the others
             pair = find_bias_cells(cells)
@@ -142,7 +142,7 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
                     for name in (f"CAS.{m}[{own}]", f"CAS.{m}[{other}]", f"CAS.{m}-placebo[{own}]")
                 ]  # fmt: skip
 
-    def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+    def format_columns(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
         """Format the scores of a cell (an experimental condition) as the columns of its row."""
         sides = [
             (_estimate(own), _estimate(placebo), _estimate(more, signed=True), _p(more))
@@ -160,7 +160,7 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
         )
         + "Answers that vary bring CAS above 0 without labels, too: compare the placebo's.",
         (*_CELL, "ΔP", "placebo ΔP", "ΔP − placebo", "p", "ΔR", "placebo ΔR", "ΔR − placebo", "p"),
-        _rows(files, places, texts),
+        _rows(files, row_keys, format_columns),
     )
 
 
@@ -187,7 +187,7 @@ _CELL = ("system", "labels", "relevant", "others", "mode")
 def _table_rows(
     files: Sequence[ScoreFile],
     measures: Sequence[str],
-    texts: _Texts,
+    format_columns: _Texts,
     keep: Callable[[Cell], bool] = lambda cell: True,
 ) -> list[tuple[str, ...]]:
     """Make a row per design cell (system, labels, origins) that has any of the measures.
@@ -202,28 +202,30 @@ def _table_rows(
         Rows ordered by origins, as in the paper.
     """
 
-    def places(design: Design) -> Iterator[_Place]:
+    def row_keys(design: Design) -> Iterator[_RowKey]:
         """Yield (cell, label set, names of the measures) for each row, ordered by origins."""
         origins = [c.origins for c in design.cells]
         for cell in sorted(filter(keep, design.cells), key=lambda c: origins.index(c.origins)):
             yield cell, cell.labels, [f"{m}[{cell.context}]" for m in measures]
 
-    return _rows(files, places, lambda file, cell, es: (_mode(cell), *texts(file, cell, es)))
+    return _rows(
+        files, row_keys, lambda file, cell, es: (_mode(cell), *format_columns(file, cell, es))
+    )
 
 
 def _rows(
     files: Sequence[ScoreFile],
-    places: Callable[[Design], Iterator[_Place]],
-    texts: _Texts,
+    row_keys: Callable[[Design], Iterator[_RowKey]],
+    format_columns: _Texts,
     n_own: int | None = None,
 ) -> list[tuple[str, ...]]:
     """Make a row for each file and cell that has a score of the first ``n_own`` (or all) names."""
     return [
         (file.system, labels or "–", AUTHORS[cell.relevant_origin], AUTHORS[cell.other_origin],
-         *texts(file, cell, entries))
+         *format_columns(file, cell, entries))
         for file in files
         for scores in [_scores_by_name(file)]
-        for cell, labels, names in places(_design(file))
+        for cell, labels, names in row_keys(_design(file))
         if any((entries := [scores.get(n) for n in names])[:n_own])
     ]  # fmt: skip
 
@@ -240,7 +242,7 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
     """
     names = ("Auth.P", "Auth.R", "Auth.EM")
 
-    def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+    def format_columns(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
         """Format the scores of a cell (an experimental condition) as the columns of its row."""
         parts = [*map(_estimate, entries[:2]), _number(entries[2], 3)]
         marks = [DAGGER * _beats_rivals(file, cell, name) for name in names]
@@ -253,7 +255,7 @@ def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
         if mixed
         else f"{DAGGER}: better than both other modes of the same origins (paired t-test, p < .05)."
     )
-    rows = _table_rows(files, names, texts, lambda cell: cell.mixed == mixed)
+    rows = _table_rows(files, names, format_columns, lambda cell: cell.mixed == mixed)
     title = f"Attribution quality and correctness, {what}"
     return _table(title, note, (*_CELL, "P", "R", "EM"), rows)
 
@@ -300,7 +302,7 @@ def _is_better(mine: MeasureScore, other: MeasureScore) -> bool:
 def confidence_table(files: Sequence[ScoreFile]) -> Table:
     """Make the table of attribution confidence of relevant and other passages (table 10)."""
 
-    def texts(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
+    def format_columns(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
         """Format the scores of a cell (an experimental condition) as the columns of its row."""
         relevant, other = entries
         is_marked = relevant is not None and (relevant.p_t or 1.0) < ALPHA
@@ -311,7 +313,7 @@ def confidence_table(files: Sequence[ScoreFile]) -> Table:
         f"Mean probability of citation tokens. {DAGGER}: relevant and other passages differ "
         "(paired t-test over queries whose answers cite both, p < .05).",
         (*_CELL, "AC relevant", "AC others"),
-        _table_rows(files, ("AC.relevant", "AC.other"), texts),
+        _table_rows(files, ("AC.relevant", "AC.other"), format_columns),
     )
 
 

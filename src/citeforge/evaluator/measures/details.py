@@ -34,7 +34,7 @@ def cited_words(
         One for each span and statement of which it covers a letter or digit; a span that covers
         none (a place, a mark) and quotes something is listed without a statement.
     """
-    places = [_offsets_in_output(output, s) for s in statements]
+    offsets = [_offsets_in_output(output, s) for s in statements]
     words: list[CitedWords] = []
     for span in spans:
         inside = span.passage is not None and 0 <= span.passage < len(texts)
@@ -45,7 +45,7 @@ def cited_words(
             if span.written is not None
             else [
                 (number, within[0], within[-1] + 1)
-                for number, at in enumerate(places)
+                for number, at in enumerate(offsets)
                 if (within := [n for n, i in enumerate(at) if span.start <= i < span.end])
                 and any(output[at[n]].isalnum() for n in within)
             ]
@@ -79,17 +79,17 @@ def quotations(text: str, span: CitedSpan) -> Iterator[tuple[int, int]]:
 
 def _offsets_in_output(output: str, statement: Statement) -> list[int]:
     """Map each character of a statement to its offset in the output; empty if they do not match."""
-    places: list[int] = []
+    offsets: list[int] = []
     text = statement.text
     for i in (i for start, end in statement.spans for i in range(start, end)):
-        if len(places) == len(text):
+        if len(offsets) == len(text):
             break
-        char = text[len(places)]
+        char = text[len(offsets)]
         if output[i] == char or (output[i].isspace() and char.isspace()):
-            places.append(i)
+            offsets.append(i)
         elif not output[i].isspace():  # only white space is left out of a statement
             return []
-    return places if len(places) == len(text) else []
+    return offsets if len(offsets) == len(text) else []
 
 
 _Statements = tuple[list[CitedStatement], CitedStatement, list[CitedWords]]
@@ -124,14 +124,16 @@ def answer_details(inputs: Inputs, measures: Iterable[Measure]) -> list[AnswerDe
 
     hides_labels = inputs.benchmark.is_public_half
     judge = inputs.tools.judge
-    asked = [
+    judged_statements = [
         (item, c)
         for item, statements, _, _ in rows
         for c in statements
         if c.cited and not c.skipped
     ]
     decisions = (
-        {} if judge is None else judge.ask(pair(item, statement) for item, statement in asked)
+        {}
+        if judge is None
+        else judge.ask(pair(item, statement) for item, statement in judged_statements)
     )
 
     def supported(item: AnswerItem, statement: CitedStatement) -> bool | None:
@@ -173,7 +175,7 @@ def answer_details(inputs: Inputs, measures: Iterable[Measure]) -> list[AnswerDe
 
 
 def _split_answer(item: AnswerItem, inputs: Inputs, segmenter: Segmenter) -> _Statements:
-    """Split an answer into statements with citations, stray citations, and cited words."""
+    """Split an answer: (statements with citations, citations of none of them, cited words)."""
     split = split_statements(item.output, inputs.grammar, segmenter, len(item.passages))
     texts = [p.text for p in item.passages]
     return (

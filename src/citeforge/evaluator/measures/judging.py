@@ -105,9 +105,9 @@ class CitationJudging:
             self._pair(i, (c,), statement) for i, statement in several for c in statement.cited
         )
         self.judge.ask(
-            self._pair(item, self._without(statement, place), statement)
+            self._pair(item, self._without(statement, index), statement)
             for item, statement in several
-            for place, c in enumerate(statement.cited)
+            for index, c in enumerate(statement.cited)
             if not self._ask(item, (c,), statement).low
         )
         return [self._score_answer(item, statements) for item, statements in answers]
@@ -126,12 +126,12 @@ class CitationJudging:
             return NOTHING
         return self._ask(item, statement.cited, statement)
 
-    def _without(self, statement: CitedStatement, place: int) -> tuple[int, ...]:
+    def _without(self, statement: CitedStatement, index: int) -> tuple[int, ...]:
         """List the cited passages of a statement without the one at index ``place``."""
         if self._as_alce:
             # Of a repeated citation the first occurrence goes, as a list's `remove` does.
-            place = statement.cited.index(statement.cited[place])
-        return statement.cited[:place] + statement.cited[place + 1 :]
+            index = statement.cited.index(statement.cited[index])
+        return statement.cited[:index] + statement.cited[index + 1 :]
 
     def _score_answer(self, item: AnswerItem, statements: list[CitedStatement]) -> CitationScores:
         """Compute citation recall and precision of one answer from the judge's verdicts."""
@@ -185,12 +185,12 @@ class CitationJudging:
             sure = sum(level in ("full", "partial") for level in levels)
             return Value(float(sure), float(sure + levels.count(None)))
         total = NOTHING
-        for place, c in enumerate(statement.cited):
+        for index, c in enumerate(statement.cited):
             alone = self._ask(item, (c,), statement)
             if alone.low:
                 total += Value.exact(1.0)
                 continue
-            rest = self._without(statement, place)
+            rest = self._without(statement, index)
             if self._as_air and len(rest) == 1 and not item.passages[rest[0]].text:
                 continue  # nothing is asked, and nothing counted
             others = self._ask(item, rest, statement)

@@ -159,7 +159,7 @@ def _answer_details(inputs: KalmaInputs) -> list[AnswerDetail]:
     details = []
     for reading, claims in answers:
         graphs = reading.shown
-        place = {t.key.compared: i for i, t in enumerate(graphs.triples)}
+        position = {t.key.compared: i for i, t in enumerate(graphs.triples)}
         gold = {key.compared for key, _ in graphs.gold}
         same = frozenset[Key]().union(*graphs.facts) - gold
         details.append(
@@ -169,7 +169,9 @@ def _answer_details(inputs: KalmaInputs) -> list[AnswerDetail]:
                 statements=[
                     StatementDetail(
                         text=claim.text,
-                        cited=[place[k] for c in claim.citations if (k := c.compared) in place],
+                        cited=[
+                            position[k] for c in claim.citations if (k := c.compared) in position
+                        ],
                         wrong=sum(not graphs.is_complete_and_shown(c) for c in claim.citations),
                         supported=_is_supported(claim, decisions),
                     )

@@ -26,7 +26,7 @@ from citeforge.evaluator.submissions.tools import CannotError, Need
 
 BASES = ("P", "R", "nDCG")
 LISTED = (1, 2, 3, 5, 10)
-Form = tuple[str, int]
+RankMeasure = tuple[str, int]
 """Base of a measure's name, and its cutoff."""
 
 
@@ -47,16 +47,16 @@ class Rankings:
 
     def mean(self, base: str, cutoff: int) -> Sample:
         """Average P@k, R@k or nDCG@k (``base``) over queries."""
-        form = base, cutoff
-        values = self._listed[form] if cutoff in LISTED else self._values([form])[form]
+        measure = base, cutoff
+        values = self._listed[measure] if cutoff in LISTED else self._values([measure])[measure]
         return ByAnswer(values, self.answers.shape).mean()
 
     @cached_property
-    def _listed(self) -> dict[Form, dict[AnswerKey, float]]:
+    def _listed(self) -> dict[RankMeasure, dict[AnswerKey, float]]:
         """Values of P, R and nDCG at all cutoffs of ``LISTED``, in one call of ir-measures."""
         return self._values((base, cutoff) for base in BASES for cutoff in LISTED)
 
-    def _values(self, forms: Iterable[Form]) -> dict[Form, dict[AnswerKey, float]]:
+    def _values(self, measures: Iterable[RankMeasure]) -> dict[RankMeasure, dict[AnswerKey, float]]:
         """Compute ranking measures of all answers, by ir-measures.
 
         Raises:
@@ -68,8 +68,10 @@ class Rankings:
             raise CannotError(
                 "needs ir-measures: pip install 'citeforge[scores]'", code="missing-extra"
             ) from error
-        forms_of = {ir_measures.parse_measure(f"{base}@{k}"): (base, k) for base, k in forms}
-        values: dict[Form, dict[AnswerKey, float]] = {form: {} for form in forms_of.values()}
+        forms_of = {ir_measures.parse_measure(f"{base}@{k}"): (base, k) for base, k in measures}
+        values: dict[RankMeasure, dict[AnswerKey, float]] = {
+            measure: {} for measure in forms_of.values()
+        }
         for run, items in enumerate(self.answers.runs):
             qrels = [
                 ir_measures.Qrel(str(item.row), i, 1)

@@ -65,7 +65,13 @@ def judge_pair(judge: JudgeSession, pair: Pair) -> Value:
 
 
 def extreme_mean(sure: Sequence[float], maybe: Sequence[float], highest: bool) -> float:
-    """Compute the highest or lowest mean of ``sure`` with any subset of ``maybe``."""
+    """Compute the highest or lowest mean of ``sure`` with any subset of ``maybe``.
+
+    Args:
+        sure: values that enter the mean.
+        maybe: values that may enter it, or not.
+        highest: whether to compute the highest mean, or the lowest; NaN without values.
+    """
     values = [*sure, *sorted(maybe, reverse=highest)]
     means = np.cumsum(values) / np.arange(1, len(values) + 1)
     possible = means[max(len(sure) - 1, 0) :]

@@ -87,7 +87,12 @@ def _is_introduction(line: str) -> bool:
 
 
 def _split_line(line: str, label: int) -> Iterator[str]:
-    """Split a line of a list answer into its items."""
+    """Split a line of a list answer into its items.
+
+    Args:
+        line: the line, with its marks as placeholders.
+        label: length of what opens the line, such as "Answer:", which is no item.
+    """
     line = line[label:]
     bullet = _BULLET.match(line)
     if (lead_in := _LEAD_IN.match(line)) is not None and line[lead_in.end() :].strip():

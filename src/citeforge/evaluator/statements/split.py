@@ -140,8 +140,8 @@ class _Emphasis:
         opens = start - len(stars[0])
         line = bisect_right(self._find_all("\n"), opens)
         first = self._find_all("\n")[line - 1] + 1 if line else 0
-        places = self._find_all(stars[0])
-        n = bisect_right(places, opens - len(stars[0])) - bisect_left(places, first)
+        offsets = self._find_all(stars[0])
+        n = bisect_right(offsets, opens - len(stars[0])) - bisect_left(offsets, first)
         return (start, end) if n > 0 and n % 2 else (opens, stars.end())  # odd: they close others
 
     def _find_all(self, sign: str) -> list[int]:
@@ -322,7 +322,7 @@ class _Reader:
         return joined
 
     def _table_row(self, number: int, line: str) -> Span | None:
-        """Get the span of a table row, which is one statement; None for other lines."""
+        """Get (start, end) of a table row in its line, which is one statement; None otherwise."""
         stripped = line.strip()
         is_row = stripped.startswith("|") and stripped.count("|") > 2
         if not is_row and number not in self.layout.rows:
@@ -331,7 +331,13 @@ class _Reader:
         return start, start + len(stripped)
 
     def _split(self, line: str, forced: set[int], offset: int) -> list[Span]:
-        """Split a line into sentences, each with a letter, and at the offsets ``forced``."""
+        """Split a line into sentences, each with a letter: (start, end) in the line.
+
+        Args:
+            line: a line of the output without marks.
+            forced: offsets in the whole text at which a sentence must end.
+            offset: offset of the line in the whole text.
+        """
         ends = [e for _, e in self.segmenter.split(line)]
         cuts = sorted({*ends[:-1], *(f - offset for f in forced)})
         spans: list[Span] = []
@@ -353,7 +359,15 @@ class _Reader:
         starts: list[int],
         forward: bool,
     ) -> int:
-        """Find the sentence that a mark belongs to (docs/definitions.md#statements)."""
+        """Find the index of the sentence that a mark belongs to (docs/definitions.md#statements).
+
+        Args:
+            marker: the mark.
+            place: offset of the mark in the text without marks.
+            sentences: sentences of its line.
+            starts: offsets of their starts in that text.
+            forward: whether marks of the output precede their sentences.
+        """
         before = bisect_right(starts, place) - 1
         if before < 0:
             return 0

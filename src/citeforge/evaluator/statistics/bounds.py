@@ -47,15 +47,15 @@ def lower_bound(values: Floats, weights: Floats, least: float, alpha: float) -> 
     from scipy.optimize import brentq
     from scipy.special import ndtri
 
-    points, places = np.unique(np.append(values, min(least, values.min())), return_inverse=True)
+    points, point_of = np.unique(np.append(values, min(least, values.min())), return_inverse=True)
     span = float(points[-1] - points[0])
     if span == 0:
         return float(points[0])
-    counts = np.bincount(places, np.append(weights, 1.0)).astype(np.float64)
+    counts = np.bincount(point_of, np.append(weights, 1.0)).astype(np.float64)
     mean = _RandomMean((points - points[-1]) / span, counts)
     goal = float(ndtri(alpha))
     tilt = brentq(lambda tilt: mean.quantile(tilt) - goal, *_TILTS, xtol=1e-13)
-    return float(points[-1] + span * mean.place(float(tilt))[0])
+    return float(points[-1] + span * mean.find_threshold(float(tilt))[0])
 
 
 class _RandomMean:
@@ -68,15 +68,15 @@ class _RandomMean:
         """Store the points, from −1 to 0, and how many of the weights each has."""
         self._points, self._counts = points, counts
 
-    def place(self, tilt: float) -> tuple[float, float]:
-        """Return the t whose saddlepoint has a tilt between −1 and 0, and that saddlepoint."""
+    def find_threshold(self, tilt: float) -> tuple[float, float]:
+        """Compute (threshold t, its saddlepoint) whose tilt, between −1 and 0, is given."""
         pull = self._counts / (1 - tilt * self._points)
         at = float(pull @ self._points / pull.sum())
         return at, tilt / (1 - tilt * at)
 
     def quantile(self, tilt: float) -> float:
-        """Compute the normal quantile of how often the mean is below the t of a tilt."""
-        at, saddle = self.place(tilt)
+        """Compute the normal quantile of the chance that the mean is below a tilt's threshold."""
+        at, saddle = self.find_threshold(tilt)
         moves = self._points - at
         left = 1 - saddle * moves
         root = -float(np.sqrt(max(0.0, 2 * float(self._counts @ np.log(left)))))

@@ -18,10 +18,11 @@ def jackknife_pseudovalues(entry: MeasureScore) -> Floats:
 
 
 def change(a: MeasureScore, b: MeasureScore) -> Floats:
-    """Compute how each query's value changes from system ``a`` to ``b``; NaN where undefined.
+    """Compute how each query's value changes from system ``a`` to ``b``, as displayed.
 
-    Of means, where both are defined. Else the mean is the difference of the two values that are
-    displayed, over the queries that enter either.
+    For plain means this is the difference of both values, NaN where one is undefined. For other
+    measures it comes from influences: its mean is the difference of the two displayed values, and
+    it is NaN for queries that enter neither.
     """
     plain: Floats = a.scale * (column(b.per_query) - column(a.per_query))
     if a.influence is None and b.influence is None:

@@ -221,7 +221,11 @@ class _Parts:
         return power_tuning(human, judged, u.judged[self.rest] @ slope)
 
     def mean(self, weight: float) -> Floats:
-        """Estimate the mean of each of the k sums over all answers, corrected by labels."""
+        """Estimate the mean of each of the k sums over all answers, corrected by labels.
+
+        Args:
+            weight: weight of the judge, from 0 to 1.
+        """
         u = self.units
         total = np.zeros(u.judged.shape[1])
         if u.settled.any():
@@ -280,7 +284,12 @@ class _Parts:
         return math.sqrt(variance), df
 
     def _group_variance(self, step: Floats, mask: npt.NDArray[np.bool_]) -> tuple[float, int]:
-        """Compute the variance that a group of answers adds, and its number of clusters."""
+        """Compute (variance that a group of answers adds, its number of answers or clusters).
+
+        Args:
+            step: influence of each answer of the group.
+            mask: which answers are in the group.
+        """
         clusters = self.units.clusters
         if clusters is None:
             return float(step @ step), len(step)
@@ -289,7 +298,13 @@ class _Parts:
         return float(of_cluster @ of_cluster) * n / max(1, n - 1), n
 
     def _settled_influence(self, judged: Floats, human: Floats, weight: float) -> Floats:
-        """Compute each answer's influence through the share of answers that need no verdict."""
+        """Compute each answer's influence on the value through the share that needs no verdict.
+
+        Args:
+            judged: value of each answer by the judge.
+            human: value of each answer by people's labels.
+            weight: weight of the judge.
+        """
         u = self.units
         settled = float(judged[u.settled].mean())
         error = float((human - weight * judged)[u.labelled].mean()) if u.labelled.any() else 0.0
@@ -310,14 +325,14 @@ def _jackknife_influences(parts: _Parts, combine: Callable[[Floats], Floats]) ->
         Shape (labelled,); the sum of squares is the jackknife's variance. None if an estimate
         without one of the answers is not defined.
     """
-    places = np.flatnonzero(parts.units.labelled)
-    n = len(places)
+    rows = np.flatnonzero(parts.units.labelled)
+    n = len(rows)
     if n < 3:
         return None
     values = np.empty(n)
-    for at, place in enumerate(places):
+    for at, row in enumerate(rows):
         labelled = parts.units.labelled.copy()
-        labelled[place] = False
+        labelled[row] = False
         others = _Parts(replace(parts.units, labelled=labelled), parts.rest)
         values[at] = combine(others.mean(others.best_weight(combine)))
     if np.isnan(values).any():

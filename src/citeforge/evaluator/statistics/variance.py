@@ -71,7 +71,7 @@ def estimate_spread(values: npt.NDArray[np.float64], sources: Sequence[str]) -> 
 
 
 def _expected_squares(components: Components, levels: Mapping[str, int]) -> dict[Effect, float]:
-    """Compute the expected mean square of each effect from the variance components."""
+    """Compute the expected mean square of each effect (axes) from variance by source."""
     several = [s for s in levels if levels[s] > 1]
     values = {tuple(e.split(":")): v for e, v in components.items()}
     return {
@@ -113,7 +113,13 @@ def half_of_difference(stderr: float, n: int, sides: Sequence[Variance]) -> floa
 def _combine_squares(
     squares: Mapping[Effect, float], components: Components, levels: Mapping[str, int]
 ) -> Spread:
-    """Combine mean squares into a standard error and its degrees of freedom."""
+    """Combine mean squares into a standard error and its degrees of freedom.
+
+    Args:
+        squares: mean square of each effect (axes of the sources with several levels).
+        components: variance by source or interaction.
+        levels: number of levels by source; queries last.
+    """
     n = [k for k in levels.values() if k > 1]
     total, df = -_alternating_sum(squares, ()), float(n[-1] - 1)  # of the sum of all values
     if len(n) > 1:
@@ -193,7 +199,7 @@ def _effects(n: int) -> list[Effect]:
 
 
 def _mean_squares(values: npt.NDArray[np.float64]) -> dict[Effect, float]:
-    """Compute the mean square of every main effect and interaction."""
+    """Compute the mean square of every main effect and interaction of an array, by its axes."""
     axes, effects = range(values.ndim), [(), *_effects(values.ndim)]
     means = {
         e: values.mean(axis=tuple(a for a in axes if a not in e), keepdims=True) for e in effects

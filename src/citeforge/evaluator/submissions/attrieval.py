@@ -185,10 +185,12 @@ def _read_logprobs(folder: Path, number: int, row: _Row) -> list[TokenLogprob] |
         )  # fmt: skip
     marks = citation_marks(row.rag_raw_answer)
     plain = [(i, m.numbers[0]) for i, m in enumerate(marks) if is_plain(row.rag_raw_answer, m)]
-    tokens, at = [], 0
+    tokens, next_mark = [], 0
     for extra, (cited_number, value) in enumerate(zip(cited, logprobs, strict=True)):
-        place = next((i for i in range(at, len(plain)) if plain[i][1] == cited_number), None)
-        index = len(marks) + extra if place is None else plain[place][0]
-        at = at if place is None else place + 1
+        mark_number = next(
+            (i for i in range(next_mark, len(plain)) if plain[i][1] == cited_number), None
+        )
+        index = len(marks) + extra if mark_number is None else plain[mark_number][0]
+        next_mark = next_mark if mark_number is None else mark_number + 1
         tokens.append(TokenLogprob(index, str(cited_number), value))
     return tokens

@@ -34,8 +34,8 @@ class LineIndex:
     def missing(self) -> dict[tuple[str, int], list[int]]:
         """Map each (context set, run) that has lines to the rows of the queries without a line."""
         return {
-            place: [row for row, line in enumerate(lines) if not line]
-            for place, lines in sorted(self._lines.items())
+            context_and_run: [row for row, line in enumerate(lines) if not line]
+            for context_and_run, lines in sorted(self._lines.items())
         }
 
     def row(self, line: int, answer: SubmissionLine, context: str) -> int:
@@ -43,7 +43,7 @@ class LineIndex:
 
         Raises:
             InputError: an unknown query, a negative run, a run too many, a second line for the
-                same place, or passages of its own where the benchmark takes none.
+                same query, context and run, or passages of its own where the benchmark takes none.
         """
         if answer.passages is not None and self._benchmark.has_graphs:
             self._refuse(line, "passages", _OWN_PASSAGES, "wrong-kind")
