@@ -126,3 +126,35 @@ def test_a_link_that_is_gold_is_asked_for() -> None:
     assert find_fault("Which party was Ann Lee's father Bob Moor a member of?", gold=gold) == (
         "does not ask for its facts: father of Ann Lee"
     )
+
+
+def test_pronouns_mean_whom_they_can_mean() -> None:
+    facts, text = (LINK, CAUSE, PARTY), "What was Bob Moor to Ann Lee, {}"
+    told = text.format("which party was he in, and what did she die of?")
+    exchanged = text.format("which party was she in, and what did he die of?")
+    assert find_fault(told, gold=facts) == ""
+    assert find_fault(exchanged, gold=facts).startswith("asks for what is no gold")
+    # Where the graph has no sex, either may be "she", but not both "she" and "he".
+    unknown = tuple(t for t in SHOWN if t.relation != "sex or gender")
+    for question, is_right in (
+        (told, True),
+        (exchanged, True),
+        (text.format("which party was she in, and what did she die of?"), False),
+    ):
+        asking = QuestionToCheck(question, facts, unknown, LINK)
+        (found,) = CHECK.check([asking])
+        assert (found.find_fault(asking) is None) is is_right, question
+
+
+def test_one_fact_is_not_asked_for_in_two_wordings() -> None:
+    twice = "what was the cause of her death, where was she born, and which party was Bob Moor in?"
+    assert find_fault(f"What did Ann Lee die of, {twice}").startswith("asks twice")
+
+
+def test_a_shared_surname_may_be_said_once() -> None:
+    known = Triple("Q2", "Bob Lee", "P1", "member of political party", "Whigs")
+    link = fact("Q1", "Ann Lee", "father", "Bob Lee", "Q2")
+    text = "How did the politics and the death of Ann and Bob Lee differ?"
+    asking = QuestionToCheck(text, (CAUSE, known), (link, CAUSE, known), link, "general")
+    (found,) = CHECK.check([asking])
+    assert found.find_fault(asking) is None

@@ -153,10 +153,20 @@ class QuestionCheck:
         return [self._known[a] if a in asked else r for a, r in zip(askings, ruled, strict=True)]
 
     def _check_by_rule(self, asking: QuestionToCheck) -> AskedFacts:
-        """Check a question's form and clauses: what it does not ask for, what else it asks for."""
-        clauses = self._read_clauses(asking)
-        relations = [t.relation for t in asking.facts]
-        own = self._words.own_words(relations)
+        """Check a question's form and clauses: what it does not ask for, what else it asks for.
+
+        Where pronouns may mean either entity, the reading counts that fits the facts best.
+        """
+        readings = [self._check_reading(asking, p) for p in self._read_pronouns(asking)]
+        return min(
+            readings,
+            key=lambda r: (bool(r.form_fault), len(r.beyond), len(r.undecided), len(r.missing)),
+        )
+
+    def _check_reading(self, asking: QuestionToCheck, pronouns: Mapping[str, str]) -> AskedFacts:
+        """Check a question in which each pronoun means a given entity, else the one named last."""
+        clauses = ClauseReader(asking.names, self._nouns, pronouns).read(asking.question)
+        own = self._words.own_words(t.relation for t in asking.facts)
         if asking.form == "general":
             own |= self._words.general
         fault = find_form_fault(
@@ -164,18 +174,24 @@ class QuestionCheck:
             [t for t in asking.facts if t != asking.link],
         )  # fmt: skip
         read = self._read_themes if asking.form == "general" else self._read_relations
-        return replace(read(asking, clauses), form_fault=fault or "")
+        found = read(asking, clauses)
+        return replace(found, form_fault=fault or found.form_fault)
 
-    def _read_clauses(self, asking: QuestionToCheck) -> list[AskedClause]:
-        """Split a question into clauses, each with the entities that it is about."""
+    def _read_pronouns(self, asking: QuestionToCheck) -> list[dict[str, str]]:
+        """List what "he" and "she" may mean: by sex, or anybody where no sex is known."""
         phrasing = self.domain.phrasing
+        words = {sex: {*three, f"{three[2]}s"} for sex, three in phrasing.pronouns.items()}
         sexes = {t.qid: t.value for t in asking.shown if t.relation == phrasing.sex}
+        people = list(asking.names)
+        if len(people) == 2 and len(words) == 2 and not any(sexes.get(q) in words for q in people):
+            orders = (people, people[::-1])
+            turns = [dict(zip(words, order, strict=True)) for order in orders]
+            return [{}, *({w: q for sex, q in t.items() for w in words[sex]} for t in turns)]
         meant: dict[str, list[str]] = {}
-        for qid in asking.names:
-            for word in dict.fromkeys(phrasing.pronouns.get(sexes.get(qid, ""), ())):
+        for qid in people:
+            for word in words.get(sexes.get(qid, ""), ()):
                 meant.setdefault(word, []).append(qid)
-        pronouns = {word: qids[0] for word, qids in meant.items() if len(qids) == 1}
-        return ClauseReader(asking.names, self._nouns, pronouns).read(asking.question)
+        return [{word: qids[0] for word, qids in meant.items() if len(qids) == 1}]
 
     def _read_relations(
         self, asking: QuestionToCheck, clauses: Sequence[AskedClause]
@@ -184,6 +200,7 @@ class QuestionCheck:
         gold: dict[tuple[str, str], list[Triple]] = {}
         for fact in asking.facts:
             gold.setdefault((fact.qid, relation_key(fact.relation)), []).append(fact)
+        twice = ""
         asked, beyond, undecided = set[Triple](), dict[str, None](), dict[str, None]()
         for clause in clauses:
             if asking.link is not None and self._words.is_link(clause):
@@ -198,11 +215,13 @@ class QuestionCheck:
             for group in found:
                 for qid in clause.qids:
                     hits = [t for key in sorted(group) for t in gold.get((qid, key), ())]
+                    if hits and asked.issuperset(hits):
+                        twice = twice or f"asks twice: {clause.text!r}"
                     asked.update(hits)
                     if not hits and not self._asks_link_backwards(qid, group, asking, asked):
                         beyond[f"{min(group)} of {asking.names.get(qid, qid)}"] = None
         missing = tuple(t for t in asking.facts if t not in asked)
-        return AskedFacts(missing, tuple(beyond), undecided=tuple(undecided))
+        return AskedFacts(missing, tuple(beyond), undecided=tuple(undecided), form_fault=twice)
 
     def _asks_link_backwards(
         self, qid: str, group: frozenset[str], asking: QuestionToCheck, asked: set[Triple]

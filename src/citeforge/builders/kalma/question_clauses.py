@@ -286,7 +286,7 @@ def _split_at_openers(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
 
 def _split_at_entities(tokens: tuple[Token, ...]) -> list[tuple[Token, ...]]:
     """Split a clause at "and" between separate entities: ``what is A's job and B's home``."""
-    names = [i for i, t in enumerate(tokens) if t.is_name]
+    names = [i for i, t in enumerate(tokens) if t.is_name or t.is_owner]
     cuts = []
     for a, b in pairwise(names):
         links = [i for i in range(a + 1, b) if tokens[i].text in _LINKS]

@@ -39,7 +39,8 @@ _TAG = re.compile(
     re.IGNORECASE,
 )
 _PREMISE = re.compile(
-    r"\b(?:after|before|following|despite|in spite of|although|though|because|since|given|"
+    r"\b(?:after|before|following|despite|in spite of|although|though|because|since|"
+    r"given (?:that|the|his|her|their)|"
     r"considering|seeing|knowing|assuming|amid|while|until|once|thanks to|due to|owing to|when "
     r"(?:he|she|they)|in (?:the )?(?:wake|light|view|aftermath) of|now that|even though|whereas|"
     r"if|unless|upon|apart from|aside from|notwithstanding|prior to|as a result of)\b",
@@ -71,6 +72,9 @@ def find_form_fault(
     bare = question
     for name in sorted({*names, *(t.name for t in shown)}, key=len, reverse=True):
         bare = bare.replace(name, "X")
+    parts = {w for name in names for w in name.split() if w[:1].isupper() and len(w) > 2}
+    for part in sorted(parts):
+        bare = re.sub(rf"\b{re.escape(part)}\b", "X", bare)
     return (
         _find_shape_fault(question, bare, form)
         or _find_unnamed(question, names)
@@ -157,10 +161,12 @@ def _find_value(bare: str, own_words: frozenset[str], gold: Sequence[Triple]) ->
     """Say which value, or word of a value, a question gives away."""
     if (leak := find_given_away(bare, gold)) is not None:
         return f"gives away {leak.relation}: {leak.value}"
-    said = {fold(w.lower()) for w in _WORD.findall(bare)} - {fold(w) for w in own_words | PLAIN}
+    own = {fold(w) for w in own_words | PLAIN}
+    said = {(fold(w.lower()), w[0].isupper()) for w in _WORD.findall(bare)}
     for triple in (t for t in gold if not t.precision):
         for word in _WORD.findall(triple.value):
-            if len(word) > 3 and fold(word.lower()) in said:
+            stem = fold(word.lower())
+            if len(word) > 3 and stem not in own and (stem, word[0].isupper()) in said:
                 return f"says a word of an answer: {word!r}"
     return None
 
@@ -171,10 +177,12 @@ def _find_unknown_claim(
     """Say which number or name a question has that no triple has."""
     if match := _NUMBER.search(bare):
         return f"states a number: {match[0]!r}"
+    own = {fold(w) for w in own_words}
     known = {w for t in shown for v in (t.value, t.relation) for w in _WORD.findall(v)}
     for match in list(_WORD.finditer(bare))[1:]:
         word = re.sub(r"['’]s$", "", match[0])
-        fits = word in known or word.lower() in own_words or word in _SPOKEN
+        low = word.lower()
+        fits = word in known or low in own_words or word in _SPOKEN or fold(low) in own
         if word[0].isupper() and word != "X" and not fits:
             return f"states what no triple says: {word!r}"
     return None
