@@ -80,7 +80,7 @@ def check(
     Args:
         path: submission.
         benchmark: what it answers.
-        context: only this context set is looked at for missing keys; None for those it names.
+        context: context set whose missing answers are listed; None for those that lines name.
         file_format: format of the file; see :mod:`citeforge.evaluator.submissions.formats`.
 
     Raises:
@@ -183,7 +183,7 @@ class _Checker:
         self.findings.errors.append(Finding.from_error(error))
 
     def _check_answer(self, line: int, answer: SubmissionLine) -> None:
-        """Check one answer, and add what is wrong with it to the findings."""
+        """Check one answer; add errors and warnings with its line number to the findings."""
         try:
             name = self._find_context(answer)
             row = self.places.row(line, answer, name)
@@ -305,7 +305,7 @@ _IN_BRACKETS = re.compile(r"\[([^\[\]\n]{2,120})\]")
 
 
 def report_markup(answer: SubmissionLine) -> Markup | None:
-    """Read the citations of an answer that cites by URL; None for other answers."""
+    """Read the citations of an answer that cites its own pages by URL; None for other answers."""
     if answer.spans is not None or not any(p.url for p in answer.passages or ()):
         return None
     markup = read_markup(answer.output)
@@ -419,7 +419,12 @@ def _unread_warning(marks: Sequence[str]) -> Finding:
 def _cited_names(
     names: Sequence[str], passages: Sequence[Passage] | Sequence[OwnPassage]
 ) -> Iterator[Finding]:
-    """Warn of brackets that cite a passage by its title or id instead of its number."""
+    """Warn of brackets that cite a passage by its title or id instead of its number.
+
+    Args:
+        names: texts in the answer's brackets.
+        passages: passages that it was shown.
+    """
     ids = ((p.docid or "") if isinstance(p, OwnPassage) else p.id for p in passages)
     known = {name.casefold() for name in (*(p.title for p in passages), *ids) if name}
     named = [f"[{name}]" for name in names if name.strip().casefold() in known]

@@ -302,7 +302,12 @@ def find_baseline(file: ScoreFile, files: Sequence[ScoreFile], against: str) -> 
 
 
 def wanted_measures(files: Sequence[ScoreFile], choices: Sequence[str]) -> set[str]:
-    """Expand chosen names and families to full names of measures; no choice selects all."""
+    """Expand chosen names and families to full names of measures; no choice selects all.
+
+    Args:
+        files: score files.
+        choices: names, names without their cell (``CAB.R``), or families; empty for all.
+    """
     every = list(dict.fromkeys(m.name for f in files for m in f.measures))
     if not choices:
         return set(every)
@@ -400,6 +405,12 @@ def _pair_scores(
     first: ScoreFile, second: ScoreFile, names: Collection[str], across: Sequence[str]
 ) -> list[tuple[MeasureScore, MeasureScore]]:
     """Pair the scores of two files on each chosen measure that both have.
+
+    Args:
+        first: score file of the first system.
+        second: score file of the second system.
+        names: chosen measures.
+        across: prefixes of signature parts in which the scores may differ.
 
     Raises:
         InputError: there are none, or they cannot be compared; names the parts that differ.

@@ -169,7 +169,12 @@ def _rank_paired(pairs: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankIn
 
 
 def _simultaneous_interval(entry: MeasureScore, systems: int) -> tuple[float, float]:
-    """Compute a corrected value's interval, at a level adjusted for all systems (Bonferroni)."""
+    """Compute a corrected value's interval (low, high), at a level adjusted for all systems.
+
+    Args:
+        entry: score with a corrected value.
+        systems: number of systems whose intervals are to cover at once (Bonferroni).
+    """
     c, declared = entry.corrected, find_measure(entry.name.partition("[")[0])
     assert c is not None and c.value is not None and c.stderr is not None and c.df is not None
     within = Range() if declared is None else declared.range

@@ -323,7 +323,7 @@ def _collect_units(
 
 
 def _lacks_verdict(sample: Sample) -> npt.NDArray[np.bool_]:
-    """Make a mask (runs, queries): whether a failed verdict leaves an answer's value open."""
+    """Make a mask, shape (runs, queries): True where failed verdicts leave a value open."""
     if sample.upper is None:
         return np.zeros(sample.sums.shape[:2], bool)
     differs: npt.NDArray[np.bool_] = (sample.sums != sample.upper.sums).any(axis=-1)
@@ -331,7 +331,13 @@ def _lacks_verdict(sample: Sample) -> npt.NDArray[np.bool_]:
 
 
 def _explain_failure(units: Units, people: HumanLabels, sample: Sample) -> str:
-    """Explain why labels cannot correct a measure; empty if they can."""
+    """Explain why labels cannot correct a measure; empty if they can.
+
+    Args:
+        units: values of all answers by judge and people.
+        people: labels.
+        sample: sample of the measure, which combines sums to values.
+    """
     if units.settled.all():
         return "no answer of it depends on a verdict"
     rows = [row for row in people.rows if not units.settled[row]]
@@ -386,7 +392,15 @@ def _sampling_warnings(name: str, units: Units, sample: Sample) -> list[str]:
 def _make_corrected(
     measure: Measure, estimate: PpiEstimate, method: str, signature: Signature, **more: Any
 ) -> Corrected:
-    """Convert a corrected estimate to the record that a score file stores, scaled for display."""
+    """Convert a corrected estimate to the record that a score file stores, scaled for display.
+
+    Args:
+        measure: declaration of the measure, with its range and scale.
+        estimate: corrected value with interval, raw.
+        method: name of the method.
+        signature: signature of the corrected value.
+        more: further fields of the record.
+    """
     return Corrected(
         value=_clip_and_scale(estimate.value, measure),
         low=_clip_and_scale(estimate.low, measure),

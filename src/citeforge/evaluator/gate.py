@@ -149,7 +149,14 @@ def _with_main_measure(source: PolicySource, files: Sequence[ScoreFile]) -> Poli
 def _compare_measures(
     pair: Pair, tier: Tier, margins: Mapping[str, Margin], policy: GatePolicy
 ) -> tuple[list[MeasureTest], list[Row]]:
-    """Compare a pair of files on measures; return tests, and rows where no test is possible."""
+    """Compare a pair of files: (tests of measures, undecided rows where no test is possible).
+
+    Args:
+        pair: score files of the new system and the baseline.
+        tier: "critical", "supporting" or "advisory".
+        margins: largest allowed drops by name of the measure.
+        policy: the policy.
+    """
     if pair.old is None:
         return [], []
     every = dict.fromkeys(m.name for f in (pair.old, pair.new) for m in f.measures)
@@ -267,7 +274,7 @@ def _slice_tests(
 
 
 def _count_defined(old: MeasureScore, new: MeasureScore) -> tuple[int, int]:
-    """Count the queries with a value for the baseline, and those with values for both systems."""
+    """Count (queries with a value for the baseline, queries with values for both systems)."""
     both = [
         b is not None for a, b in zip(old.per_query, new.per_query, strict=True) if a is not None
     ]

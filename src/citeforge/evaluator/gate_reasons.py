@@ -103,7 +103,7 @@ def _describe_failures(test: MeasureTest) -> str:
 
 
 def describe_fall(test: MeasureTest, p: float) -> str:
-    """Write that a measure is worse, and why that fails."""
+    """Write that a measure is worse, by how much, and how much is allowed."""
     lost = max(0.0, -test.low)
     fall = -test.sign * (test.row.difference or 0.0)
     reason = (

@@ -159,7 +159,7 @@ def _tell_apart(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def _without_baseline(pair: Pair, baseline: Sequence[ScoreFile]) -> Row:
-    """Make the row of a new score file that has no counterpart in the baseline."""
+    """Make the row of a new score file without a counterpart among the baseline's score files."""
     if not baseline:
         text = (
             "There is no baseline yet, so that nothing can be compared; to begin, keep the scores "
@@ -238,7 +238,7 @@ def required_rows(pairs: Sequence[Pair], source: PolicySource) -> Iterator[Row]:
 
 
 def _required_row(pair: Pair, required: RequiredQuery) -> Row:
-    """Make the row that says whether the value of a required query is within its bound."""
+    """Make a row: whether a query's value meets its bound (without one, the baseline's value)."""
     query, name = required.query, required.measure
     new, old = _find_score(pair.new, name), _find_score(pair.old, name)
     value, before = (_query_value(f, e, query) for f, e in ((pair.new, new), (pair.old, old)))

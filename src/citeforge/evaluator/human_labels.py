@@ -91,7 +91,7 @@ class LabelJudge:
         keep([(i, self._decision(p)) for i, p in enumerate(pairs)])
 
     def _decision(self, pair: Pair) -> Decision:
-        """Return the verdict that labels give to a pair, or a failure if it has no label."""
+        """Get the verdict that labels give to passages and statement; a failure without label."""
         if pair not in self._people.verdicts:
             return JudgeFailure("no label")
         level = self._people.levels.get(pair)

@@ -172,6 +172,13 @@ def _find_level(
 ) -> str | None:
     """Look up the support level of a label's word; None without a word, or if it decides nothing.
 
+    Args:
+        word: word of the label, such as "fully".
+        levels: support level by word.
+        path: file of the label, for errors, as are line and field.
+        line: its line.
+        field: its field.
+
     Raises:
         InputError: the word is unknown; lists the known ones.
     """

@@ -223,7 +223,7 @@ def better_by_tests(sign: Floats, p: Floats, level: float = ALPHA) -> npt.NDArra
 
 
 def rank_text(interval: RankInterval | None) -> str:
-    """Format a rank interval: ``2–4``, ``1``, or a dash for None."""
+    """Format a range of ranks: ``2–4``, ``1``, or a dash for None."""
     if interval is None:
         return "–"
     low, high = interval

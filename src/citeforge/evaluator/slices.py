@@ -207,7 +207,11 @@ def list_slices(files: Sequence[ScoreFile], name: str) -> list[tuple[str, int]]:
 def slice_pairs(
     pairs: Sequence[tuple[ScoreFile, ScoreFile]], by: Sequence[str]
 ) -> tuple[list[tuple[str, ScoreFile, ScoreFile]], dict[str, int]]:
-    """List (slice, first, second score file) per pair and slice; also small slices with sizes.
+    """List (slices with the score files of both systems on it, number of queries of small ones).
+
+    Args:
+        pairs: score files of two systems each.
+        by: fields whose values make slices; empty for no slices.
 
     Raises:
         UsageError: a file was not scored by one of the fields.

@@ -18,7 +18,7 @@ def score_targets(
     Args:
         out: a file; or a folder, for several submissions or where the name has no ending.
         submissions: files and folders that are scored.
-        names: what the system of each is called, where it was given a name; none for their own.
+        names: name given to the system of each submission, or None; empty if none was given.
 
     Raises:
         UsageError: a file for several submissions, one file for two of them, or a submission.

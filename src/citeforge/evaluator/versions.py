@@ -44,7 +44,13 @@ def _explain(
     noun: str, files: tuple[ScoreFile, ScoreFile], versions: tuple[str, str],
     changes: Sequence[str],
 ) -> str | None:  # fmt: skip
-    """Say what changed since the older of two versions, and how to score again.
+    """Write what changed since the older of two versions, and how to score again.
+
+    Args:
+        noun: what has versions, such as the name of a measure.
+        files: two score files.
+        versions: version of it in each file.
+        changes: sentence on what each version from the second on changed.
 
     Returns:
         A sentence; None where a version is unknown, such as that of a later citeforge.

@@ -115,7 +115,7 @@ def withhold_error(error: CiteforgeError) -> str:
 
 
 def _publish(record: R, **made: object) -> R:
-    """Copy the fields of a record that may be published, with these in place of others.
+    """Copy the publishable fields of a record, with the given values in place of others.
 
     Fields that :data:`PUBLISHED` does not list, new ones too, get their defaults.
     """
@@ -162,7 +162,7 @@ def require_values(files: Iterable[ScoreFile], verb: str) -> None:
 
     Args:
         files: score files.
-        verb: the command.
+        verb: name of the command, for the error.
 
     Raises:
         InputError: a file has no values by query; names the submission.

@@ -65,7 +65,8 @@ def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highes
 
     Args:
         sums: numerator and denominator of each query, shape (queries, 2), which are changed.
-        several: (row of the query, whether it is supported, value) of statements that cite several.
+        several: (row of the query, whether it is supported, number of needless citations) of
+            statements that cite several.
         highest: whether the upper bound is computed, or the lower one.
     """
     sure = [value for _, holds, value in several if holds.low]

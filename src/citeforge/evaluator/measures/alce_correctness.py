@@ -106,7 +106,7 @@ class ListScores:
     changes=SHORT_ANSWERS,
 )  # fmt: skip
 def listed(answer: Answer) -> ListScores | None:
-    """Compare the items of a list answer with the gold answers; None without gold lists."""
+    """Score a list answer (precision, recall, F1) against the gold answers; None without gold."""
     gold = answer.gold.answer_lists
     # `Paris (France)` is Paris, too.
     forms = (
@@ -126,7 +126,7 @@ def listed(answer: Answer) -> ListScores | None:
 
 @listed.reference
 def reference_listed(answer: Answer) -> ListScores | None:
-    """Compare the items of a list answer with the gold answers as ALCE's code does."""
+    """Score a list answer against the gold answers as ALCE's code does; None without gold."""
     answers = [{normalise_answer(a) for a in g.aliases} for g in answer.gold.answer_lists]
     text = answer_part(answer.text, answer.submission)
     parts = text.rstrip().rstrip(".").rstrip(",").split(",")
@@ -249,7 +249,7 @@ class QaScores:
     options=lambda tools, protocol: Path(tools.options.qa_model).name,
 )  # fmt: skip
 def qa(answers: Answers) -> dict[AnswerKey, QaScores]:
-    """Score each output by how well a QA model answers ASQA's sub-questions from it."""
+    """Score outputs by how well a QA model answers ASQA's sub-questions from them."""
     from citeforge.engines.models.extractive_qa import ExtractiveQa
 
     texts = {item.key: (item.text, golds) for item in answers if (golds := item.gold.qa_pairs)}

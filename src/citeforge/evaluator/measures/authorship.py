@@ -156,7 +156,7 @@ class BetweenCells:
     pair: OriginComparison
 
     def values(self, column: Column, *used: Cell) -> list[Floats]:
-        """Get one column of values in each of the two cells, and in further ones.
+        """Get a column of values, shape (runs, queries), of the two cells and of those in ``used``.
 
         Raises:
             CannotError: one of them has no answers.
@@ -238,7 +238,7 @@ def _mean_em(here: InCell) -> Sample:
 
 
 def _confidence_in_relevant(here: InCell) -> Sample:
-    """Average the probability of tokens that cite relevant passages; t-test it against others."""
+    """Average the probability of tokens citing relevant passages; t-test it against the others."""
     relevant = _confidence(here, _RELEVANT_TOKENS)
     totals = [_sum_tokens(here, of).sum(axis=0) for of in (_RELEVANT_TOKENS, _OTHER_TOKENS)]
     first, second = (ratio(t[..., 0], t[..., 1]) for t in totals)
@@ -258,7 +258,7 @@ _OTHER_TOKENS: Tokens = (lambda v: v.other_sum), (lambda v: v.other_n)
 
 
 def _confidence(here: InCell, tokens: Tokens) -> Sample:
-    """Average the probability of citation tokens over all answers to a cell.
+    """Average the probability of citation tokens (relevant or other) over all answers to a cell.
 
     Raises:
         CannotError: there are no such tokens.
@@ -278,13 +278,22 @@ def compute_sensitivity(both: BetweenCells, column: Column) -> Sample:
     """Compute the attribution sensitivity (CAS): by how much labels change values, up or down.
 
     It is no difference of two systems, and has no p: without labels it is above 0, too.
+
+    Args:
+        both: cells with and without labels, and all answers.
+        column: which value of the answers to compare, such as precision.
     """
     first, second = both.values(column)
     return replace(mean_sample(np.abs(first - second)), table=both.name_table("CAS"))
 
 
 def sensitivity_over_placebo(both: BetweenCells, column: Column) -> list[Sample]:
-    """Compute how much more labels change a value than placebo labels do, if there are any."""
+    """Compute how much more labels change a value than placebo labels; empty without a placebo.
+
+    Args:
+        both: cells with and without labels, and all answers.
+        column: which value of the answers to compare, such as precision.
+    """
     placebo = _placebo_cell(both.cells.design, both.pair.first)
     if placebo is None:
         return []

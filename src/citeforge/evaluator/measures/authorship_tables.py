@@ -76,7 +76,7 @@ def _estimate(score: MeasureScore | None, signed: bool = False) -> str:
 
 
 def _p(score: MeasureScore | None) -> str:
-    """Format the p-value of a score, adjusted where that was done; a dash if it has none."""
+    """Format a score's p-value (the adjusted one, if there is one); a dash without one."""
     if score is None or score.p_t is None:
         return "–"
     p = score.p_t if score.p_holm is None else score.p_holm
@@ -127,13 +127,13 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
     def row_keys(design: Design) -> Iterator[_RowKey]:
         """Yield (cell, label set, names of the measures) for each row of the CAS table.
 
-        A row is a pair of cells in which humans or LLMs are told to have written the relevant
-        passages; where both wrote passages (mixed), a row for either. The placebo's values are
-        beside the others.
+        CAS compares a labelled cell with the one without labels. Origins that differ have a row
+        for true labels; equal ones (mixed mode) have a row for each of the two opposite labels.
+        Measures of the placebo labels are columns of the same row.
         """
         for vanilla, labels, cells in _label_groups(design):
             if labels == PLACEBO and len(design.label_sets) > 1:
-                continue  # it is beside the others
+                continue  # its values are columns of the other rows
             pair = find_bias_cells(cells)
             for cell in (pair.first, pair.second) if vanilla.mixed else (pair.first,):
                 own, other = (f"{cell.origins}_{s}_{cell.mode}" for s in (labels, PLACEBO))
@@ -219,7 +219,14 @@ def _rows(
     format_columns: _Texts,
     n_own: int | None = None,
 ) -> list[tuple[str, ...]]:
-    """Make a row for each file and cell that has a score of the first ``n_own`` (or all) names."""
+    """Make a row for each file and cell that has a score of the first ``n_own`` (or all) names.
+
+    Args:
+        files: score files.
+        row_keys: yields (cell, label set, names of measures) of a design's rows.
+        format_columns: writes the columns of a row from file, cell and the scores named, or None.
+        n_own: number of names of which a row needs a score; None for all.
+    """
     return [
         (file.system, labels or "–", AUTHORS[cell.relevant_origin], AUTHORS[cell.other_origin],
          *format_columns(file, cell, entries))

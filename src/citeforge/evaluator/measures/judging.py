@@ -35,7 +35,13 @@ class CitationScores:
 
 
 def premise_text(passage: Passage, strict: bool, with_title: bool = True) -> str:
-    """Write a passage as a premise for the judge, with its title or without."""
+    """Write a passage as a premise for the judge, with its title or without.
+
+    Args:
+        passage: the passage.
+        strict: whether the title is written as in ``strict``, or as ``Title: …`` (reference).
+        with_title: whether it is written at all.
+    """
     if not with_title:
         return passage.text
     if strict:
@@ -86,7 +92,7 @@ class CitationJudging:
         self._as_air = not strict and not with_title
 
     def score(self, answers: list[tuple[AnswerItem, list[CitedStatement]]]) -> list[CitationScores]:
-        """Judge the citations of all answers; return the citation scores of each, in order."""
+        """Judge the citations of all (answer, its statements); return one score per answer."""
         self.judge.ask(
             self._pair(item, statement.cited, statement)
             for item, statements in answers
@@ -127,7 +133,7 @@ class CitationJudging:
         return self._ask(item, statement.cited, statement)
 
     def _without(self, statement: CitedStatement, index: int) -> tuple[int, ...]:
-        """List the cited passages of a statement without the one at index ``place``."""
+        """List the cited passages of a statement without the citation at an index."""
         if self._as_alce:
             # Of a repeated citation the first occurrence goes, as a list's `remove` does.
             index = statement.cited.index(statement.cited[index])
@@ -213,7 +219,7 @@ def judge_citations(answers: Answers, with_title: bool) -> dict[AnswerKey, Citat
 
 
 def citation_f1(scores: ByAnswer[CitationScores]) -> Sample:
-    """Compute the harmonic mean of mean precision and mean recall, with bounds where it failed."""
+    """Compute F1 of mean precision and mean recall, with bounds where the judge failed."""
     both = scores.mean(lambda s: s.precision), scores.mean(lambda s: s.recall)
     f1 = harmonic_sample(*(s.per_query for s in both))
     if any(s.upper for s in both):

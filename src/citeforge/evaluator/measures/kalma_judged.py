@@ -193,7 +193,14 @@ def _count_na(
     judge: JudgeSession, rows: Mapping[AnswerKey, _NaAnswer],
     count: Callable[[_NaAnswer, _Hits], tuple[float, float]],
 ) -> dict[AnswerKey, NaStatements]:  # fmt: skip
-    """Count the [NA] statements of answers between the bounds that failed judgements leave."""
+    """Count the [NA] statements of answers between the bounds that failed judgements leave.
+
+    Args:
+        judge: judge that was asked about all pairs.
+        rows: answers with their [NA] statements and absent triples.
+        count: gets (right [NA] statements, absent triples found) of an answer from a matrix of
+            verdicts, one row per statement and one column per absent triple.
+    """
     statements = {}
     for key, row in rows.items():
         decisions = [

@@ -54,7 +54,7 @@ class RougeScorers:
         return list_choices(self._scorers)
 
     def get(self, gold: Sequence[str]) -> Any:
-        """Get the scorer for the script of gold texts."""
+        """Get the ``RougeScorer`` for the script of gold texts; each is made once."""
         name = choose_tokenizer(gold) if self._by_script else LATIN
         if name not in self._scorers:
             own = None if name == LATIN else _ScriptTokenizer(name)

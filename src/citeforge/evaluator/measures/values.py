@@ -122,7 +122,11 @@ class ByAnswer(dict[AnswerKey, R]):
         return sample_between(ratio_sample, *self.sums(parts))
 
     def sums(self, parts: Callable[[R], tuple[Number, float]]) -> tuple[Floats, Floats]:
-        """Make the lowest and the highest parts of a ratio, each of shape (runs, queries, 2)."""
+        """Compute a ratio's parts in the lowest and highest case, each of shape (runs, queries, 2).
+
+        Args:
+            parts: gets (numerator, denominator) from an answer's result.
+        """
         low, high = np.zeros((*self.shape, 2)), np.zeros((*self.shape, 2))
         for key, result in self.items():
             above, below = parts(result)

@@ -77,7 +77,7 @@ class Layout:
         return bool(after) and follows and not (_ITEM.match(after) or _ITEM.match(line))
 
     def _find_tables(self) -> None:
-        """Find the header lines and the rows of tables."""
+        """Set ``headers`` and ``rows`` to the numbers of lines that are such parts of tables."""
         headers, rows, end = set[int](), set[int](), 0
         for number, line in enumerate(self._lines[1:], 1):
             above = self._lines[number - 1]

@@ -153,7 +153,7 @@ class _Emphasis:
 
 
 def _cut(output: str, markers: tuple[Marker, ...]) -> _Cut:
-    """Remove the citation marks from an output, and record where each of them was."""
+    """Remove the citation marks from an output; record where they and all characters were."""
     cut, at = _Cut(), 0
     pieces: list[str] = []
     emphasis = _Emphasis(output)
@@ -312,7 +312,7 @@ class _Reader:
         self.sentences.extend(sentences)
 
     def _join_labels(self, sentences: list[_Sentence]) -> list[_Sentence]:
-        """Give the marks of sentences that are labels alone to the sentences before them."""
+        """Drop sentences that are labels (``Source:``); their marks go to the one before."""
         joined = sentences[:1]
         for sentence in sentences[1:]:
             if is_label(self.cut.text[sentence.start : sentence.end]):

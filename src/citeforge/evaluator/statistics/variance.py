@@ -56,8 +56,8 @@ def estimate_spread(values: npt.NDArray[np.float64], sources: Sequence[str]) -> 
     """Estimate the standard error of the mean of all values, by sources of variance.
 
     Args:
-        values: one per cell; sources with one level say nothing, and are ignored.
-        sources: of the axes; queries last, two or more.
+        values: one axis per source; axes of length 1 add no variance, and are ignored.
+        sources: name of the source of each axis; queries last, with two or more.
     """
     levels = dict(zip(sources, values.shape, strict=True))
     several = [s for s in sources if levels[s] > 1]
@@ -144,7 +144,7 @@ def _half_width(
     Args:
         of_queries: mean square of queries.
         df_queries: its degrees of freedom.
-        others: those of every other source.
+        others: (mean square, degrees of freedom) of every other source.
         chance: what mean squares of others are expected to be together, if they add nothing.
     """
     least, moved = quantile(df_queries) ** 2 * of_queries, sum(square for square, _ in others)
@@ -226,7 +226,12 @@ def _alternating_sum(squares: Mapping[Effect, float], effect: Effect) -> float:
 
 
 def compute_shares(components: Components, levels: Mapping[str, int]) -> dict[str, float]:
-    """Compute the share of each source in the squared standard error; empty if nothing varies."""
+    """Compute the share of each source in the squared standard error; empty if nothing varies.
+
+    Args:
+        components: variance by source or interaction.
+        levels: number of levels by source.
+    """
     shares = {s: 0.0 for s in _NESTED if levels.get(s, 1) > 1}
     for effect, value in components.items():
         sources = effect.split(":")

@@ -23,7 +23,7 @@ class LineIndex:
     """Index of a submission's lines by context set, run and query; refuses wrong ones."""
 
     def __init__(self, path: Path, benchmark: Benchmark) -> None:
-        """Make an empty index for a submission to a benchmark."""
+        """Make an empty index of which line answers which query, context set and run."""
         self._path, self._benchmark = path, benchmark
         self._lines: defaultdict[tuple[str, int], array[int]] = defaultdict(
             lambda: array("Q", bytes(8 * len(benchmark.query_ids)))

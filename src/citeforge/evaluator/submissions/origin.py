@@ -120,9 +120,10 @@ def require_build(
     path: Path, benchmark: Benchmark, header: Mapping[str, object],
     claims: Iterable[tuple[int, list[object]]],
 ) -> bool:  # fmt: skip
-    """Refuse a submission that names another build of its benchmark; whether it names this one.
+    """Refuse a submission that names another build of its benchmark.
 
-    It names this one if its header does, or every answer.
+    Returns:
+        Whether it names this one: in its header, or in every answer.
 
     Args:
         path: submission.

@@ -142,7 +142,12 @@ def _page_key(number: int, references: Mapping[int, str]) -> str:
 
 
 def _read_list(text: str, markup: Markup) -> None:
-    """Add the numbered URLs of a reference list to ``markup``."""
+    """Add the numbered URLs of a reference list to ``markup``.
+
+    Args:
+        text: the list.
+        markup: what was read so far; gets ``references`` and numbers that are listed twice.
+    """
     number: int | None = None
     for line in text.splitlines():
         entry = _ENTRY.match(line)

@@ -245,6 +245,8 @@ class _Scan:
     def _add_match(self, match: re.Match[str]) -> int:
         """Sort one match of :func:`all_forms` into citation marks, unread marks or hidden text.
 
+        The group that matched is its form, such as ``maths``, ``link`` or ``to`` (``[1] to [3]``).
+
         Returns:
             Offset in the output from which to read on.
         """
@@ -323,16 +325,13 @@ class _Scan:
         return read_mark_items(body, is_named=is_named)
 
     def _cite(self, start: int, end: int, body: str, form: str) -> int:
-        """Add a citation mark to the marks read or, in doubt, to those unread.
+        """Add a citation mark to the marks read or, in doubt, to those unread; return its end.
 
         Args:
             start: offset of the mark.
             end: offset behind it.
             body: text that lists its numbers.
             form: how it is written (group of :func:`all_forms`).
-
-        Returns:
-            ``end``.
         """
         grammar, n_docs = self.grammar, self.n_docs
         if form in _UNSURE:
