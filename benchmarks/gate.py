@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchmarks.simulated import World, chosen, truth, world
-from citeforge.evaluator.entries import make_entries
 from citeforge.evaluator.gate import decide
 from citeforge.evaluator.gate_policy import PolicySource
 from citeforge.evaluator.measures.registry import parse
+from citeforge.evaluator.measures.results import make_entries
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.power import queries_to_pass
 from citeforge.schemas.recipes.gate import GatePolicy

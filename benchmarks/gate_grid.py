@@ -14,8 +14,8 @@ import numpy as np
 from scipy import stats
 
 from citeforge.evaluator.corrected_ranks import corrected_difference
-from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.registry import parse
+from citeforge.evaluator.measures.results import make_entry
 from citeforge.evaluator.statistics.bounds import lower_bound, mean_interval
 from citeforge.evaluator.statistics.estimates import Floats, mean_sample
 from citeforge.evaluator.statistics.intervals import ALPHA

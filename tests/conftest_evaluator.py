@@ -13,8 +13,8 @@ from citeforge.engines.text.segment import Segmenter
 from citeforge.engines.text.segmenters import PunktSegmenter
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.measures.kalma_graphs import KalmaInputs
-from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.measures.results import compute
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.tools import CannotError, ScoringTools

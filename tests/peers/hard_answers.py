@@ -15,8 +15,8 @@ from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.text import segmenters
 from citeforge.engines.text.segmenters import PunktSegmenter
-from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.measures.results import compute
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.items import Gold, Passage

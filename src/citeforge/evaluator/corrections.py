@@ -9,7 +9,6 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.entries import displayed_value
 from citeforge.evaluator.human_labels import (
     HumanLabels,
     LabelJudge,
@@ -18,7 +17,7 @@ from citeforge.evaluator.human_labels import (
 )
 from citeforge.evaluator.label_files import Label
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.reading import ScoredSubmission, compute
+from citeforge.evaluator.measures.results import ScoredSubmission, compute, displayed_value
 from citeforge.evaluator.statistics.error_rates import Rates, rogan_gladen, why_not_corrected
 from citeforge.evaluator.statistics.estimates import Floats, Sample
 from citeforge.evaluator.statistics.ppi import (

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.registry import find_measure
+from citeforge.evaluator.measures.results import make_entry
 from citeforge.evaluator.measures.retrieval import rankings
 from citeforge.evaluator.statistics.estimates import column, mean_sample
 from citeforge.schemas.errors import UsageError

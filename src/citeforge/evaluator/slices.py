@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.declared import Measure
+from citeforge.evaluator.measures.results import make_entry
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.intervals import COVERAGE, sidak_level
 from citeforge.evaluator.submissions.benchmark import Benchmark

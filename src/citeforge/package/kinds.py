@@ -126,7 +126,7 @@ class Kind(ABC):
             tools: judge, segmenter and options.
 
         Returns:
-            A :class:`~citeforge.evaluator.measures.reading.ScoredSubmission`.
+            A :class:`~citeforge.evaluator.measures.results.ScoredSubmission`.
         """
         raise NotImplementedError(f"{self.name} benchmarks have no answers to {reads}")
 

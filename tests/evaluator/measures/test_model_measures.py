@@ -9,8 +9,8 @@ import pytest
 from citeforge.engines.models.answer_models import BertScore, mauve_value
 from citeforge.engines.models.extractive_qa import ExtractiveQa
 from citeforge.evaluator.measures.alce_correctness import mauve_text, token_f1
-from citeforge.evaluator.measures.reading import compute
 from citeforge.evaluator.measures.registry import select
+from citeforge.evaluator.measures.results import compute
 from citeforge.evaluator.measures.retrieval import distinct_ids
 from citeforge.evaluator.submissions.inputs import AnswerItem
 from citeforge.package.items import Passage

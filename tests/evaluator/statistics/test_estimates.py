@@ -158,8 +158,8 @@ def test_what_hangs_on_one_query_has_no_interval() -> None:
 
 
 def test_intervals_do_not_leave_what_is_possible() -> None:
-    from citeforge.evaluator.entries import make_entry
     from citeforge.evaluator.measures.registry import measures
+    from citeforge.evaluator.measures.results import make_entry
     from citeforge.schemas.signature import Signature
 
     sample = mean_sample(column(0.0, 0.0, 9.0))
@@ -171,8 +171,8 @@ def test_intervals_do_not_leave_what_is_possible() -> None:
 
 def test_a_value_beyond_its_range_lies_in_its_interval() -> None:
     """As KaLMA's own code gives precisions of [NA]: 3 right of 2 marks, 1 of 1, 2 of 2 → 1.2."""
-    from citeforge.evaluator.entries import make_entry
     from citeforge.evaluator.measures.registry import measures
+    from citeforge.evaluator.measures.results import make_entry
     from citeforge.schemas.signature import Signature
 
     right, marks = np.array([[3.0, 1.0, 2.0]]), np.array([[2.0, 1.0, 2.0]])

@@ -5,8 +5,8 @@ import pytest
 
 from citeforge.evaluator.compare import compare_many, measure_change
 from citeforge.evaluator.corrected_ranks import corrected_difference
-from citeforge.evaluator.entries import make_entry
 from citeforge.evaluator.measures.registry import find_measure
+from citeforge.evaluator.measures.results import make_entry
 from citeforge.evaluator.ranks import rank_systems
 from citeforge.evaluator.statistics.changes import change, jackknife_pseudovalues
 from citeforge.evaluator.statistics.estimates import (

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from citeforge.evaluator.measures.declared import COUNT, SHORT_ANSWERS, Group, Measure
-from citeforge.evaluator.measures.reading import Results
+from citeforge.evaluator.measures.results import Results
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,

@@ -16,15 +16,15 @@ from citeforge.evaluator.measures.authorship import (
     design_results,
 )
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.reading import (
+from citeforge.evaluator.measures.results import (
     AnswerCounts,
     NumberColumns,
     ScoredSubmission,
-    answers_by_cell,
     require_cells_alone,
 )
 from citeforge.evaluator.submissions.benchmark import ContextTable
 from citeforge.evaluator.submissions.citation_range import CitationRange
+from citeforge.evaluator.submissions.line_index import answers_by_cell
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.package import short_answers

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.reading import AnswerCounts, ScoredSubmission, answers_to, compute
+from citeforge.evaluator.measures.results import AnswerCounts, ScoredSubmission, compute
 from citeforge.evaluator.statements.kalma import SENTENCES, without_brackets
 from citeforge.evaluator.statements.triples import (
     ParsedAnswer,
@@ -20,6 +20,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.inputs import SharedResults
+from citeforge.evaluator.submissions.line_index import answers_to
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, FULL, OWN
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools

@@ -5,11 +5,10 @@ from collections.abc import Iterator, Sequence
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.details import answer_details
 from citeforge.evaluator.measures.rage_citations import RAGE, RageScores
-from citeforge.evaluator.measures.reading import (
+from citeforge.evaluator.measures.results import (
     AnswerCounts,
     Results,
     ScoredSubmission,
-    answers_to,
     compute,
     not_computed,
 )
@@ -18,6 +17,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.inputs import NO_PASSAGES, Inputs, ItemCollector
+from citeforge.evaluator.submissions.line_index import answers_to
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.submissions.submission import Submission

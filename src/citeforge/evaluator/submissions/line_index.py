@@ -1,12 +1,14 @@
-"""Index of the lines of a submission, which refuses second answers and unknown queries."""
+"""Which query each line of a submission answers; second answers and unknown queries are refused."""
 
 from array import array
 from collections import defaultdict
+from collections.abc import Collection, Iterator
 from pathlib import Path
 from typing import NoReturn
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
+from citeforge.evaluator.submissions.submission import Submission
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.text import printable
@@ -110,3 +112,52 @@ class LineIndex:
             message, path=self._path, line=line, field=field, allowed="see: citeforge check",
             code=code,
         )  # fmt: skip
+
+
+def answers_to(context: str, submission: Submission) -> Iterator[tuple[int, SubmissionLine]]:
+    """Yield (row of its query, answer) for every line that answers a context set.
+
+    Raises:
+        InputError: an unknown or duplicate key, or there is no such line.
+    """
+    places = LineIndex(submission.path, submission.benchmark)
+    is_empty, is_any = True, False
+    for line, answer in submission.answers():
+        is_empty = False
+        if places.is_about(line, answer, context):
+            is_any = True
+            yield places.row(line, answer, context), answer
+    if is_empty:
+        raise InputError("contains no answers", path=submission.path, code="no-answers")
+    if not is_any:
+        raise InputError(
+            f"contains no answer to the context set {context!r}",
+            path=submission.path,
+            allowed="name a context set that its lines answer: --context",
+            code="no-answers",
+        )
+
+
+def answers_by_cell(
+    cells: Collection[str], submission: Submission
+) -> Iterator[tuple[str, int, SubmissionLine]]:
+    """Yield (condition (cell), query row, answer) for every line of a submission.
+
+    Raises:
+        InputError: a line names no cell, an unknown or duplicate key, or there is no line.
+    """
+    places, is_any = LineIndex(submission.path, submission.benchmark), False
+    for line, answer in submission.answers():
+        cell, is_any = answer.context, True
+        if cell is None or cell not in cells:
+            raise InputError(
+                "is missing" if cell is None else f"{cell!r} is not a cell of the benchmark",
+                path=submission.path,
+                line=line,
+                field="context",
+                allowed=", ".join(cells),
+                code="missing-field" if cell is None else "unknown-context",
+            )
+        yield cell, places.row(line, answer, cell), answer
+    if not is_any:
+        raise InputError("contains no answers", path=submission.path, code="no-answers")

@@ -18,7 +18,7 @@ from citeforge.schemas.recipes.base import Recipe, RunOptions
 
 if TYPE_CHECKING:
     from citeforge.evaluator.measures.declared import Measure
-    from citeforge.evaluator.measures.reading import ScoredSubmission
+    from citeforge.evaluator.measures.results import ScoredSubmission
     from citeforge.evaluator.submissions.submission import Submission
     from citeforge.evaluator.submissions.tools import ScoringTools
     from citeforge.package.package import Package

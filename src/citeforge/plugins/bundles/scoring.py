@@ -4,14 +4,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.reading import (
+from citeforge.evaluator.measures.results import (
     AnswerCounts,
     ScoredSubmission,
-    answers_by_cell,
     compute,
     not_computed,
     require_cells_alone,
 )
+from citeforge.evaluator.submissions.line_index import answers_by_cell
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.bundles.design import parse_bundle

@@ -1,32 +1,45 @@
-"""Shared parts of all submission readers: from lines of answers to samples of measures.
+"""Results of a submission: counts, a sample of each measure, and its entry in the score file.
 
 A reader is one function: it goes through the lines of a submission, keeps what its measures need,
 computes them, and counts answers and faults. That of passages is the same for all kinds of
-benchmark; others belong to a kind (``Kind.read_answers``).
+benchmark; others belong to a kind (``Kind.read_answers``). Of a sample, :func:`make_entry` makes
+the value and its interval.
 """
 
+import math
 from collections import Counter
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import ProgressLines
 from citeforge.engines.text.refusals import is_refusal, may_refuse
 from citeforge.evaluator.measures.declared import OWN_WEIGHTS, Measure
-from citeforge.evaluator.statistics.estimates import Floats, Sample, join_repeats
+from citeforge.evaluator.statistics.estimates import (
+    Estimate,
+    Floats,
+    Sample,
+    estimate_value,
+    influences,
+    join_repeats,
+    mean_of_runs,
+)
+from citeforge.evaluator.statistics.intervals import COVERAGE, NONE
+from citeforge.evaluator.statistics.significance import holm
+from citeforge.evaluator.statistics.variance import compute_shares
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.inputs import Inputs
-from citeforge.evaluator.submissions.line_index import LineIndex
-from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.schemas.authorship import Design
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.refusals import EVERY_LANGUAGE
-from citeforge.schemas.scores import AnswerDetail, Counts, NotComputed
+from citeforge.schemas.scores import AnswerDetail, Counts, MeasureScore, NotComputed, Variance
+from citeforge.schemas.signature import Signature
 from citeforge.schemas.submission import SubmissionLine
 
 Results = tuple[list[tuple[Measure, Sample]], list[NotComputed]]
@@ -101,55 +114,6 @@ class AnswerCounts(Counter[str]):
         """Make the counts of a score file; ``n_keys`` answers were expected."""
         n_queries, n_missing = len(benchmark.query_ids), n_keys - self["n_answered"]
         return Counts(n_queries=n_queries, n_runs=n_runs, n_missing=n_missing, **self, **more)
-
-
-def answers_to(context: str, submission: Submission) -> Iterator[tuple[int, SubmissionLine]]:
-    """Yield (row of its query, answer) for every line that answers a context set.
-
-    Raises:
-        InputError: an unknown or duplicate key, or there is no such line.
-    """
-    places = LineIndex(submission.path, submission.benchmark)
-    is_empty, is_any = True, False
-    for line, answer in submission.answers():
-        is_empty = False
-        if places.is_about(line, answer, context):
-            is_any = True
-            yield places.row(line, answer, context), answer
-    if is_empty:
-        raise InputError("contains no answers", path=submission.path, code="no-answers")
-    if not is_any:
-        raise InputError(
-            f"contains no answer to the context set {context!r}",
-            path=submission.path,
-            allowed="name a context set that its lines answer: --context",
-            code="no-answers",
-        )
-
-
-def answers_by_cell(
-    cells: Collection[str], submission: Submission
-) -> Iterator[tuple[str, int, SubmissionLine]]:
-    """Yield (condition (cell), query row, answer) for every line of a submission.
-
-    Raises:
-        InputError: a line names no cell, an unknown or duplicate key, or there is no line.
-    """
-    places, is_any = LineIndex(submission.path, submission.benchmark), False
-    for line, answer in submission.answers():
-        cell, is_any = answer.context, True
-        if cell is None or cell not in cells:
-            raise InputError(
-                "is missing" if cell is None else f"{cell!r} is not a cell of the benchmark",
-                path=submission.path,
-                line=line,
-                field="context",
-                allowed=", ".join(cells),
-                code="missing-field" if cell is None else "unknown-context",
-            )
-        yield cell, places.row(line, answer, cell), answer
-    if not is_any:
-        raise InputError("contains no answers", path=submission.path, code="no-answers")
 
 
 def require_cells_alone(
@@ -293,3 +257,93 @@ def _is_defined(sample: Sample) -> bool:
 def not_computed(measures: Sequence[Measure], reason: str) -> list[NotComputed]:
     """List measures with the reason why they could not be computed."""
     return [NotComputed(name=measure.name, reason=reason) for measure in measures]
+
+
+def make_entry(
+    measure: Measure, sample: Sample, signature: Signature | str,
+    clusters: npt.NDArray[np.int64] | None = None, level: float = COVERAGE,
+) -> MeasureScore:  # fmt: skip
+    """Make a measure's entry in a score file, with bounds if the judge failed on some pairs.
+
+    Args:
+        measure: declaration of the measure.
+        sample: values of the measure.
+        signature: signature of the value.
+        clusters: cluster of each query, if questions repeat.
+        level: probability that the interval covers the value.
+    """
+    estimate = estimate_value(replace(sample, within=measure.range), clusters, level)
+    means = mean_of_runs(sample.per_query)
+    n_defined = int((~np.isnan(means)).sum())
+    scale, moves = measure.scale, influences(sample)
+    low, high = estimate.low, estimate.high
+    # Intervals are cut to the range of the measure, unless the value itself is outside of it.
+    if estimate.interval != NONE and measure.low <= estimate.value <= measure.range.high:
+        low, high = max(low, measure.low), min(high, measure.range.high)
+    value, upper_bound = displayed_value(estimate.value, scale), None
+    if sample.upper is not None:
+        upper_bound = displayed_value(estimate_value(sample.upper).value, scale)
+    return MeasureScore(
+        name=measure.name if sample.place is None else f"{measure.name}[{sample.place}]",
+        signature=str(signature),
+        scale=scale,
+        value=value,
+        low=displayed_value(low, scale),
+        high=displayed_value(high, scale),
+        stderr=displayed_value(estimate.stderr, scale),
+        sd_runs=displayed_value(estimate.sd_runs, scale),
+        interval=estimate.interval,
+        n=n_defined,
+        n_undefined=len(means) - n_defined,
+        lower_bound=None if sample.upper is None else value,
+        upper_bound=upper_bound,
+        p_t=None if sample.p_t is None or math.isnan(sample.p_t) else sample.p_t,
+        per_query=[None if math.isnan(v) else v for v in means.tolist()],
+        influence=None if moves is None else [None if math.isnan(v) else v for v in moves.tolist()],
+        variance=_list_variance(estimate, measure),
+        weights=sample.weights,
+    )
+
+
+def _list_variance(estimate: Estimate, measure: Measure) -> Variance | None:
+    """List an estimate's variance by source (queries, runs, …); None if it has one source only."""
+    spread, values = estimate.spread, estimate.values
+    if spread is None or values is None:
+        return None
+    components = {k: round(v * measure.scale**2, 10) for k, v in spread.components.items()}
+    shares = compute_shares(components, spread.levels)
+    return Variance(
+        levels=spread.levels,
+        components=components,
+        shares={k: round(v, 10) for k, v in shares.items()},
+        values=values.tolist() if measure.asks_judge else [],
+    )
+
+
+def make_entries(
+    samples: Sequence[tuple[Measure, Sample]],
+    signatures: Sequence[Signature],
+    clusters: npt.NDArray[np.int64] | None = None,
+) -> list[MeasureScore]:
+    """Make score file entries of all measures; Holm adjusts p-values within each table.
+
+    Args:
+        samples: measures with their values.
+        signatures: signatures of the values.
+        clusters: cluster of each query, if questions repeat.
+    """
+    entries = [
+        make_entry(measure, sample, signature, clusters)
+        for (measure, sample), signature in zip(samples, signatures, strict=True)
+    ]
+    for table in dict.fromkeys(s.table for _, s in samples if s.table is not None):
+        own = [e for e, (_, s) in zip(entries, samples, strict=True) if s.table == table]
+        for entry, p in zip(own, holm([math.nan if e.p_t is None else e.p_t for e in own]),
+                            strict=True):  # fmt: skip
+            entry.p_holm = None if math.isnan(p) else p
+    return entries
+
+
+def displayed_value(value: float, scale: int) -> float | None:
+    """Scale a value for display, rounded to 10 decimals, never −0; None for NaN."""
+    return None if math.isnan(value) else round(value * scale, 10) + 0.0
