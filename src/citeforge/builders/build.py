@@ -134,7 +134,12 @@ class Workspace:
         return self.root / name
 
     def read_finished(self, name: str, key: Any) -> dict[str, Any] | None:
-        """Read a build stage's results; None if it is unfinished, damaged or of another key."""
+        """Read a build stage's results; None if it is unfinished, damaged or of another key.
+
+        Args:
+            name: name of the stage, such as ``corpus``.
+            key: JSON value of everything that the stage depends on.
+        """
         try:
             marker = msgspec.convert(read_json(self.root / f"{name}.json"), StageMarker)
         except (InputError, msgspec.ValidationError):
@@ -160,6 +165,12 @@ class Workspace:
         self, name: str, key: Any, files: dict[str, str], record: dict[str, Any]
     ) -> dict[str, Any]:
         """Mark a stage as finished: its key, its files with sha256, and its results.
+
+        Args:
+            name: name of the stage, such as ``corpus``.
+            key: JSON value of everything that the stage depends on.
+            files: names of the files in its folder, with sha256.
+            record: its results, as JSON.
 
         Returns:
             The results in the order in which a resumed build reads them.
@@ -257,7 +268,15 @@ class Build:
         models: dict[str, dict[str, Any]],
         grammar: GrammarInfo | None = None,
     ) -> Manifest:
-        """Draft the manifest with all that is known before the tables are made."""
+        """Draft the manifest with all that is known before the tables are made.
+
+        Args:
+            config: recipe, and digests of the files that it names.
+            sources: provenance of the sources.
+            licence: licence of the benchmark; None if unknown.
+            models: role in the build to the identity of a model.
+            grammar: how answers cite; None for the default.
+        """
         return Manifest(
             kind=self.recipe.kind,
             name=safe_name(self.recipe.name or self.workspace.out.name),

@@ -109,6 +109,11 @@ def _value_text(value: Any) -> str:
 def require_same_recipe(old: Manifest, draft: Manifest, out: Path) -> None:
     """Raise an error if a finished package was made by another recipe than this build's.
 
+    Args:
+        old: manifest of the finished package.
+        draft: manifest of this build, before its tables are made.
+        out: folder of the package.
+
     Raises:
         InputError: names what differs.
     """
@@ -119,6 +124,11 @@ def require_same_options(begun: Manifest, draft: Manifest, partial: Path) -> Non
     """Raise an error if an unfinished build was begun with another recipe.
 
     A changed source, model or library is no other recipe: the stages notice it by their keys.
+
+    Args:
+        begun: manifest that the unfinished build drafted.
+        draft: manifest of this build, before its tables are made.
+        partial: working folder of both.
 
     Raises:
         InputError: names what differs.

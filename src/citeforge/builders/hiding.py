@@ -80,12 +80,12 @@ def hide(writer: PackageWriter, secret: bytes, scratch: Path) -> None:
 
 
 def _read(writer: PackageWriter, config: str, split: str) -> pa.Table:
-    """Read a table of the package whose labels are being hidden."""
+    """Read the table ``config/split`` of the package whose labels are being hidden."""
     return read_table(shard_paths(writer.folder / config, split), BY_CONFIG[config])
 
 
 def _replace(writer: PackageWriter, config: str, split: str, table: pa.Table) -> None:
-    """Replace a table of the package whose labels are being hidden, and record the new hashes."""
+    """Replace the table ``config/split`` of the package, and record its new hashes."""
     files = write_table(writer.folder / config, split, table)
     writer.files |= {f"{config}/{name}": sha256 for name, sha256 in files.items()}
 
@@ -162,7 +162,14 @@ def _renumber_marks(text: str, new_positions: dict[int, int]) -> str:
 
 
 def _hide_corpus(writer: PackageWriter, split: str, secret: bytes, scratch: Path) -> None:
-    """Rename the corpus's passages, and sort them by new id in buckets that fit into memory."""
+    """Rename the corpus's passages, and sort them by new id in buckets that fit into memory.
+
+    Args:
+        writer: writer of the package.
+        split: split of the config ``corpus``.
+        secret: key of the new ids.
+        scratch: empty folder for the buckets.
+    """
     corpus = shard_paths(writer.folder / "corpus", split)
     n_buckets = 1 + count_rows(corpus) // _ROWS_PER_BUCKET
     with ExitStack() as stack:

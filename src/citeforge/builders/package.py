@@ -103,7 +103,13 @@ def word_lengths(package: Package) -> dict[str, int]:
 
 
 def mapping_stats(label: str, mapping: pa.Table, n_queries: int) -> dict[str, object]:
-    """Compute how many passages with a given label queries have: total, mean, fewest, most."""
+    """Compute how many passages with a given label queries have: total, mean, fewest, most.
+
+    Args:
+        label: the label, for the names of the statistics.
+        mapping: pairs of query and passage that have it, schema MAPPING.
+        n_queries: number of all queries.
+    """
     per_query = mapping["query-id"].value_counts().field("counts")
     without = n_queries - len(per_query)
     low = 0 if without else pc.min(per_query).as_py()
@@ -116,7 +122,12 @@ def mapping_stats(label: str, mapping: pa.Table, n_queries: int) -> dict[str, ob
 
 
 def context_stats(name: str, contexts: pa.Table) -> dict[str, object]:
-    """Compute a context set's mean number of passages, and mean share of relevant ones."""
+    """Compute a context set's mean number of passages, and mean share of relevant ones.
+
+    Args:
+        name: name of the set, for the names of the statistics.
+        contexts: schema CONTEXTS.
+    """
     labels = [[d["label"] for d in docs] for docs in contexts["docs"].to_pylist()]
     shares = [row.count("relevant") / len(row) for row in labels if row]
     mean = round(sum(shares) / max(1, len(shares)), 4)
@@ -124,7 +135,12 @@ def context_stats(name: str, contexts: pa.Table) -> dict[str, object]:
 
 
 def context_sizes(name: str, contexts: pa.Table) -> dict[str, object]:
-    """Compute the mean number of passages in the contexts of a set."""
+    """Compute the mean number of passages in the contexts of a set.
+
+    Args:
+        name: name of the set, for the name of the statistic.
+        contexts: schema CONTEXTS.
+    """
     sizes = pc.list_value_length(contexts["docs"]).to_pylist()
     return {count_key("context_passages_mean", name): round(sum(sizes) / len(sizes), 4)}
 
@@ -147,11 +163,17 @@ class PackageWriter:
         self.empty: list[str] = []
 
     def add(self, config: str, split: str, table: pa.Table) -> None:
-        """Write one table of the package; an empty table is only listed in ``empty``."""
+        """Write the table ``config/split``; a table without rows is only listed in ``empty``."""
         self.add_shards(config, split, write_table(self.folder / config, split, table))
 
     def add_shards(self, config: str, split: str, files: dict[str, str]) -> None:
-        """Record a table whose Parquet files are already in the package's folder."""
+        """Record a table whose Parquet files are already in the package's folder.
+
+        Args:
+            config: config of the table, such as ``mapping``.
+            split: split of the config.
+            files: file names with sha256; empty for a table without rows.
+        """
         if not files:
             self.empty.append(f"{config}/{split}")
             return
@@ -232,11 +254,15 @@ def write_corpus(
 def _write_passages(
     folder: Path, batches: Iterable[pa.RecordBatch | pa.Table], stage: str
 ) -> dict[str, str]:
-    """Write a corpus table; return its file names with sha256."""
-    with (
-        progress(stage, None, "passages") as advance,
-        TableWriter(folder, "corpus", CORPUS) as writer,
-    ):
+    """Write batches of passages as a corpus; return file names with sha256, none without passages.
+
+    Args:
+        folder: folder for the files.
+        batches: schema CORPUS.
+        stage: description of the work, for the progress line.
+    """
+    writer = TableWriter(folder, "corpus", CORPUS)
+    with progress(stage, None, "passages") as advance, writer:
         for batch in batches:
             writer.write(batch)
             advance(batch.num_rows)

@@ -149,7 +149,14 @@ def rebuild(
 def plan_rebuild(
     folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse
 ) -> RunPlan:
-    """Count the calls of :func:`rebuild` to models, and their cost; nothing is asked or written."""
+    """Count the calls of :func:`rebuild` to models, and their cost; nothing is asked or written.
+
+    Args:
+        folder: package to make again.
+        run: options of the run.
+        inputs: new locations of inputs that have moved, ``[FIELD=]VALUE``.
+        confirm: called with what the recipe uses; raises if the user refuses.
+    """
     _, recipe, run = _prepare(folder, run, inputs, confirm)
     return kind_of_recipe(recipe).plan(recipe, run)
 

@@ -31,13 +31,23 @@ class WriterPrompt:
         self._template = SandboxedEnvironment(undefined=StrictUndefined).from_string(source)
 
     def render(self, values: Mapping[str, Any]) -> str:
-        """Fill in the prompt template with values, and a function that puts texts in quotes."""
+        """Fill in the prompt template; it may also call a function that puts texts in quotes.
+
+        Args:
+            values: values for the expressions of the template, by name.
+        """
         return self._template.render(with_quotes(values))
 
     def request(
         self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0
     ) -> Request:
-        """Make the LLM request of one attempt (counted from 0) from the filled-in template."""
+        """Make an LLM request from the filled-in template.
+
+        Args:
+            values: values for the expressions of the template, by name.
+            params: parameters of the endpoint, such as ``temperature``.
+            attempt: number of the attempt, from 0.
+        """
         messages = (("user", self.render(values)),)
         return Request(messages, params, sample=attempt, task=self.task, values=dict(values))
 

@@ -128,6 +128,11 @@ def read_items(path: Path, allow_blank: bool = False, name: str = "") -> list[Al
 def _find_items(content: Any, path: Path, name: str) -> list[Any]:
     """Find the list of items in a JSON object.
 
+    Args:
+        content: decoded JSON of a file.
+        path: the file, for messages.
+        name: name of the list; empty for ``data``.
+
     Raises:
         InputError: it has no list, or several of which none is named.
     """
@@ -181,6 +186,11 @@ def open_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSo
 
     ``alce:PATH#NAME`` names a list in the file, the data set, or both (``demos.json#asqa``).
 
+    Args:
+        argument: path of the file, and ``#NAME``.
+        split: name recorded in the provenance; None for ``eval``.
+        options: permissions, and the judge of ELI5's claims.
+
     Raises:
         InputError: not such a file, or ELI5 without a judge, which decides relevance.
     """
@@ -198,6 +208,11 @@ def open_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSo
 
 def load_alce(argument: str, split: str | None, options: ReadOptions) -> "AlceSource":
     """Open a file of ASQA, QAMPARI or ELI5 items; ELI5 needs no judge here.
+
+    Args:
+        argument: path of the file, and ``#NAME``.
+        split: name recorded in the provenance; None for ``eval``.
+        options: permissions.
 
     Raises:
         InputError: not such a file.
@@ -303,7 +318,10 @@ class AlceSource(Source):
 
 
 def _gold_rows(item: AlceItem) -> Iterator[dict[str, Any]]:
-    """Yield the gold rows of an item: short answers, long answers, lists and claims."""
+    """Yield the gold rows of an item: short answers, long answers, lists and claims.
+
+    A row is a dictionary of fields of the schema GOLD.
+    """
     for pair in item.qa_pairs or []:
         extra = {"context": pair.context, "wikipage": pair.wikipage}
         yield {

@@ -116,7 +116,12 @@ class AttrievalSource(JudgedSource):
     """
 
     def __init__(self, argument: str, split: str | None, options: ReadOptions) -> None:
-        """Read all rows.
+        """Read all rows of a file or folder.
+
+        Args:
+            argument: path of it.
+            split: name recorded in the provenance.
+            options: permissions.
 
         Raises:
             InputError: the file has another layout.
@@ -140,6 +145,10 @@ class AttrievalSource(JudgedSource):
 
     def _add_row(self, number: int, row: _Row) -> None:
         """Add a row's query, passages with their ranks and judgements, and gold answers.
+
+        Args:
+            number: number of the row, from 1.
+            row: the row.
 
         Raises:
             InputError: its lists have different lengths, or its query came before.

@@ -47,6 +47,11 @@ class BeirQuery(msgspec.Struct, gc=False, forbid_unknown_fields=True):
 def open_beir(argument: str, split: str | None, options: ReadOptions) -> "BeirSource":
     """Open the source ``beir:PATH[#NAME]``: a folder or zip file, and the name of its data set.
 
+    Args:
+        argument: path of the folder or zip, and the name of one of its data sets.
+        split: split of the judgements; None for ``test``.
+        options: permissions, and whether only passages are read.
+
     Raises:
         InputError: there is no folder, the zip is unsafe, or it has several data sets.
         UnknownValueError: no such data set, or the data set has no such split.
@@ -69,6 +74,11 @@ def open_beir(argument: str, split: str | None, options: ReadOptions) -> "BeirSo
 
 def _find_data_set(folder: Path, path: str, name: str) -> Path:
     """Find the folder of a data set: the given folder, or one below it.
+
+    Args:
+        folder: folder, or that of an unpacked zip.
+        path: path that the user gave, for messages.
+        name: name of a data set below it; empty for the only one.
 
     Raises:
         InputError: it has several, and none is named.

@@ -142,6 +142,8 @@ class CorpusFiles(PassagesAlone):
         )
 
 
-def _is_large(kind: pa.DataType) -> bool:
-    """Whether values of a type may be large, such as vectors and pictures."""
-    return any(f(kind) for f in (pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary))
+def _is_large(data_type: pa.DataType) -> bool:
+    """Whether values of an Arrow type may be large, such as vectors and pictures."""
+    return any(
+        f(data_type) for f in (pa.types.is_nested, pa.types.is_binary, pa.types.is_large_binary)
+    )

@@ -87,6 +87,11 @@ class LocatedQuestion(NamedTuple):
 def open_hagrid(argument: str, split: str | None, options: ReadOptions) -> "HagridSource":
     """Open the source ``hagrid:PATH``: a JSON Lines file in HAGRID's layout.
 
+    Args:
+        argument: path of the file.
+        split: name recorded in the provenance; None for the file's name.
+        options: permissions.
+
     Raises:
         InputError: there is no such file.
     """

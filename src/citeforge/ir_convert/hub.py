@@ -192,6 +192,11 @@ def unreachable(repo: str, error: Exception) -> InputError:
 def open_beir_hub(argument: str, split: str | None, options: ReadOptions) -> "HubSource":
     """Open ``beir-hub:REPO[@revision]``; the judgements are in the data set ``REPO-qrels``.
 
+    Args:
+        argument: name of the data set, or a folder.
+        split: split of the judgements; None for ``test``.
+        options: permissions, and whether only passages are read.
+
     Raises:
         InputError: a data set cannot be read, or has no judgements.
         UnknownValueError: no such split; it is ``test`` if none is named.
@@ -207,6 +212,11 @@ def open_mteb(argument: str, split: str | None, options: ReadOptions) -> "HubSou
     """Open ``mteb:REPO[@revision][#LANGUAGE]``, or a folder; the judgements are a config of it.
 
     With a language, such as ``mteb:REPO#hi``, this is ``hi-qrels`` or ``qrels-hi``.
+
+    Args:
+        argument: name of the data set, or a folder.
+        split: split of the judgements; None for ``test``.
+        options: permissions, and whether only passages are read.
 
     Raises:
         InputError: the data set cannot be read, or has no judgements.
@@ -251,14 +261,27 @@ def _open_judged(
 def open_corpus_hub(
     kind: str, argument: str, split: str | None, options: ReadOptions
 ) -> "HubSource":
-    """Open ``corpus-hub:REPO[@revision]``, or a folder, as a source of passages alone."""
+    """Open ``corpus-hub:REPO[@revision]``, or a folder, as a source of passages alone.
+
+    Args:
+        kind: name of the source, which may be that of one with judgements.
+        argument: name of the data set, or a folder.
+        split: name recorded in the provenance.
+        options: permissions.
+    """
     repo = Repository.parse(argument)
     options = replace(options, passages_only=True)
     return HubSource(repo, {}, _make_info(kind, argument, split, repo), options)
 
 
 def open_rage(kind: str, argument: str, options: ReadOptions) -> "HubSource":
-    """Open ``rage:PATH`` or ``rage-hub:REPO[@revision]``: a data set in RAGE's layout."""
+    """Open ``rage:PATH`` or ``rage-hub:REPO[@revision]``: a data set in RAGE's layout.
+
+    Args:
+        kind: ``rage`` or ``rage-hub``.
+        argument: folder, or name of the data set.
+        options: permissions, and whether only passages are read.
+    """
     repo = Repository.parse(argument)
     splits = {} if options.passages_only else repo.config("mapping") or {}
     if not options.passages_only and RELEVANT not in splits:
@@ -270,7 +293,14 @@ def open_rage(kind: str, argument: str, options: ReadOptions) -> "HubSource":
 
 
 def _make_info(kind: str, argument: str, split: str | None, *repos: Repository) -> SourceInfo:
-    """Make the provenance of a source from its repositories: commit, hashes of local folders."""
+    """Make the provenance of a source from its repositories: commit, hashes of local folders.
+
+    Args:
+        kind: name of the source.
+        argument: what follows its colon.
+        split: split of the judgements.
+        repos: data sets that it reads; the commit is that of the first.
+    """
     info = SourceInfo(spec=f"{kind}:{argument}", kind=kind, split=split)
     info.revision = repos[0].commit()
     info.files = {Path(r.name).resolve().name: r.content for r in repos if r.content}

@@ -50,6 +50,12 @@ class Judgements:
     def add(self, line: int, query: str, passage: str, score: int) -> None:
         """Add the relevance score of a (query, passage) pair, and the line that states it.
 
+        Args:
+            line: number of the line.
+            query: id of the query.
+            passage: id of the passage.
+            score: judgement; above zero is relevant.
+
         Raises:
             InputError: it differs from an earlier judgement of the pair.
         """

@@ -219,7 +219,7 @@ def info_of(source: Source, licence: str | None) -> SourceInfo:
 
 
 def citation_of(name: str) -> str:
-    """Get the BibTeX entry of a source; empty for an unknown source."""
+    """Get the BibTeX entry of a source by its name, such as ``beir``; empty if it is unknown."""
     declared = SOURCES.find(name)
     return "" if declared is None else declared.citation
 
@@ -269,6 +269,11 @@ def parse_spec(spec: str) -> tuple[str, str]:
 
 def open_source(spec: str, split: str | None, options: ReadOptions) -> Source:
     """Open the data source with the name ``KIND:ARGUMENT``, such as ``beir:PATH``.
+
+    Args:
+        spec: name of the source.
+        split: split to read; None for the source's default.
+        options: permissions, and more.
 
     Raises:
         UsageError: no colon, nothing behind it, or an unknown kind.

@@ -63,7 +63,13 @@ class LocatedPassage(NamedTuple):
 
 
 def check_id(value: str, path: Path | str, line: int, field: str = "_id") -> None:
-    """Refuse an empty id.
+    """Refuse an empty id of a passage or query.
+
+    Args:
+        value: the id.
+        path: its file, for the message.
+        line: its line.
+        field: its field.
 
     Raises:
         InputError: it is empty.
@@ -80,7 +86,14 @@ def check_id(value: str, path: Path | str, line: int, field: str = "_id") -> Non
 
 
 def duplicate_id(name: str, first: Location, second: Location, field: str = "_id") -> InputError:
-    """Make the error for an id that occurs twice with different content."""
+    """Make the error for an id that occurs twice with different content.
+
+    Args:
+        name: the id.
+        first: where it occurs first.
+        second: where it occurs again.
+        field: field with the id.
+    """
     other = f" of {first.path}" if first.path != second.path else ""
     return InputError(
         f"duplicate id {name!r} with different content (first at line {first.line}{other})",
@@ -105,7 +118,7 @@ def empty_text(path: Path | str, line: int, field: str = "text") -> InputError:
 
 
 def corpus_batches(rows: Iterator[tuple[str, str, str, str | None]]) -> Iterator[pa.RecordBatch]:
-    """Put (id, title, text, metadata) rows into Arrow batches of schema CORPUS."""
+    """Put passages, each (id, title, text, metadata), into Arrow batches of schema CORPUS."""
     while some := list(islice(rows, _BATCH)):
         yield batch_of(some, CORPUS)
 
@@ -261,7 +274,7 @@ class RowChecks:
         return batch.filter(kept)
 
     def _count(self, name: str, number: int) -> None:
-        """Add to one of the counts of these rows; nothing for 0."""
+        """Add a number of rows to the count with a name; 0 adds nothing."""
         if number:
             self.counts[count_key(name, self._noun)] += number
 
@@ -362,7 +375,12 @@ class Source(ABC):
         return Location(row.path, row.line)
 
     def field_name(self, name: str, noun: str) -> str:
-        """Name the field ``_id`` or ``text`` of passages (or queries) as its file does."""
+        """Name a field as its file does, for messages.
+
+        Args:
+            name: ``_id`` or ``text``.
+            noun: ``passages`` or ``queries``.
+        """
         return self.id_field if name == "_id" else name
 
     @abstractmethod

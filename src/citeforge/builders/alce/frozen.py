@@ -76,7 +76,16 @@ def _build(
     name: str,
     description: str,
 ) -> Manifest:
-    """Build a package from a source's queries, passages and gold, with one given context set."""
+    """Build a package from a source's queries, passages and gold, with one given context set.
+
+    Args:
+        recipe: everything that the tables depend on.
+        run: options of the run.
+        source: opened source.
+        docs: passages that the context set shows to each query.
+        name: name of the context set.
+        description: description of the context set, for the manifest.
+    """
     with open_build(recipe, run) as build:
         info = info_of(source, recipe.licence)
         draft = build.draft(recipe.recorded(), [info], recipe.licence or info.licence, {})

@@ -157,7 +157,14 @@ def _draw_filling(
 
 
 def too_few_error(query: str, n_found: int, mixture: Mixture, size: int) -> InputError:
-    """Make the error for a query that has too few passages for a context of this size."""
+    """Make the error for a query that has too few passages for a hidden context.
+
+    Args:
+        query: id of the query.
+        n_found: passages that it has.
+        mixture: mixture of the context.
+        size: passages that the context must have.
+    """
     return InputError(
         f"--hidden: query {query!r} has {n_found} passages, mixture {mixture.name} needs {size}; "
         "contexts of unequal size would reveal how many are relevant",

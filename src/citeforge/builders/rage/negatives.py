@@ -106,10 +106,16 @@ def _add_source_mappings(
 ) -> dict[str, pa.Table]:
     """Take each query's labelled passages from the source; draw irrelevant ones if it has none.
 
-    Returns label to rows (schema MAPPING).
-
     What the source labels is never drawn. Rows of unknown passages are an error or, with
     ``--skip-dangling``, counted.
+
+    Args:
+        material: material of the build.
+        from_source: label to the source's rows, schema MAPPING.
+        draw_seed: seed of the draws.
+
+    Returns:
+        Label to rows of the build's queries, schema MAPPING.
     """
     mining = material.recipe.mining
     tables = {RELEVANT: material.relevant}
@@ -294,6 +300,12 @@ def _search_given_vectors(
     material: Material, passages: PrecomputedVectors, queries: PrecomputedVectors, folder: Path
 ) -> CertainSearch:
     """Open the search over passage and query vectors that the user supplies.
+
+    Args:
+        material: material of the build.
+        passages: vectors of the passages.
+        queries: vectors of the queries.
+        folder: folder for blocks of vectors.
 
     Raises:
         InputError: they are not of these passages or queries, or no vectors.
