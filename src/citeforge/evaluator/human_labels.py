@@ -56,6 +56,9 @@ class _Levels:
     def add(self, level: str, statement: CitedStatement, citation: int | None) -> None:
         """Add the support level that a label gives to a statement, or to one of its citations.
 
+        Of a statement with several citations, the pair may be one of them or all together; a pair
+        with one passage is noted as such.
+
         Args:
             level: level of support, such as "full".
             statement: statement that is labelled.

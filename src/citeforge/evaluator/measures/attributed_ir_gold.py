@@ -66,6 +66,12 @@ def bleu_statistics(
 
     These are hypothesis and reference length, then correct and total n-grams for n = 1 to 4. The
     reference length is that of the **shortest** reference (docs/measures/attributed_ir.md).
+
+    Args:
+        output: the answer without marks.
+        references: its gold answers.
+        bleu: sacreBLEU's ``BLEU``.
+        tokenizer: name of the tokeniser, by the script of the gold answers.
     """
     if tokenizer != LATIN:
         output, *references = map(load_tokenizer(tokenizer), (output, *references))
@@ -100,7 +106,7 @@ def compute_bleu(inputs: Answers, single: bool) -> Sample:
 
 
 def _corpus_bleu(sums: Floats) -> Floats:
-    """Compute corpus BLEU in [0, 1] from summed statistics, shape (…, 10)."""
+    """Compute corpus BLEU in [0, 1] from sums of :func:`bleu_statistics`, shape (…, 10)."""
     hyp, ref = sums[..., 0], sums[..., 1]
     correct, total = sums[..., 2:6], sums[..., 6:10]
     with np.errstate(divide="ignore", invalid="ignore"):

@@ -273,7 +273,12 @@ def micro_sample(sums: Floats, always: bool = False) -> Sample:
 
 
 def _micro_f1(precision: Floats, recall: Floats) -> Sample:
-    """Make the sample for micro F1 from the hits and totals of precision and recall."""
+    """Make the sample for micro F1 from the hits and totals of precision and recall.
+
+    Args:
+        precision: hits and totals, shape (runs, queries, 2).
+        recall: the same of recall.
+    """
     sums = np.concatenate([precision, recall], axis=-1)
 
     def combine_to_f1(s: Floats) -> Floats:
@@ -289,7 +294,7 @@ def _average_runs_first(sample: Sample) -> Sample:
     """Change an F1 sample so that P and R are averaged over runs before F1, as in KaLMA's code.
 
     Args:
-        sample: sums (above P, below P, above R, below R) of each run.
+        sample: sums of each run and query: hits and total of P, hits and total of R.
     """
     runs, queries, k = sample.sums.shape
     if runs == 1:
@@ -313,7 +318,16 @@ def micro_and_macro(
     group: Group, name: str, definition: str, micro: Callable[..., Sample],
     macro: Callable[..., Sample], **facts: Any,
 ) -> tuple[Measure, ...]:  # fmt: skip
-    """Declare a measure twice: as a micro average (ratio of sums) and as a macro average."""
+    """Declare a measure twice: as a micro average (ratio of sums) and as a macro average.
+
+    Args:
+        group: group whose results both read.
+        name: name without ``KaLMA.`` and ``@micro`` or ``@macro``.
+        definition: start of the definition of both.
+        micro: makes the sample of the micro average from the group's results.
+        macro: makes that of the macro average.
+        facts: further facts of both measures.
+    """
     return tuple(
         group.measure(
             f"KaLMA.{name}@{how}", f"{definition}, {words}", sample=sample, changes=VALUES, **facts

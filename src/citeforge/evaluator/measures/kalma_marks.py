@@ -176,7 +176,7 @@ def _name_llm(tools: ScoringTools, protocol: str) -> str | None:
 
 
 def _marks_of(aspect: str) -> Group:
-    """Make the group of the marks for one aspect."""
+    """Make the group of measures that reads the marks of one aspect, such as fluency."""
     declare = per_submission("kalma", reads="triples", source=PAPER, needs=(Need.LLM,))
     group = declare(partial(mean_mark, aspect=aspect))
     group.reference(partial(reference_mean_mark, aspect=aspect))

@@ -39,7 +39,10 @@ class ShownGraphs:
 
     @cached_property
     def facts(self) -> tuple[frozenset[Key], ...]:
-        """Gold facts, each as the keys of all triples that state it, normalised for comparison."""
+        """Gold facts, each as the keys of all triples that state it, normalised for comparison.
+
+        Facts that share a triple are one fact.
+        """
         facts: list[frozenset[Key]] = []
         for keys in (*self.equivalents, *(frozenset([key]) for key, _ in self.gold)):
             fact = frozenset(key.compared for key in keys)
@@ -167,7 +170,14 @@ def _read_blanks(metadata: Mapping[str, Any]) -> dict[str, tuple[Key, ...]]:
 def read_answer(
     row: int, graphs: ShownGraphs, output: str, relations: Iterable[str]
 ) -> ParsedAnswer:
-    """Parse the cited triples and [NA] marks of one answer by citeforge's grammar."""
+    """Parse the cited triples and [NA] marks of one answer by citeforge's grammar.
+
+    Args:
+        row: row of its query in the benchmark.
+        graphs: graphs that it was shown.
+        output: what the system wrote.
+        relations: names of all relations of the benchmark.
+    """
     grammar = TripleGrammar(graphs.triples, relations)
     parsed = grammar.parse(output)
     cited = tuple(c for bracket in grammar.brackets for c in bracket)
@@ -185,7 +195,13 @@ def read_reference(
 def strict_claims(
     reading: ParsedAnswer, relations: Iterable[str], segmenter: Segmenter
 ) -> list[TripleClaim]:
-    """Split an answer into its sentences, each with the triples that it cites (``strict``)."""
+    """Split an answer into its sentences, each with the triples that it cites (``strict``).
+
+    Args:
+        reading: the answer, and the graphs that it was shown.
+        relations: names of all relations of the benchmark.
+        segmenter: splits text into sentences.
+    """
     grammar = TripleGrammar(reading.shown.triples, relations)
     split = split_statements(reading.output, grammar, segmenter, 0)
     return [

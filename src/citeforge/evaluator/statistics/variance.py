@@ -139,13 +139,16 @@ def _combine_squares(
 def _half_width(
     of_queries: float, df_queries: int, others: Sequence[tuple[float, int]], chance: float
 ) -> float:
-    """Compute half the width of an interval from mean squares.
+    """Compute half the width of an interval of a sum of all values, from mean squares.
+
+    Queries alone give the usual t interval; what other sources add widens it, with weights that
+    make intervals cover (:func:`_interval_weights`).
 
     Args:
         of_queries: mean square of queries.
         df_queries: its degrees of freedom.
         others: (mean square, degrees of freedom) of every other source.
-        chance: what mean squares of others are expected to be together, if they add nothing.
+        chance: expected sum of the others' mean squares if these sources add no variance.
     """
     least, moved = quantile(df_queries) ** 2 * of_queries, sum(square for square, _ in others)
     if not others:

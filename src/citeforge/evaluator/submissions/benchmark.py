@@ -196,10 +196,10 @@ class Benchmark(Package):
 
     @cached_property
     def clusters(self) -> npt.NDArray[np.int64] | None:
-        """Cluster of each query, by equal questions or shared entities; None if each is its own.
+        """Cluster number of each query, by equal questions or shared entities; None if all differ.
 
-        Other queries may connect two of a cluster. HAGRID, for one, has several rows of some
-        questions; they are no independent draws.
+        Queries of a cluster are no independent draws: HAGRID has several rows of some questions.
+        Two queries are also in one cluster if others connect them.
         """
         queries = self.queries
         texts = [" ".join(t.split()).casefold() for t in queries["text"].to_pylist()]

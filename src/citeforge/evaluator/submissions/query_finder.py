@@ -23,8 +23,8 @@ class QueryFinder:
     def find_id(self, name: str | int | None, text: str) -> str:
         """Find the id of a query by its own id, else by the text of its question.
 
-        White space and Unicode's normal form do not tell questions apart. An unknown question is
-        returned in place of an id.
+        Questions are equal that differ in white space or Unicode's normal form alone. Of an unknown
+        question the given id, or the question's start, is returned; it is refused later.
 
         Raises:
             InputError: several queries ask the question.

@@ -142,7 +142,7 @@ class TripleGrammar:
         return None
 
     def _drop_name(self, qid: str, citations: list[Key]) -> list[Key]:
-        """Drop citations of the entity's name, unless the bracket has no others."""
+        """Drop a bracket's citations of the entity's name (``name: Rome``), unless all are."""
         names = self._names.get(qid, ())
         facts = [
             c

@@ -79,7 +79,7 @@ def _date_key(reading: _Reading) -> Key:
 
 
 def _wider(reading: _Reading) -> Iterator[_Reading]:
-    """Yield the less precise dates that a date is in."""
+    """Yield the less precise dates that contain a date: its year, year and month, month and day."""
     year, month, day = reading
     if year is not None:
         yield year, None, None

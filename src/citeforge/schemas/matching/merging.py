@@ -153,7 +153,10 @@ def _next_of_range(main: Words, gaps: list[str], at: int) -> tuple[Token, int] |
 
 
 def _range_token(chain: list[Token]) -> Token:
-    """Make the token of a range or score (two numbers), or of a longer chain of numbers."""
+    """Make the token of a range or score (two numbers), or of a longer chain of numbers.
+
+    It has a key for each reading: ``1964-65`` also ends in 1965, ``1964-05`` is also a month.
+    """
     if len(chain) > 2:
         return make_token(frozenset({("-", *(min(t.keys, key=repr) for t in chain))}))
     first, second = _share_unit(*chain)
