@@ -19,14 +19,14 @@ _PAIRS = 50
 
 @dataclass(frozen=True)
 class Control:
-    """A composed question of a known kind.
+    """A composed question with a known fault, or without one.
 
     Attributes:
-        kind: its fault, one of ``KINDS``; ``RIGHT`` for none.
+        fault: one of ``KINDS``; ``RIGHT`` for none.
         asking: the question with the facts that it should ask for.
     """
 
-    kind: str
+    fault: str
     asking: QuestionToCheck
 
 
@@ -42,9 +42,9 @@ def control_questions(
     for pair, gold in islice(pairs, _PAIRS):
         asks_link = pair.link in gold
         facts = [t for t in gold if t != pair.link]
-        for kind, asked in [(RIGHT, facts), *_spoil_facts(domain, pair, facts)]:
+        for fault, asked in [(RIGHT, facts), *_spoil_facts(domain, pair, facts)]:
             text = compose(domain, pair, asked, asks_link, is_general=False)
-            yield Control(kind, QuestionToCheck(text, tuple(gold), pair.pool, pair.link))
+            yield Control(fault, QuestionToCheck(text, tuple(gold), pair.pool, pair.link))
 
 
 def _spoil_facts(
@@ -75,16 +75,16 @@ def error_stats(check: QuestionCheck, controls: Iterable[Control]) -> dict[str, 
     """
     rows = list(controls)
     found = check.check([c.asking for c in rows], asks_model=True)
-    hits = {kind: [0, 0] for kind in (RIGHT, *KINDS)}
+    hits = {fault: [0, 0] for fault in (RIGHT, *KINDS)}
     for control, result in zip(rows, found, strict=True):
         if result.failure:
             continue  # counted by the check
         is_accepted = result.find_fault(control.asking) is None
-        hits[control.kind][0] += is_accepted != (control.kind == RIGHT)
-        hits[control.kind][1] += 1
+        hits[control.fault][0] += is_accepted != (control.fault == RIGHT)
+        hits[control.fault][1] += 1
     stats = {"question_check_refused": _share_with_interval(*hits[RIGHT])}
-    for kind in KINDS:
-        stats[count_key("question_check_accepted", kind)] = _share_with_interval(*hits[kind])
+    for fault in KINDS:
+        stats[count_key("question_check_accepted", fault)] = _share_with_interval(*hits[fault])
     return stats
 
 
