@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.kg.domain import load_domain
+from citeforge.kg.domain import form_of, load_domain
+from citeforge.kg.drafts import DraftRelation, ValueSort, plural
 from citeforge.kg.graph import open_graph
 from citeforge.kg.profile import profile_class
 from citeforge.package.package import Package
@@ -82,6 +83,46 @@ def test_a_class_that_the_domain_does_not_name_goes_into_the_draft(tmp_path: Pat
     assert words.relations["replaces"].ask == "what did {who} replace"  # a frequent property
     assert words.links == {"replaces": {"any": "predecessor"}}
     assert (words.opener, words.pronouns) == ("what", {"any": ("it", "its", "it")})
+
+
+def test_the_class_can_be_chosen(tmp_path: Path, inline: Inline) -> None:
+    (tmp_path / "g.ttl").write_text(BRIDGES)
+    for name in ("Q9", "Bridge"):
+        told = inline.ok("kg", "profile", "--kg", "file:g.ttl", "--class", name, "--out", "d.yaml")
+        assert "2 entities of Q9" in told.stdout
+        assert load_domain(str(tmp_path / "d.yaml")).name == "bridge"
+    ran = inline("kg", "profile", "--kg", "file:g.ttl", "--class", "tunnel")
+    assert (ran.returncode, ran.code) == (1, "unknown-id") and "Q9 (bridge)" in ran.stderr
+    plain = f"file:{EXAMPLES / 'plain' / 'people.ttl'}"
+    ran = inline("kg", "profile", "--kg", plain, "--class", "Person")
+    assert (ran.returncode, ran.code) == (2, "option-without-effect")
+
+
+@pytest.mark.parametrize(
+    ("label", "sort", "ask", "many", "noun"),
+    [
+        ("coach", "person", "who {was} {whose} coach", "who {were} {whose} coaches", "coach"),
+        ("has branch", "thing", "what {was} {whose} branch", "what {were} {whose} branches", "branch"),
+        ("gauge {mm}", "number", "what {was} {whose} gauge (mm)", "what {were} {whose} gauge (mm)s",
+         "gauge {mm}"),
+        ("ally of", "own", "who or what {was} {who} an ally of", None, "ally"),
+        ("moored at", "place", "who or what {past} {who} moored at", None, None),
+    ],
+)  # fmt: skip
+def test_relations_that_no_list_has_are_asked_for_by_label_and_values(
+    label: str, sort: ValueSort, ask: str, many: str | None, noun: str | None
+) -> None:
+    relation = DraftRelation("P99999", label, form_of(label), sort)
+    assert (relation.phrase.ask, relation.phrase.many, relation.noun) == (ask, many, noun)
+    assert relation.phrase.theme
+
+
+def test_plurals() -> None:
+    labels = "city, day, bus, box, church, dish, head of state, member of parliament, cast member"
+    assert ", ".join(map(plural, labels.split(", "))) == (
+        "cities, days, buses, boxes, churches, dishes, heads of state, members of parliament, "
+        "cast members"
+    )
 
 
 def test_plain_rdf_is_named_as_such(inline: Inline) -> None:

@@ -49,8 +49,13 @@ def kg() -> None:
 
 @kg.command("profile")
 @kg_options
+@click.option(
+    "--class", "entity_class", metavar="ID",
+    help="Class that questions are about: its id or label (default: the domain's, else the "
+    "largest).",
+)
 @path_option("--out", help="Draft of a domain (FILE.yaml).")
-def profile(out: Path | None, **parameters: Any) -> None:
+def profile(entity_class: str | None, out: Path | None, **parameters: Any) -> None:
     """List the relations of the domain's class in a graph, with counts and values.
 
     For RDF that no domain maps yet, lists all predicates and classes. With --out, writes the domain
@@ -59,14 +64,20 @@ def profile(out: Path | None, **parameters: Any) -> None:
     """
     from citeforge.engines.files import write_text
     from citeforge.kg.profile import profile_class, profile_plain
+    from citeforge.schemas.errors import UsageError
 
     graph = open_kg(parameters)
     if getattr(graph.engine, "is_plain", False):
+        if entity_class is not None:
+            raise UsageError(
+                "--class is for graphs in Wikidata's model; other RDF names classes in its domain",
+                code="option-without-effect",
+            )
         listing = profile_plain(graph)
         text = listing.draft(out.stem if out is not None else "draft")
         _show_predicates(listing)
     else:
-        about = profile_class(graph)
+        about = profile_class(graph, entity_class)
         text = about.draft(graph.domain)
         _show_relations(about, graph.domain.model)
     _echo_counts(graph.all_counts())

@@ -129,7 +129,8 @@ def plain_phrase(relation: str, form: str) -> Phrase:
     if form == "participle":
         return Phrase(ask=f"who or what {{past}} {{who}} {label}")
     if form == "role":
-        return Phrase(ask=f"who or what {{was}} {{who}} a {label}")
+        article = "an" if label[:1].lower() in "aeiou" else "a"
+        return Phrase(ask=f"who or what {{was}} {{who}} {article} {label}")
     return Phrase(ask=f"what is known of {{whose}} {label}")
 
 
@@ -170,10 +171,16 @@ def form_of(label: str) -> str:
     return "noun"
 
 
-def noun_form(relation: str) -> str | None:
-    """Get the noun of a label "a NOUN of" (``member of``: a ``member``); None for other labels."""
-    words = relation.split()
-    return words[0] if len(words) == 2 and words[1] == "of" else None
+def noun_form(label: str, form: str) -> str | None:
+    """Get the noun in a relation's label: ``member`` of the role ``member of``; None without one.
+
+    Args:
+        label: the label.
+        form: its form; see :func:`form_of`.
+    """
+    if form == "role":
+        return label.removesuffix(" of")
+    return label if form == "noun" else None
 
 
 def with_article(name: str) -> str:

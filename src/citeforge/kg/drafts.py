@@ -148,7 +148,7 @@ class DraftRelation:
             return Phrase(**self.known.model_dump(exclude={"label", "noun"}))
         values = _words().values[self.sort]
         if self.form == "noun":
-            label = self.label.replace("{", "(").replace("}", ")")
+            label = self.label.removeprefix("has ").replace("{", "(").replace("}", ")")
             ask = values.ask.replace("{label}", label)
             many = values.many.replace("{labels}", plural(label))
             return Phrase(theme=values.theme, ask=ask, many=many)
@@ -160,7 +160,7 @@ class DraftRelation:
         if self.known is not None and self.known.noun is not None:
             return self.known.noun
         label = self.known.label if self.known is not None else self.label
-        return label if self.form == "noun" else noun_form(label)
+        return noun_form(label.removeprefix("has "), self.form)
 
 
 def plural(label: str) -> str:

@@ -122,11 +122,16 @@ def _as_yaml(title: str, content: Mapping[str, Any]) -> str:
     return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
 
-def profile_class(kg: KnowledgeGraph) -> ClassProfile:
-    """Count the relations and values of the domain's class, or of the graph's largest class.
+def profile_class(kg: KnowledgeGraph, wanted: str | None = None) -> ClassProfile:
+    """Count the relations and values of a class.
+
+    Args:
+        kg: the graph.
+        wanted: id or label of the class; None for the domain's, or the graph's largest class where
+            it has none of the domain's.
 
     Raises:
-        InputError: an endpoint cannot answer.
+        InputError: an endpoint cannot answer, or the graph has no such class.
     """
     domain = kg.domain
     link = domain.direct_iri + domain.instance_of
@@ -138,6 +143,15 @@ def profile_class(kg: KnowledgeGraph) -> ClassProfile:
     classes.sort(key=lambda c: (-c[2], c[0]))
     sizes = {name: n for name, _, n in classes}
     own = domain.entity_class if domain.entity_class in sizes else next(iter(sizes), "")
+    if wanted is not None:
+        key = wanted.casefold()
+        fitting = (name for name, label, _ in classes if key in (name.casefold(), label.casefold()))
+        if (own := next(fitting, "")) == "":
+            listed = ", ".join(f"{name} ({label})" for name, label, _ in classes[:8]) or "none"
+            raise InputError(
+                f"has no class {wanted!r}", path="the graph", field="--class",
+                allowed=f"its id or label; the largest: {listed}", code="unknown-id",
+            )  # fmt: skip
     rows = [] if not own else kg.ask(
         "profile", ("prop", "entities", "values"), instance_of=link,
         **{"class": domain.entity_iri + own},
