@@ -102,7 +102,8 @@ def test_the_class_can_be_chosen(tmp_path: Path, inline: Inline) -> None:
     ("label", "sort", "ask", "many", "noun"),
     [
         ("coach", "person", "who {was} {whose} coach", "who {were} {whose} coaches", "coach"),
-        ("has branch", "thing", "what {was} {whose} branch", "what {were} {whose} branches", "branch"),
+        ("has branch", "thing", "what {was} {whose} branch", "what {were} {whose} branches",
+         "branch"),
         ("gauge {mm}", "number", "what {was} {whose} gauge (mm)", "what {were} {whose} gauge (mm)s",
          "gauge {mm}"),
         ("ally of", "own", "who or what {was} {who} an ally of", None, "ally"),
