@@ -200,7 +200,7 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "texts_cut_by_the_embedder": "{} cut by the embedder after {} tokens",
         "twin_checks_failed": "failed check: {}",
         "twins_not_in_english":
-            "twins whose wording (negations to quantifiers) was not checked (not English)",
+            "twins whose wording (from negations to additions) was not checked (not English)",
         "twins_with_other_negations":
             "of these, German, French or Spanish twins with more or fewer negations",
     },

@@ -55,11 +55,16 @@ def _data() -> dict[str, Any]:
     return tomllib.loads(_DATA.read_text(encoding="utf-8"))
 
 
+def read_words(language: str, group: str, name: str) -> str:
+    """Read a list of words of a language, separated by spaces; empty if there is none."""
+    return str(_data().get(language, {}).get(group, {}).get(name, ""))
+
+
 @cache
 def word_groups(language: str, sort: str) -> dict[str, WordGroup]:
     """Read the groups of a sort of words (hedges, connectives, quantifiers) by name."""
     lists = _data().get(language, {})
-    words = compile_words(lists.get("neutral", {}).get("words", ""))
+    words = compile_words(read_words(language, "neutral", "words"))
     neutral = re.compile(f"{words.pattern}|{_MONTH}", re.IGNORECASE)
     return {name: _make_group(name, group, neutral) for name, group in lists.get(sort, {}).items()}
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from citeforge.builders.authorship.facts import number_words, with_digits
-from citeforge.builders.authorship.wording import is_content, split_tokens, stem
+from citeforge.builders.authorship.wording import is_content, split_tokens, stem, word_lists
 from citeforge.engines.text.sentences import SentenceSegmenter
 
 _SEGMENTER = SentenceSegmenter()
@@ -26,17 +26,27 @@ class Sentence:
 
 def split_sentences(text: str) -> list[Sentence]:
     """Split a text into sentences with at least one content word."""
-    sentences = (Sentence(t, find_stems(t)) for t in (text[a:b] for a, b in _SEGMENTER.split(text)))
+    sentences = (make_sentence(text[start:end]) for start, end in _SEGMENTER.split(text))
     return [s for s in sentences if s.stems]
+
+
+def make_sentence(text: str) -> Sentence:
+    """Make a sentence or clause from its text."""
+    return Sentence(text, find_stems(text))
 
 
 def find_stems(text: str) -> frozenset[str]:
     """Find the stems of the content words in a text; numbers are in digits."""
-    numbers = number_words()
+    numbers = {**number_words(), "one": "one"}  # "the closer one"
     tokens = (numbers.get(t, t) for t in split_tokens(with_digits(text).lower()))
     return frozenset(
-        t if t[0].isdigit() else stem(t) for t in tokens if is_content(t) or t.isdigit()
+        t if t[0].isdigit() else stem(t) for t in tokens if t.isdigit() or _says_something(t)
     )
+
+
+def _says_something(word: str) -> bool:
+    """Whether a word is a content word, and not one of grammar or degree."""
+    return is_content(word) and word not in word_lists().function
 
 
 class Alignment:

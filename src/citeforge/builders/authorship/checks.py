@@ -18,6 +18,7 @@ from citeforge.builders.authorship.agreement import (
     find_replaced_numbers,
 )
 from citeforge.builders.authorship.alignment import Alignment
+from citeforge.builders.authorship.completeness import find_added, find_lost
 from citeforge.builders.authorship.facts import (
     Entities,
     bare_words,
@@ -48,7 +49,7 @@ _MARKDOWN = re.compile(r"(?m)^\s{0,3}(#{1,6} |[-*+] |>\s|```|\d+[.)] )|\*\*[^*\n
 CHECKS = (
     "length", "copy", "preamble", "markdown", "numbers", "dates", "quotations", "entities",
     "answer", "language", "orders", "negation", "opposites", "units", "hedges", "connectives",
-    "quantifiers",
+    "quantifiers", "lost", "added",
 )  # fmt: skip
 """Names of the checks that need no judge, in the order in which they run."""
 WORDED = ("en", None)
@@ -176,6 +177,8 @@ class Checker:
             yield from find_wording_faults(human, twin)
             alignment = Alignment(human, twin)
             yield from find_disagreements(alignment, language or "en")
+            yield from _find_changes("lost", find_lost(alignment, language or "en"))
+            yield from _find_changes("added", (), find_added(alignment, language or "en"))
             if not (lost or added) and (replaced := next(find_replaced_numbers(alignment), None)):
                 yield "numbers", replaced
             if units := list(find_unit_faults(human, twin)):

@@ -103,8 +103,10 @@ def build_twins(recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None) ->
 
 
 NOT_CHECKED = (
-    "not checked by a judge: rules compared numbers, names, negations, opposites, units, "
-    "hedges, connectives and quantifiers; only a judge (--judge) sees other changes"
+    "not checked by a judge: rules compared numbers, names, negations, opposites, units, hedges, "
+    "connectives, quantifiers, and what was lost or added. Only a judge (--judge) sees the rest: "
+    "of free rewrites that were wrong, rules refused 13 of 37 with exchanged names or roles, 10 "
+    "of 31 with an inverted or invented cause, 2 of 17 with a plan told as a fact"
 )
 """Statistic of the card for twins that no judge checked."""
 

@@ -32,6 +32,7 @@ class _Lists:
     """The word lists of the data file; words are in all their regular forms."""
 
     stop: frozenset[str]
+    function: frozenset[str]
     plain: frozenset[str]
     denying: frozenset[str]
     opposites: dict[str, tuple[Side, ...]]
@@ -64,6 +65,7 @@ def word_lists() -> _Lists:
                     units.setdefault(form, []).append((kind, spellings[0]))
     return _Lists(
         frozenset(data["stop"]["en"].split()),
+        frozenset(data["function"]["en"].split()),
         frozenset(negation["plain"]),
         frozenset(form for word in negation["denying"] for form in _inflect(word)),
         {form: tuple(sides) for form, sides in opposites.items()},

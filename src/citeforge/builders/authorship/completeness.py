@@ -1,0 +1,84 @@
+"""Sentences and clauses that a rewrite lost, or that it added.
+
+Other words for the same replace each other: a text then lacks about as many words of the passage
+as it has new ones. Where a sentence or clause is gone, or new, the words of one side are in excess.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from citeforge.builders.authorship.agreement import compile_words, read_words
+from citeforge.builders.authorship.alignment import Alignment, Sentence, make_sentence
+
+_PUNCTUATION = r"[,:](?!\d)|[;()—]|\s[–-]\s"
+_LEAST_WORDS = 2
+"""Content words of a clause; shorter ones are not looked at."""
+
+
+@dataclass(frozen=True)
+class _Limits:
+    """When a piece of one text counts as missing from the other.
+
+    Attributes:
+        matched: largest share of its words that the other text has.
+        unmatched: fewest words of it that the other text lacks.
+        excess: share of these by which the unmatched words of its text outnumber the other's.
+        freedom: share of the unmatched words of both texts that the excess has to have more, for
+            free rewrites explain more than the passage does.
+    """
+
+    matched: float
+    unmatched: int
+    excess: float
+    freedom: float
+
+
+# Set on rewrites of tests/builders/authorship and of benchmarks/twins.py: see docs/authorship.md.
+_LOST = _Limits(matched=0.67, unmatched=2, excess=0.75, freedom=0.3)
+_ADDED_SENTENCE = _Limits(matched=0.34, unmatched=2, excess=0.5, freedom=0.5)
+_ADDED_CLAUSE = _Limits(matched=0.0, unmatched=2, excess=0.75, freedom=0.9)
+
+
+def find_lost(alignment: Alignment, language: str) -> list[str]:
+    """List the clauses of a passage that its rewrite lacks."""
+    return list(_find_unmatched(alignment, 0, _clauses(alignment.before, language), _LOST))
+
+
+def find_added(alignment: Alignment, language: str) -> list[str]:
+    """List the sentences and clauses of a rewrite that its passage lacks."""
+    sentences = list(_find_unmatched(alignment, 1, alignment.after, _ADDED_SENTENCE))
+    clauses = _clauses(alignment.after, language)
+    return sentences or list(_find_unmatched(alignment, 1, clauses, _ADDED_CLAUSE))
+
+
+def _clauses(sentences: list[Sentence], language: str) -> list[Sentence]:
+    """Split sentences at punctuation and at words that begin clauses."""
+    words = read_words(language, "clauses", "words")
+    boundary = re.compile(f"{_PUNCTUATION}|{compile_words(words).pattern}", re.IGNORECASE)
+    parts = (make_sentence(p.strip()) for s in sentences for p in boundary.split(s.text))
+    return [part for part in parts if len(part.stems) >= _LEAST_WORDS]
+
+
+def _find_unmatched(
+    alignment: Alignment, side: int, pieces: list[Sentence], limits: _Limits
+) -> Iterator[str]:
+    """Yield the pieces of one text that say what the other text does not.
+
+    Args:
+        alignment: passage and rewrite.
+        side: 0 for pieces of the passage, 1 for those of the rewrite.
+        pieces: sentences or clauses.
+        limits: when a piece counts as missing.
+    """
+    stems = [frozenset[str]().union(*(s.stems for s in sentences))
+             for sentences in (alignment.before, alignment.after)]  # fmt: skip
+    own, other = stems[side], stems[1 - side]
+    n_own, n_other = len(own - other), len(other - own)
+    excess = n_own - n_other - limits.freedom * min(n_own, n_other)
+    for piece in pieces:
+        n_unmatched = len(piece.stems - other)
+        is_matched = len(piece.stems & other) > limits.matched * len(piece.stems)
+        is_long = n_unmatched >= limits.unmatched
+        if is_long and not is_matched and excess >= limits.excess * n_unmatched:
+            yield piece.text
