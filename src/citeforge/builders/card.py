@@ -24,7 +24,12 @@ from citeforge.ir_convert.registry import citation_of
 from citeforge.package.kinds import Kind, kind_of
 from citeforge.package.manifest import AUDIT, BY_HAND, FORM, SCORES
 from citeforge.schemas.audit import BELOW, LINE, Audit, Exploits, checks_made, is_up_to
-from citeforge.schemas.counts import describe_count, describe_entry
+from citeforge.schemas.counts import (
+    SENSITIVE,
+    SENSITIVE_GOLD,
+    describe_count,
+    describe_entry,
+)
 from citeforge.schemas.form import FormAudit
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.signature import joined_signatures
@@ -133,10 +138,25 @@ def render_card(
         ],
         binding=most_restrictive(manifest),
         scores=_score_table(beside.scores, audit),
-        citations=_list_citations(manifest, kind),
+        citations=list_citations(manifest),
+        sensitive=describe_sensitive(stats),
         table=lambda heads, rows: Table(tuple(heads), list(rows)).markdown(),
     )
     return f"---\n{front}---\n\n{body}"
+
+
+def describe_sensitive(stats: Mapping[str, object]) -> str:
+    """Describe in words which protected facts of named entities a graph benchmark states."""
+    shown, asked = (stats.get(key) for key in (SENSITIVE, SENSITIVE_GOLD))
+    if not isinstance(shown, dict) or not shown:
+        return ""
+    parts = [f"{relation} of {n:,}" for relation, n in shown.items()]
+    gold = asked if isinstance(asked, dict) else {}
+    questions = ", ".join(f"{relation} of {n:,}" for relation, n in gold.items())
+    return (
+        f"Facts of named entities, people among them, that laws protect: {', '.join(parts)}. "
+        f"Questions ask for: {questions or 'none of them'}."
+    )
 
 
 def _make_header(
@@ -333,7 +353,7 @@ def _format_measure(measure: dict[str, Any] | None, lines: Mapping[str, float] |
     return f"{value} [{low}, {high}]"
 
 
-def _list_citations(manifest: Manifest, kind: Kind) -> str:
+def list_citations(manifest: Manifest) -> str:
     """Join the BibTeX entries of the kind's paper and of the sources."""
-    names = [kind.facts.paper, *(s.kind for s in manifest.sources)]
+    names = [kind_of(manifest).facts.paper, *(s.kind for s in manifest.sources)]
     return "\n".join(dict.fromkeys(c for n in names if (c := citation_of(n))))

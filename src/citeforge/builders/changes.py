@@ -170,7 +170,8 @@ def make_build_command(manifest: Manifest) -> str | None:
     recipe = find_recipe(manifest)
     if recipe is None:
         return None
-    unnamed = recipe.with_file_names().model_copy(update={"name": None})
+    named = recipe.with_file_names().with_recorded_files(manifest.config)
+    unnamed = named.model_copy(update={"name": None})
     options = map(without_folders, command_words(unnamed))
     words = ["citeforge", "build", manifest.kind, *options, "--out", manifest.name]
     return shlex.join(words)

@@ -6,7 +6,16 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from citeforge.kg.domain import Domain
-from citeforge.kg.values import WIKIBASE, XSD, Row, Term, is_geometry, plain_label, render_date
+from citeforge.kg.values import (
+    WIKIBASE,
+    XSD,
+    Row,
+    Term,
+    is_geometry,
+    may_be_year,
+    plain_label,
+    render_date,
+)
 from citeforge.schemas.kg import Triple
 
 _LEFT_OUT = frozenset(
@@ -112,6 +121,8 @@ class FactReader:
                 # Unknown values are exported as dates whose text is a digest.
                 self.counts["values_as_impossible_dates"] += 1
             else:
+                if may_be_year(value.value, finest):
+                    self.counts["dates_read_as_years"] += 1
                 yield Triple(entity, name, prop, relation, rendered[0], "", rendered[1])
         elif value.language and value.language not in self.languages:
             self.counts["values_in_another_language"] += 1

@@ -149,6 +149,7 @@ def _template(name: str) -> str:
 
 
 _DATE = re.compile(r"([+-]?)(\d{1,9})-(\d{2})-(\d{2})T")
+_NEW_YEAR = re.compile(r"[+-]?\d{1,9}-01-01T00:00:00Z?")
 
 # wikibase:timePrecision
 _PRECISIONS = {14: "day", 13: "day", 12: "day", 11: "day", 10: "month", 9: "year", 8: "decade",
@@ -157,12 +158,17 @@ UNKNOWN = "unknown"
 _PROP = "http://www.wikidata.org/prop/"
 
 
+def may_be_year(lexical: str, precision: int | None) -> bool:
+    """Whether a date without a precision is on 1 January, as graphs write years, too."""
+    return precision is None and _NEW_YEAR.fullmatch(lexical) is not None
+
+
 def render_date(lexical: str, precision: int | None) -> tuple[str, str] | None:
     """Render an xsd:dateTime as (text, precision as a word); None if it is no date.
 
     Years before 1 follow XSD 1.1, as Wikidata's RDF does: 0000 is 1 BCE. A month or day 00 is
     unknown, and the text ends before it. Without a precision the text is the full date, and its
-    precision ``unknown``.
+    precision ``unknown``; on 1 January it is the year.
 
     Args:
         lexical: ``1871-11-01T00:00:00Z`` or ``-0043-03-15T00:00:00Z``.
@@ -177,7 +183,7 @@ def render_date(lexical: str, precision: int | None) -> tuple[str, str] | None:
     number = 1 - year if year < 1 else year
     text = f"{number:04d}" if not era else str(number)
     word = _PRECISIONS.get(precision or 0, UNKNOWN)
-    if word in ("day", "month", UNKNOWN) and month == "00":
+    if may_be_year(lexical, precision) or (word in ("day", "month", UNKNOWN) and month == "00"):
         word = "year"
     elif word in ("day", UNKNOWN) and day == "00":
         word = "month"

@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import yaml
 
-from citeforge.builders.card import SidecarFiles
+from citeforge.builders.card import SidecarFiles, describe_sensitive, list_citations
 from citeforge.builders.licences import with_licence
 from citeforge.builders.package import WORDS, render_again, word_lengths
 from citeforge.engines.folders import amending
@@ -70,15 +70,18 @@ _DATA_TYPES = {
 }
 
 
-def render_croissant(folder: Path, manifest: Manifest, audit: Audit | None) -> str:
+def render_croissant(
+    folder: Path, manifest: Manifest, stats: Mapping[str, object], audit: Audit | None
+) -> str:
     """Render ``croissant.json``, a package's machine-readable description of its files.
 
     Every Parquet file is a FileObject with its sha256; every shard is a record set. Columns of
-    numbers and texts are fields; nested ones are in the files and described, not extracted.
+    numbers and texts are fields; a list of records, such as triples, is a field with sub-fields.
 
     Args:
         folder: package.
         manifest: its manifest.
+        stats: content of ``stats.json``.
         audit: record of ``audit.json``, which biases and personal data are stated from.
     """
     files = {n: s for n, s in manifest.files.items() if n.endswith(".parquet")}
@@ -99,7 +102,8 @@ def render_croissant(folder: Path, manifest: Manifest, audit: Audit | None) -> s
         "keywords": ["citation", "attribution", "retrieval-augmented generation", manifest.kind],
         "distribution": [_describe_file(n, s, folder) for n, s in files.items()],
         "recordSet": [_describe_columns(n, folder) for n in files],
-        **_responsible_ai_fields(manifest, audit),
+        "citeAs": list_citations(manifest),
+        **_responsible_ai_fields(manifest, stats, audit),
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
@@ -121,51 +125,86 @@ def _describe_columns(name: str, folder: Path) -> dict[str, Any]:
     """Describe the columns of a Parquet file as a RecordSet of Croissant."""
     shard = re.sub(r"-\d{5}-of-00001$", "", name.removesuffix(".parquet"))
     columns = read_schema(folder / name)
-    nested = [f"{c.name} ({c.type})" for c in columns if c.type not in _DATA_TYPES]
-    fields = [
-        {
-            "@type": "cr:Field",
-            "@id": f"{shard}/{column.name}",
-            "name": column.name,
-            "dataType": _DATA_TYPES[column.type],
-            "source": {"fileObject": {"@id": name}, "extract": {"column": column.name}},
-        }
-        for column in columns
-        if column.type in _DATA_TYPES
-    ]
+    fields = [field for c in columns if (field := _describe_column(name, shard, c)) is not None]
+    named = {field["name"] for field in fields}
+    nested = [f"{c.name} ({c.type})" for c in columns if c.name not in named]
     entry: dict[str, Any] = {"@type": "cr:RecordSet", "@id": shard, "name": shard, "field": fields}
     if nested:
         entry["description"] = f"The file also has nested columns: {', '.join(nested)}."
     return entry
 
 
-def _responsible_ai_fields(manifest: Manifest, audit: Audit | None) -> dict[str, Any]:
+def _describe_column(name: str, shard: str, column: pa.Field) -> dict[str, Any] | None:
+    """Describe a column as a Field of Croissant; None for one that cannot be extracted.
+
+    Args:
+        name: Parquet file.
+        shard: id of its record set.
+        column: name and type.
+    """
+    source: dict[str, Any] = {"fileObject": {"@id": name}, "extract": {"column": column.name}}
+    field = {"@type": "cr:Field", "@id": f"{shard}/{column.name}", "name": column.name}
+    if column.type in _DATA_TYPES:
+        return {**field, "dataType": _DATA_TYPES[column.type], "source": source}
+    if not pa.types.is_list(column.type) or not pa.types.is_struct(column.type.value_type):
+        return None
+    parts = [part for part in column.type.value_type if part.type in _DATA_TYPES]
+    return {
+        **field,
+        "repeated": True,
+        "subField": [
+            {
+                "@type": "cr:Field",
+                "@id": f"{shard}/{column.name}/{part.name}",
+                "name": part.name,
+                "dataType": _DATA_TYPES[part.type],
+                "source": {**source, "transform": {"jsonPath": f"$[*].{part.name}"}},
+            }
+            for part in parts
+        ],
+    }
+
+
+def _responsible_ai_fields(
+    manifest: Manifest, stats: Mapping[str, object], audit: Audit | None
+) -> dict[str, Any]:
     """Make Croissant's Responsible AI fields from manifest and audit; unknown ones are left out."""
-    sources = "; ".join(
+    graphs = [s for s in manifest.sources if s.is_graph]
+    grown = [s.public_spec for s in graphs]
+    read = "; ".join(
         f"{s.public_spec}: {', '.join(f'{k}: {v}' for k, v in s.rules.items()) or 'as it is'}"
         for s in manifest.sources
+        if s not in graphs
     )
+    ways = [f"Questions and their gold grow by rules from triples of {g}." for g in grown]
+    ways += [f"Converted from {read}."] * bool(read)
+    retrieved = manifest.computed.get("retrieved")
+    if retrieved:
+        ways.append(f"Retrieved {retrieved['first']} to {retrieved['last']}.")
     counts = "; ".join(f"{describe_count(k)}: {v}" for k, v in manifest.counts.items())
     models = "; ".join(f"{role}: {m.get('name')}" for role, m in manifest.models.items())
     is_hidden = manifest.config.get("hidden_gold")
     unsaid = "Not published: the labels are hidden." if is_hidden else ""
     fields: dict[str, Any] = {
-        "rai:dataCollection": f"Converted from {sources}.",
+        "rai:dataCollection": " ".join(ways),
         "rai:dataPreprocessingProtocol": counts
         or unsaid
         or "Nothing was skipped, merged or dropped.",
         "rai:machineAnnotationTools": models or unsaid or "No model decided anything.",
         "rai:dataUseCases": "Scoring systems that cite the passages or triples that support them.",
     }
+    personal = [describe_sensitive(stats)]
+    if audit is not None:
+        found = [f"{k}: {n} passages" for k, n in audit.personal_data.items()]
+        personal.append("; ".join(found))
+    if any(personal):
+        fields["rai:personalSensitiveInformation"] = " ".join(filter(None, personal))
     if audit is None:
         return fields
     problems = {k: len(v) for k, v in audit.flaws.items() if v}
     fields["rai:dataLimitations"] = (
         "; ".join([*(f"{k}: {n}" for k, n in problems.items()), *manifest.warnings])
         or f"The audit found no flaw ({checks_made(audit.checks)})."
-    )
-    fields["rai:personalSensitiveInformation"] = "; ".join(
-        f"{k}: {n} passages" for k, n in audit.personal_data.items()
     )
     if (share := audit.false_negatives) is not None:
         fields["rai:dataBiases"] = (
@@ -240,7 +279,7 @@ def write_card(
         evals = render_evals(manifest)
         if evals is not None:
             changed[EVALS] = evals
-        changed[CROISSANT] = render_croissant(folder, manifest, content)
+        changed[CROISSANT] = render_croissant(folder, manifest, stats, content)
         manifest, new_files = render_again(folder, manifest, stats, changed)
         files |= new_files
         return manifest

@@ -64,6 +64,7 @@ _ENGLISH: dict[Where, dict[str, str]] = {
     },
     "graph": {
         "batches_split": "batches split in two",
+        "dates_read_as_years": "dates of unknown precision on 1 January, read as years",
         "entities_without_a_label": "entities without a label",
         "entities_without_a_label_in_the_languages":
             "entities without a label in the languages asked for",
@@ -252,6 +253,8 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "recall_mean": "{}: recall{} of {}, mean",
         "relations": "relations in minimum knowledge sets",
         "relations_of_knowledge_sets": "relations of minimum knowledge sets",
+        "sensitive_relations": "named entities with a protected fact, by relation",
+        "sensitive_relations_of_gold": "of these, questions ask for it",
         "repeated_questions": "repeated questions",
         "reply_tokens": "tokens of replies, writer and reader",
         "sensitivity": "sensitivity",
@@ -319,6 +322,10 @@ COUNTS = {
 
 EXTRA_FIELDS = ("extra_fields_ignored", "extra_fields_kept")
 """Counts of rows with fields that their format does not define."""
+SENSITIVE = "sensitive_relations"
+"""Statistic: relation that laws protect to the number of named entities that have it."""
+SENSITIVE_GOLD = "sensitive_relations_of_gold"
+"""The same of facts that questions ask for."""
 SUSPECTS = "suspect_negatives_dropped"
 """Count of negatives that ``--drop-suspects`` removed, by the reason."""
 

@@ -8,6 +8,9 @@ from pydantic import SerializerFunctionWrapHandler, field_serializer, model_seri
 
 from citeforge.schemas.record import FrozenRecord, Record
 
+GRAPH = "kg"
+"""Kind of a source that is a knowledge graph."""
+
 
 class Declaration(FrozenRecord):
     """One kind of source that citeforge reads, as DATASETS.md shows it.
@@ -115,6 +118,11 @@ class SourceInfo(MaybeOfPlugin):
     def _sort_counts(self, counts: dict[str, int]) -> dict[str, int]:
         """Write the counts by key: a resumed build collects them in another order."""
         return dict(sorted(counts.items()))
+
+    @property
+    def is_graph(self) -> bool:
+        """Whether the source is a knowledge graph, from which questions grow."""
+        return self.kind in (GRAPH,)
 
     @property
     def public_spec(self) -> str:

@@ -46,8 +46,8 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.kg import EMPTY, Triple
 from citeforge.schemas.manifest import GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import RunOptions, model_name
-from citeforge.schemas.recipes.kalma import KalmaRecipe
-from citeforge.schemas.sources import SourceInfo
+from citeforge.schemas.recipes.kalma import DOMAIN_FILE, KalmaRecipe
+from citeforge.schemas.sources import GRAPH, SourceInfo
 
 _GRAMMAR = GrammarInfo(name="triples-1", form="[QID, relation: value]")
 LICENCE = "other"
@@ -182,9 +182,18 @@ def _config(
     return recipe.model_copy(update=update).recorded(
         pairs_sha256=None if recipe.pairs is None else sha256_file(recipe.pairs),
         prompts=prompt_hashes(),
+        **_domain_file(recipe),
         checked_by=check.checked_by,
         questions_checked_by=asks.checked_by,
     )
+
+
+def _domain_file(recipe: KalmaRecipe) -> dict[str, dict[str, str]]:
+    """Describe the file of the domain for ``config``, by name and sha256; empty without a file."""
+    if not isinstance(recipe.domain, str) or not recipe.domain.endswith((".yaml", ".yml")):
+        return {}
+    path = Path(recipe.domain)
+    return {DOMAIN_FILE: {"name": path.name, "sha256": sha256_file(path)}}
 
 
 def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> SelectedPairs:
@@ -249,7 +258,7 @@ def _describe_source(kg: KnowledgeGraph, licence: str | None) -> tuple[SourceInf
     identity = kg.identity()
     files = {identity["file"]: identity["sha256"]} if "file" in identity else {}
     spec = identity.get("endpoint") or identity.get("file", "graph")
-    source = SourceInfo(kind="kg", spec=f"kg:{spec}", licence=licence, files=files)
+    source = SourceInfo(kind=GRAPH, spec=f"kg:{spec}", licence=licence, files=files)
     return source, f"{'sparql' if spec.startswith('http') else 'file'}:{spec}"
 
 
@@ -273,7 +282,7 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
             kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run, recipe.skip_malformed)
             graph, update["kg"] = _describe_source(kg, None)
             sources.append(graph)
-        config = recipe.model_copy(update=update).recorded()
+        config = recipe.model_copy(update=update).recorded(**_domain_file(recipe))
         draft = build.draft(config, sources, licence, {}, _GRAMMAR)
         if (finished := build.finished(draft)) is not None:
             return finished

@@ -18,13 +18,21 @@ from citeforge.builders.kalma.selection import missing_values
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.verify import Problems
 from citeforge.engines.tables import rows_of
+from citeforge.kg.sensitive import sensitive_relations
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
+from citeforge.schemas.counts import SENSITIVE, SENSITIVE_GOLD
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.kg import Triple, as_row, from_row, relation_key
 from citeforge.schemas.manifest import ContextSet
 from citeforge.schemas.tables import KG_BY_CONFIG
 
+_DISTINCT = {
+    "occupations": ("occupation",),
+    "countries": ("country of citizenship", "country"),
+    "places_of_birth": ("place of birth",),
+}
+"""Statistic to the relations whose distinct values it counts, where there are any."""
 _DATE = re.compile(r"(?P<sign>-?)(?P<year>\d{1,9})(?:s|(?:-\d{2}){0,2})(?P<era> BCE)?")
 
 
@@ -100,6 +108,7 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object
         if (year := parse_year(t.value)) is not None
     ]
     relations = Counter(t.relation for q in questions for t, _ in q.gold)
+    gold = {t for q in questions for t, _ in q.gold}
     texts = Counter(q.specific for q in questions)
     stats: Stats = {
         "queries": len(questions),
@@ -109,14 +118,15 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object
             math.fsum(len(q.gold) for q in questions) / max(len(questions), 1), 4
         ),
         "relations": len(relations),
-        "occupations": distinct("occupation"),
-        "countries": distinct("country of citizenship", "country"),
-        "places_of_birth": distinct("place of birth"),
+        **{name: n for name, labels in _DISTINCT.items() if (n := distinct(*labels))},
         "repeated_questions": sum(n - 1 for n in texts.values()),
         **further,
     }
     if years:
         stats["years_of_birth"] = f"{_year_text(min(years))} to {_year_text(max(years))}"
+    for name, some in ((SENSITIVE, triples), (SENSITIVE_GOLD, gold)):
+        if found := sensitive_relations(some):
+            stats[name] = found
     stats["relations_of_knowledge_sets"] = dict(relations.most_common())
     return stats
 

@@ -10,7 +10,7 @@ the time of a short command.
 import ast
 import inspect
 import textwrap
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
@@ -234,6 +234,10 @@ class Recipe(Part):
 
     def with_file_names(self) -> Self:
         """Return the recipe with file names in place of content that was read from files."""
+        return self
+
+    def with_recorded_files(self, config: Mapping[str, Any]) -> Self:
+        """Return the recipe with file names that a manifest's ``config`` records beside it."""
         return self
 
     def recorded(self, **facts: Any) -> dict[str, Any]:

@@ -1,7 +1,8 @@
 """``build kalma``."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import Field, JsonValue, model_validator
 
@@ -19,6 +20,8 @@ from citeforge.schemas.recipes.groups import (
     Group,
 )
 
+DOMAIN_FILE = "domain_file"
+"""Field of ``config`` in manifests: name and sha256 of the domain file."""
 RULE = "rule"
 """Checker of questions that asks no model."""
 
@@ -115,3 +118,8 @@ class KalmaRecipe(Licensed):
             return self
         name = self.domain["name"]
         return self.model_copy(update={"domain": name if name == "people" else f"{name}.yaml"})
+
+    def with_recorded_files(self, config: Mapping[str, Any]) -> Self:
+        """Return the recipe with the domain file's own name, as a manifest records it."""
+        own = config.get(DOMAIN_FILE)
+        return self.model_copy(update={"domain": own["name"]}) if own else self
