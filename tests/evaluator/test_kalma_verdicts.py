@@ -172,6 +172,7 @@ def test_reference_needs_no_segmenter(package: Path, tmp_path: Path) -> None:
         **{f"GEval.{aspect}": "needs --llm openai:MODEL or replay:FILE" for aspect in ASPECTS},
         "KaLMA.NA.P": "no answer has an [NA]",
         "KaLMA.NA.R": "nothing is absent",
+        "KaLMA.NA.F1": "nothing is absent",
     }
     with refused("conflicting-options", cf.UsageError):
         cf.score(path, package, protocol="reference", segmenter="punkt", judge=session)

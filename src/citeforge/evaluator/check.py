@@ -8,7 +8,11 @@ from pathlib import Path
 
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.textfiles import count_text
-from citeforge.evaluator.statements.triples import read_answer, read_shown
+from citeforge.evaluator.statements.triples import (
+    describe_brackets_without_id,
+    read_answer,
+    read_shown,
+)
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding
@@ -453,8 +457,10 @@ class Triples:
         graphs, relations = self._shown(context)
         graphs_shown = graphs[row]
         reading = read_answer(row, graphs_shown, answer.output, relations)
-        if reading.n_unparsed:
-            text = f"{reading.n_unparsed} brackets never close"
+        if n_open := reading.n_unparsed - len(reading.without_id):
+            yield Finding("unread-citation", f"{n_open} brackets never close", field="output")
+        if reading.without_id:
+            text = describe_brackets_without_id(reading.without_id)
             yield Finding("unread-citation", text, field="output")
         complete = [c for c in reading.citations if c.complete]
         incomplete = len(reading.citations) - len(complete)

@@ -122,7 +122,7 @@ class SourceInfo(MaybeOfPlugin):
     @property
     def is_graph(self) -> bool:
         """Whether the source is a knowledge graph, from which questions grow."""
-        return self.kind in (GRAPH,)
+        return self.spec.startswith(f"{GRAPH}:")
 
     @property
     def public_spec(self) -> str:

@@ -144,7 +144,7 @@ def judged(text: str | list[str], protocol: str = "strict", llm: Any = None) -> 
     texts = [text] if isinstance(text, str) else text
     given = inputs(texts, protocol, judge=JudgeSession(Facts(), None), llm=llm)
     found = graph_samples(
-        given, "KaLMA.Align@micro", "KaLMA.Align@macro", "KaLMA.NA.P", "KaLMA.NA.R"
+        given, "KaLMA.Align@micro", "KaLMA.Align@macro", "KaLMA.NA.P", "KaLMA.NA.R", "KaLMA.NA.F1"
     )
     return values(found), {n: s for n, s in found.items() if isinstance(s, str)}, found
 
@@ -177,6 +177,7 @@ def test_na_by_hand() -> None:
     result, _, _ = judged([text, "So A."])
     assert result["KaLMA.NA.P"] == (1 + 0) / (3 + 0)
     assert result["KaLMA.NA.R"] == (1 + 0) / (1 + 1)
+    assert result["KaLMA.NA.F1"] == pytest.approx(2 * (1 / 3) * (1 / 2) / (1 / 3 + 1 / 2))
     # With an LLM that says which statements answer the question: one more is rightly marked.
     llm = RuleLlm(lambda request: "No." if "So nothing" in request.messages[0][1] else "Yes")
     result, _, _ = judged([text, "So A."], llm=llm)
@@ -186,6 +187,7 @@ def test_na_by_hand() -> None:
     assert result["KaLMA.NA.P"] == 2 / 3
     result, why, _ = judged("So A [Q1, rA: A].")
     assert why == {"KaLMA.NA.P": "no answer has an [NA]"}
+    assert result["KaLMA.NA.F1"] == result["KaLMA.NA.R"] == 0
 
 
 def test_na_in_reference_counts_pairs() -> None:
@@ -280,6 +282,25 @@ def test_citations_that_cannot_be_read(kalma_package: Path, tmp_path: Path) -> N
         "incomplete-citation": "1 citations have no relation or no value",
         "not-shown": "cites 1 triples that were not shown (first: Q906, a: b)",
     }
+
+
+def test_brackets_without_an_id_are_counted(kalma_package: Path, tmp_path: Path) -> None:
+    shown = Package(kalma_package).context_table("full").to_pylist()
+    row = next(r for r in shown if r["query_id"] == "Q906-Q907")
+    t = row["triples"][0]
+    fact = f"{t['relation']}: {t['value']}"
+    brackets = [f"[{fact}]", f"[{fact}, {t['qid']}]", f"[{t['name']}, {fact}]"]
+    texts = [*brackets, f"[{t['qid']}, {fact}]", "[see: above]", f"[a link: {fact}](x)"]
+    line = {"query_id": "Q906-Q907", "context": "full", "output": "; ".join(texts)}
+    path = write_jsonl(tmp_path / "odd.jsonl", [line])
+    messages = [f.message for f in cf.check(path, cf.load(kalma_package)).warnings if f.line]
+    (found,) = (m for m in messages if "no id in front" in m)
+    # The three brackets and the text of the link, and not the citation.
+    assert found.startswith("4 brackets hold a shown relation and value")
+    assert f"(first: {brackets[0]!r})" in found
+    scored = cf.score(path, kalma_package, ["KaLMA.Corr@micro"])
+    assert [w for w in scored.warnings if "no id in front" in w] == [f"odd: {found}"]
+    assert scored.counts.n_unparsed == 1  # answers with such a bracket
 
 
 def test_what_looks_at_passages_is_refused(kalma_package: Path, tmp_path: Path) -> None:

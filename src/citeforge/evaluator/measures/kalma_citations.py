@@ -20,7 +20,7 @@ quotients. *Absent* triples are those of `G` that the context set removed. In `s
 - A shown triple that leads from one entity of the question to another one and is not in `G` is said
   by the question: its citations are left out of P, hits and divisor.
 - A question without `G` is left out of R, and its citations are not precise.
-- Without any `[NA]`, or anything absent, the NA measure is not computed.
+- Without any `[NA]` NA.P is not computed, without anything absent none of the NA measures.
 - GEval: a missing or empty answer has 1. A reply without one clear mark is a failure, with bounds 1
   and 5.
 
@@ -251,7 +251,8 @@ RECALLED = Quotient(lambda counts: counts.recalled, of_gold=True)
 
 def micro_f1(cited: CitedCounts) -> Sample:
     """Compute the harmonic mean of micro precision and micro recall."""
-    return cited.f1(_micro_f1(PRECISE.sums(cited), RECALLED.sums(cited)))
+    sums = [PRECISE.sums(cited), RECALLED.sums(cited)]
+    return cited.f1(f1_sample(np.concatenate(sums, axis=-1)))
 
 
 def macro_f1(cited: CitedCounts) -> Sample:
@@ -272,14 +273,12 @@ def micro_sample(sums: Floats, always: bool = False) -> Sample:
     )
 
 
-def _micro_f1(precision: Floats, recall: Floats) -> Sample:
-    """Make the sample for micro F1 from the hits and totals of precision and recall.
+def f1_sample(sums: Floats) -> Sample:
+    """Make the sample of a micro F1.
 
     Args:
-        precision: hits and totals, shape (runs, queries, 2).
-        recall: the same of recall.
+        sums: hits and totals of precision, then of recall, shape (runs, queries, 4).
     """
-    sums = np.concatenate([precision, recall], axis=-1)
 
     def combine_to_f1(s: Floats) -> Floats:
         """Compute F1 from summed hits and totals of precision and recall; 0 if undefined."""

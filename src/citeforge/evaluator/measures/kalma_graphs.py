@@ -10,6 +10,7 @@ from citeforge.evaluator.statements.kalma import SENTENCES, without_brackets
 from citeforge.evaluator.statements.triples import (
     ParsedAnswer,
     TripleClaim,
+    describe_brackets_without_id,
     read_answer,
     read_reference,
     read_shown,
@@ -93,9 +94,11 @@ def read_triples(
     read = read_answer if is_strict else read_reference
     by_run: dict[int, dict[int, ParsedAnswer]] = {}
     tally, reach = AnswerCounts(), CitationRange()
+    without_id: list[str] = []
     for row, answer in answers_to(context, submission):
         parsed = read(row, shown[row], answer.output, relations)
         by_run.setdefault(answer.run, {})[row] = parsed
+        without_id += parsed.without_id
         cited = parsed.citations
         n_beyond = sum(not shown[row].is_complete_and_shown(c) for c in cited)
         tally.add(answer, len(cited), n_beyond, parsed.n_unparsed, without_brackets)
@@ -124,6 +127,7 @@ def read_triples(
             *submission.warnings(),
             *(reach.warnings("triples") if submission.is_anonymous else ()),
             *_failure_warnings(inputs),
+            *_bracket_warnings(without_id),
         ],
         details=details,
         n_failed=len(inputs.failures),
@@ -137,6 +141,13 @@ def _failure_warnings(inputs: KalmaInputs) -> list[Finding]:
         return []
     message = f"the LLM failed on {len(failures):,} questions; the first: {failures[0]}"
     return [Finding("llm-failed", message)]
+
+
+def _bracket_warnings(without_id: Sequence[str]) -> list[Finding]:
+    """Make a warning if brackets hold shown facts without an id."""
+    if not without_id:
+        return []
+    return [Finding("unread-citation", describe_brackets_without_id(without_id))]
 
 
 def _context_error(context: str, benchmark: Benchmark) -> UsageError:

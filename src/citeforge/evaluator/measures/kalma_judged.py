@@ -5,12 +5,15 @@ from dataclasses import dataclass
 from functools import partial
 from operator import attrgetter
 
+import numpy as np
+
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import signature_name
 from citeforge.engines.text.short_replies import read_words
 from citeforge.evaluator.measures.declared import CitationQuality, per_submission
 from citeforge.evaluator.measures.kalma_citations import (
     PAPER,
+    f1_sample,
     is_later,
     micro_and_macro,
     micro_sample,
@@ -228,6 +231,16 @@ def na_recall(statements: ByAnswer[NaStatements]) -> Sample:
     )
 
 
+def na_f1(statements: ByAnswer[NaStatements]) -> Sample:
+    """Compute the harmonic mean of [NA] precision and recall; precision without any [NA] is 0."""
+    precise = statements.sums(lambda one: (one.precise, one.n_statements))
+    recalled = statements.sums(lambda one: (one.recalled, one.n_absent))
+    if not recalled[0][..., 1].any():
+        raise CannotError("nothing is absent", code="no-gold")
+    low, high = (np.concatenate(both, axis=-1) for both in zip(precise, recalled, strict=True))
+    return sample_between(f1_sample, low, high)
+
+
 def _micro_between(sums: tuple[Floats, Floats], nothing: str) -> Sample:
     """Compute hits ÷ total of [NA] counts over all answers, with bounds where the judge failed.
 
@@ -303,4 +316,8 @@ MEASURES = (
     na_statements.measure("KaLMA.NA.R", "absent triples that an [NA] statement entails",
         formula="absent triples that an `[NA]` statement entails ÷ absent triples",
         requires="a judge and an absent_… context", sample=na_recall),
+    na_statements.measure(
+        "KaLMA.NA.F1", "harmonic mean of NA.P and NA.R (the paper's Figure 4)",
+        formula="harmonic mean of NA.P (0 without any `[NA]`) and NA.R",
+        requires="a judge and an absent_… context", options=_clause_option, sample=na_f1),
 )  # fmt: skip

@@ -1,7 +1,7 @@
 """Answers that cite triples: what they were shown, their citations and their statements."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -13,6 +13,7 @@ from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import by_query
 from citeforge.schemas.citations.triples import TripleGrammar
 from citeforge.schemas.kg import EMPTY, NAME, Key, Triple, from_row
+from citeforge.schemas.text import printable
 
 
 @dataclass(frozen=True)
@@ -91,8 +92,9 @@ class ParsedAnswer:
         output: what the system wrote.
         citations: in order.
         n_na: number of [NA] marks.
-        n_unparsed: brackets that begin like a citation and cannot be read.
+        n_unparsed: brackets that begin like a citation and cannot be read, and those without an id.
         is_missing: whether the submission has no such line.
+        without_id: brackets with a shown relation and value and no id in front.
     """
 
     row: int
@@ -102,6 +104,7 @@ class ParsedAnswer:
     n_na: int
     n_unparsed: int
     is_missing: bool = False
+    without_id: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -182,7 +185,17 @@ def read_answer(
     parsed = grammar.parse(output)
     cited = tuple(c for bracket in grammar.brackets for c in bracket)
     n_na = sum(m.is_na for m in parsed.markers)
-    return ParsedAnswer(row, graphs, output, cited, n_na, len(parsed.unparsed))
+    idless = tuple(grammar.without_id)
+    return ParsedAnswer(row, graphs, output, cited, n_na, len(parsed.unparsed), without_id=idless)
+
+
+def describe_brackets_without_id(brackets: Sequence[str]) -> str:
+    """Write how many brackets hold a shown relation and value and no id in front, with one."""
+    verb = "bracket holds" if len(brackets) == 1 else "brackets hold"
+    return (
+        f"{len(brackets):,} {verb} a shown relation and value and no id in front, so nothing is "
+        f"cited (first: {printable(brackets[0][:80])}); a citation is [QID, relation: value]"
+    )
 
 
 def read_reference(

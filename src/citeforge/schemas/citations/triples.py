@@ -33,6 +33,7 @@ _COLON = re.compile(r" ?: ?")
 _FACT_END = re.compile(r" ?[,;\]]")
 _UNKNOWN_RELATION = re.compile(r"([^:\[\],]*):")
 _UNKNOWN_FOLLOWS = re.compile(r"[^,:\[\]]{1,80}: ")
+_BRACKET = re.compile(r"\[(?:[^\[\]]|\[[^\[\]]*\]){1,2000}\]")
 _LONGEST_VALUE = 2000
 """Characters of a value that the graph lacks."""
 _ALSO: dict[str, list[str]] = {}
@@ -57,6 +58,8 @@ class TripleGrammar:
         brackets: after :meth:`parse`, the citations of each bracket, by the number that its
             marker carries: relation and value as the shown graph has them, else as written; empty
             where there is none.
+        without_id: after :meth:`parse`, brackets that hold a shown relation and value, and are no
+            citations, as no id is in front: ``[Ada Lovelace, father: Lord Byron]``.
     """
 
     def __init__(self, triples: Iterable[Triple], relations: Iterable[str] = ()) -> None:
@@ -84,6 +87,7 @@ class TripleGrammar:
         labels = {squeeze(spelling) for relation in labels for spelling in _spellings(relation)}
         self._relations = sorted(labels, key=lambda r: (-len(r), r))
         self.brackets: list[list[Key]] = []
+        self.without_id: list[str] = []
 
     def parse(self, output: str, n_docs: int = 0) -> Parsed:
         """Read an output's citation marks; each has as its number its index in :attr:`brackets`."""
@@ -102,7 +106,28 @@ class TripleGrammar:
             else:
                 markers.append(Marker(offsets[start], offsets[end], (len(self.brackets) - 1,)))
                 at = end
-        return Parsed(tuple(markers), tuple(unparsed))
+        seen = [*(marker.start for marker in markers), *(start for start, _ in unparsed)]
+        spans = (m.span() for m in _BRACKET.finditer(text) if self._holds_a_fact(m[0]))
+        without_id = [
+            (start, end)
+            for start, end in ((offsets[a], offsets[b]) for a, b in spans)
+            if not any(start <= other < end for other in seen)
+        ]
+        self.without_id = [output[start:end] for start, end in without_id]
+        return Parsed(tuple(markers), tuple(sorted([*unparsed, *without_id])))
+
+    def _holds_a_fact(self, text: str) -> bool:
+        """Whether the text of a bracket has a shown relation, a colon and a shown value of it."""
+        if ":" not in text:
+            return False
+        folded = text.casefold()
+        facts = (f for mine in self._facts.values() for f in mine if f[0] != NAME and f[1])
+        return any(
+            f"{part}{colon}{value.casefold()}" in folded
+            for relation, value, _ in facts
+            if (part := relation.casefold()) in folded
+            for colon in (": ", ":")
+        )
 
     def _read_bracket(self, text: str, opening: re.Match[str]) -> int | None:
         """Append a bracket's citations to ``brackets``; return its end, None if it is not closed.
