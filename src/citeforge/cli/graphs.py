@@ -50,7 +50,9 @@ def kg() -> None:
 @kg.command("profile")
 @kg_options
 @click.option(
-    "--class", "entity_class", metavar="ID",
+    "--class",
+    "entity_class",
+    metavar="ID",
     help="Class that questions are about: its id or label (default: the domain's, else the "
     "largest).",
 )

@@ -322,6 +322,21 @@ def test_mentions(text: str, value: str, alone: bool) -> None:
     assert mentions.stands_alone(start, start + len(value)) is alone
 
 
+@pytest.mark.parametrize(
+    ("text", "denied"),
+    [
+        ("Tomorrow Never Dies was made in Rome.", False),
+        ("No Country for Old Men was made in Rome.", False),
+        ("Tomorrow Never Dies was never made in Rome.", True),
+        ("No film was made in Rome.", True),
+    ],
+)
+def test_words_of_names_are_no_negations(text: str, denied: bool) -> None:
+    names = {"Q1": "Tomorrow Never Dies", "Q2": "No Country for Old Men"}
+    mentions = Mentions(text, names, ["Rome"])
+    assert [mentions.is_denied(*span) for span in mentions.find_spans(["Rome"])] == [denied]
+
+
 def test_whom_a_place_speaks_of() -> None:
     text = "In 1905 Hans met Albert Einstein, a physicist; Hans Albert Einstein was an engineer."
     mentions = Mentions(text, FAMILY)

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from citeforge.builders.kalma.mentions import (
     Mentions,
     contains_value,
-    is_denied,
     renderings,
     words_in,
 )
@@ -82,7 +81,7 @@ def _explain_wrong_places(
     spans = mentions.find_spans(shapes, within)
     if not spans:
         return f"names {triple.value!r} only inside another name"
-    if all(is_denied(mentions.text, *span) for span in spans):
+    if all(mentions.is_denied(*span) for span in spans):
         return f"denies {triple.value!r}"
     # An English physicist need not speak English: that takes a word of the relation.
     spoken = meaning_words(mentions.text[within]).keys()

@@ -111,14 +111,29 @@ class Mentions:
 
     def stands_alone(self, start: int, end: int) -> bool:
         """Whether the words from start to end are not a part of a longer name."""
+        if self._is_inside_value(start, end):
+            return False
+        if not self.text[start:end][:1].isupper():
+            return True
+        return not _name_before(self.text, start) and not _name_after(self.text, end)
+
+    def _is_inside_value(self, start: int, end: int) -> bool:
+        """Whether the words from start to end are a part of a longer known name or value."""
         text, value = self.text, self.text[start:end]
         for other in self._words:
             offset = other.find(value) if len(other) > len(value) else -1
             if 0 <= offset <= start and text.startswith(other, start - offset):
-                return False
-        if not value[:1].isupper():
-            return True
-        return not _name_before(text, start) and not _name_after(text, end)
+                return True
+        return False
+
+    def is_denied(self, start: int, end: int) -> bool:
+        """Whether a negation precedes a mention in its clause: ``never won the Booker Prize``.
+
+        Words of names are no negations: ``Tomorrow Never Dies was released in 1997``.
+        """
+        begin = max((m.end() for m in _CLAUSE.finditer(self.text) if m.end() <= start), default=0)
+        denials = DENIAL.finditer(self.text, begin, start)
+        return any(not self._is_inside_value(*m.span()) for m in denials)
 
     def subject(self, at: int) -> str | None:
         """Get the QID of the entity that text at a position is about: the last one named before it.
@@ -178,8 +193,3 @@ def annotate(text: str, pool: Sequence[Triple], link: Triple) -> str:
         return f"{text[:end]} {marker(link)}{text[end:]}"
     return text
 
-
-def is_denied(text: str, start: int, end: int) -> bool:
-    """Whether a negation precedes a mention in its clause: ``never won the Booker Prize``."""
-    begin = max((m.end() for m in _CLAUSE.finditer(text) if m.end() <= start), default=0)
-    return DENIAL.search(text, begin, start) is not None
