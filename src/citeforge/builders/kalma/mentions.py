@@ -192,4 +192,3 @@ def annotate(text: str, pool: Sequence[Triple], link: Triple) -> str:
     for _, end in Mentions.from_triples(text, pool).find_spans(renderings(link)):
         return f"{text[:end]} {marker(link)}{text[end:]}"
     return text
-
