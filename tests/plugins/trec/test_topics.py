@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from citeforge.ir_convert.judged import LocatedQuery
 from citeforge.plugins.trec.sources import read_topics
 from conftest import refused
 
@@ -11,7 +12,10 @@ from conftest import refused
 def test_topics(tmp_path: Path) -> None:
     path = tmp_path / "topics.tsv"
     path.write_text("1\tGolden Gate \n\n 2 \tWhat\tis it?\n")
-    assert read_topics(path) == {"1": (1, "Golden Gate"), "2": (3, "What\tis it?")}
+    assert read_topics(path) == {
+        "1": LocatedQuery(1, "Golden Gate"),
+        "2": LocatedQuery(3, "What\tis it?"),
+    }
 
 
 @pytest.mark.parametrize(
