@@ -105,20 +105,20 @@ def join_tokens(tokens: Sequence[Token], word: str | None) -> str:
 
 def count_words(tokens: Sequence[Token]) -> Counter[str]:
     """Count the words of a clause that matter, with stems and synonyms in one."""
-    counts = Counter[str]()
+    found = Counter[str]()
     before = ""
     for token in tokens:
         if token.qids:
-            if before == "of" and counts["of"]:  # the faith of A: A's faith
-                counts["of"] -= 1
-                counts[f"{_SLOT}s"] += 1
+            if before == "of" and found["of"]:  # the faith of A: A's faith
+                found["of"] -= 1
+                found[f"{_SLOT}s"] += 1
             else:
-                counts[f"{_SLOT}s" if token.is_owner else _SLOT] += 1
+                found[f"{_SLOT}s" if token.is_owner else _SLOT] += 1
         elif token.text not in _DROPPED and token.text not in _LINKS:
             word = token.text
-            counts[word if word in PREPOSITIONS or word in ("who", "whose") else fold(word)] += 1
+            found[word if word in PREPOSITIONS or word in ("who", "whose") else fold(word)] += 1
         before = token.text
-    return +counts
+    return +found
 
 
 def split_at_links(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
