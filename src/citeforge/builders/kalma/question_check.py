@@ -49,16 +49,24 @@ class QuestionToCheck:
         """QID to name of each entity that its facts are about, and of both ends of its link."""
         names = {t.qid: t.name for t in (*self.facts, *self.shown)}
         if self.link is not None:
-            ends = {self.link.qid: self.link.name, self.link.value_id: self.link.value}
+            ends = {self.link.qid: self.link.name, self.other_end: self.link.value}
             return ends | {q: n for q, n in names.items() if q in ends}
         return names
+
+    @property
+    def other_end(self) -> str:
+        """QID of the entity that the link leads to; published graphs give its name alone."""
+        if self.link is None or self.link.value_id:
+            return self.link.value_id if self.link is not None else ""
+        named = (t.qid for t in (*self.facts, *self.shown) if t.name == self.link.value)
+        return next(named, "")
 
     @property
     def asked_names(self) -> list[str]:
         """Names of the entities that it must name."""
         qids = [t.qid for t in self.facts]
         if self.link is not None and self.link in self.facts:
-            qids.append(self.link.value_id)
+            qids.append(self.other_end)
         return [self.names[q] for q in dict.fromkeys(qids)]
 
 
@@ -228,7 +236,7 @@ class QuestionCheck:
     ) -> bool:
         """Whether a clause asks for a gold link from its other end; it is then added to asked."""
         link = asking.link
-        if link is None or link not in asking.facts or qid != link.value_id:
+        if link is None or link not in asking.facts or qid != asking.other_end:
             return False
         if group & {relation_key(r) for r in self.domain.inverses(link.relation)}:
             asked.add(link)
