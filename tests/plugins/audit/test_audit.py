@@ -249,8 +249,8 @@ def test_questions_of_published_files_are_held_against_their_gold(
         *("--out", "k"),
     )
     found = audited(inline, tmp_path / "k")
-    # Of three facts each, the first and the last ask for two: that Lord Byron was the father is gold,
-    # and they say it.
+    # Of three facts each, the first and the last ask for two: that Lord Byron was the father is
+    # gold, and they say it.
     assert found.checks[CHECK].split("; ")[1:] == [
         "gold facts that specific questions ask for: 4 of 9 (44.4 %)",
         "specific questions that ask for what is no gold: 1 of 3 (33.3 %)",
