@@ -133,8 +133,8 @@ class DraftRelation:
     sort: ValueSort
 
     @property
-    def known(self) -> _RelationWords | None:
-        """Words for the relation by its property id, else by its label; None if there are none."""
+    def listed_words(self) -> _RelationWords | None:
+        """Words that the list of frequent properties has for it, by id or label; None for none."""
         relations = _words().relations
         if self.pid in relations:
             return relations[self.pid]
@@ -144,8 +144,8 @@ class DraftRelation:
     @property
     def phrase(self) -> Phrase:
         """Draft of the clauses and theme that ask for the relation."""
-        if self.known is not None:
-            return Phrase(**self.known.model_dump(exclude={"label", "noun"}))
+        if self.listed_words is not None:
+            return Phrase(**self.listed_words.model_dump(exclude={"label", "noun"}))
         values = _words().values[self.sort]
         if self.form == "noun":
             label = self.label.removeprefix("has ").replace("{", "(").replace("}", ")")
@@ -157,9 +157,9 @@ class DraftRelation:
     @property
     def noun(self) -> str | None:
         """What a value is called beside the entity (``its director``); None if no noun is known."""
-        if self.known is not None and self.known.noun is not None:
-            return self.known.noun
-        label = self.known.label if self.known is not None else self.label
+        if self.listed_words is not None and self.listed_words.noun is not None:
+            return self.listed_words.noun
+        label = self.listed_words.label if self.listed_words is not None else self.label
         return noun_form(label.removeprefix("has "), self.form)
 
 

@@ -202,7 +202,7 @@ class MeasureScore(Record, allow_inf_nan=False):
 
     @property
     def n_digits(self) -> int:
-        """Decimals of the value: none (counts: one) where hidden labels are kept, else two."""
+        """Decimals to show: two; of a board with hidden labels none for shares, one for counts."""
         return 2 if self.noise is None else 1 if self.scale == 1 else 0
 
 
