@@ -63,7 +63,7 @@ def test_the_draft_is_a_domain_that_builds(tmp_path: Path, inline: Inline) -> No
     assert "warning" not in made.stderr
     (question,) = Package(tmp_path / "k").forms["specific"]["text"].to_pylist()
     assert question == (
-        "Who or what were New Bridge and Old Bridge each made from, "
+        "Who or what were New Bridge and its predecessor Old Bridge each made from, "
         "and what is Old Bridge's span (m)?"
     )
 
@@ -83,6 +83,25 @@ def test_a_class_that_the_domain_does_not_name_goes_into_the_draft(tmp_path: Pat
     assert words.relations["replaces"].ask == "what did {who} replace"  # a frequent property
     assert words.links == {"replaces": {"any": "predecessor"}}
     assert (words.opener, words.pronouns) == ("what", {"any": ("it", "its", "it")})
+
+
+def test_the_draft_of_the_domains_own_class_has_opener_pronouns_and_links(tmp_path: Path) -> None:
+    (tmp_path / "g.ttl").write_text(BRIDGES)
+    (tmp_path / "bridges.yaml").write_text(DOMAIN)
+    more = "questions:\n  opener: who\n  relations: {made from: {ask: 'of what {was} {who}'}}\n"
+    (tmp_path / "own.yaml").write_text(DOMAIN + more)
+    drafts = {}
+    for name in ("bridges", "own"):
+        domain = str(tmp_path / f"{name}.yaml")
+        kg = open_graph(f"file:{tmp_path / 'g.ttl'}", domain, ("en",), RunOptions())
+        (tmp_path / f"{name}-draft.yaml").write_text(profile_class(kg).draft(kg.domain))
+        drafts[name] = load_domain(str(tmp_path / f"{name}-draft.yaml")).phrasing
+    new, own = drafts["bridges"], drafts["own"]
+    assert (new.opener, new.pronouns) == ("what", {"any": ("it", "its", "it")})
+    assert new.links == own.links == {"replaces": {"any": "predecessor"}}
+    # Words that are there stay.
+    assert (own.opener, own.pronouns) == ("who", {})
+    assert own.relations["made from"].ask == "of what {was} {who}"
 
 
 def test_the_class_can_be_chosen(tmp_path: Path, inline: Inline) -> None:

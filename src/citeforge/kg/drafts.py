@@ -10,13 +10,11 @@ from typing import Literal
 
 from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.kg.domain import Phrase, Phrasing, noun_form, plain_phrase
-from citeforge.kg.values import XSD
+from citeforge.kg.values import DATES, NUMBERS
 from citeforge.schemas.kg import relation_key
 from citeforge.schemas.record import FrozenRecord
 
 _WORDS = Path(__file__).parent / "data" / "drafts" / "words.yaml"
-_DATES = frozenset(XSD + name for name in "dateTime date gYear gYearMonth".split())
-_NUMBERS = frozenset(XSD + name for name in "decimal integer double float int".split())
 _WORD = re.compile(r"\w+")
 
 ValueSort = Literal["person", "place", "date", "number", "thing", "own"]
@@ -94,9 +92,9 @@ class ValueKinds:
     def sort(self) -> ValueSort:
         """What most values are, by their data types and by words of their classes' labels."""
         commonest = next((name for name, _ in self.datatypes.most_common(1)), "")
-        if commonest in _DATES:
+        if commonest in DATES:
             return "date"
-        if commonest in _NUMBERS:
+        if commonest in NUMBERS:
             return "number"
         total = self.classes.total()
         if total and self.n_own * 2 >= total:

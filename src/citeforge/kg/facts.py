@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 
 from citeforge.kg.domain import Domain
 from citeforge.kg.values import (
+    DATE_TIME,
+    NUMBERS,
     WIKIBASE,
-    XSD,
     Row,
     Term,
     is_geometry,
@@ -22,8 +23,6 @@ _LEFT_OUT = frozenset(
     WIKIBASE + name
     for name in "ExternalId Url CommonsMedia GeoShape TabularData Math MusicalNotation".split()
 )
-_XSD_DATE = XSD + "dateTime"
-_NUMBERS = frozenset(XSD + name for name in "decimal integer double float".split())
 _NO_UNIT = "Q199"
 """Wikidata's unit of quantities without one: the number 1."""
 _NUMBER = re.compile(r"[0-9]{1,18}")
@@ -113,7 +112,7 @@ class FactReader:
             yield Triple(entity, name, prop, relation, label or "", qid)
         elif is_geometry(value.datatype):
             self.counts["values_as_coordinates"] += 1
-        elif value.datatype == _XSD_DATE:
+        elif value.datatype == DATE_TIME:
             written = [r["precision"].value for r in rows if "precision" in r]
             finest = max((int(n) for n in written if COUNT.fullmatch(n)), default=None)
             rendered = render_date(value.value, finest)
@@ -139,7 +138,7 @@ class FactReader:
             rows: rows with this value; ``unitLabel`` and the like say its units.
         """
         text = self.clean(value.value)
-        if value.datatype in _NUMBERS:
+        if value.datatype in NUMBERS:
             text = text.removeprefix("+")
         with_unit: dict[Term, list[Row]] = {}
         for row in rows:

@@ -96,10 +96,10 @@ class ClassProfile:
         if is_own:
             content = domain.model_dump(mode="json", exclude_defaults=True)
             new = words.model_dump(mode="json", exclude_defaults=True)
-            questions = content.get("questions", {})
-            for part in ("themes", "relations"):
+            # Opener and pronouns are drafted with the first words alone: later ones follow these.
+            questions = content.setdefault("questions", new)
+            for part in ("themes", "relations", "links"):
                 questions[part] = new.get(part, {}) | questions.get(part, {})
-            content["questions"] = questions or new
         else:
             content = {
                 "name": _file_name(self.label), "entity_class": self.entity_class,

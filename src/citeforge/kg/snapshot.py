@@ -8,7 +8,7 @@ from pathlib import Path
 from citeforge.engines.files import atomic_file
 from citeforge.engines.textfiles import text_lines
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.kg.values import WIKIBASE, XSD, iri, lexical_date, literal, precise_time
+from citeforge.kg.values import DATE_TIME, WIKIBASE, iri, lexical_date, literal, precise_time
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import Graph, Triple
 
@@ -109,5 +109,5 @@ def _write_value(kg: KnowledgeGraph, triple: Triple) -> str:
     if triple.value_id:
         return iri(kg.domain.entity_iri + triple.value_id)
     if triple.precision:
-        return f"{literal(lexical_date(triple.value, triple.precision))}^^<{XSD}dateTime>"
+        return f"{literal(lexical_date(triple.value, triple.precision))}^^{iri(DATE_TIME)}"
     return literal(triple.value, None if triple.value else "und")

@@ -24,10 +24,18 @@ from citeforge.kg.plain import (
     PlainModel,
     local_words,
 )
-from citeforge.kg.values import WIKIBASE, XSD, iri, is_geometry, literal, precise_time
+from citeforge.kg.values import (
+    DATE_TIME,
+    DATES,
+    WIKIBASE,
+    XSD,
+    iri,
+    is_geometry,
+    literal,
+    precise_time,
+)
 from citeforge.schemas.counts import count_key
 
-_DATES = {XSD + name for name in ("date", "dateTime", "gYear", "gYearMonth")}
 _DATE = re.compile(
     r"(-?[0-9]{4,9})(?:-([0-9]{2})(?:-([0-9]{2}))?)?(?:T.*|Z|[+-][0-9]{2}:[0-9]{2})?"
 )
@@ -205,7 +213,7 @@ class Translation:
                 text = literal(_with_unit(value), value.language or None)
                 yield _triple(_entity_iri(qid), DIRECT_IRI + pid, text)
                 continue
-            text = f"{literal(date[0])}^^<{XSD}dateTime>"
+            text = f"{literal(date[0])}^^{iri(DATE_TIME)}"
             yield _triple(_entity_iri(qid), DIRECT_IRI + pid, text)
             yield from precise_time(ENTITY_IRI, qid, pid, text, date[1])
 
@@ -248,7 +256,7 @@ def _is_date(value: Any, value_type: str) -> bool:
         value: the literal.
         value_type: type that the mapping gives its relation; ``any`` to go by the datatype.
     """
-    return value_type == "date" or (value_type == "any" and value.datatype.value in _DATES)
+    return value_type == "date" or (value_type == "any" and value.datatype.value in DATES)
 
 
 def _with_unit(value: Any) -> str:

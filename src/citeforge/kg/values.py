@@ -14,6 +14,16 @@ from citeforge.schemas.errors import InputError
 _QUERIES = Path(__file__).parent / "queries"
 WIKIBASE = "http://wikiba.se/ontology#"
 XSD = "http://www.w3.org/2001/XMLSchema#"
+DATE_TIME = XSD + "dateTime"
+DATES = frozenset((DATE_TIME, *(XSD + name for name in "date gYear gYearMonth".split())))
+"""Datatypes of dates."""
+NUMBERS = frozenset(
+    XSD + name
+    for name in "decimal integer double float long int short byte nonNegativeInteger "
+    "positiveInteger nonPositiveInteger negativeInteger unsignedLong unsignedInt unsignedShort "
+    "unsignedByte".split()
+)
+"""Datatypes of numbers."""
 FALLBACKS = ("mul", "")
 """Languages of labels behind those asked for: Wikidata's default values, and labels without one."""
 _LANGUAGE = re.compile(r"[a-zA-Z]{2,8}(-[a-zA-Z0-9]{1,8})*")

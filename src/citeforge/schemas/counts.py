@@ -137,12 +137,12 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "pairs_of_one_name": "pairs dropped: both entities have the same name",
         "pairs_repeated": "pairs dropped: the same two entities again",
         "pairs_selected": "pairs selected",
-        "pairs_whose_facts_say_the_same": "pairs dropped: two of the facts to ask for say the same",
+        "pairs_whose_facts_say_the_same": "pairs dropped: two of the facts left to ask for say the same",
         "pairs_whose_questions_say_an_answer":
             "pairs dropped: every question would say one of its answers",
         "pairs_whose_seed_was_not_annotated": "pairs dropped: the seed could not be annotated",
         "pairs_with_a_long_general_question":
-            "pairs dropped: every general question would have more than 20 words",
+            "pairs dropped: the general questions left would have more than 20 words",
         "pairs_with_a_short_name": "pairs dropped: a name has fewer than {} parts",
         "pairs_without_a_further_triple": "pairs dropped: no triple could be written in round {}",
         "pairs_without_a_question": "pairs dropped: the writer asked no {} question",

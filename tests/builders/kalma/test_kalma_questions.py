@@ -228,6 +228,17 @@ def test_questions_share_few_facts_and_one_in_three_asks_for_the_link() -> None:
     assert [both.link in plan.facts for plan in made] == asks
 
 
+def test_the_reason_is_that_of_the_choice_that_came_furthest() -> None:
+    made = planner(min_facts=4)
+    assert isinstance(made.plan(pair(Q1=career("Q1"))), Plan)
+    # Five choices say an answer (beliefs alone, with one or both births, with the career). Four
+    # (the career alone, with one or both births) only share their facts with the plan before.
+    said = [fact("Q2", "religion", v) for v in ("beliefs", "b", "c", "d")]
+    again = pair(Q1=career("Q1"), Q2=said)
+    assert made.plan(again) == NoPlan("pairs_without_free_themes")
+    assert planner(min_facts=4).plan(pair(Q2=said)) == NoPlan("pairs_whose_questions_say_an_answer")
+
+
 def test_two_entities_of_one_name_are_not_asked_about() -> None:
     both = pair(Q1=career("Q1"), Q2=career("Q2"))
     same = replace(both, second=replace(both.second, name="ada  Byron"))

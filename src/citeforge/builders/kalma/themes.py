@@ -22,6 +22,12 @@ _MOST_CELLS = 3
 _THEMELESS_CELLS = 10
 """Groups that a choice is made from in a domain without themes: 1,012 choices of 8 at most."""
 _COST = 6
+_SAYS_AN_ANSWER = "pairs_whose_questions_say_an_answer"
+_SHARES_FACTS = "pairs_without_free_themes"
+_SAYS_THE_SAME = "pairs_whose_facts_say_the_same"
+_IS_LONG = "pairs_with_a_long_general_question"
+_CHECKS = (_SAYS_AN_ANSWER, _SHARES_FACTS, _SAYS_THE_SAME, _IS_LONG)
+"""Reasons to reject a choice of facts, in the order in which choices are checked."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +94,7 @@ class Planner:
         """
         if relation_key(pair.first.name) == relation_key(pair.second.name):
             return NoPlan("pairs_of_one_name")
-        rejected = Counter[str]()
+        rejected = set[str]()
         is_due = LINK_EVERY * (self._n_links + 1) <= len(self._plans) + 1
         for asks_link in (True, False) if is_due else (False,):
             if (chosen := self._choose(pair, stated, asks_link, rejected)) is not None:
@@ -97,15 +103,16 @@ class Planner:
                 self._used.update({cell.theme for cell in cells})
                 self._plans.append({t.key for t in plan.facts})
                 return plan
-        return NoPlan(max(rejected, key=lambda r: (rejected[r], r), default="pairs_without_facts"))
+        # The choice that came furthest failed by this check alone, as far as is known.
+        return NoPlan(max(rejected, key=_CHECKS.index, default="pairs_without_facts"))
 
     def _choose(
-        self, pair: EntityPair, stated: Collection[Key], asks_link: bool, rejected: Counter[str]
+        self, pair: EntityPair, stated: Collection[Key], asks_link: bool, rejected: set[str]
     ) -> tuple[Plan, Sequence[Cell]] | None:
         """Choose the facts that the questions of a pair of entities ask for, grouped by theme.
 
-        Choices that are rejected are added to ``rejected``, by the key of the count of pairs that
-        are dropped for that reason.
+        The reasons why choices are rejected are added to ``rejected``, as keys of the counts of
+        pairs that are dropped for them.
         """
         link = (pair.link,) if asks_link else ()
         low, high = self._choices.min_facts, self._choices.max_facts
@@ -139,18 +146,18 @@ class Planner:
         for some in sorted(fitting, key=sort_key):
             plan = self._make_plan(pair, (*link, *(t for cell in some for t in cell.facts)))
             if plan is None:
-                rejected["pairs_whose_questions_say_an_answer"] += 1
+                rejected.add(_SAYS_AN_ANSWER)
                 continue
             if self._repeats_a_plan(plan):
-                rejected["pairs_without_free_themes"] += 1
+                rejected.add(_SHARES_FACTS)
                 continue
             if self._has_restated(plan.facts):
-                rejected["pairs_whose_facts_say_the_same"] += 1
+                rejected.add(_SAYS_THE_SAME)
                 continue
             n_words = len(plan.general.split())
             is_wordless = any(cell.n_wordless for cell in some)
             if n_words > GENERAL_WORDS and not is_wordless:
-                rejected["pairs_with_a_long_general_question"] += 1
+                rejected.add(_IS_LONG)
                 continue
             names_both = all(g.name in plan.specific for g in pair.graphs)
             if names_both and (is_wordless or n_words < len(plan.specific.split())):
