@@ -137,7 +137,8 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "pairs_of_one_name": "pairs dropped: both entities have the same name",
         "pairs_repeated": "pairs dropped: the same two entities again",
         "pairs_selected": "pairs selected",
-        "pairs_whose_facts_say_the_same": "pairs dropped: two of the facts left to ask for say the same",
+        "pairs_whose_facts_say_the_same":
+            "pairs dropped: two of the facts left to ask for say the same",
         "pairs_whose_questions_say_an_answer":
             "pairs dropped: every question would say one of its answers",
         "pairs_whose_seed_was_not_annotated": "pairs dropped: the seed could not be annotated",
