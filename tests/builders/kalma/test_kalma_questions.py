@@ -19,6 +19,7 @@ from citeforge.builders.kalma.themes import GENERAL_WORDS, NoPlan, Plan, Planner
 from citeforge.builders.kalma.writer_requests import embedded_templates
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
+from citeforge.engines.text.variety import mask_names, measure_variety
 from citeforge.kg.domain import (
     Domain,
     Phrase,
@@ -28,6 +29,7 @@ from citeforge.kg.domain import (
 )
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import open_graph
+from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
 from citeforge.schemas.kg import Graph, Triple
 from citeforge.schemas.recipes.kalma import Choices
@@ -336,6 +338,18 @@ def test_what_questions_of_the_example_are(name: str, example: Callable[[str], P
             assert any(h.lower() in specific.lower() for h in heads), (specific, phrase.ask)
             assert end.startswith("{") or end in specific, (specific, phrase.ask)
     assert sum(t.startswith("Who ") and " to " in t for t in texts["specific"]) <= len(metadata) / 3
+
+
+def test_statistics_state_the_variety_of_questions(example: Callable[[str], Package]) -> None:
+    package = example("people")
+    stats, card = read_stats(package.folder), (package.folder / "README.md").read_text()
+    metadata = [json.loads(m)["names"] for m in package.queries["metadata"].to_pylist()]
+    for form, table in package.forms.items():
+        texts = zip(table["text"].to_pylist(), metadata, strict=True)
+        found = measure_variety([mask_names(text, names) for text, names in texts])
+        assert stats[f"distinct_openers[{form} questions]"] == found.n_openers > 1
+        assert stats[f"self_repetition[{form} questions]"] == round(found.self_repetition, 4) > 0
+        assert f"distinct first three words, {form} questions" in card
 
 
 def test_names_have_articles_where_english_has_them() -> None:

@@ -104,6 +104,9 @@ def test_a_vague_question_is_asked_again_with_what_was_missing(
         assert what in card and share in card, what
         assert f"; {what}: {share}" in audit.checks[CHECK], what
     assert not audit.flaws
+    # One question of each form, beside the template's for the same facts.
+    assert stats["distinct_openers[general questions]"] == 1
+    assert stats["distinct_openers[general questions of the template]"] == 1
 
 
 def test_pairs_without_a_question_for_their_facts_are_dropped_and_counted(

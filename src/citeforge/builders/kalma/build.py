@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-from citeforge.builders.build import Build, open_build
+from citeforge.builders.build import Build, Stats, open_build
 from citeforge.builders.kalma.check import ExtensionCheck
 from citeforge.builders.kalma.contexts import (
     RETRIEVED,
@@ -18,7 +19,7 @@ from citeforge.builders.kalma.contexts import (
     retrieve_graphs,
 )
 from citeforge.builders.kalma.evolve import Evolution, Evolver
-from citeforge.builders.kalma.package import kalma_stats, write_tables
+from citeforge.builders.kalma.package import kalma_stats, question_variety, write_tables
 from citeforge.builders.kalma.question_check import (
     LEAST,
     QuestionCheck,
@@ -116,7 +117,9 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         counts |= retrieved | _count_unphrased(evolver, usable)
         if evolver.perplexity is not None:
             models = models | {"perplexity": evolver.perplexity.identity()}
-        shares = {} if evolver.asker.is_template else check_stats(asks, usable)
+        shares: Stats = {}
+        if not evolver.asker.is_template:
+            shares = check_stats(asks, usable) | _template_variety(usable)
         if asks.failed:
             counts["questions_not_checked"] = asks.failed
         return _write_package(
@@ -125,12 +128,21 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         )  # fmt: skip
 
 
-def check_stats(asks: QuestionCheck, kept: Sequence[Evolution]) -> dict[str, str]:
+def check_stats(asks: QuestionCheck, kept: Sequence[Evolution]) -> Stats:
     """Compute the shares of gold facts that questions ask for, and the question check's errors."""
     forms = {form: [e.to_check(form, getattr(e, form)) for e in kept] for form in LEAST}
-    return share_stats(asks, forms) | error_stats(
-        asks, control_questions(asks.domain, ((e.pair, e.facts) for e in kept))
-    )
+    controls = control_questions(asks.domain, ((e.pair, e.facts) for e in kept))
+    return {**share_stats(asks, forms), **error_stats(asks, controls)}
+
+
+def _template_variety(evolutions: Sequence[Evolution]) -> Stats:
+    """Measure how varied the template's questions for the same facts would be."""
+    questions = [
+        replace(_make_question(e), specific=e.plan.specific, general=e.plan.general)
+        for e in evolutions
+        if e.plan is not None
+    ]
+    return question_variety(questions, " of the template")
 
 
 def _all_contexts(
@@ -148,7 +160,7 @@ def _all_contexts(
 def _write_package(
     build: Build, draft: Manifest, questions: Sequence[KalmaQuestion],
     evolutions: Sequence[Evolution], contexts: Mapping[str, TripleContext],
-    equivalence: Equivalence, shares: Mapping[str, str], **learnt: Any,
+    equivalence: Equivalence, shares: Mapping[str, object], **learnt: Any,
 ) -> Manifest:  # fmt: skip
     """Write the tables, statistics and manifest of a KaLMA package."""
     writer = build.package()

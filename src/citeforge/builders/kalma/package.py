@@ -18,6 +18,7 @@ from citeforge.builders.kalma.selection import missing_values
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.verify import Problems
 from citeforge.engines.tables import rows_of
+from citeforge.engines.text.variety import mask_names, variety_stats
 from citeforge.kg.sensitive import sensitive_relations
 from citeforge.package.items import by_query
 from citeforge.package.package import Package
@@ -121,6 +122,7 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object
         **{name: n for name, labels in _DISTINCT.items() if (n := distinct(*labels))},
         "repeated_questions": sum(n - 1 for n in texts.values()),
         **further,
+        **question_variety(questions),
     }
     if years:
         stats["years_of_birth"] = f"{_year_text(min(years))} to {_year_text(max(years))}"
@@ -128,6 +130,25 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object
         if found := sensitive_relations(some):
             stats[name] = found
     stats["relations_of_knowledge_sets"] = dict(relations.most_common())
+    return stats
+
+
+def question_variety(questions: Sequence[KalmaQuestion], writer: str = "") -> Stats:
+    """Measure how varied questions of each form are, with X for the names of their entities.
+
+    Args:
+        questions: with the texts of both forms.
+        writer: what to add to the form in the statistics' keys, where it is not the build's writer.
+    """
+    stats: Stats = {}
+    for form in ("specific", "general"):
+        texts = [
+            mask_names(text, [g.name for g in q.graphs])
+            for q in questions
+            if (text := getattr(q, form))
+        ]
+        if texts:
+            stats |= variety_stats(f"{form} questions{writer}", texts)
     return stats
 
 

@@ -1,0 +1,98 @@
+"""Variety of texts of one kind, such as questions: openers, repeated runs, distinct pairs."""
+
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+
+from citeforge.schemas.counts import count_key
+
+OPENER = 3
+"""Words of an opener."""
+_RUN = 4
+"""Words of a run whose repetition counts (Salkar et al. 2022: runs of four words or longer)."""
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
+
+
+@dataclass(frozen=True)
+class Variety:
+    """Variety of some texts; letter case and punctuation are no difference.
+
+    Attributes:
+        n_texts: number of texts.
+        n_openers: number of distinct openers (first three words).
+        commonest: the most common opener; the first in the alphabet of several.
+        n_commonest: number of texts that begin with it.
+        self_repetition: share of the runs of four words that occur in more than one text; a run
+            counts once per text.
+        distinct_2: distinct pairs of neighbouring words per pair (Li et al. 2016); it falls as
+            texts are added, so that only sets of about one size compare.
+    """
+
+    n_texts: int
+    n_openers: int
+    commonest: str
+    n_commonest: int
+    self_repetition: float
+    distinct_2: float
+
+    @property
+    def commonest_share(self) -> float:
+        """Share of the texts that begin with the most common opener."""
+        return self.n_commonest / max(self.n_texts, 1)
+
+
+def mask_names(text: str, names: Collection[str]) -> str:
+    """Replace each of the given names in a text by X, longer ones first."""
+    found = "|".join(re.escape(name) for name in sorted(names, key=lambda n: (-len(n), n)))
+    return re.sub(rf"(?<!\w)(?:{found})(?!\w)", "X", text) if found else text
+
+
+def words_of(text: str) -> list[str]:
+    """List the words of a text in lower case."""
+    return _WORD.findall(text.lower())
+
+
+def find_opener(text: str) -> str:
+    """Get the first three words of a text, in lower case."""
+    return " ".join(words_of(text)[:OPENER])
+
+
+def word_runs(text: str, width: int = _RUN) -> list[tuple[str, ...]]:
+    """List the runs of so many neighbouring words of a text, in their order."""
+    words = words_of(text)
+    return list(zip(*(words[i:] for i in range(width)), strict=False))
+
+
+def measure_variety(texts: Sequence[str]) -> Variety:
+    """Measure how varied texts are; without texts, nothing is repeated."""
+    openers = Counter(map(find_opener, texts))
+    commonest = min(openers, key=lambda opener: (-openers[opener], opener), default="")
+    runs = Counter(run for text in texts for run in {*word_runs(text)})
+    repeated = sum(n for n in runs.values() if n > 1)
+    pairs = Counter(pair for text in texts for pair in word_runs(text, 2))
+    return Variety(
+        n_texts=len(texts),
+        n_openers=len(openers),
+        commonest=commonest,
+        n_commonest=openers[commonest],
+        self_repetition=repeated / max(runs.total(), 1),
+        distinct_2=len(pairs) / max(pairs.total(), 1),
+    )
+
+
+def variety_stats(what: str, texts: Iterable[str]) -> dict[str, int | float | str]:
+    """Write the variety of texts as statistics, named after what they are: ``specific questions``.
+
+    Returns:
+        Keys of ``stats.json`` to values.
+    """
+    found = measure_variety(list(texts))
+    share = f"{100 * found.commonest_share:.1f} %"
+    return {
+        count_key("distinct_openers", what): found.n_openers,
+        count_key("commonest_opener", what):
+            f"{found.n_commonest:,} of {found.n_texts:,} ({share}): {found.commonest}",
+        count_key("self_repetition", what): round(found.self_repetition, 4),
+        count_key("distinct_2", what): round(found.distinct_2, 4),
+    }  # fmt: skip
