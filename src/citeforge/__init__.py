@@ -15,7 +15,6 @@ from citeforge.schemas.version import __version__ as __version__
 if TYPE_CHECKING:
     from citeforge.builders.rebuild import Rebuilt as Rebuilt
     from citeforge.evaluator.check import Findings as Findings
-    from citeforge.evaluator.gate_plan import GatePlan as GatePlan
     from citeforge.evaluator.submissions.benchmark import Benchmark as Benchmark
     from citeforge.evaluator.submissions.finding import Finding as Finding
     from citeforge.library.benchmarks import load as load
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from citeforge.plugins.audit.run import audit as audit
     from citeforge.publishing.export import export as export
     from citeforge.reports.gate import Decision as Decision
+    from citeforge.reports.gate_plan import GatePlan as GatePlan
     from citeforge.schemas.errors import CiteforgeError as CiteforgeError
     from citeforge.schemas.errors import FailuresError as FailuresError
     from citeforge.schemas.errors import InputError as InputError

@@ -7,6 +7,7 @@ from citeforge.evaluator.gate import decide
 from citeforge.evaluator.gate_policy import PolicySource
 from citeforge.evaluator.measures.declared import SHORT_ANSWERS
 from citeforge.evaluator.measures.registry import find_measure, select
+from citeforge.reports.gate_sentences import write_sentence
 from citeforge.schemas.recipes.gate import GatePolicy
 from citeforge.schemas.scores import Counts, MeasureScore, ScoreFile
 from conftest import refused
@@ -52,8 +53,9 @@ def test_gate_says_what_changed_and_how_to_score_again() -> None:
         [scores("new", "ALCE.StrEM", "def:2|")], [scores("old", "ALCE.StrEM", "")], policy
     )
     (row,) = (r for r in decision.rows if r.name == "ALCE.StrEM")
-    assert "old has version 1 of ALCE.StrEM" in row.sentence
-    assert "citeforge score old.jsonl" in row.sentence
+    sentence = write_sentence(row)
+    assert "old has version 1 of ALCE.StrEM" in sentence
+    assert "citeforge score old.jsonl" in sentence
 
 
 def test_versions_of_the_lexical_judge() -> None:

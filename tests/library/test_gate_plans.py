@@ -27,8 +27,9 @@ def test_from_score_files(inline: Inline) -> None:
     new = scored("new", {"CiteP": [0.0, 1.0] + [1.0, 0.0] * 19})
     plan = cf.gate_plan(cf.Scores(new), cf.Scores(old), margin=10)
     *assumed, seen = plan.rows
-    assert (seen.changed, seen.n, seen.measure) == ("as here: 2 of 40", 40, "CiteP")
+    assert (seen.share, seen.n_changed, seen.n, seen.measure) == (None, 2, 40, "CiteP")
     assert seen.power_now is not None and seen.power_now < 0.8
+    assert "as here: 2 of 40" in plan.text()
     # A changed answer is another query's: half of them keep the value, and 10 % are 5 % that move.
     assert seen.needed is not None and seen.needed == pytest.approx(assumed[1].needed, rel=0.05)
     with refused("not-computed", cf.InputError):

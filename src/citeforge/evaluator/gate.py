@@ -8,30 +8,33 @@ where it is worse by a test of no difference, after Holm over all rows that can 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from citeforge.evaluator.compare import compare_pairs, measure_change
-from citeforge.evaluator.gate_policy import PolicySource, checked_policy
-from citeforge.evaluator.gate_reasons import (
-    MeasureTest,
-    describe_change,
-    describe_doubt,
-    describe_fall,
-    judge_doubts,
-)
-from citeforge.evaluator.gate_rows import (
+from citeforge.evaluator.gate_findings import (
     FAIL,
     NOT_RUN,
     OPEN,
     PASS,
-    Pair,
+    Conclusion,
+    FewDefined,
+    FewQueries,
+    Finding,
+    MeasureTest,
+    NoInterval,
+    NotComparable,
+    NotComputed,
     Row,
+    RowFigures,
+    SameAnswers,
+    Tested,
     Verdict,
-    count_rows,
-    pair_files,
-    required_rows,
 )
+from citeforge.evaluator.gate_policy import PolicySource, checked_policy
+from citeforge.evaluator.gate_remedies import find_remedies, judge_doubts, queries_needed
+from citeforge.evaluator.gate_rows import Pair, count_rows, pair_files, required_rows
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.rows import main_measure, named_apart
 from citeforge.evaluator.slices import slice_pairs
@@ -48,7 +51,7 @@ _TINY = 1e-9
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the gate found, before it is put into words.
+    """Verdict of the gate with all findings, before it is put into words.
 
     Attributes:
         verdict: the worst verdict of the rows that decide.
@@ -182,41 +185,33 @@ def _make_test(
         policy: the policy.
     """
 
-    def undecided(sentence: str) -> Row:
+    def undecided(finding: Finding) -> Row:
         """Make the row of a measure that cannot be tested, with the reason."""
-        return Row(name, tier, OPEN, sentence, pair.place)
+        return Row(name, tier, OPEN, pair.place, finding=finding)
 
     files = (baseline, pair.new)
     old, new = (next((m for m in f.measures if m.name == name), None) for f in files)
     for file, entry in zip(files, (old, new), strict=True):
         if entry is None:
-            reasons = [x.reason for x in file.not_computed if x.name == name]
-            why = f": {reasons[0]}" if reasons else "; score it with --measures"
-            return undecided(f"{name} was not computed for {file.system}{why}.")
+            reason = next((x.reason for x in file.not_computed if x.name == name), "")
+            return undecided(NotComputed(file.system, reason))
     assert old is not None and new is not None
     errors: list[InputError] = []
     (differences,) = compare_pairs([files], [name], on_error=errors.append)
     if errors:
-        return undecided(f"{errors[0].message}. Score both in the same way.")
+        return undecided(NotComparable(errors[0].message))
     (d,) = differences
     n_old, n_both = _count_defined(old, new)
     if n_both < (1 - policy.counts.undefined) * n_old:
-        return undecided(
-            f"{name} is defined on {n_old:,} queries for the baseline, and on {n_both:,} of them "
-            f"for {pair.new.system}."
-        )
+        return undecided(FewDefined(pair.new.system, n_old, n_both))
     if _is_unchanged(files, old, new):
         return Row(
-            name, tier, PASS,
-            f"{name}: the same answers as the baseline's (sha256 "
-            f"{baseline.submission_sha256[:8]}…): nothing is worse.",
-            pair.place, old.value, new.value, n=d.n,
+            name, tier, PASS, pair.place, old.value, new.value, n=d.n,
+            finding=SameAnswers(baseline.submission_sha256),
         )  # fmt: skip
     if d.n < policy.least_queries:
         if not pair.is_slice:
-            return undecided(
-                f"{name}: {d.n:,} queries are too few; {policy.least_queries:,} needed."
-            )
+            return undecided(FewQueries(d.n, policy.least_queries))
         tier = "advisory"
     sign = -1 if direction(name) is False else 1
     clusters = np.array(pair.new.clusters) if pair.new.clusters else None
@@ -230,9 +225,9 @@ def _make_test(
         before, after = old.value, new.value
         doubts = judge_doubts(old, new, sign)
     if math.isnan(ends[0]):
-        return undecided(f"{name} has no interval.")
-    row = Row(
-        name, tier, OPEN, "", pair.place, before, after, value, *ends,
+        return undecided(NoInterval())
+    row = RowFigures(
+        name, tier, OPEN, pair.place, before, after, value, *ends,
         allowed=policy.allowed_drop(margin, before or 0.0), n=d.n,
     )  # fmt: skip
     return MeasureTest(
@@ -282,27 +277,33 @@ def _count_defined(old: MeasureScore, new: MeasureScore) -> tuple[int, int]:
 
 
 def _decide_test(test: MeasureTest, p: float) -> Row:
-    """Make the row of a test, with its verdict and a sentence that gives the reason.
+    """Make the row of a test, with its verdict and the reason.
 
     Args:
         test: difference, interval and margin.
         p: adjusted p-value; NaN without a test.
     """
-    row = test.row
+
+    def row(verdict: Verdict, conclusion: Conclusion, **reported: Any) -> Row:
+        """Make the row with a verdict and what the test shows."""
+        figures = vars(test.row) | {"verdict": verdict, "n_needed": reported.get("n_needed")}
+        if test.tier == "advisory":
+            figures["allowed"] = None
+        elif not math.isnan(p):
+            figures["p"] = p
+        return Row(**figures, finding=Tested(test, conclusion, **reported))
+
     if test.tier == "advisory":
-        text = f"{row.what}: {describe_change(test)}."
-        return replace(row, verdict=PASS, sentence=text, allowed=None)
-    row = replace(row, p=None if math.isnan(p) else p)
-    excludes_zero = (row.low or 0.0) * (row.high or 0.0) > 0
-    change = describe_change(test, p if test.tier == "supporting" and excludes_zero else math.nan)
+        return row(PASS, "reported")
+    excludes_zero = (test.row.low or 0.0) * (test.row.high or 0.0) > 0
+    shown_p = p if test.tier == "supporting" and excludes_zero and not math.isnan(p) else None
     if test.low >= -test.allowed - _TINY:
-        word = "better" if test.low > 0 else f"not worse by more than {test.allowed:.2f}"
-        text = f"{row.what} is {word}: {change}."
-        return replace(row, verdict=PASS, sentence=text)
+        return row(PASS, "better" if test.low > 0 else "not worse", p=shown_p)
     if test.likely_high < 0 and p < ALPHA:
-        return replace(row, verdict=FAIL, sentence=describe_fall(test, p))
+        return row(FAIL, "worse", p=p)
     if test.tier == "supporting":
-        text = f"{row.what} is not shown to be worse: {change}."
-        return replace(row, verdict=PASS, sentence=text)
-    text, needed = describe_doubt(test)
-    return replace(row, verdict=OPEN, sentence=text, n_needed=needed)
+        return row(PASS, "not shown worse", p=shown_p)
+    needed = queries_needed(test)
+    if needed is not None and needed > test.row.n:
+        return row(OPEN, "unclear", n_needed=needed)
+    return row(OPEN, "unclear", remedies=find_remedies(test))

@@ -1,70 +1,28 @@
-"""Rows of a gate decision, pairs of score files, and rows that need no test (such as counts)."""
+"""Pairs of score files that a gate compares, and rows that need no test (such as counts)."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
 
+from citeforge.evaluator.gate_findings import (
+    FAIL,
+    NOT_RUN,
+    OPEN,
+    PASS,
+    AboveBound,
+    NoBaseline,
+    NoCounterpart,
+    RequiredValue,
+    Row,
+    Verdict,
+    WithinBounds,
+)
 from citeforge.evaluator.gate_policy import PolicySource
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.rows import REFUSED, UNCITED
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.gate import GatePolicy, RequiredQuery, Tier
+from citeforge.schemas.recipes.gate import GatePolicy, RequiredQuery
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
-Verdict = Literal["pass", "fail", "not enough evidence", "could not run"]
-PASS: Verdict = "pass"
-FAIL: Verdict = "fail"
-OPEN: Verdict = "not enough evidence"
-NOT_RUN: Verdict = "could not run"
 _TINY = 1e-9
-Group = Literal[Tier, "run", "files", "counts", "required"]
-
-
-@dataclass(frozen=True)
-class Row:
-    """One sentence of a decision, with its numbers; values as displayed.
-
-    Attributes:
-        what: measure, or what else was looked at.
-        group: tier of the measure, ``run``, ``files``, ``counts`` or ``required``.
-        verdict: of this row.
-        sentence: what was found, for users.
-        place: label of the comparison: its context set, and what else differs; empty for one.
-        baseline: value of the baseline; None where there is none.
-        new: value of the new system.
-        difference: new minus baseline; corrected by labels where both have them.
-        low: lower end of its 95 % interval.
-        high: upper end.
-        allowed: largest drop that the policy allows.
-        p: two-sided p of no difference, after Holm over the critical and supporting rows.
-        n: queries that both define.
-        n_needed: queries that would show in 90 of 100 benchmarks that nothing changed.
-    """
-
-    what: str
-    group: Group
-    verdict: Verdict
-    sentence: str
-    place: str = ""
-    baseline: float | None = None
-    new: float | None = None
-    difference: float | None = None
-    low: float | None = None
-    high: float | None = None
-    allowed: float | None = None
-    p: float | None = None
-    n: int = 0
-    n_needed: int | None = None
-
-    @property
-    def decides(self) -> bool:
-        """Whether the verdict of the gate depends on this row."""
-        return self.group != "advisory"
-
-    @property
-    def name(self) -> str:
-        """Name of the row: its measure or other subject, and in brackets what sets it apart."""
-        return f"{self.what} ({self.place})" if self.place else self.what
 
 
 @dataclass(frozen=True)
@@ -110,10 +68,8 @@ def pair_files(
     systems = {old.system for old in used}
     for old in baseline:
         if old.system in systems and not any(old is one for one in used):
-            text = f"{_describe(old)} of the baseline has no counterpart among the new score files"
-            rows.append(
-                Row("new scores", "files", OPEN, f"{text}; score the new system there, too.")
-            )
+            finding = NoCounterpart(old, is_baseline=True)
+            rows.append(Row("new scores", "files", OPEN, finding=finding))
     return pairs, rows
 
 
@@ -140,13 +96,13 @@ def _find_baseline(file: ScoreFile, baseline: Sequence[ScoreFile]) -> ScoreFile 
     if len(candidates) > 1:
         names = ", ".join(dict.fromkeys(old.system for old in candidates))
         raise UsageError(
-            f"--baseline has several score files for {_describe(file)} ({names}); give one",
+            f"--baseline has several score files for {describe_file(file)} ({names}); give one",
             code="ambiguous-baseline",
         )
     return candidates[0] if candidates else None
 
 
-def _describe(file: ScoreFile) -> str:
+def describe_file(file: ScoreFile) -> str:
     """Describe a score file by system, benchmark, context set and protocol."""
     return f"{file.system} on {file.benchmark}, context {file.context}, {file.protocol}"
 
@@ -161,29 +117,9 @@ def _tell_apart(files: Sequence[ScoreFile]) -> list[str]:
 def _without_baseline(pair: Pair, baseline: Sequence[ScoreFile]) -> Row:
     """Make the row of a new score file without a counterpart among the baseline's score files."""
     if not baseline:
-        text = (
-            "There is no baseline yet, so that nothing can be compared; to begin, keep the scores "
-            "and the answers, and name the scores with --baseline in the next run."
-        )
-        return Row("baseline", "files", NOT_RUN, text, pair.place)
-    there = "; ".join(dict.fromkeys(_describe(old) for old in baseline))
-    text = f"The baseline has no scores for {_describe(pair.new)}; it has {there}."
-    return Row("baseline", "files", OPEN, text, pair.place)
-
-
-_COUNTED = {
-    "missing": ("missing answers", "{n} of {of} answers are missing"),
-    "judge_failed": ("failures of the judge", "the judge failed on {n} pairs"),
-    "truncated": ("truncated answers", "{n} of {of} answers were cut at the token limit"),
-    "empty": ("empty answers", "{n} of {of} answers are empty"),
-    "unparsed": ("unread marks", "{n} of {of} answers have a mark that could not be read"),
-    "uncited": ("answers without citation", UNCITED),
-    "refused": ("refusals", REFUSED),
-    "out_of_range": (
-        "citations out of range", "{n} of {of} answers cite a passage that was not shown"
-    ),
-}  # fmt: skip
-"""Name of a bound to the title of its row, and what is wrong."""
+        return Row("baseline", "files", NOT_RUN, pair.place, finding=NoBaseline())
+    finding = NoCounterpart(pair.new, False, tuple(baseline))
+    return Row("baseline", "files", OPEN, pair.place, finding=finding)
 
 
 def count_rows(pair: Pair, policy: GatePolicy) -> Iterator[Row]:
@@ -196,23 +132,13 @@ def count_rows(pair: Pair, policy: GatePolicy) -> Iterator[Row]:
     for file, of_baseline in ((pair.new, False), (pair.old, True)):
         if file is None:
             continue
-        answers = file.counts.n_answered + file.counts.n_missing
         for name, count, most in policy.counts.exceeded(file.counts):
             is_kept = False
-            title, text = _COUNTED[name]
-            fault = text.format(n=f"{count:,}", of=f"{answers:,}")
-            whose = f"baseline {file.system}" if of_baseline else file.system
             verdict = OPEN if of_baseline or name == "judge_failed" else FAIL
-            sentence = f"{whose}: {fault}; at most {most:,} allowed."
-            yield Row(title, "counts", verdict, sentence, pair.place, new=count, allowed=most)
+            finding = AboveBound(file, of_baseline, count, most)
+            yield Row(name, "counts", verdict, pair.place, new=count, allowed=most, finding=finding)
     if is_kept:
-        c = pair.new.counts
-        yield Row(
-            "counts", "counts", PASS,
-            f"{pair.new.system}: {c.n_answered:,} of {c.n_answered + c.n_missing:,} answers, "
-            f"{c.n_truncated:,} truncated, {c.n_judge_failed:,} failures of the judge.",
-            pair.place,
-        )  # fmt: skip
+        yield Row("counts", "counts", PASS, pair.place, finding=WithinBounds(pair.new))
 
 
 def required_rows(pairs: Sequence[Pair], source: PolicySource) -> Iterator[Row]:
@@ -247,15 +173,14 @@ def _required_row(pair: Pair, required: RequiredQuery) -> Row:
     least, most = required.at_least, required.at_most
     if least is None and most is None:
         least, most = (None, before) if direction(name) is False else (before, None)
-    if value is None or (least is None and most is None):
-        whose = "the new system" if value is None else "a comparable baseline"
-        verdict, sentence = OPEN, f"Query {query} has no value of {name} of {whose}."
-    else:
+    verdict: Verdict = OPEN
+    if value is not None and (least is not None or most is not None):
         is_kept = value >= least - _TINY if least is not None else value <= (most or 0) + _TINY
-        bound = f"at least {least:.2f}" if least is not None else f"at most {most:.2f}"
         verdict = PASS if is_kept else FAIL
-        sentence = f"Query {query} has a {name} of {value:.2f}; {bound} is required."
-    return Row(f"{query}: {name}", "required", verdict, sentence, pair.place, before, value)
+    return Row(
+        f"{query}: {name}", "required", verdict, pair.place, before, value,
+        finding=RequiredValue(query, name, value, least, most),
+    )  # fmt: skip
 
 
 def _find_score(file: ScoreFile | None, measure: str) -> MeasureScore | None:

@@ -17,10 +17,6 @@ _PARTS: tuple[Callable[[ScoreFile], str], ...] = (
 PREFERRED = ("CiteF1@query", "CiteF1", "ALCE.CitF1", "ALCE.CitRec", "NLI.F1", "NLI.rec",
              "KaLMA.F1@micro", "AutoAIS.cit", "ROUGE-Lsum.F", "BLEU")  # fmt: skip
 """Measures that sum up a score file in one number, the best first."""
-UNCITED = "{n} of {of} answers cite nothing"
-"""Note on answers without a citation; ``n`` and ``of`` are counts as text."""
-REFUSED = "{n} of {of} answers say that they cannot answer"
-"""Note on refusals."""
 CONTROL = " (control)"
 """Suffix of the name of a control system, which shows a level and does not compete."""
 

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from citeforge.evaluator.gate_plan import GatePlan, plan_gate
+from citeforge.evaluator.gate_plan import find_doubts, plan_queries
 from citeforge.library.gates import open_policy
 from citeforge.library.scores import Scored, get_score_file, listed
+from citeforge.reports.gate_plan import GatePlan
 from citeforge.schemas.recipes.base import make_record
 from citeforge.schemas.recipes.gate import GatePlanOptions, GatePolicy
 
@@ -35,4 +36,5 @@ def gate_plan(
     source = open_policy(policy)
     asked = make_record(GatePlanOptions, margin=margin, power=power, changed=changed)
     ours, theirs = ([*map(get_score_file, listed(side))] for side in (new, baseline))
-    return plan_gate(ours, theirs, source, asked.margin, asked.power, asked.changed)
+    rows = plan_queries(ours, theirs, source, asked.margin, asked.power, asked.changed)
+    return GatePlan(asked.power, rows, [*find_doubts(ours, theirs)])

@@ -1,14 +1,16 @@
 """Verdict of the gate with its reasons, and its text."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from itertools import groupby
 from textwrap import wrap
 
 from citeforge.engines.report_table import Displayed, Table, folded_note
 from citeforge.evaluator.gate import Outcome
-from citeforge.evaluator.gate_rows import FAIL, NOT_RUN, OPEN, PASS, Row, Verdict
+from citeforge.evaluator.gate_findings import FAIL, NOT_RUN, OPEN, PASS, Row, RowFigures, Verdict
+from citeforge.reports.gate_sentences import row_title, write_sentence
 from citeforge.reports.notes import limit_lines, scope_lines, small_slice_lines
+from citeforge.reports.shown import DASH
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import joined_signatures
 
@@ -24,14 +26,27 @@ GROUPS = {
 }
 
 
-def row_word(row: Row) -> str:
-    """Return a row's verdict as a word; a dash for an advisory row, which decides nothing."""
-    return WORDS[row.verdict] if row.decides else "–"
+@dataclass(frozen=True, kw_only=True)
+class DecisionRow(RowFigures):
+    """Row of a decision as it is printed: its numbers, and a sentence on what was found."""
+
+    sentence: str
+
+    @property
+    def word(self) -> str:
+        """The verdict as a word; a dash for an advisory row, which decides nothing."""
+        return WORDS[self.verdict] if self.decides else DASH
+
+    @property
+    def full_sentence(self) -> str:
+        """The sentence, preceded by what tells its score file from others, if anything."""
+        return f"{self.place}: {self.sentence}" if self.place else self.sentence
 
 
-def row_sentence(row: Row) -> str:
-    """Write a row's sentence, preceded by what tells its score file from others, if anything."""
-    return f"{row.place}: {row.sentence}" if row.place else row.sentence
+def describe_row(row: Row) -> DecisionRow:
+    """Put a row into words."""
+    figures = {field.name: getattr(row, field.name) for field in fields(RowFigures)}
+    return DecisionRow(**figures | {"what": row_title(row)}, sentence=write_sentence(row))
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +65,7 @@ class Decision(Displayed):
     """
 
     verdict: Verdict
-    rows: list[Row]
+    rows: list[DecisionRow]
     new: list[str]
     baseline: list[str]
     notes: list[str] = field(default_factory=list)
@@ -79,7 +94,7 @@ class Decision(Displayed):
             lines += ["", GROUPS[group]]
             for row in rows:
                 lines += wrap(
-                    row_sentence(row), width or 10**6, initial_indent=f"  {row_word(row):<9}",
+                    row.full_sentence, width or 10**6, initial_indent=f"  {row.word:<9}",
                     subsequent_indent=" " * 11, break_on_hyphens=False,
                 )  # fmt: skip
         if self.all_notes:
@@ -110,7 +125,8 @@ def describe_outcome(outcome: Outcome) -> Decision:
     """Convert a gate's outcome to the decision that is printed, with system names and notes."""
     signatures = [t.new.signature for t in outcome.tests if t.tier != "advisory"]
     return Decision(
-        outcome.verdict, outcome.rows, _names(p.new for p in outcome.pairs),
+        outcome.verdict, [*map(describe_row, outcome.rows)],
+        _names(p.new for p in outcome.pairs),
         _names(p.old for p in outcome.pairs if p.old is not None),
         _notes(outcome), list(dict.fromkeys(signatures)),
     )  # fmt: skip
@@ -141,5 +157,5 @@ def _notes(outcome: Outcome) -> list[str]:
         if pair.old.is_control:
             notes.append(f"the baseline {pair.old.system} is a reference line, not a system")
     slices = small_slice_lines(outcome.small_slices)
-    slices += [f"{label}: {row.sentence}" for label, row in outcome.open_slices]
+    slices += [f"{label}: {write_sentence(row)}" for label, row in outcome.open_slices]
     return list(dict.fromkeys(notes)) + slices

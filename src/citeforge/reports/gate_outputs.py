@@ -13,8 +13,8 @@ from xml.etree import ElementTree
 from citeforge.engines.files import write_text
 from citeforge.engines.markdown import markdown_text
 from citeforge.engines.report_table import Table
-from citeforge.evaluator.gate_rows import FAIL, NOT_RUN, OPEN, Row
-from citeforge.reports.gate import GROUPS, Decision, row_sentence, row_word
+from citeforge.evaluator.gate_findings import FAIL, NOT_RUN, OPEN
+from citeforge.reports.gate import GROUPS, Decision, DecisionRow
 from citeforge.reports.shown import DASH, show_interval, show_number
 from citeforge.schemas.errors import CiteforgeError, InputError
 
@@ -29,7 +29,7 @@ def could_not_run(error: Exception) -> Decision:
     """Make the decision that gives an error as the reason why nothing could be decided."""
     is_expected = isinstance(error, CiteforgeError | OSError)
     reason = str(error) if is_expected else f"{type(error).__name__}: {error}"
-    return Decision(NOT_RUN, [Row("gate", "run", NOT_RUN, reason)], [], [])
+    return Decision(NOT_RUN, [DecisionRow("gate", "run", NOT_RUN, sentence=reason)], [], [])
 
 
 def to_markdown(decision: Decision) -> str:
@@ -39,7 +39,7 @@ def to_markdown(decision: Decision) -> str:
     """
     head = ("", "measure", "tier", "baseline", "new", "difference", "95 % interval", "allowed", "n")
     rows = [
-        (row_word(r), r.name, r.group, show_number(r.baseline), show_number(r.new),
+        (r.word, r.name, r.group, show_number(r.baseline), show_number(r.new),
          show_number(r.difference, sign="+"), show_interval(r.low, r.high, sign="+"),
          DASH if r.allowed is None else f"−{show_number(r.allowed)}", f"{r.n:,}")
         for r in decision.rows if r.difference is not None
@@ -47,7 +47,7 @@ def to_markdown(decision: Decision) -> str:
     parts = [f"### citeforge gate: {decision.verdict}", markdown_text(decision.headline)]
     parts += [Table(head, rows, left=3).markdown()] if rows else []
     for group, of_group in groupby(decision.rows, key=lambda row: row.group):
-        sentences = (f"- {row_word(r)}: {markdown_text(row_sentence(r))}" for r in of_group)
+        sentences = (f"- {r.word}: {markdown_text(r.full_sentence)}" for r in of_group)
         parts += [f"**{GROUPS[group]}**", "\n".join(sentences)]
     if notes := decision.all_notes:
         parts += ["**notes**", "\n".join(f"- {markdown_text(note)}" for note in notes)]

@@ -10,9 +10,7 @@ from citeforge.evaluator.lines import Lines, is_below
 from citeforge.evaluator.ranks import rank_text
 from citeforge.evaluator.rows import (
     OF_ANY_CITATION,
-    REFUSED,
     TRIVIAL,
-    UNCITED,
     count_systems,
     is_trivial,
 )
@@ -30,6 +28,10 @@ from citeforge.schemas.scores import (
 )
 from citeforge.schemas.signature import differing_parts, joined_signatures
 
+UNCITED = "{n} of {of} answers cite nothing"
+"""Note on answers without a citation; ``n`` and ``of`` are counts as text."""
+REFUSED = "{n} of {of} answers say that they cannot answer"
+"""Note on refusals."""
 FEW = "few"
 SLICES_NOTE = (
     "slices: 95 % intervals that hold at once for all slices of a system (Šidák); "

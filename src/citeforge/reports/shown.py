@@ -75,6 +75,12 @@ def show_p(p: float) -> str:
     return "<0.0001" if p < 1e-4 else show_number(p, 4)
 
 
+def show_p_equation(p: float) -> str:
+    """Format a p-value for a sentence: ``p = 0.0123`` or ``p < 0.0001``."""
+    text = show_p(p)
+    return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
+
+
 def show_in_plot(value: float) -> str:
     """Format a value that hides nothing for the title or summary of a plot."""
     return show_number(value, PLOT_DIGITS)
