@@ -286,12 +286,14 @@ def _decide_test(test: MeasureTest, p: float) -> Row:
 
     def row(verdict: Verdict, conclusion: Conclusion, **reported: Any) -> Row:
         """Make the row with a verdict and what the test shows."""
-        figures = vars(test.row) | {"verdict": verdict, "n_needed": reported.get("n_needed")}
-        if test.tier == "advisory":
-            figures["allowed"] = None
-        elif not math.isnan(p):
-            figures["p"] = p
-        return Row(**figures, finding=Tested(test, conclusion, **reported))
+        is_advisory = test.tier == "advisory"
+        decided = {
+            "verdict": verdict,
+            "allowed": None if is_advisory else test.row.allowed,
+            "p": None if is_advisory or math.isnan(p) else p,
+            "n_needed": reported.get("n_needed"),
+        }
+        return Row(**vars(test.row) | decided, finding=Tested(test, conclusion, **reported))
 
     if test.tier == "advisory":
         return row(PASS, "reported")
