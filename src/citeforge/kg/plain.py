@@ -84,7 +84,11 @@ class PlainModel(FrozenRecord):
     relations: dict[Name, PlainRelation] = Field(min_length=1)
 
 
+def last_part(name: str) -> str:
+    """Get the last part of an IRI: ``…/birthPlace`` gives ``birthPlace``."""
+    return re.split(r"[#/:]", name.rstrip("#/:"))[-1]
+
+
 def local_words(name: str) -> str:
     """Split the last part of an IRI into words: ``…/birthPlace`` gives ``birth place``."""
-    last = re.split(r"[#/:]", name.rstrip("#/:"))[-1]
-    return re.sub(r"(?<=[a-z])(?=[A-Z])|_+", " ", last).lower()
+    return re.sub(r"(?<=[a-z])(?=[A-Z])|_+", " ", last_part(name)).lower()

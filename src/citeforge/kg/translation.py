@@ -22,6 +22,7 @@ from citeforge.kg.plain import (
     RDF_TYPE,
     RDFS_LABEL,
     PlainModel,
+    last_part,
     local_words,
 )
 from citeforge.kg.values import (
@@ -178,7 +179,7 @@ class Translation:
             if all(end in self.model.relations for end in ends):
                 one, other = (self.pids[self.model.relations[end].label] for end in ends)
                 yield _triple(_entity_iri(one), INVERSE_OF, _entity_iri(other))
-        word = re.split(r"[#/:]", self.model.classes[0].rstrip("#/:"))[-1]
+        word = last_part(self.model.classes[0])
         yield _triple(_entity_iri(CLASS), RDFS_LABEL, literal(word, self.model.language))
 
     def _label_triples(self) -> Iterator[str]:

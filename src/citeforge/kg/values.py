@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import msgspec
 
@@ -214,6 +214,45 @@ def _ordinal(number: int) -> str:
     """Write a number with its ordinal ending: ``21st``."""
     ending = {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
     return f"{number}{'th' if 10 <= number % 100 <= 20 else ending}"
+
+
+class Day(NamedTuple):
+    """A day; the year 0 is 1 BCE."""
+
+    year: int
+    month: int
+    day: int
+
+
+_RENDERED = re.compile(
+    r"(?P<sign>-?)(?P<year>\d{1,9})(?:(?P<decade>s)|-(?P<month>\d{2})(?:-(?P<day>\d{2}))?"
+    r"|(?:st|nd|rd|th) (?P<span>century|millennium))?(?P<era> BCE)?"
+)
+_SPANS = {"century": 100, "millennium": 1000}
+
+
+def find_days(text: str) -> tuple[Day, Day] | None:
+    """Find the first and the last day that a date may mean; None if a text is no date.
+
+    The text is one that :func:`render_date` makes, or an xsd:date (``-0043-03-15``: 44 BCE). The
+    last day of a month is written 31 throughout.
+    """
+    match = _RENDERED.fullmatch(text)
+    if match is None or (match["sign"] and (match["era"] or match["decade"] or match["span"])):
+        return None
+    number = int(match["sign"] + match["year"])
+    years = (number, number)
+    if match["decade"]:
+        years = (number, number + 9)
+    elif match["span"]:
+        size = _SPANS[match["span"]]
+        years = ((number - 1) * size + 1, number * size)
+    if match["era"]:
+        # Years count downwards before our era, from 1 BCE: the year 0.
+        years = (1 - years[1], 1 - years[0])
+    month, day = match["month"], match["day"]
+    first = Day(years[0], int(month or 1), int(day or 1))
+    return first, Day(years[1], int(month or 12), int(day or 31))
 
 
 def lexical_date(text: str, precision: str) -> str:

@@ -132,6 +132,8 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "negatives_that_are_the_query": "negatives excluded: the query's own {}",
         "pairs_before_sampling": "pairs found, before sampling",
         "pairs_fitting_several_entities": "pairs dropped: several entities fit",
+        "pairs_kept_with_an_impossible_life":
+            "pairs kept although an entity would have {:words}",
         "pairs_linked_otherwise": "pairs dropped: connected otherwise than stated",
         "pairs_not_linked": "pairs dropped: not connected in the graph",
         "pairs_of_one_name": "pairs dropped: both entities have the same name",
@@ -144,6 +146,7 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "pairs_whose_seed_was_not_annotated": "pairs dropped: the seed could not be annotated",
         "pairs_with_a_long_general_question":
             "pairs dropped: the general questions left would have more than 20 words",
+        "pairs_with_an_impossible_life": "pairs dropped: an entity would have {:words}",
         "pairs_with_a_short_name": "pairs dropped: a name has fewer than {} parts",
         "pairs_without_a_further_triple": "pairs dropped: no triple could be written in round {}",
         "pairs_without_a_question": "pairs dropped: the writer asked no {} question",

@@ -215,8 +215,10 @@ def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> SelectedPairs:
         InputError: none is left.
     """
     if recipe.pairs is None:
-        return from_graph(kg, recipe.kg, recipe.pairs_from_kg, recipe.limit, recipe.seed)
-    selected = disambiguate(kg, read_stated(recipe.pairs))
+        return from_graph(
+            kg, recipe.kg, recipe.pairs_from_kg, recipe.limit, recipe.seed, recipe.keep_impossible
+        )
+    selected = disambiguate(kg, read_stated(recipe.pairs), recipe.keep_impossible)
     if recipe.limit is not None:
         selected.pairs = selected.pairs[: recipe.limit]
     if not selected.pairs:

@@ -12,6 +12,7 @@ from citeforge.engines.draws import sample_ids
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.textfiles import read_csv
 from citeforge.kg.graph import KnowledgeGraph
+from citeforge.kg.lives import Lives
 from citeforge.schemas.counts import count_key, describe_count
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import Graph, Key, Triple, relation_key
@@ -151,11 +152,18 @@ def read_stated(path: Path) -> list[StatedPair]:
     return triples
 
 
-def disambiguate(kg: KnowledgeGraph, stated: Sequence[StatedPair]) -> SelectedPairs:
+def disambiguate(
+    kg: KnowledgeGraph, stated: Sequence[StatedPair], keeps_impossible: bool = False
+) -> SelectedPairs:
     """Find, for each paragraph's two names, the entities that the graph links as the text says.
 
     All entities of each name are candidates; a pair is kept when exactly one combination of them is
     connected by an edge that agrees with the stated relation, in either direction.
+
+    Args:
+        kg: where names are looked up.
+        stated: paragraphs with their names.
+        keeps_impossible: keep pairs with impossible ages or lifetimes.
     """
     selected = SelectedPairs()
     least = kg.domain.min_name_parts
@@ -167,6 +175,7 @@ def disambiguate(kg: KnowledgeGraph, stated: Sequence[StatedPair]) -> SelectedPa
             usable.append(row)
     entities = kg.find({n for r in usable for n in (r.first, r.second)})
     graphs = kg.subgraphs(sorted({q for ids in entities.values() for q in ids}))
+    lives = Lives(kg.domain, graphs.values())
     pairs: dict[frozenset[str], EntityPair] = {}
     for row in usable:
         first, second = (
@@ -183,7 +192,7 @@ def disambiguate(kg: KnowledgeGraph, stated: Sequence[StatedPair]) -> SelectedPa
             selected.counts["pairs_fitting_several_entities"] += 1
         elif (both := frozenset(g.qid for g in agreeing[0][:2])) in pairs:
             selected.counts["pairs_repeated"] += 1
-        else:
+        elif _is_possible(lives, agreeing[0][:2], keeps_impossible, selected.counts):
             pairs[both] = EntityPair(*agreeing[0], row.paragraph)
     selected.pairs = list(pairs.values())
     return selected
@@ -208,10 +217,36 @@ def _connections(
     return connected, agreeing
 
 
+def _is_possible(
+    lives: Lives, graphs: Iterable[Graph], keeps_impossible: bool, counts: Counter[str]
+) -> bool:
+    """Whether a pair is kept: its graphs state no impossible life, or such pairs are kept, too.
+
+    An impossible life is counted by its first reason.
+    """
+    wrong = next((one for g in graphs for one in lives.find_impossible(g)), None)
+    if wrong is None:
+        return True
+    if keeps_impossible:
+        counts[count_key("pairs_kept_with_an_impossible_life", wrong.reason)] += 1
+    else:
+        counts[count_key("pairs_with_an_impossible_life", wrong.reason)] += 1
+    return keeps_impossible
+
+
 def from_graph(
-    kg: KnowledgeGraph, where: str | None, relations: Sequence[str], limit: int | None, seed: int
-) -> SelectedPairs:
+    kg: KnowledgeGraph, where: str | None, relations: Sequence[str], limit: int | None, seed: int,
+    keeps_impossible: bool = False,
+) -> SelectedPairs:  # fmt: skip
     """Draw pairs of entities that the knowledge graph links by given relations.
+
+    Args:
+        kg: the graph.
+        where: the graph's name in messages.
+        relations: labels of the relations.
+        limit: most pairs, drawn by the seed; None for all.
+        seed: seed of the draw.
+        keeps_impossible: keep pairs with impossible ages or lifetimes.
 
     Raises:
         InputError: the graph has no such relation, or no pair.
@@ -233,6 +268,7 @@ def from_graph(
         if first != second:
             unique.setdefault(frozenset((first, second)), (first, prop, second))
     graphs = kg.subgraphs(sorted({q for both in unique for q in both}))
+    lives = Lives(kg.domain, graphs.values())
     least = kg.domain.min_name_parts
     usable = []
     for a, prop, b in unique.values():
@@ -240,7 +276,7 @@ def from_graph(
             selected.counts["pairs_without_statements"] += 1
         elif min(len(graphs[q].name.split()) for q in (a, b)) < least:
             selected.counts[count_key("pairs_with_a_short_name", least)] += 1
-        else:
+        elif _is_possible(lives, (graphs[a], graphs[b]), keeps_impossible, selected.counts):
             usable.append((a, prop, b))
     if limit is not None:
         selected.counts["pairs_before_sampling"] = len(usable)
@@ -254,7 +290,9 @@ def from_graph(
         )
         raise InputError(
             f"finds no pair ({reasons or 'no statements'})", path="--pairs-from-kg",
-            allowed="relations between two entities of the domain's class", code="no-pairs"
+            allowed="relations between two entities of the domain's class"
+            + ", or --keep-impossible" * any("impossible_life" in key for key in selected.counts),
+            code="no-pairs"
         )  # fmt: skip
     return selected
 

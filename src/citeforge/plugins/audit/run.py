@@ -156,7 +156,7 @@ def _find_all(
         checks |= _list_checks(base, options)
         every_flaw += _find_passage_flaws(base, survey.texts, options, judge, run)
     if package.kind.facts.shows == "triples":
-        method, odd = _check_questions(package, options, run)
+        method, odd = _check_graphs(package, options, run)
         checks |= method
         every_flaw += odd
     for what, session in (("judge", judge), ("strong judge", strong)):
@@ -186,20 +186,22 @@ def _find_all(
     return result, survey
 
 
-def _check_questions(
+def _check_graphs(
     package: Package, options: AuditOptions, run: RunOptions
 ) -> tuple[dict[str, str], list[Flaw]]:
-    """Check that questions about a graph ask for their gold: (method by check, flaws)."""
+    """Check questions about a graph, and the lives that it states: (method by check, flaws)."""
     # Imported here: only packages of triples need the extra `kg`.
     from citeforge.builders.kalma.question_check import make_question_check
     from citeforge.kg.domain import load_domain
+    from citeforge.plugins.audit import lives
     from citeforge.plugins.audit.questions import CHECK, check_questions
 
     domain = load_domain(package.manifest.config["domain"])
     store = replay_store(run, options.checker)
     check = make_question_check(domain, options.checker, store, run)
     method, odd = check_questions(package, check)
-    return {CHECK: method}, odd
+    odd += lives.find_impossible_lives(package, domain)
+    return {CHECK: method, lives.CHECK: lives.METHOD}, odd
 
 
 def _first_stage(judge: JudgeSession | None, options: AuditOptions) -> str:

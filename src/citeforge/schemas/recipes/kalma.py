@@ -84,6 +84,9 @@ class KalmaRecipe(Licensed):
     """JSON Lines or CSV: paragraph, first, relation, second."""
     pairs_from_kg: Annotated[Words, Option(metavar="RELATION,…", joined=True)] = ()
     """Take connected pairs from the graph itself, by these relations."""
+    keep_impossible: Annotated[bool, ROWS] = False
+    """Keep pairs with impossible ages or lifetimes (a parent under 10, born after the child, dead
+    before birth); else they are dropped. Counted in both cases."""
     source: Annotated[str | None, Option(input=True)] = None
     """kalma:PATH of BioKaLMA's published specific questions."""
     general: Annotated[Path | None, Option(input=True), QUESTIONS] = None
