@@ -7,7 +7,6 @@ from types import MappingProxyType
 
 from citeforge.engines.report_table import Table
 from citeforge.evaluator.lines import Lines, is_below
-from citeforge.evaluator.measures.authorship_tables import signature_lines, tables
 from citeforge.evaluator.ranks import RankInterval, ranks_by_measure
 from citeforge.evaluator.rows import (
     compared_across,
@@ -17,6 +16,7 @@ from citeforge.evaluator.rows import (
     of_cells,
 )
 from citeforge.evaluator.slices import slice_fields
+from citeforge.reports.authorship import signature_lines, tables
 from citeforge.reports.notes import (
     SLICES_NOTE,
     limit_lines,

@@ -119,7 +119,7 @@ _INDENT = "  "
 
 def _render_design(report: ScoreReport, width: int | None) -> str:
     """Render the tables of citation bias and sensitivity of authorship score files."""
-    from citeforge.evaluator.measures.authorship_tables import (
+    from citeforge.reports.authorship import (
         bias_table,
         by_system,
         sensitivity,

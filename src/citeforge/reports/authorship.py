@@ -11,11 +11,14 @@ from citeforge.evaluator.measures.authorship import find_bias_cells
 from citeforge.evaluator.statistics.estimates import column
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.statistics.significance import paired_t
+from citeforge.reports.shown import DASH, show_interval, show_number, show_p
 from citeforge.schemas.authorship import AUTHORS, PLACEBO, Cell, Design
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import joined_signatures
 
 DAGGER = "†"
+_DIGITS = 1
+"""Decimals of points, as in the paper."""
 _Entries = list[MeasureScore | None]
 _RowKey = tuple[Cell, str | None, list[str]]
 """Of a table row: its cell (condition), label set, and the measures that it shows."""
@@ -65,22 +68,21 @@ def _label_groups(design: Design) -> Iterator[tuple[Cell, str, list[Cell]]]:
 def _estimate(score: MeasureScore | None, signed: bool = False) -> str:
     """Format a score with its interval, and † if its adjusted p is below .05."""
     if score is None or score.value is None:
-        return "–"
-    form = "+.1f" if signed else ".1f"
-    text = format(score.value, form)
+        return DASH
+    sign = "+" if signed else ""
+    text = show_number(score.value, _DIGITS, sign)
     if score.p_holm is not None and score.p_holm < ALPHA:
         text += DAGGER
     if score.low is not None and score.high is not None:
-        text += f" [{score.low:{form}}, {score.high:{form}}]"
+        text += f" {show_interval(score.low, score.high, _DIGITS, sign)}"
     return text
 
 
 def _p(score: MeasureScore | None) -> str:
     """Format a score's p-value (the adjusted one, if there is one); a dash without one."""
     if score is None or score.p_t is None:
-        return "–"
-    p = score.p_t if score.p_holm is None else score.p_holm
-    return "<.001" if p < 0.001 else f"{p:.3f}".removeprefix("0")
+        return DASH
+    return show_p(score.p_t if score.p_holm is None else score.p_holm)
 
 
 _TEST = "two-sided paired t-test, Holm over the system's cells"
@@ -228,7 +230,7 @@ def _rows(
         n_own: number of names of which a row needs a score; None for all.
     """
     return [
-        (file.system, labels or "–", AUTHORS[cell.relevant_origin], AUTHORS[cell.other_origin],
+        (file.system, labels or DASH, AUTHORS[cell.relevant_origin], AUTHORS[cell.other_origin],
          *format_columns(file, cell, entries))
         for file in files
         for scores in [_scores_by_name(file)]
@@ -239,7 +241,7 @@ def _rows(
 
 def _number(score: MeasureScore | None, digits: int) -> str:
     """Format a score with some digits; a dash where there is none."""
-    return "–" if score is None or score.value is None else f"{score.value:.{digits}f}"
+    return DASH if score is None else show_number(score.value, digits)
 
 
 def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
