@@ -112,9 +112,57 @@ def test_the_class_can_be_chosen(tmp_path: Path, inline: Inline) -> None:
         assert load_domain(str(tmp_path / "d.yaml")).name == "bridge"
     ran = inline("kg", "profile", "--kg", "file:g.ttl", "--class", "tunnel")
     assert (ran.returncode, ran.code) == (1, "unknown-id") and "Q9 (bridge)" in ran.stderr
-    plain = f"file:{EXAMPLES / 'plain' / 'people.ttl'}"
-    ran = inline("kg", "profile", "--kg", plain, "--class", "Person")
-    assert (ran.returncode, ran.code) == (2, "option-without-effect")
+    plain = ("--kg", f"file:{EXAMPLES / 'plain' / 'people.ttl'}", "--class")
+    ran = inline("kg", "profile", *plain, "Persons")
+    assert (ran.returncode, ran.code) == (1, "unknown-id") and "schema.org/City" in ran.stderr
+    inline.ok("kg", "profile", *plain, "city", "--out", "city.yaml")
+    drafted = load_domain(str(tmp_path / "city.yaml"))
+    assert drafted.plain is not None and drafted.plain.classes == ("https://schema.org/City",)
+
+
+BOOKS = """
+@prefix s: <https://schema.org/> .
+@prefix e: <https://example.org/> .
+@prefix x: <http://www.w3.org/2001/XMLSchema#> .
+e:b1 a s:Book ; s:name "Red Mars" ; s:author e:kim ; s:genre "science fiction" ;
+    s:datePublished "1992"^^x:gYear ; s:numberOfPages 572 ; s:url "https://example.org/1" .
+e:b2 a s:Book ; s:name "Green Mars" ; s:author e:kim ; s:genre "science fiction", "utopia" ;
+    s:datePublished "1993"^^x:gYear ; s:numberOfPages 640 ; s:isBasedOn e:b1 .
+e:kim a s:Person ; s:name "Kim Stanley Robinson" ; s:birthPlace e:w ; s:gender "male" ;
+    s:jobTitle "writer" .
+e:w a s:City ; s:name "Waukegan" .
+"""
+
+
+def test_names_of_schema_org_have_words(tmp_path: Path, inline: Inline) -> None:
+    (tmp_path / "books.ttl").write_text(BOOKS)
+    inline.ok("kg", "profile", "--kg", "file:books.ttl", "--out", "books.yaml")
+    drafted = load_domain(str(tmp_path / "books.yaml"))
+    words = drafted.phrasing
+    asks = {relation: (p.theme, p.ask) for relation, p in words.relations.items()}
+    assert asks == {
+        "author": ("making", "who wrote {whom}"),
+        "genre": ("sort", "of which genre {was} {who}"),
+        "number of pages": ("size", "how many pages {did} {who} have"),
+        "publication date": ("publishing", "when {past} {who} released"),
+        "based on": ("story", "on what {was} {who} based"),
+    }
+    assert (words.opener, words.links["based on"]) == ("what", {"any": "model"})
+    assert drafted.plain is not None and "https://schema.org/url" not in drafted.plain.relations
+    inline.ok("build", "kalma", "--kg", "file:books.ttl", "--domain", "books.yaml",
+              "--pairs-from-kg", "based on", "--licence", "cc0-1.0", "--out", "k")  # fmt: skip
+    (question,) = Package(tmp_path / "k").forms["specific"]["text"].to_pylist()
+    assert question == (
+        "When were Green Mars and its model Red Mars each released, and of which genres is Green "
+        "Mars?"
+    )
+    # People have the words of the built-in domain.
+    inline.ok("kg", "profile", "--kg", "file:books.ttl", "--class", "Person", "--out", "p.yaml")
+    people = load_domain(str(tmp_path / "p.yaml"))
+    assert people.phrasing.relations["place of birth"].ask == "where {past} {who} born"
+    assert people.phrasing.relations["occupation"].theme == "career"
+    assert (people.phrasing.opener, people.phrasing.sex) == ("who", "sex or gender")
+    assert people.uninformative == ("sex or gender", "instance of")
 
 
 @pytest.mark.parametrize(

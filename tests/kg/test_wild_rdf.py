@@ -435,6 +435,7 @@ def test_a_profile_of_unmapped_rdf_lists_its_predicates(tmp_path: Path, inline: 
     assert ["https://schema.org/spouse", "4", "4", "4", "entity"] in [row[:5] for row in rows]
     assert ["https://schema.org/birthDate", "3", "3", "3", "text", "1788"] in rows
     domain = yaml.safe_load((tmp_path / "mine.yaml").read_text())
-    assert domain["plain"]["relations"]["https://schema.org/birthPlace"]["label"] == "birth place"
+    relations = domain["plain"]["relations"]
+    assert relations["https://schema.org/birthPlace"]["label"] == "place of birth"
     inline.ok("build", "kalma", "--kg", f"file:{path}", "--domain", "mine.yaml",
                   "--pairs-from-kg", "spouse", "--min-facts", "1", "--out", "k")  # fmt: skip

@@ -53,7 +53,7 @@ def kg() -> None:
     "--class",
     "entity_class",
     metavar="ID",
-    help="Class that questions are about: its id or label (default: the domain's, else the "
+    help="Class that questions are about: its id, IRI or label (default: the domain's, else the "
     "largest).",
 )
 @path_option("--out", help="Draft of a domain (FILE.yaml).")
@@ -66,16 +66,10 @@ def profile(entity_class: str | None, out: Path | None, **parameters: Any) -> No
     """
     from citeforge.engines.files import write_text
     from citeforge.kg.profile import profile_class, profile_plain
-    from citeforge.schemas.errors import UsageError
 
     graph = open_kg(parameters)
     if getattr(graph.engine, "is_plain", False):
-        if entity_class is not None:
-            raise UsageError(
-                "--class is for graphs in Wikidata's model; other RDF names classes in its domain",
-                code="option-without-effect",
-            )
-        listing = profile_plain(graph)
+        listing = profile_plain(graph, entity_class)
         text = listing.draft(out.stem if out is not None else "draft")
         _show_predicates(listing)
     else:

@@ -143,8 +143,8 @@ _ARTICLE = re.compile(
     r"|Kingdom|Republic|Duchy|Order|Legion|House|Church|Ministry|Council|Bank|Museum"
     r"|Party|Society|League) of .+"
     r"|(?:\S+ )*(?:Prize|Medal|Award|Cup|Championship) (?:in|for|of) .+"
-    r"|(?:\S+ )+(?:Wars?|Revolution|Uprising|Rebellion|Crisis|Party|Movement|Renaissance|Empire"
-    r"|Republic|Kingdom|Dynasty|Congress|Navy|Army|Air Force|Corps|Society|Academy|Institute"
+    r"|(?!.* and )(?:\S+ )+(?:Wars?|Revolution|Uprising|Rebellion|Crisis|Party|Movement|Renaissance"
+    r"|Empire|Republic|Kingdom|Dynasty|Congress|Navy|Army|Air Force|Corps|Society|Academy|Institute"
     r"|Prize|Medal|Award|Museum|Orchestra|Orthodox Church|Catholic Church|Islands|Emirates)"
     r"|United (?:Kingdom|States)\b.*|Soviet Union|Netherlands|Philippines|Bahamas)$"
 )

@@ -8,14 +8,18 @@ from functools import cache
 from pathlib import Path
 from typing import Literal
 
+from pydantic import Field
+
 from citeforge.engines.textfiles import read_yaml, validated
-from citeforge.kg.domain import Phrase, Phrasing, noun_form, plain_phrase
+from citeforge.kg.domain import Phrase, Phrasing, load_domain, noun_form, plain_phrase
+from citeforge.kg.plain import local_words
 from citeforge.kg.values import DATES, NUMBERS
 from citeforge.schemas.kg import relation_key
 from citeforge.schemas.record import FrozenRecord
 
 _WORDS = Path(__file__).parent / "data" / "drafts" / "words.yaml"
 _WORD = re.compile(r"\w+")
+SCHEMA = ("https://schema.org/", "http://schema.org/")
 
 ValueSort = Literal["person", "place", "date", "number", "thing", "own"]
 """What the values of a relation are; ``own``: entities of the class itself."""
@@ -51,6 +55,8 @@ class _DraftWords(FrozenRecord):
     """Content of ``data/drafts/words.yaml``, which says what each part is for."""
 
     uninformative: tuple[str, ...]
+    schema_labels: dict[str, str] = Field(alias="schema")
+    schema_left_out: frozenset[str]
     classes: dict[Literal["person", "place"], tuple[str, ...]]
     values: dict[ValueSort, _ValueWords]
     themes: dict[str, str]
@@ -66,6 +72,24 @@ def _words() -> _DraftWords:
 def uninformative_relations() -> tuple[str, ...]:
     """List labels of relations that say little of entities of any class."""
     return _words().uninformative
+
+
+def schema_name(predicate: str) -> str | None:
+    """Get the name of a property of schema.org from its IRI; None for other predicates."""
+    start = next((s for s in SCHEMA if predicate.startswith(s)), None)
+    return None if start is None else predicate.removeprefix(start)
+
+
+def draft_label(predicate: str) -> str | None:
+    """Get the label that a draft gives to a predicate of plain RDF; None if it is left out.
+
+    It is Wikidata's label for the properties of schema.org that the list has, else its own words.
+    """
+    name = schema_name(predicate)
+    if name in _words().schema_left_out:
+        return None
+    listed = _words().schema_labels.get(name or "")
+    return listed or local_words(predicate) or predicate
 
 
 @dataclass
@@ -180,12 +204,20 @@ def draft_phrasing(class_label: str, relations: Iterable[DraftRelation]) -> Phra
     """
     mine = list(relations)
     phrases = {r.label: r.phrase for r in mine}
-    used = {phrase.theme for phrase in phrases.values()}
     nouns = {r.label: {"any": r.noun} for r in mine if r.sort in ("own", "person") and r.noun}
-    return Phrasing(
-        relations=phrases,
-        themes={name: ask for name, ask in _words().themes.items() if name in used},
-        links=nouns,
-        opener="who" if class_sort(class_label) == "person" else "what",
-        pronouns={} if class_sort(class_label) == "person" else {"any": ("it", "its", "it")},
-    )
+    themes = _words().themes
+    people = load_domain("people").phrasing
+    if is_person := class_sort(class_label) == "person":
+        phrases |= {r.label: p for r in mine if (p := people.phrase(r.label)) is not None}
+        nouns |= {label: people.links[label] for label in phrases if label in people.links}
+        themes = themes | people.themes
+    used = {phrase.theme for phrase in phrases.values()}
+    words = Phrasing(
+        relations=phrases, links=nouns,
+        themes={name: ask for name, ask in themes.items() if name in used},
+    )  # fmt: skip
+    if is_person:
+        return words.model_copy(
+            update={p: getattr(people, p) for p in ("sex", "pronouns", "living")}
+        )
+    return words.model_copy(update={"opener": "what", "pronouns": {"any": ("it", "its", "it")}})

@@ -1,17 +1,19 @@
 """Counts of relations in a knowledge graph, and drafts of domains made from them."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import yaml
 
-from citeforge.kg.domain import Domain, form_of
+from citeforge.kg.domain import Domain, form_of, load_domain
 from citeforge.kg.drafts import (
+    SCHEMA,
     DraftRelation,
     ValueKinds,
     ValueSort,
+    draft_label,
     draft_phrasing,
     uninformative_relations,
 )
@@ -21,16 +23,15 @@ from citeforge.kg.plain import ALT_LABEL, RDF_TYPE, RDFS_LABEL, local_words
 from citeforge.kg.values import Row, plain_label
 from citeforge.schemas.errors import InputError
 
-_SCHEMA = ("https://schema.org/", "http://schema.org/")
 _LABELS = (
     RDFS_LABEL,
     "http://www.w3.org/2004/02/skos/core#prefLabel",
     "http://xmlns.com/foaf/0.1/name",
-    *(start + "name" for start in _SCHEMA),
+    *(start + "name" for start in SCHEMA),
     "http://purl.org/dc/terms/title",
     "http://purl.org/dc/elements/1.1/title",
 )
-_ALIASES = (ALT_LABEL, *(start + "alternateName" for start in _SCHEMA))
+_ALIASES = (ALT_LABEL, *(start + "alternateName" for start in SCHEMA))
 _UNMAPPED = ("http://www.w3.org/2002/07/owl#sameAs", "http://www.w3.org/2000/01/rdf-schema#comment")
 
 
@@ -144,14 +145,7 @@ def profile_class(kg: KnowledgeGraph, wanted: str | None = None) -> ClassProfile
     sizes = {name: n for name, _, n in classes}
     own = domain.entity_class if domain.entity_class in sizes else next(iter(sizes), "")
     if wanted is not None:
-        key = wanted.casefold()
-        fitting = (name for name, label, _ in classes if key in (name.casefold(), label.casefold()))
-        if (own := next(fitting, "")) == "":
-            listed = ", ".join(f"{name} ({label})" for name, label, _ in classes[:8]) or "none"
-            raise InputError(
-                f"has no class {wanted!r}", path="the graph", field="--class",
-                allowed=f"its id or label; the largest: {listed}", code="unknown-id",
-            )  # fmt: skip
+        own = _find_class(wanted, [(name, label) for name, label, _ in classes])
     rows = [] if not own else kg.ask(
         "profile", ("prop", "entities", "values"), instance_of=link,
         **{"class": domain.entity_iri + own},
@@ -161,6 +155,27 @@ def profile_class(kg: KnowledgeGraph, wanted: str | None = None) -> ClassProfile
     relations = [_profile_relation(kg, pid, same, kinds) for pid, same in groups.items()]
     relations.sort(key=lambda r: (-r.entities, r.label))
     return ClassProfile(own or domain.entity_class, sizes.get(own, 0), classes, relations)
+
+
+def _find_class(wanted: str, classes: Sequence[tuple[str, str]]) -> str:
+    """Find a class by its id, IRI or label, in upper or lower case.
+
+    Args:
+        wanted: what the user named.
+        classes: (id or IRI, label) of each class, the largest first.
+
+    Raises:
+        InputError: there is no such class.
+    """
+    key = wanted.casefold()
+    fitting = (name for name, label in classes if key in (name.casefold(), label.casefold()))
+    if (own := next(fitting, None)) is None:
+        listed = ", ".join(f"{name} ({label})" for name, label in classes[:8]) or "none"
+        raise InputError(
+            f"has no class {wanted!r}", path="the graph", field="--class",
+            allowed=f"its id or label; the largest: {listed}", code="unknown-id",
+        )  # fmt: skip
+    return own
 
 
 @dataclass(frozen=True)
@@ -196,15 +211,21 @@ class PlainProfile:
     """Predicates and classes of unmapped RDF, the most frequent first.
 
     Attributes:
+        entity_class: IRI of the class that questions are about; empty if there is none.
+        own: predicates of its entities.
         classes: (IRI, entities) by rdf:type.
         predicates: all predicates.
     """
 
+    entity_class: str
+    own: frozenset[str]
     classes: list[tuple[str, int]]
     predicates: list[PredicateProfile]
 
     def draft(self, name: str) -> str:
         """Draft a domain that maps every predicate, as YAML to be improved by hand.
+
+        Its words are for the predicates of the class that questions are about.
 
         Args:
             name: name of the domain.
@@ -213,8 +234,9 @@ class PlainProfile:
         labels = [p for p in _LABELS if p in there]
         aliases = [p for p in _ALIASES if p in there]
         mapped = {RDF_TYPE, *_UNMAPPED, *labels, *aliases}
-        named = {p.iri: local_words(p.iri) or p.iri for p in self.predicates if p.iri not in mapped}
-        class_iri = next((iri for iri, _ in self.classes), "http://example.org/Class")
+        others = [p.iri for p in self.predicates if p.iri not in mapped]
+        named = {iri: label for iri in others if (label := draft_label(iri)) is not None}
+        class_iri = self.entity_class or "http://example.org/Class"
         plain = {
             "classes": [class_iri],
             "labels": labels or [RDFS_LABEL],
@@ -226,30 +248,42 @@ class PlainProfile:
                 if p.iri in named
             },
         }
+        left_out = {*uninformative_relations(), *load_domain("people").uninformative}
+        dull = [label for label in named.values() if label in left_out]
         words = draft_phrasing(
             local_words(class_iri),
             [
                 DraftRelation(p.iri, named[p.iri], form_of(named[p.iri]), p.sort)
                 for p in self.predicates
-                if p.iri in named
+                if p.iri in named and p.iri in self.own
             ],
         )
         content = {
             "name": name, "model": "plain", "plain": plain,
+            **({"uninformative": dull} if dull else {}),
             "questions": words.model_dump(mode="json", exclude_defaults=True),
         }  # fmt: skip
         return _as_yaml(f"{name}: keep and name the relations to ask for", content)
 
 
-def profile_plain(kg: KnowledgeGraph) -> PlainProfile:
+def profile_plain(kg: KnowledgeGraph, wanted: str | None = None) -> PlainProfile:
     """Count predicates and classes of RDF that is not in Wikidata's model.
 
+    Args:
+        kg: the graph.
+        wanted: IRI or name of the class that questions are about; None for the largest.
+
     Raises:
-        InputError: the graph cannot be read.
+        InputError: the graph cannot be read, or has no such class.
     """
     rows = kg.ask("classes", ("class", "entities"), instance_of=RDF_TYPE)
     classes = {row["class"].value: _read_count(kg, row, "entities") for row in rows}
     largest = max(classes, key=lambda c: (classes[c], c), default="")
+    if wanted is not None:
+        ordered = sorted(classes, key=lambda c: (-classes[c], c))
+        largest = _find_class(wanted, [(iri, local_words(iri)) for iri in ordered])
+    rows = kg.ask("class_predicates", ("predicate",), **{"class": largest}) if largest else []
+    own = frozenset(row["predicate"].value for row in rows)
     kinds: dict[str, ValueKinds] = {}
     for row in kg.ask("predicate_values", ("predicate", "values")):
         class_iri = row["class"].value if "class" in row else ""
@@ -270,7 +304,9 @@ def profile_plain(kg: KnowledgeGraph) -> PlainProfile:
             )
         )  # fmt: skip
     predicates.sort(key=lambda p: (-p.triples, p.iri))
-    return PlainProfile(sorted(classes.items(), key=lambda c: (-c[1], c[0])), predicates)
+    return PlainProfile(
+        largest, own, sorted(classes.items(), key=lambda c: (-c[1], c[0])), predicates
+    )
 
 
 def _group_by_id(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str, list[Row]]:

@@ -1,6 +1,7 @@
 """Parts of `build kalma`: marks and facts of a text, checks of a writer, and context sets."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -88,6 +89,17 @@ def test_extensions(after: str, triple: Triple, reason: str | None) -> None:
     (result,) = checker.find_faults([check.Extension(BEFORE, after, triple, POOL, ["maths"])])
     assert (result or "").startswith(reason or "")
     assert (result is None) == (reason is None)
+
+
+def test_no_sentence_ends_inside_a_name() -> None:
+    checker = check.ExtensionCheck(PEOPLE, SentenceSegmenter())
+    pool = [
+        replace(MATHS, name="Dr. No", relation="author", value="Ian Fleming"),
+        replace(MATHS, name="Dr. No", relation="publisher", value="St. John Press"),
+    ]
+    before = f"The author of Dr. No is Ian Fleming {marker(pool[0])}."
+    after = f"{before} The publisher of Dr. No is St. John Press {marker(pool[1])}."
+    assert checker.find_faults([check.Extension(before, after, pool[1], pool)]) == [None]
 
 
 def test_the_extend_prompts_demonstration_follows_its_own_rule() -> None:

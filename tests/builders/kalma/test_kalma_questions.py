@@ -358,6 +358,7 @@ def test_names_have_articles_where_english_has_them() -> None:
         "University of Paris": "the University of Paris",
         "Nobel Prize in Physics": "the Nobel Prize in Physics",
         "Radical Party": "the Radical Party",
+        "Foundation and Empire": "Foundation and Empire",
         "United States of America": "the United States of America",
         "Twentieth Dynasty of Egypt": "Twentieth Dynasty of Egypt",
         "Harvard University": "Harvard University",

@@ -194,8 +194,8 @@ class ExtensionCheck:
         if sorted(new) != sorted([*old, triple.key]):
             return "does not add just the citation of the new fact", ""
         text = without_citations(extension.after, pool)
-        before = self._sentences(without_citations(extension.before, pool))
-        after = self._sentences(text)
+        before = self._sentences(without_citations(extension.before, pool), pool)
+        after = self._sentences(text, pool)
         grown = len(after) - len(before)
         if not 0 <= grown <= 1:
             return f"is {grown} sentences longer", ""
@@ -236,9 +236,12 @@ class ExtensionCheck:
                     return f"claims what no triple says: {word!r}"
         return None
 
-    def _sentences(self, text: str) -> list[str]:
-        """Split a text into sentences."""
-        return [text[s:e] for s, e in self.segmenter.split(text)]
+    def _sentences(self, text: str, pool: Iterable[Triple]) -> list[str]:
+        """Split a text into sentences; none ends inside a name or value of a triple ("Dr. No")."""
+        masked = text
+        for name in {part for t in pool for part in (t.name, t.value) if "." in part}:
+            masked = masked.replace(name, name.replace(".", "_"))
+        return [text[s:e] for s, e in self.segmenter.split(masked)]
 
     def _find_contradiction(self, sentence: str, pool: Sequence[Triple]) -> str | None:
         """Say how a sentence contradicts a single-valued fact; None if it contradicts none."""
