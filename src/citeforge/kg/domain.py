@@ -138,13 +138,16 @@ FORMS = ("noun", "role", "participle", "active")
 _IRREGULAR = ("made", "built", "born", "found", "held", "sent", "sold", "bought", "won", "known")
 _PREPOSITIONS = ("at", "by", "for", "in", "from", "to", "on", "with")
 # Names that end or begin in these nouns; nouns that are surnames, too, are not among them.
+_BEFORE = r"(?:(?!and )\S+ )"
+"""A word in front of such a noun: a title such as "Foundation and Empire" has no article."""
 _ARTICLE = re.compile(
-    r"(?!The\b|.* on the )(?:(?:\S+ )*(?:War|Battle|Siege|Treaty|University|Academy|Institute"
+    r"(?!The\b|.* on the )(?:"
+    rf"{_BEFORE}*(?:War|Battle|Siege|Treaty|University|Academy|Institute"
     r"|Kingdom|Republic|Duchy|Order|Legion|House|Church|Ministry|Council|Bank|Museum"
     r"|Party|Society|League) of .+"
-    r"|(?:\S+ )*(?:Prize|Medal|Award|Cup|Championship) (?:in|for|of) .+"
-    r"|(?!.* and )(?:\S+ )+(?:Wars?|Revolution|Uprising|Rebellion|Crisis|Party|Movement|Renaissance"
-    r"|Empire|Republic|Kingdom|Dynasty|Congress|Navy|Army|Air Force|Corps|Society|Academy|Institute"
+    rf"|{_BEFORE}*(?:Prize|Medal|Award|Cup|Championship) (?:in|for|of) .+"
+    rf"|{_BEFORE}+(?:Wars?|Revolution|Uprising|Rebellion|Crisis|Party|Movement|Renaissance|Empire"
+    r"|Republic|Kingdom|Dynasty|Congress|Navy|Army|Air Force|Corps|Society|Academy|Institute"
     r"|Prize|Medal|Award|Museum|Orchestra|Orthodox Church|Catholic Church|Islands|Emirates)"
     r"|United (?:Kingdom|States)\b.*|Soviet Union|Netherlands|Philippines|Bahamas)$"
 )

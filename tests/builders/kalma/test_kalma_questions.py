@@ -359,6 +359,8 @@ def test_names_have_articles_where_english_has_them() -> None:
         "Nobel Prize in Physics": "the Nobel Prize in Physics",
         "Radical Party": "the Radical Party",
         "Foundation and Empire": "Foundation and Empire",
+        "Harry Potter and the Order of the Phoenix": "Harry Potter and the Order of the Phoenix",
+        "Order of Saint Michael and Saint George": "the Order of Saint Michael and Saint George",
         "United States of America": "the United States of America",
         "Twentieth Dynasty of Egypt": "Twentieth Dynasty of Egypt",
         "Harvard University": "Harvard University",
