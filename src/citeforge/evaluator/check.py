@@ -13,14 +13,12 @@ from citeforge.evaluator.statements.triples import (
     read_answer,
     read_shown,
 )
-from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.benchmark import CLOSED_BOOK, OWN, Benchmark, LineIndex
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.formats import OURS, read_format_start
 from citeforge.evaluator.submissions.kept_prompts import KeptPrompts
-from citeforge.evaluator.submissions.line_index import LineIndex
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
-from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.url_marks import Markup, has_text, read_markup
 from citeforge.package.items import Passage

@@ -24,7 +24,6 @@ from citeforge.evaluator.measures.results import (
 )
 from citeforge.evaluator.submissions.benchmark import ContextTable
 from citeforge.evaluator.submissions.citation_range import CitationRange
-from citeforge.evaluator.submissions.line_index import answers_by_cell
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.package.package import short_answers
@@ -303,7 +302,7 @@ def read_design(
     protocol, n = tools.options.protocol, len(benchmark.query_ids)
     cells = {c.context: CellScores(grammar, table, gold, protocol) for c in design.cells}
     tally, reach = AnswerCounts(), CitationRange()
-    for cell, row, answer in answers_by_cell(cells, submission):
+    for cell, row, answer in submission.answers_by_cell(cells):
         values = cells[cell].add(row, answer)
         tally.add(
             answer, values.distinct, values.n_out_of_range, values.n_unparsed, grammar.strip_marks

@@ -17,12 +17,10 @@ from citeforge.evaluator.statements.triples import (
     reference_claims,
     strict_claims,
 )
-from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.benchmark import CLOSED_BOOK, FULL, OWN, Benchmark
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.inputs import SharedResults
-from citeforge.evaluator.submissions.line_index import answers_to
-from citeforge.evaluator.submissions.reader import CLOSED_BOOK, FULL, OWN
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.errors import UnknownValueError, UsageError
@@ -95,7 +93,7 @@ def read_triples(
     by_run: dict[int, dict[int, ParsedAnswer]] = {}
     tally, reach = AnswerCounts(), CitationRange()
     without_id: list[str] = []
-    for row, answer in answers_to(context, submission):
+    for row, answer in submission.answers_to(context):
         parsed = read(row, shown[row], answer.output, relations)
         by_run.setdefault(answer.run, {})[row] = parsed
         without_id += parsed.without_id

@@ -13,13 +13,11 @@ from citeforge.evaluator.measures.results import (
     not_computed,
 )
 from citeforge.evaluator.statistics.estimates import Sample
-from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submissions.benchmark import CLOSED_BOOK, OWN, Benchmark, ContextTable
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.inputs import NO_PASSAGES, Inputs, ItemCollector
-from citeforge.evaluator.submissions.line_index import answers_to
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
-from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.schemas.errors import InputError
@@ -40,7 +38,7 @@ def read_passages(
     if tools.keeps_answers or scores is None or of_items:
         items = ItemCollector(benchmark, context, grammar, tools)
     tally, reach = AnswerCounts(), CitationRange()
-    for row, answer in answers_to(context, submission):
+    for row, answer in submission.answers_to(context):
         if provided is not None:
             provided.add(answer)
         values = None if scores is None else scores.add(row, answer)

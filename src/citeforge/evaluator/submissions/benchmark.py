@@ -1,11 +1,14 @@
-"""A benchmark as the evaluator sees it: queries, and the context of each."""
+"""A benchmark as the evaluator sees it: queries, their contexts, and which lines answer them."""
 
 import json
 import unicodedata
+from array import array
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +20,22 @@ from citeforge.package.package import Package
 from citeforge.package.public_halves import read_public_halves
 from citeforge.schemas.errors import InputError, UsageError, suggestion
 from citeforge.schemas.manifest import SECRET
+from citeforge.schemas.submission import SubmissionLine
 from citeforge.schemas.tables import CONTEXTS, RELEVANT, UNJUDGED
 from citeforge.schemas.text import printable
 
+OWN = "own"
+"""Context of lines that bring their passages."""
+CLOSED_BOOK = "none"
+"""Context of systems that were shown nothing."""
+FULL = "full"
+"""The set that is scored where a benchmark has one of that name and the lines name several."""
+_OWN_PASSAGES = "a kalma benchmark shows triples, and answers can cite no passages"
+"""Why a line with passages cannot be scored there."""
+_HIDDEN_GOLD = (
+    "brings passages of its own, and the gold of this benchmark is hidden: which of them the "
+    "scores count as relevant would tell its labels; cite the passages shown, and leave this out"
+)
 MOST_RUNS = 1000
 """Every run answers all queries, so that each one costs memory for all of them."""
 MOST_RUNS_HIDDEN = 5
@@ -243,6 +259,99 @@ class Benchmark(Package):
         labelled = mapping.filter(pc.is_valid(mapping["short_answers"]))
         rows = rows_of(labelled, "query-id", "corpus-id", "short_answers")
         return {(query, passage): json.loads(answers) for query, passage, answers in rows}
+
+
+class LineIndex:
+    """Index of a submission's lines by context set, run and query; refuses wrong ones."""
+
+    def __init__(self, path: Path, benchmark: Benchmark) -> None:
+        """Make an empty index of which line answers which query, context set and run."""
+        self._path, self._benchmark = path, benchmark
+        self._lines: defaultdict[tuple[str, int], array[int]] = defaultdict(
+            lambda: array("Q", bytes(8 * len(benchmark.query_ids)))
+        )
+        self._runs: set[int] = set()
+
+    @property
+    def missing(self) -> dict[tuple[str, int], list[int]]:
+        """Map each (context set, run) that has lines to the rows of the queries without a line."""
+        return {
+            context_and_run: [row for row, line in enumerate(lines) if not line]
+            for context_and_run, lines in sorted(self._lines.items())
+        }
+
+    def row(self, line: int, answer: SubmissionLine, context: str) -> int:
+        """Find the row of the query that a line answers; raise an error if an earlier line did.
+
+        Raises:
+            InputError: an unknown query, a negative run, a run too many, a second line for the
+                same query, context and run, or passages of its own where the benchmark takes none.
+        """
+        if answer.passages is not None and self._benchmark.has_graphs:
+            self._refuse(line, "passages", _OWN_PASSAGES, "wrong-kind")
+        if answer.passages is not None and self._benchmark.has_hidden_gold:
+            self._refuse(line, "passages", _HIDDEN_GOLD, "hidden-gold")
+        row = self._benchmark.row_of.get(answer.query_id)
+        if row is None:
+            unknown = self._benchmark.unknown_query(answer.query_id)
+            if (only := self._benchmark.query_subset) is not None:
+                unknown += f", or not among the {len(only):,} of its queries that are scored"
+            self._refuse(line, "query_id", unknown, "unknown-query")
+        if answer.run < 0:
+            self._refuse(line, "run", f"{answer.run} is negative", "out-of-range")
+        if answer.run not in self._runs:
+            if len(self._runs) == self._benchmark.most_runs:
+                self._refuse(
+                    line,
+                    "run",
+                    f"more than {len(self._runs):,} runs; `run` numbers the repetitions of the "
+                    "whole benchmark, not its lines",
+                    "too-large",
+                )
+            self._runs.add(answer.run)
+        lines = self._lines[context, answer.run]
+        if lines[row]:
+            where = f"context {context}, run {answer.run}; first at line {lines[row] - 1}"
+            self._refuse(
+                line,
+                "query_id",
+                f"duplicate answer to {printable(answer.query_id)} ({where})",
+                "duplicate-id",
+            )
+        lines[row] = line + 1  # 0 stands for none
+        return row
+
+    def is_about(self, line: int, answer: SubmissionLine, context: str) -> bool:
+        """Whether a line is about a context set; a line about another one is checked, too.
+
+        So ``check`` and ``score`` have one verdict on a file.
+
+        Raises:
+            InputError: it names a set that the benchmark does not have, or :meth:`row` of its own
+                set raises.
+        """
+        if answer.passages is not None and (context != CLOSED_BOOK or answer.context is not None):
+            is_refused = self._benchmark.has_graphs or self._benchmark.has_hidden_gold  # by `row`
+            return context == OWN or is_refused
+        if answer.context is None or answer.context == context:
+            return True
+        if answer.context not in self._benchmark.manifest.contexts:
+            sets = ", ".join(self._benchmark.manifest.contexts)
+            self._refuse(
+                line,
+                "context",
+                f"{printable(answer.context)} is unknown; one of {sets}",
+                "unknown-context",
+            )
+        self.row(line, answer, answer.context)
+        return False
+
+    def _refuse(self, line: int, field: str, message: str, code: str) -> NoReturn:
+        """Raise an InputError that names a line and the field at fault."""
+        raise InputError(
+            message, path=self._path, line=line, field=field, allowed="see: citeforge check",
+            code=code,
+        )  # fmt: skip
 
 
 def question_key(text: str) -> str:

@@ -9,9 +9,8 @@ from typing import Self, TypeVar, cast
 import numpy as np
 
 from citeforge.evaluator.statistics.estimates import Floats
-from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.benchmark import CLOSED_BOOK, OWN, Benchmark
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
-from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
 from citeforge.evaluator.submissions.tools import (
     CannotError,
     Need,

@@ -12,12 +12,6 @@ from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.systems import LONGEST, name_problem
 from citeforge.schemas.submission import Header
 
-OWN = "own"
-"""Context of lines that bring their passages."""
-CLOSED_BOOK = "none"
-"""Context of systems that were shown nothing."""
-FULL = "full"
-"""The set that is scored where a benchmark has one of that name and the lines name several."""
 HEADER = re.compile(rb'\s*\{\s*"submission"\s*:')
 """Start of a line that is the header, not an answer."""
 _LONGEST_HEADER = 1 << 16

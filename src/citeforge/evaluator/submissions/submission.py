@@ -1,6 +1,6 @@
 """An open submission: format, header and answers, read in as few passes as possible."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -12,7 +12,7 @@ import msgspec
 from citeforge.engines.files import digest, digest_folder, sha256_file
 from citeforge.engines.line_size import largest_line, size_error
 from citeforge.engines.textfiles import count_text, validated
-from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.benchmark import CLOSED_BOOK, FULL, OWN, Benchmark, LineIndex
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.formats import (
     Fault,
@@ -22,13 +22,7 @@ from citeforge.evaluator.submissions.formats import (
     format_of_file,
 )
 from citeforge.evaluator.submissions.origin import require_build
-from citeforge.evaluator.submissions.reader import (
-    CLOSED_BOOK,
-    FULL,
-    OWN,
-    require_name,
-    system_name,
-)
+from citeforge.evaluator.submissions.reader import require_name, system_name
 from citeforge.evaluator.submissions.unwrapping import EchoFinder, Unwrapper
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UsageError
@@ -119,9 +113,10 @@ class Submission:
             )
         if len(queries) < len(benchmark):
             self.benchmark = benchmark.limited_to(queries)
-        for description in ("system", "about"):  # refused before anything is scored
-            with self._handled_errors():
-                getattr(self, description)
+        with self._handled_errors():
+            _ = self.system  # refused before anything is scored
+        with self._handled_errors():
+            _ = self.about
 
     @property
     def grammar(self) -> Grammar:
@@ -376,6 +371,46 @@ class Submission:
         """
         lines, self._looked_at = self._looked_at or self._read(), None
         return lines
+
+    def answers_to(self, context: str) -> Iterator[tuple[int, SubmissionLine]]:
+        """Yield (row of its query, answer) for every line that answers a context set.
+
+        Raises:
+            InputError: an unknown or duplicate key, or there is no such line.
+        """
+        index = LineIndex(self.path, self.benchmark)
+        is_empty, is_any = True, False
+        for line, answer in self.answers():
+            is_empty = False
+            if index.is_about(line, answer, context):
+                is_any = True
+                yield index.row(line, answer, context), answer
+        if is_empty:
+            raise InputError("contains no answers", path=self.path, code="no-answers")
+        if not is_any:
+            raise InputError(
+                f"contains no answer to the context set {context!r}", path=self.path,
+                allowed="name a context set that its lines answer: --context", code="no-answers",
+            )  # fmt: skip
+
+    def answers_by_cell(self, cells: Collection[str]) -> Iterator[tuple[str, int, SubmissionLine]]:
+        """Yield (condition (cell), query row, answer) for every line of a submission.
+
+        Raises:
+            InputError: a line names no cell, an unknown or duplicate key, or there is no line.
+        """
+        index, is_any = LineIndex(self.path, self.benchmark), False
+        for line, answer in self.answers():
+            cell, is_any = answer.context, True
+            if cell is None or cell not in cells:
+                raise InputError(
+                    "is missing" if cell is None else f"{cell!r} is not a cell of the benchmark",
+                    path=self.path, line=line, field="context", allowed=", ".join(cells),
+                    code="missing-field" if cell is None else "unknown-context",
+                )  # fmt: skip
+            yield cell, index.row(line, answer, cell), answer
+        if not is_any:
+            raise InputError("contains no answers", path=self.path, code="no-answers")
 
     def _read(self) -> Lines:
         """Yield (line, answer), without reasoning and wrappers unless raw text is wanted."""

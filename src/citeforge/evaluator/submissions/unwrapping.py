@@ -18,9 +18,8 @@ from citeforge.engines.files import digest
 from citeforge.engines.tables import rows_of
 from citeforge.engines.text.thoughts import split_thoughts
 from citeforge.engines.textfiles import count_text
-from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.evaluator.submissions.benchmark import FULL, Benchmark
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.reader import FULL
 from citeforge.schemas.citations.grammar import citation_marks
 from citeforge.schemas.finish_reasons import TRUNCATED, Ending, read_ending
 from citeforge.schemas.invisible import INVISIBLE, without_invisible

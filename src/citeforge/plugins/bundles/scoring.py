@@ -11,7 +11,6 @@ from citeforge.evaluator.measures.results import (
     not_computed,
     require_cells_alone,
 )
-from citeforge.evaluator.submissions.line_index import answers_by_cell
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.bundles.design import parse_bundle
@@ -46,7 +45,7 @@ def read_bundle(
     tables = {c: benchmark.context(c) for c in bundle.cells}
     answers = CellAnswers(benchmark, bundle, tools, tables, {c: {} for c in bundle.cells})
     detector = EVERY_LANGUAGE if bundle.refusals in (None, JUDGE) else bundle.refusals
-    for cell, row, answer in answers_by_cell(tables, submission):
+    for cell, row, answer in submission.answers_by_cell(tables):
         n_passages = tables[cell].sizes[row]
         inside, beyond, unparsed = grammar.cited(answer.output, n_passages)
         text = grammar.strip_marks(answer.output, n_passages)

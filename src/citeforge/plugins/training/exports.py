@@ -15,8 +15,7 @@ from citeforge.builders.prompts import load_template, render_prompts
 from citeforge.engines.files import atomic_file, sha256_file, write_text
 from citeforge.engines.tables import TableWriter
 from citeforge.evaluator.measures.rage_citations import AnswerValues, score_strict
-from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
-from citeforge.evaluator.submissions.line_index import LineIndex
+from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable, LineIndex
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.training.held_out import HeldOut, read_held_out
 from citeforge.plugins.training.rewards import f1

@@ -11,9 +11,7 @@ from typing import Any, Literal
 from citeforge.engines.files import write_text
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.evaluator.statements.split import split_statements
-from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.line_index import LineIndex
-from citeforge.evaluator.submissions.reader import CLOSED_BOOK, OWN
+from citeforge.evaluator.submissions.benchmark import CLOSED_BOOK, OWN, Benchmark, LineIndex
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.trec.tracks import TRACKS, Style, Track
 from citeforge.publishing.export import ContextOptions, DroppedFields, Export
