@@ -171,7 +171,7 @@ class _Checker:
         """List a warning if the file, whose format was guessed, may be in another; else nothing."""
         form, path = self.submission.format, self.submission.path
         start = read_format_start(path)
-        others = [name for name in form.alike(start) if name != form.name] if start else []
+        others = [name for name in form.list_alike(start) if name != form.name] if start else []
         if not others:
             return []
         text = (

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from citeforge.engines.files import digest_folder, require_file, sha256_file
 from citeforge.evaluator.compare import load_scores
-from citeforge.evaluator.submissions.reader import bare_name, system_name
+from citeforge.evaluator.submissions.formats import bare_name, system_name
 from citeforge.schemas.errors import InputError, UsageError
 
 

@@ -1,5 +1,6 @@
 """A system's submission: one JSON line for each (query, context set, run)."""
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -15,6 +16,9 @@ else:
 
 CONTROL = "control"
 """Field of a header, true for a control system: a reference line that nothing ranks."""
+
+HEADER = re.compile(rb'\s*\{\s*"submission"\s*:')
+"""Start of a line that is the header, not an answer."""
 
 
 class OwnPassage(msgspec.Struct, gc=False, forbid_unknown_fields=True):

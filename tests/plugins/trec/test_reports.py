@@ -227,7 +227,7 @@ def test_the_corpus_decides_whose_ids_count(
     if is_theirs:
         batch = pa.RecordBatch.from_pydict({"_id": SEGMENTS})
         monkeypatch.setattr(Benchmark, "passages", lambda self, columns: iter([batch]))
-    faults = list(FORMATS.get(track.format).faults(path, benchmark, ""))  # type: ignore[misc]
+    faults = list(FORMATS.get(track.format).faults(path, benchmark, ""))
     said = [f.message for f in faults if f.code == "docid-pattern"]
     assert len(said) == 2 * is_theirs  # listed, and cited
     assert all("'d1' is no id of TREC RAG 2025's collection" in text for text in said)

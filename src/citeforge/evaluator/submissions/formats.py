@@ -1,8 +1,8 @@
 """Formats of prediction files: their declaration, their catalogue, and which one a file has.
 
-citeforge's own format is JSON Lines; those of the papers are rows of the catalogue; others come
-with plugins, which declare a :class:`Format` as an entry point of the group ``citeforge.formats``.
-Code for the papers' files is imported when a row is used.
+citeforge's own format is JSON Lines, read by :class:`Format` itself; those of the papers are
+classes based on it, and so are others, which plugins declare as entry points of the group
+``citeforge.formats``. Code for their files is imported when a file is read.
 """
 
 from __future__ import annotations
@@ -17,19 +17,22 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from citeforge.engines.catalogue import Catalogue
-from citeforge.engines.jsonlines import read_rows, read_start
+from citeforge.engines.jsonlines import decode_line, read_rows, read_start
 from citeforge.engines.pipes import is_pipe
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.reader import HEADER, read_header
 from citeforge.schemas.catalogue import Row
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.submission import Lines, SubmissionLine
+from citeforge.schemas.recipes.systems import LONGEST, name_problem
+from citeforge.schemas.submission import HEADER, Header, Lines, SubmissionLine
 
 if TYPE_CHECKING:
     from citeforge.evaluator.submissions.benchmark import Benchmark
     from citeforge.evaluator.submissions.origin import Claims
 
+_LONGEST_HEADER = 1 << 16
+"""Bytes."""
+_ENDINGS = (".jsonl", ".ndjson", ".json", ".csv", ".tsv", ".txt")
 OnError = Callable[[InputError], None] | None
 OUTPUT = re.compile(rb'"output"\s*:\s*"')
 """Field of citeforge's own lines that no response of a vendor has."""
@@ -48,6 +51,74 @@ class Origin:
     warnings: tuple[str, ...] = ()
 
 
+def read_header(path: Path) -> dict[str, object] | None:
+    """Read the header of a submission; None when its first line is an answer.
+
+    Raises:
+        InputError: the file cannot be read, its gzip data are damaged, or the header is wrong.
+    """
+    first = read_start(path, _LONGEST_HEADER).partition(b"\n")[0]
+    if not HEADER.match(first):
+        return None
+    if len(first) >= _LONGEST_HEADER:
+        raise InputError(
+            "the header is too long", path=path, line=1, allowed=f"{_LONGEST_HEADER:,} bytes",
+            code="too-long"
+        )  # fmt: skip
+    return decode_line(path, 1, first, msgspec.json.Decoder(Header), Header).submission
+
+
+def system_name(path: Path, header: Mapping[str, object] | None = None) -> str:
+    """Get the name of the system: its header's, else the file's.
+
+    Args:
+        path: submission.
+        header: its header, empty where it has none; None to read it.
+
+    Raises:
+        InputError: it is no text, or none that a system may be called.
+    """
+    name = (read_header(path) or {} if header is None else header).get("system")
+    if name is None or name == "":
+        return require_name(bare_name(path), path)
+    if not isinstance(name, str):
+        raise InputError(f"is a {type(name).__name__}", path=path, line=1, field="system",
+                         allowed="the name of the system, as text", code="wrong-type")  # fmt: skip
+    return require_name(name, path, "system")
+
+
+def require_name(name: str, path: Path, field: str | None = None) -> str:
+    """Check that a system's name can be shown as it is; return it.
+
+    Args:
+        name: the name.
+        path: submission.
+        field: of its first line, where the name stands there; None for the file's own name.
+
+    Raises:
+        InputError: says what is wrong with it.
+    """
+    if (fault := name_problem(name)) is not None:
+        raise InputError(
+            f"the system's name {fault}", path=path, line=None if field is None else 1,
+            field=field, allowed=f"up to {LONGEST} visible characters; or give --name",
+            code="bad-name"
+        )  # fmt: skip
+    return name
+
+
+def bare_name(path: Path) -> str:
+    """Strip .gz and a format's ending, such as .jsonl, from a file's name; keep its other dots.
+
+    A pipe, whose name tells nothing, is called ``stdin``.
+    """
+    if is_pipe(path):
+        return "stdin"
+    name = path.name.removesuffix(".gz")
+    ending = next((e for e in _ENDINGS if name.endswith(e) and name != e), "")
+    return name.removesuffix(ending)
+
+
 def read_answers(path: Path, on_error: OnError = None) -> Lines:
     """Yield all answers of citeforge's JSON Lines with their line numbers; a header is skipped.
 
@@ -59,26 +130,6 @@ def read_answers(path: Path, on_error: OnError = None) -> Lines:
         InputError: file, line, field, and what would be right.
     """
     return read_rows(path, SubmissionLine, HEADER, on_error)
-
-
-def origin_of_lines(path: Path) -> Origin:
-    """Read the header of a JSON Lines file; a file or folder of another kind has none.
-
-    Raises:
-        InputError: the file cannot be read, or the header is wrong.
-    """
-    return Origin(read_header(path) or {} if not path.is_dir() else {})
-
-
-def claims_of_lines(path: Path) -> Claims:
-    """Yield the hashes of benchmarks that each line of a JSON Lines file names.
-
-    Raises:
-        InputError: the file cannot be read.
-    """
-    from citeforge.evaluator.submissions.origin import claims_in_lines
-
-    return claims_in_lines(path)
 
 
 BY_HEADER = "begin the file with {header}"
@@ -96,39 +147,24 @@ class Fault(Finding):
     is_error: bool = True
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Format(Row):
-    """A format of prediction files; a row of the catalogue.
+    """A format of prediction files: citeforge's JSON Lines; others are classes based on it.
+
+    An object of it is a row of the catalogue. Imports of what reads a file are inside methods.
 
     Attributes:
-        read: answers of a file with their lines: (path, benchmark, options behind the colon of
-            ``--format NAME:…``, handler of unreadable lines). Raises InputError. None for
-            citeforge's JSON Lines.
-        looks: whether a file looks like one, by its path and its first bytes.
-        rank: formats are asked in this order; a lower one first.
-        origin: what a file says of itself, such as system and benchmark.
-        claims: hashes of benchmarks that the answers of a file name.
+        rank: formats are asked in this order whether a file is theirs; a lower one first.
         advice: how a file names its benchmark, with ``{header}`` or ``{hash}``.
-        system: the name of the system that a file says it is of; None where files say none.
-        faults: breaches of the format's own rules, and counts of what it leaves out; it takes the
-            file, the benchmark, and what is behind the colon of ``--format NAME:…``.
-        has_rules: whether some of these breaches are errors, for which the file is refused.
-        alike: formats that a file's first bytes fit, which may be several.
+        has_rules: whether some of its faults are errors, for which the file is refused.
         verdicts: family of measures to what is in a judge's place in their signatures, since the
             file brings it.
         base: number by which its answers cite the first passage; None for the benchmark's own.
     """
 
-    read: Callable[[Path, Benchmark, str, OnError], Lines] | None = None
-    looks: Callable[[Path, bytes], bool] = lambda path, start: False
     rank: int = 50
-    origin: Callable[[Path], Origin] = origin_of_lines
-    claims: Callable[[Path], Claims] = claims_of_lines
     advice: str = BY_HEADER
-    system: Callable[[Path], str | None] | None = None
-    faults: Callable[[Path, Benchmark, str], Iterator[Fault]] | None = None
     has_rules: bool = False
-    alike: Callable[[bytes], tuple[str, ...]] = lambda start: ()
     verdicts: Mapping[str, str] = field(default_factory=dict)
     base: int | None = None
 
@@ -144,95 +180,143 @@ class Format(Row):
         Raises:
             InputError: file, line, field, and what would be right.
         """
-        if self.read is None:
-            return read_answers(path, on_error)
-        return self.read(path, benchmark, options, on_error)
+        return read_answers(path, on_error)
+
+    def looks_like(self, path: Path, start: bytes) -> bool:
+        """Whether a file is in this format, by its path and its first bytes."""
+        return False
+
+    def list_alike(self, start: bytes) -> tuple[str, ...]:
+        """List the formats that a file's first bytes fit, if these may be several."""
+        return ()
+
+    def origin(self, path: Path) -> Origin:
+        """Read the header of a file; a folder has none.
+
+        Raises:
+            InputError: the file cannot be read, or the header is wrong.
+        """
+        return Origin(read_header(path) or {} if not path.is_dir() else {})
+
+    def claims(self, path: Path) -> Claims:
+        """Yield the hashes of benchmarks that each answer of a file names.
+
+        Raises:
+            InputError: the file cannot be read.
+        """
+        from citeforge.evaluator.submissions.origin import claims_in_lines
+
+        return claims_in_lines(path)
+
+    def system_in(self, path: Path) -> str | None:
+        """Read the name of a system that a file has outside of a header; None if it has none."""
+        return None
+
+    def faults(self, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
+        """Yield breaches of the format's own rules, and counts of what its reader leaves out.
+
+        Args:
+            path: of the file.
+            benchmark: what it answers.
+            options: what follows the colon of ``--format NAME:…``.
+        """
+        return iter(())
 
 
-def _read_alce(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    """Read ALCE's result file."""
-    from citeforge.evaluator.submissions.paper_files import read_alce
+class AlceFormat(Format):
+    """Results of ALCE's scripts."""
 
-    return read_alce(path, benchmark)
+    def answers(self, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
+        """Yield the answers of ALCE's result file."""
+        from citeforge.evaluator.submissions.paper_files import read_alce
 
+        return read_alce(path, benchmark)
 
-def _read_attributed_ir(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    """Read Attributed-IR's CSV."""
-    from citeforge.evaluator.submissions.paper_files import read_attributed_ir
+    def claims(self, path: Path) -> Claims:
+        """Yield the hashes that the items of one JSON document name."""
+        from citeforge.evaluator.submissions.origin import claims_in_document
 
-    return read_attributed_ir(path, benchmark)
-
-
-def _read_attrieval(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    """Read AttriEval's saved data sets."""
-    from citeforge.evaluator.submissions.paper_files import read_attrieval
-
-    return read_attrieval(path, benchmark)
+        return claims_in_document(path)
 
 
-def _read_kalma(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    """Read KaLMA's CSV."""
-    from citeforge.evaluator.submissions.paper_files import read_kalma_csv
+class CsvFormat(Format):
+    """Tables, whose rows name the benchmark in a column."""
 
-    return read_kalma_csv(path, benchmark)
+    def claims(self, path: Path) -> Claims:
+        """Yield the hashes that the rows of a CSV file name."""
+        from citeforge.evaluator.submissions.origin import claims_in_csv
 
-
-def _read_rage_toolkit(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    """Read rage_toolkit's CSV."""
-    from citeforge.evaluator.submissions.paper_files import read_rage_toolkit
-
-    return read_rage_toolkit(path, benchmark)
+        return claims_in_csv(path)
 
 
-def _claims_in_document(path: Path) -> Claims:
-    """Yield the hashes that the items of one JSON document name."""
-    from citeforge.evaluator.submissions.origin import claims_in_document
+class AttributedIrFormat(CsvFormat):
+    """Attributed-IR's CSV."""
 
-    return claims_in_document(path)
+    def answers(self, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
+        """Yield the answers of Attributed-IR's CSV."""
+        from citeforge.evaluator.submissions.paper_files import read_attributed_ir
 
-
-def _claims_in_csv(path: Path) -> Claims:
-    """Yield the hashes that the rows of a CSV file name."""
-    from citeforge.evaluator.submissions.origin import claims_in_csv
-
-    return claims_in_csv(path)
+        return read_attributed_ir(path, benchmark)
 
 
-def _claims_in_saved(path: Path) -> Claims:
-    """Yield the hashes that the rows of saved data sets name."""
-    from citeforge.evaluator.submissions.paper_files import claims_in_saved
+class AttrievalFormat(Format):
+    """Data sets saved by AttriEval."""
 
-    return claims_in_saved(path)
+    def answers(self, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
+        """Yield the answers of AttriEval's saved data sets."""
+        from citeforge.evaluator.submissions.paper_files import read_attrieval
+
+        return read_attrieval(path, benchmark)
+
+    def claims(self, path: Path) -> Claims:
+        """Yield the hashes that the rows of saved data sets name."""
+        from citeforge.evaluator.submissions.paper_files import claims_in_saved
+
+        return claims_in_saved(path)
+
+
+class KalmaFormat(CsvFormat):
+    """KaLMA's CSV, in the order of queries."""
+
+    def answers(self, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
+        """Yield the answers of KaLMA's CSV."""
+        from citeforge.evaluator.submissions.paper_files import read_kalma_csv
+
+        return read_kalma_csv(path, benchmark)
+
+
+class RageToolkitFormat(CsvFormat):
+    """The CSV of rage_toolkit."""
+
+    def answers(self, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
+        """Yield the answers of rage_toolkit's CSV."""
+        from citeforge.evaluator.submissions.paper_files import read_rage_toolkit
+
+        return read_rage_toolkit(path, benchmark)
 
 
 OURS = "citeforge"
 JSON_LINES = Format(OURS, "", "citeforge's JSON Lines: query_id and output")
-"""citeforge's own format, with all that :class:`Format` says where a format says nothing else."""
+"""citeforge's own format."""
 FORMATS: Catalogue[Format, None] = Catalogue(
     "formats",
     "format",
     Format,
     (
         JSON_LINES,
-        Format(
-            "alce", "", "results of ALCE's scripts", _read_alce, claims=_claims_in_document,
+        AlceFormat(
+            "alce", "", "results of ALCE's scripts",
             advice='add "benchmark_hash": "{hash}" beside "data"',
         ),
-        Format(
-            "attributed-ir", "", "Attributed-IR's CSV or JSON Lines", _read_attributed_ir,
-            claims=_claims_in_csv, advice=BY_COLUMN,
+        AttributedIrFormat(
+            "attributed-ir", "", "Attributed-IR's CSV or JSON Lines", advice=BY_COLUMN
         ),
-        Format(
-            "attrieval", "", "data sets saved by AttriEval", _read_attrieval,
-            claims=_claims_in_saved, advice=BY_COLUMN, base=0,
+        AttrievalFormat(
+            "attrieval", "", "data sets saved by AttriEval", advice=BY_COLUMN, base=0
         ),
-        Format(
-            "kalma", "", "KaLMA's CSV, in the order of queries", _read_kalma,
-            claims=_claims_in_csv, advice=BY_COLUMN,
-        ),
-        Format(
-            "rage-toolkit", "", "rage_toolkit's response_info CSV", _read_rage_toolkit,
-            claims=_claims_in_csv, advice=BY_COLUMN,
+        KalmaFormat("kalma", "", "KaLMA's CSV, in the order of queries", advice=BY_COLUMN),
+        RageToolkitFormat(
+            "rage-toolkit", "", "rage_toolkit's response_info CSV", advice=BY_COLUMN
         ),
     ),
 )  # fmt: skip
@@ -273,7 +357,7 @@ def detect(path: Path) -> str:
     if is_named and OUTPUT.search(line) and b'"article"' not in line and _has_our_names(line):
         return OURS  # the usual file, for which no plugin is loaded
     for form in sorted(FORMATS.all().values(), key=lambda form: form.rank):
-        if form.looks(path, start):
+        if form.looks_like(path, start):
             return form.name
     if first == b"[" or (first == b"{" and b'"data"' in start[:4096] and not is_named):
         return "alce"

@@ -13,8 +13,8 @@ from citeforge.engines.files import parse_json
 from citeforge.engines.jsonlines import raw_lines, read_all
 from citeforge.engines.textfiles import read_csv
 from citeforge.evaluator.submissions.benchmark import Benchmark, short_hash
-from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import HEADER
 
 HASH = "benchmark_hash"
 Claims = Iterator[tuple[int, list[object]]]

@@ -20,9 +20,10 @@ from citeforge.evaluator.submissions.formats import (
     Origin,
     detect,
     format_of_file,
+    require_name,
+    system_name,
 )
 from citeforge.evaluator.submissions.origin import require_build
-from citeforge.evaluator.submissions.reader import require_name, system_name
 from citeforge.evaluator.submissions.unwrapping import EchoFinder, Unwrapper
 from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError, UsageError
@@ -232,8 +233,7 @@ class Submission:
         """
         if self._system is not None:
             return require_name(self._system, self.path)
-        system = self.format.system
-        if system is not None and (name := system(self.path)):
+        if name := self.format.system_in(self.path):
             return require_name(name, self.path, "run_id")
         if self.path.is_dir():
             return require_name(self.path.name, self.path)
@@ -269,9 +269,7 @@ class Submission:
 
     def faults(self) -> Iterator[Fault]:
         """Yield the breaches of the format's own rules."""
-        if self.format.faults is not None:
-            options = self.form.partition(":")[2]
-            yield from self.format.faults(self.path, self._whole, options)
+        return self.format.faults(self.path, self._whole, self.form.partition(":")[2])
 
     def require_sound(self) -> None:
         """Refuse a file that breaks a rule of its own format, as ``check`` does.

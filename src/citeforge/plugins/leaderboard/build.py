@@ -11,7 +11,7 @@ from citeforge.engines.folders import atomic_directory, files_below, is_temporar
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.rows import count_systems
 from citeforge.evaluator.statistics.values import value_fault
-from citeforge.evaluator.submissions.reader import bare_name
+from citeforge.evaluator.submissions.formats import bare_name
 from citeforge.evaluator.withhold import require_publishable
 from citeforge.library.benchmarks import gold_folder, package_folder
 from citeforge.package.package import Package

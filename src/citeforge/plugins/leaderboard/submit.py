@@ -15,8 +15,7 @@ from citeforge.evaluator.check import Findings
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.rows import main_measure
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.formats import named_hashes
-from citeforge.evaluator.submissions.reader import bare_name
+from citeforge.evaluator.submissions.formats import bare_name, named_hashes
 from citeforge.evaluator.withhold import describe_failures, withhold_error, withhold_scores
 from citeforge.library.benchmarks import load, package_folder
 from citeforge.library.scores import plan_scores, score_files

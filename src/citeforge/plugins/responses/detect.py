@@ -7,11 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.jsonlines import open_bytes, read_errors, read_rows
-from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.responses.layout import Layout, declarations, layouts
 from citeforge.plugins.responses.records import errors_at
 from citeforge.plugins.responses.values import Node, nested
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.submission import HEADER
 
 _ROW: Any = dict[str, Any]
 _LARGEST_FIRST = 1 << 20

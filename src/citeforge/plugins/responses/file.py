@@ -16,7 +16,6 @@ from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import Fault, OnError
 from citeforge.evaluator.submissions.query_finder import QueryFinder
-from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.responses.detect import (
     find_body,
     find_layout,
@@ -31,7 +30,7 @@ from citeforge.plugins.responses.records import Response, errors_at
 from citeforge.plugins.responses.sources import find_documents, read_source
 from citeforge.plugins.responses.values import Node, parsed
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.submission import Lines, SubmissionLine
+from citeforge.schemas.submission import HEADER, Lines, SubmissionLine
 
 Rows = Iterator[tuple[int, dict[str, Any]]]
 _ROW: Any = dict[str, Any]

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,63 +15,65 @@ if TYPE_CHECKING:
     from citeforge.evaluator.submissions.origin import Claims
 
 
-def _read(form: str, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
-    """Read a file of responses, one per line."""
-    from citeforge.plugins.responses.file import ResponseFile
+class ResponseFormat(Format):
+    """Files with a tool's responses, one per line; the tool is the format's name."""
 
-    return ResponseFile(form, path, benchmark, options).lines(on_error)
+    def answers(self, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
+        """Yield the answers in a file of responses."""
+        from citeforge.plugins.responses.file import ResponseFile
 
+        return ResponseFile(self.name, path, benchmark, options).lines(on_error)
 
-def _warn(form: str, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
-    """Yield warnings about a file of responses, one per line."""
-    from citeforge.plugins.responses.file import ResponseFile
+    def faults(self, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
+        """Yield warnings about a file of responses."""
+        from citeforge.plugins.responses.file import ResponseFile
 
-    return ResponseFile(form, path, benchmark, options).warnings()
+        return ResponseFile(self.name, path, benchmark, options).warnings()
 
+    def looks_like(self, path: Path, start: bytes) -> bool:
+        """Whether a file's first line shows that it has the tool's responses."""
+        from citeforge.plugins.responses.detect import looks_like
 
-def _looks(form: str, path: Path, start: bytes) -> bool:
-    """Whether a file's first line shows that it has a tool's responses."""
-    from citeforge.plugins.responses.detect import looks_like
-
-    return looks_like(form, path, start)
-
-
-def _read_traces(path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
-    """Read a file of traces."""
-    from citeforge.plugins.responses.file import ResponseFile
-    from citeforge.plugins.responses.traces import read_traces
-
-    return ResponseFile("traces", path, benchmark, options, read_traces).lines(on_error)
+        return looks_like(self.name, path, start)
 
 
-def _warn_of_traces(path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
-    """Yield warnings about a file of traces."""
-    from citeforge.plugins.responses.file import ResponseFile
-    from citeforge.plugins.responses.traces import read_traces
+class TraceFormat(ResponseFormat):
+    """Files of traces, which have the calls of many tools."""
 
-    return ResponseFile("traces", path, benchmark, options, read_traces).warnings()
+    def answers(self, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
+        """Yield the answers in a file of traces."""
+        from citeforge.plugins.responses.file import ResponseFile
+        from citeforge.plugins.responses.traces import read_traces
+
+        return ResponseFile(self.name, path, benchmark, options, read_traces).lines(on_error)
+
+    def faults(self, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
+        """Yield warnings about a file of traces."""
+        from citeforge.plugins.responses.file import ResponseFile
+        from citeforge.plugins.responses.traces import read_traces
+
+        return ResponseFile(self.name, path, benchmark, options, read_traces).warnings()
+
+    def claims(self, path: Path) -> Claims:
+        """Yield the hashes of benchmarks that traces name."""
+        from citeforge.plugins.responses.traces import claims_in_traces
+
+        return claims_in_traces(path)
 
 
-def _claims_in_traces(path: Path) -> Claims:
-    """Yield the hashes of benchmarks that traces name."""
-    from citeforge.plugins.responses.traces import claims_in_traces
-
-    return claims_in_traces(path)
-
-
-def _declare_format(form: str, about: str, is_numbered: bool = True) -> Format:
+def _declare_format(
+    form: str, about: str, is_numbered: bool = True, reader: type[Format] = ResponseFormat
+) -> Format:
     """Make the submission format that reads a tool's files of responses.
 
     Args:
         form: name of the format.
         about: tools whose responses it reads.
         is_numbered: whether sources have a number among the passages shown.
+        reader: class of the format.
     """
     ways = ", ".join((*list_ways(is_numbered), "marks", "runs"))
-    return Format(
-        form, WAY, f"{about}; WAY of {ways}", partial(_read, form), looks=partial(_looks, form),
-        rank=30, faults=partial(_warn, form),
-    )  # fmt: skip
+    return reader(form, WAY, f"{about}; WAY of {ways}", rank=30)
 
 
 ANTHROPIC = _declare_format("anthropic", "Anthropic's Messages")
@@ -90,7 +90,6 @@ HAYSTACK = _declare_format("haystack", "Haystack's answers")
 RAGAS = _declare_format("ragas", "samples of ragas and RAGChecker")
 DEEPEVAL = _declare_format("deepeval", "DeepEval's test cases")
 ANSWERS = _declare_format("answers", "answers of many other tools (docs/vendors.md)")
-TRACE_FILES = replace(
-    _declare_format("traces", "traces: OpenTelemetry, Phoenix, Langfuse, MLflow, Weave"),
-    read=_read_traces, claims=_claims_in_traces, faults=_warn_of_traces,
-)  # fmt: skip
+TRACE_FILES = _declare_format(
+    "traces", "traces: OpenTelemetry, Phoenix, Langfuse, MLflow, Weave", reader=TraceFormat
+)

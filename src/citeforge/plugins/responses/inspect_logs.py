@@ -14,35 +14,33 @@ if TYPE_CHECKING:
     from citeforge.evaluator.submissions.origin import Claims
 
 
-def _read(path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    """Read the answers of a log."""
-    from citeforge.plugins.responses.inspect_files import read_log
+class LogFormat(Format):
+    """Logs of inspect_ai."""
 
-    return read_log(path, benchmark, way, on_error)
+    def answers(self, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
+        """Yield the answers of a log."""
+        from citeforge.plugins.responses.inspect_files import read_log
+
+        return read_log(path, benchmark, options, on_error)
+
+    def looks_like(self, path: Path, start: bytes) -> bool:
+        """Whether a file is a log, by the ending of its name."""
+        return path.suffix == ".eval"
+
+    def origin(self, path: Path) -> Origin:
+        """Read the task and the model that a log names."""
+        from citeforge.plugins.responses.inspect_files import origin_of_log
+
+        return origin_of_log(path)
+
+    def claims(self, path: Path) -> Claims:
+        """Yield the hashes of benchmarks that the samples of a log name."""
+        from citeforge.plugins.responses.inspect_files import claims_of_log
+
+        return claims_of_log(path)
 
 
-def _origin(path: Path) -> Origin:
-    """Read the task and the model that a log names."""
-    from citeforge.plugins.responses.inspect_files import origin_of_log
-
-    return origin_of_log(path)
-
-
-def _claims(path: Path) -> Claims:
-    """Yield the hashes of benchmarks that the samples of a log name."""
-    from citeforge.plugins.responses.inspect_files import claims_of_log
-
-    return claims_of_log(path)
-
-
-INSPECT = Format(
-    "inspect",
-    WAY,
-    f"logs of inspect_ai (.eval); WAY of {', '.join(list_ways(is_numbered=True))}",
-    _read,
-    looks=lambda path, start: path.suffix == ".eval",
-    rank=10,
-    origin=_origin,
-    claims=_claims,
-    advice="run inspect eval with --metadata benchmark_hash={hash}",
-)
+INSPECT = LogFormat(
+    "inspect", WAY, f"logs of inspect_ai (.eval); WAY of {', '.join(list_ways(is_numbered=True))}",
+    rank=10, advice="run inspect eval with --metadata benchmark_hash={hash}",
+)  # fmt: skip

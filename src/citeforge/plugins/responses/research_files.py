@@ -16,10 +16,9 @@ import msgspec
 from citeforge.engines.jsonlines import read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.query_finder import QueryFinder
-from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.evaluator.submissions.url_marks import has_text
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.submission import CitedFact, Lines, OwnPassage, ReportLine
+from citeforge.schemas.submission import HEADER, CitedFact, Lines, OwnPassage, ReportLine
 
 Outcome = Literal["supported", "unsupported", "undecided", "failed"]
 _OUTCOMES: dict[str, Outcome] = {

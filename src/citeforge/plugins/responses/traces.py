@@ -14,12 +14,12 @@ from typing import Any
 from citeforge.engines.jsonlines import read_rows
 from citeforge.evaluator.submissions.formats import OnError
 from citeforge.evaluator.submissions.origin import Claims, find_hashes
-from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.responses.layout import declarations
 from citeforge.plugins.responses.parts import read_parts
 from citeforge.plugins.responses.records import errors_at
 from citeforge.plugins.responses.sources import find_documents
 from citeforge.plugins.responses.values import Node, nested, parsed
+from citeforge.schemas.submission import HEADER
 
 _ROW: Any = dict[str, Any]
 

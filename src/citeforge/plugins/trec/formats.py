@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,53 +15,49 @@ if TYPE_CHECKING:
     from citeforge.evaluator.submissions.benchmark import Benchmark
 
 
-def _read(track: Track, path: Path, benchmark: Benchmark, way: str, on_error: OnError) -> Lines:
-    """Read a run of a track."""
-    from citeforge.plugins.trec.reports import read_trec_run
+@dataclass(frozen=True, kw_only=True)
+class TrackFormat(Format):
+    """Runs of one track.
 
-    return read_trec_run(track, path, benchmark, way, on_error)
+    Attributes:
+        track: the track.
+    """
 
+    track: Track
 
-def _check(track: Track, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
-    """Yield the rules of a track that a run breaks."""
-    from citeforge.plugins.trec.rules import check_run
+    def answers(self, path: Path, benchmark: Benchmark, options: str, on_error: OnError) -> Lines:
+        """Yield the answers of a run."""
+        from citeforge.plugins.trec.reports import read_trec_run
 
-    return check_run(track, path, benchmark, options)
+        return read_trec_run(self.track, path, benchmark, options, on_error)
 
+    def looks_like(self, path: Path, start: bytes) -> bool:
+        """Whether a file looks like a run in this track's layout, by its first bytes."""
+        return self.list_alike(start)[:1] == (self.track.format,)
 
-def _find_tracks(start: bytes) -> tuple[str, ...]:
-    """List the formats that the beginning of a file fits, the likeliest first; none for others."""
-    from citeforge.plugins.trec.rules import find_tracks
+    def list_alike(self, start: bytes) -> tuple[str, ...]:
+        """List the formats that the beginning of a file fits, the likeliest first."""
+        from citeforge.plugins.trec.rules import find_tracks
 
-    return find_tracks(start)
+        return find_tracks(start)
 
+    def system_in(self, path: Path) -> str | None:
+        """Read the id of a run from the file's first line; None if it has none."""
+        from citeforge.plugins.trec.reports import run_id
 
-def _looks(track: Track, path: Path, start: bytes) -> bool:
-    """Whether a file looks like a run in this track's layout, by its first bytes."""
-    return _find_tracks(start)[:1] == (track.format,)
+        return run_id(self.track, path)
 
+    def faults(self, path: Path, benchmark: Benchmark, options: str) -> Iterator[Fault]:
+        """Yield the rules of the track that a run breaks."""
+        from citeforge.plugins.trec.rules import check_run
 
-def _get_run_id(track: Track, path: Path) -> str | None:
-    """Read the id of a run from the file's first line; None if it has none."""
-    from citeforge.plugins.trec.reports import run_id
-
-    return run_id(track, path)
+        return check_run(self.track, path, benchmark, options)
 
 
 def _declare_format(track: Track) -> Format:
     """Declare the submission format ``trec-TRACK`` of a track."""
-    return Format(
-        track.format,
-        f"[{ANY}]",
-        f"runs of {track.title}; {ANY} takes runs that break its rules",
-        partial(_read, track),
-        looks=partial(_looks, track),
-        rank=20,
-        system=partial(_get_run_id, track),
-        faults=partial(_check, track),
-        has_rules=True,
-        alike=_find_tracks,
-    )
+    about = f"runs of {track.title}; {ANY} takes runs that break its rules"
+    return TrackFormat(track.format, f"[{ANY}]", about, rank=20, has_rules=True, track=track)
 
 
 # In the order of TRACKS. A name that does not fit is refused when its entry point is loaded.

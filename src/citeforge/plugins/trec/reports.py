@@ -12,10 +12,9 @@ import msgspec
 from citeforge.engines.jsonlines import read_rows
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import OnError
-from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.trec.tracks import ANY, Track
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.submission import CitedSentence, Lines, OwnPassage, SubmissionLine
+from citeforge.schemas.submission import HEADER, CitedSentence, Lines, OwnPassage, SubmissionLine
 
 Citations = list[int | str] | dict[str, float] | None
 _CONFIDENCES = re.compile(rb'"citations"\s*:\s*\{')

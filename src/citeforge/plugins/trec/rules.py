@@ -11,7 +11,6 @@ from pathlib import Path
 
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import Fault
-from citeforge.evaluator.submissions.reader import HEADER
 from citeforge.plugins.trec.reports import (
     TrecReport,
     citation_style,
@@ -21,6 +20,7 @@ from citeforge.plugins.trec.reports import (
     require_option,
 )
 from citeforge.plugins.trec.tracks import ANY, Track
+from citeforge.schemas.submission import HEADER
 
 _STYLES = {
     "index": "places in references, from 0",
