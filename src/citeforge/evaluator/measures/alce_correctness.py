@@ -26,7 +26,7 @@ from citeforge.evaluator.measures.rouge import RougeScorers, rouge_lsum
 from citeforge.evaluator.measures.script_words import count_text_words, length_option
 from citeforge.evaluator.measures.values import ByAnswer, Value
 from citeforge.evaluator.statements.strict import answer_part, strict_items
-from citeforge.evaluator.statistics.estimates import Sample
+from citeforge.evaluator.statistics.estimates import Floats, Sample
 from citeforge.evaluator.submissions.inputs import AnswerKey
 from citeforge.evaluator.submissions.tools import CannotError, Need
 from citeforge.schemas.errors import InputError, MissingExtraError
@@ -188,6 +188,15 @@ def rouge(answers: Answers) -> ByAnswer[float]:
     return ByAnswer(values, answers.shape, scorers.choices)
 
 
+class SetSample(Sample):
+    """Sufficient statistics of a measure of all answers together: its value in each run."""
+
+    def combine(self, sums: Floats) -> Floats:
+        """Return the value of each run, which is the only sum."""
+        values: Floats = sums[..., 0]
+        return values
+
+
 def mauve_text(question: str, answer: str) -> str:
     """Join question and answer, cut to 100 words, without trailing punctuation (ALCE's code)."""
     words = f"{question} {answer}".split()[:100]
@@ -223,7 +232,7 @@ def mauve(answers: Answers) -> Sample:
             raise CannotError(str(error), code=error.code) from error
     sums, nothing = np.zeros((*answers.shape, 1)), np.full(answers.shape, np.nan)
     sums[:, 0, 0] = values
-    return Sample(sums, lambda s: s[..., 0], nothing, has_interval=False)
+    return SetSample(sums, nothing, has_interval=False)
 
 
 def token_f1(prediction: str, answer: str) -> float:

@@ -80,6 +80,14 @@ def bleu_statistics(
     return [stats[0], shortest, *stats[2:]]
 
 
+class BleuSample(Sample):
+    """Sufficient statistics of corpus BLEU."""
+
+    def combine(self, sums: Floats) -> Floats:
+        """Compute corpus BLEU from counts summed over answers."""
+        return _corpus_bleu(sums)
+
+
 def compute_bleu(inputs: Answers, single: bool) -> Sample:
     """Compute corpus BLEU of the answers against all gold answers of a query, or a single one.
 
@@ -102,7 +110,7 @@ def compute_bleu(inputs: Answers, single: bool) -> Sample:
         used.add(name)
         sums[item.key] = bleu_statistics(item.text, texts, counter, name)
         values[item.key] = float(_corpus_bleu(sums[item.key]))
-    return Sample(sums, _corpus_bleu, inputs.column(values), choices=list_choices(used))
+    return BleuSample(sums, inputs.column(values), choices=list_choices(used))
 
 
 def _corpus_bleu(sums: Floats) -> Floats:

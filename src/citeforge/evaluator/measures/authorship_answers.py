@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
-from operator import attrgetter
 
 import numpy as np
 
@@ -77,9 +76,13 @@ class Values:
     n_unparsed: float = 0.0
     n_out_of_range: float = 0.0
 
-
-_numbers = attrgetter(*(column.name for column in fields(CellColumns)))
-"""Takes the values of an answer that are kept."""
+    @property
+    def kept(self) -> tuple[float, ...]:
+        """Values that are kept until all answers are read, in the order of :class:`CellColumns`."""
+        return (
+            self.precision, self.recall, self.em, self.cited_relevant, self.distinct,
+            self.relevant_sum, self.relevant_n, self.other_sum, self.other_n,
+        )  # fmt: skip
 
 
 def measure_strict(
@@ -249,12 +252,12 @@ class CellScores:
         values = self._measure(
             answer, self._grammar, self._sizes[row], self._relevant[row], self._gold[row]
         )
-        self._kept.add(answer.run, row, _numbers(values))
+        self._kept.add(answer.run, row, values.kept)
         return values
 
     def fill(self) -> None:
         """Fill in the worst values for every missing answer."""
-        self._kept.fill(lambda row: _numbers(worst_values(self._relevant[row], self._gold[row])))
+        self._kept.fill(lambda row: worst_values(self._relevant[row], self._gold[row]).kept)
 
     @property
     def runs(self) -> list[int]:

@@ -66,10 +66,10 @@ from citeforge.evaluator.statements.triples import ParsedAnswer
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,
+    divide_sums,
     harmonic,
     harmonic_sample,
     mean_sample,
-    ratio,
 )
 from citeforge.evaluator.submissions.inputs import AnswerKey
 from citeforge.evaluator.submissions.tools import CannotError
@@ -260,6 +260,14 @@ def macro_f1(cited: CitedCounts) -> Sample:
     return cited.f1(harmonic_sample(PRECISE.values(cited), RECALLED.values(cited)))
 
 
+class MicroSample(Sample):
+    """Sufficient statistics of a micro average: hits and totals."""
+
+    def combine(self, sums: Floats) -> Floats:
+        """Divide the sum of hits by that of totals; 0 if the total is 0."""
+        return np.nan_to_num(divide_sums(sums))
+
+
 def micro_sample(sums: Floats, always: bool = False) -> Sample:
     """Make the sample of a micro average: sum of hits ÷ sum of totals, 0 if the total is 0.
 
@@ -267,10 +275,15 @@ def micro_sample(sums: Floats, always: bool = False) -> Sample:
         sums: hits and totals, shape (runs, queries, 2).
         always: whether it is 0, and not undefined, when nothing at all is divided.
     """
-    per_query = ratio(sums[..., 0], sums[..., 1])
-    return Sample(
-        sums, lambda s: np.nan_to_num(ratio(s[..., 0], s[..., 1])), per_query, always=always
-    )
+    return MicroSample(sums, divide_sums(sums), always=always)
+
+
+class MicroF1Sample(Sample):
+    """Sufficient statistics of a micro F1: hits and totals of precision, then of recall."""
+
+    def combine(self, sums: Floats) -> Floats:
+        """Compute F1 from summed hits and totals of precision and recall; 0 if undefined."""
+        return _divide_to_f1(sums)
 
 
 def f1_sample(sums: Floats) -> Sample:
@@ -279,14 +292,30 @@ def f1_sample(sums: Floats) -> Sample:
     Args:
         sums: hits and totals of precision, then of recall, shape (runs, queries, 4).
     """
+    return MicroF1Sample(sums, _divide_to_f1(sums), always=True)
 
-    def combine_to_f1(s: Floats) -> Floats:
-        """Compute F1 from summed hits and totals of precision and recall; 0 if undefined."""
-        p = np.nan_to_num(ratio(s[..., 0], s[..., 1]))
-        r = np.nan_to_num(ratio(s[..., 2], s[..., 3]))
-        return harmonic(p, r)
 
-    return Sample(sums, combine_to_f1, combine_to_f1(sums), always=True)
+def _divide_to_f1(sums: Floats) -> Floats:
+    """Compute F1 from hits and totals of precision, then of recall; a quotient by 0 counts as 0."""
+    precision, recall = divide_sums(sums[..., :2]), divide_sums(sums[..., 2:])
+    return harmonic(np.nan_to_num(precision), np.nan_to_num(recall))
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunsF1Sample(Sample):
+    """Sufficient statistics of a micro F1 whose precision and recall are averaged over runs first.
+
+    Attributes:
+        n_runs: number of runs, whose sums follow each other: hits and totals of P and of R.
+    """
+
+    n_runs: int
+
+    def combine(self, sums: Floats) -> Floats:
+        """Compute P and R per run, average each over runs, and give their harmonic mean."""
+        each = sums.reshape(*sums.shape[:-1], self.n_runs, sums.shape[-1] // self.n_runs)
+        means = [np.nan_to_num(divide_sums(each[..., i : i + 2])).mean(axis=-1) for i in (0, 2)]
+        return harmonic(means[0], means[1])
 
 
 def _average_runs_first(sample: Sample) -> Sample:
@@ -299,14 +328,7 @@ def _average_runs_first(sample: Sample) -> Sample:
     if runs == 1:
         return sample
     merged = sample.sums.transpose(1, 0, 2).reshape(1, queries, runs * k)
-
-    def combine_runs(s: Floats) -> Floats:
-        """Compute P and R per run, average each over runs, and give their harmonic mean."""
-        each = s.reshape(*s.shape[:-1], runs, k)
-        means = [np.nan_to_num(ratio(each[..., i], each[..., i + 1])).mean(axis=-1) for i in (0, 2)]
-        return harmonic(means[0], means[1])
-
-    return Sample(merged, combine_runs, sample.per_query, always=sample.always)
+    return RunsF1Sample(merged, sample.per_query, always=sample.always, n_runs=runs)
 
 
 _KG = "a kalma benchmark"

@@ -22,7 +22,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property, partial
-from operator import attrgetter
 
 import numpy as np
 
@@ -68,6 +67,11 @@ class AnswerValues:
     short_em: float
     n_out_of_range: int
     n_unparsed: int
+
+    @property
+    def kept(self) -> tuple[float, ...]:
+        """Values that are kept until all answers are read, in the order of :class:`RageColumns`."""
+        return self.precision, self.recall, self.distinct, self.length, self.short_em
 
 
 def worst_values(relevant: frozenset[int], answers: dict[int, list[str]]) -> AnswerValues:
@@ -183,12 +187,12 @@ class RageScores:
             values = score_strict(self._grammar, answer.output, *shown)
         else:
             values = score_reference(answer.output, *shown)
-        self._kept.add(answer.run, row, _numbers(values))
+        self._kept.add(answer.run, row, values.kept)
         return values
 
     def fill(self) -> None:
         """Fill in the worst values for every missing answer."""
-        self._kept.fill(lambda row: _numbers(self._worst(row)))
+        self._kept.fill(lambda row: self._worst(row).kept)
 
     def _worst(self, row: int) -> AnswerValues:
         """Get the scores that count for a missing answer to the query in this row."""
@@ -239,10 +243,6 @@ class RageScores:
             return size, relevant, {}
         short = {i: answers.get((query, ids[i] or "")) for i in sorted(relevant)}
         return size, relevant, {i: texts for i, texts in short.items() if texts is not None}
-
-
-_numbers = attrgetter(*(column.name for column in fields(RageColumns)))
-"""Takes the values of an answer that are kept."""
 
 
 def _mean_precision(scores: RageScores) -> Sample:

@@ -35,11 +35,11 @@ def column(values: Sequence[float | None]) -> Floats:
 class Sample:
     """Sufficient statistics of a measure, for each run and query.
 
+    Of means and ratios; others are classes based on it, with a :meth:`combine` of their own.
+
     Attributes:
         sums: sufficient statistics, shape (runs, queries, k); a query enters the value through
             their sums over queries.
-        combine: sums over queries, shape (…, k), to values, shape (…); NaN where undefined. Of
-            means and ratios it is :func:`divide_sums`.
         per_query: shape (runs, queries), NaN where the measure is not defined.
         has_interval: whether queries may be resampled; False for measures of whole sets.
         always: whether it has a value, 0, even where no single query has one.
@@ -55,7 +55,6 @@ class Sample:
     """
 
     sums: Floats
-    combine: Callable[[Floats], Floats]
     per_query: Floats
     has_interval: bool = True
     always: bool = False
@@ -68,6 +67,17 @@ class Sample:
     table: str | None = None
     choices: tuple[str, ...] = ()
     weights: Weights = "own"
+
+    def combine(self, sums: Floats) -> Floats:
+        """Compute values from sums over queries: the first sum divided by the second.
+
+        Args:
+            sums: shape (…, k).
+
+        Returns:
+            Shape (…); NaN where undefined.
+        """
+        return divide_sums(sums)
 
     def count_undefined(self, value: float) -> "Sample":
         """Copy a sample of equal weights in which undefined queries count with a raw value.
@@ -122,7 +132,7 @@ def ratio_sample(sums: Floats) -> Sample:
         sums: shape (runs, queries, 2): what is above the line, and below.
     """
 
-    return Sample(sums, divide_sums, divide_sums(sums))
+    return Sample(sums, divide_sums(sums))
 
 
 def divide_sums(sums: Floats) -> Floats:
@@ -136,6 +146,14 @@ def sample_between(make: Callable[[Floats], Sample], low: Floats, high: Floats) 
     return replace(make(low), upper=None if same else make(high))
 
 
+class HarmonicSample(Sample):
+    """Sufficient statistics of the harmonic mean of two means."""
+
+    def combine(self, sums: Floats) -> Floats:
+        """Compute the harmonic mean of two quotients of sums."""
+        return harmonic(divide_sums(sums[..., :2]), divide_sums(sums[..., 2:]))
+
+
 def harmonic_sample(precision: Floats, recall: Floats) -> Sample:
     """Make the sample of a harmonic mean of two means over the queries that define each.
 
@@ -144,12 +162,7 @@ def harmonic_sample(precision: Floats, recall: Floats) -> Sample:
     p, r = mean_sample(precision), mean_sample(recall)
     sums = np.concatenate([p.sums, r.sums], axis=-1)
     per_query = harmonic(precision, recall)
-    return Sample(sums, _harmonic_of_quotients, per_query, weights="equal")
-
-
-def _harmonic_of_quotients(sums: Floats) -> Floats:
-    """Compute the harmonic mean of two quotients of sums."""
-    return harmonic(divide_sums(sums[..., :2]), divide_sums(sums[..., 2:]))
+    return HarmonicSample(sums, per_query, weights="equal")
 
 
 def clustered(sample: Sample, clusters: npt.NDArray[np.int64]) -> Sample:

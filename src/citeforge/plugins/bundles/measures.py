@@ -355,6 +355,17 @@ def _tested_mean(effect: Floats) -> Sample:
     return replace(mean_sample(effect), p_t=paired_t(means[~np.isnan(means)]))
 
 
+class SizeSample(Sample):
+    """Sufficient statistics of the number of queries that an effect's interval needs."""
+
+    def combine(self, sums: Floats) -> Floats:
+        """Compute how many queries narrow an effect's 95 % interval to ± 0.05, from its sums."""
+        total, squares, n = np.moveaxis(sums, -1, 0)
+        variance = ratio(squares - ratio(total**2, n), n - 1)
+        needed: Floats = np.ceil(np.maximum(variance, 0) * (Z_95 / _HALF_WIDTH) ** 2)
+        return needed
+
+
 def _queries_needed(effect: Floats) -> Sample:
     """Compute how many queries narrow an effect's 95 % interval to ± 0.05.
 
@@ -364,14 +375,7 @@ def _queries_needed(effect: Floats) -> Sample:
     defined = ~np.isnan(effect)
     values = np.where(defined, effect, 0.0)
     sums = np.stack([values, values**2, defined.astype(np.float64)], axis=-1)
-
-    def needed_queries(sums: Floats) -> Floats:
-        """Compute how many queries narrow an effect's 95 % interval to ± 0.05, from its sums."""
-        total, squares, n = np.moveaxis(sums, -1, 0)
-        variance = ratio(squares - ratio(total**2, n), n - 1)
-        return np.ceil(np.maximum(variance, 0) * (Z_95 / _HALF_WIDTH) ** 2)
-
-    return Sample(sums, needed_queries, np.full(effect.shape, np.nan), has_interval=False)
+    return SizeSample(sums, np.full(effect.shape, np.nan), has_interval=False)
 
 
 MEASURES = (
