@@ -8,8 +8,12 @@ import numpy as np
 
 from benchmarks.simulated import LEVELS
 from citeforge.evaluator.statistics.estimates import estimate_value, mean_sample
-from citeforge.evaluator.statistics.intervals import Range
-from citeforge.evaluator.statistics.variance import SOURCES, estimate_spread, half_of_difference
+from citeforge.evaluator.statistics.intervals import (
+    SOURCES,
+    Range,
+    estimate_spread,
+    half_of_difference,
+)
 from citeforge.schemas.scores import Variance
 
 CROSSED: dict[str, tuple[tuple[int, int, int], dict[str, float]]] = {

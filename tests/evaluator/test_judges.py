@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from citeforge.evaluator.judges import over_judges
-from citeforge.evaluator.statistics.variance import compute_shares
+from citeforge.evaluator.statistics.intervals import compute_shares
 from conftest import refused
 
 

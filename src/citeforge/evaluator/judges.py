@@ -9,7 +9,7 @@ import numpy as np
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.statistics.changes import jackknife_pseudovalues
 from citeforge.evaluator.statistics.estimates import Floats, estimate_value, mean_sample
-from citeforge.evaluator.statistics.variance import SOURCES, Components
+from citeforge.evaluator.statistics.intervals import SOURCES, Components
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 

@@ -9,10 +9,9 @@ from citeforge.engines.running.setup import judge_session, replay_store
 from citeforge.evaluator.corrections import Correction, LabelCorrection, read_calibration
 from citeforge.evaluator.label_files import read_labels
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.passages import read_passages
 from citeforge.evaluator.measures.registry import measures as known_measures
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.measures.results import ScoredSubmission, make_entries
+from citeforge.evaluator.measures.results import ScoredSubmission, make_entries, read_passages
 from citeforge.evaluator.noise import copy_figures, make_figures, noise_key
 from citeforge.evaluator.slices import make_slices, query_labels
 from citeforge.evaluator.statistics.estimates import Sample

@@ -2,11 +2,27 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import pyarrow as pa
 
 from citeforge.schemas.recipes.base import Recipe
+
+
+class RowMark(NamedTuple):
+    """Rows of a table in a package, by the value of a column; their ids are in ``_id``.
+
+    Attributes:
+        config: config of the table.
+        split: split of the config.
+        column: name of the column.
+        value: its value in these rows.
+    """
+
+    config: str
+    split: str
+    column: str
+    value: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,6 +55,7 @@ class KindFacts:
         withheld: context sets that stay there, too: beside others they tell what is gold.
         whole_corpus: field of the manifest's ``config`` and the value that says that the package
             holds all passages.
+        unanswerable: rows of the queries that nothing in the package answers; None for no queries.
         refusals: what is not offered, to why not: ``hide-gold``, ``run SYSTEM``;
             ``export`` is about layouts of what it does not show, ``annotate`` about other tasks.
     """
@@ -62,6 +79,7 @@ class KindFacts:
     blinded: tuple[str, ...] = ()
     withheld: tuple[str, ...] = ()
     whole_corpus: tuple[str, str] | None = None
+    unanswerable: RowMark | None = None
     refusals: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

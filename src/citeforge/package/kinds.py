@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
@@ -117,7 +117,7 @@ class Kind(ABC):
         """Compute measures of a submission in a way of this kind's own, such as all cells at once.
 
         Answers to single context sets of passages are read alike for all kinds, and not here:
-        :func:`~citeforge.evaluator.measures.passages.read_passages`.
+        :func:`~citeforge.evaluator.measures.results.read_passages`.
 
         Args:
             reads: what the measures read, one of the facts' ``readings`` but ``passages``.
@@ -129,10 +129,6 @@ class Kind(ABC):
             A :class:`~citeforge.evaluator.measures.results.ScoredSubmission`.
         """
         raise NotImplementedError(f"{self.name} benchmarks have no answers to {reads}")
-
-    def list_unanswerable(self, package: Any) -> Collection[str]:
-        """List the ids of the queries that nothing in the package answers."""
-        return ()
 
     def labelling(self, package: Any, context: str) -> Labelling | None:
         """Read the author labels that prompts put on passages; None where they put none.

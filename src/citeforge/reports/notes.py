@@ -14,8 +14,7 @@ from citeforge.evaluator.rows import (
     count_systems,
     is_trivial,
 )
-from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WIDEST, WILSON
-from citeforge.evaluator.statistics.variance import compute_shares
+from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WIDEST, WILSON, compute_shares
 from citeforge.reports.shown import show_interval, show_number, show_value
 from citeforge.schemas.audit import BELOW
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 from citeforge.evaluator.statistics.estimates import Floats, estimate_value, mean_sample
-from citeforge.evaluator.statistics.intervals import Range
-from citeforge.evaluator.statistics.variance import (
+from citeforge.evaluator.statistics.intervals import (
     SOURCES,
+    Range,
     _half_width,
     compute_shares,
     estimate_spread,

@@ -17,10 +17,10 @@ from citeforge.evaluator.measures.authorship import (
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.results import (
     AnswerCounts,
-    NumberColumns,
     ScoredSubmission,
     require_cells_alone,
 )
+from citeforge.evaluator.measures.values import NumberColumns
 from citeforge.evaluator.submissions.benchmark import ContextTable
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.submission import Submission

@@ -32,8 +32,8 @@ from citeforge.evaluator.measures.declared import (
     CitationQuality,
     Group,
 )
-from citeforge.evaluator.measures.results import NumberColumns
 from citeforge.evaluator.measures.script_words import count_text_words, length_option
+from citeforge.evaluator.measures.values import NumberColumns
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     Sample,

@@ -12,15 +12,17 @@ from citeforge.evaluator.statistics.intervals import (
     COVERAGE,
     NONE,
     SKEW,
+    SOURCES,
     STUDENT,
     WILSON,
     Range,
+    Spread,
     effective_wilson,
     estimate_skewness,
+    estimate_spread,
     skewed_interval,
     student_interval,
 )
-from citeforge.evaluator.statistics.variance import SOURCES, Spread, estimate_spread
 from citeforge.schemas.scores import Weights
 
 Floats = npt.NDArray[np.float64]
@@ -236,7 +238,7 @@ def estimate_value(
     """Estimate a value over queries, its standard error and its interval by the jackknife.
 
     The standard error is the jackknife's over queries (for a mean, the usual one), with what runs
-    and repeats of the judge add to it (:mod:`~citeforge.evaluator.statistics.variance`); the
+    and repeats of the judge add to it (:mod:`~citeforge.evaluator.statistics.intervals`); the
     interval is that of :attr:`~citeforge.evaluator.statistics.intervals.Range.interval`. With
     ``clusters``, queries of a cluster stay together, and clusters are counted. ``level`` is how
     often the interval is to cover.

@@ -19,8 +19,13 @@ from citeforge.evaluator.statistics.estimates import (
     estimate_value,
     mean_sample,
 )
-from citeforge.evaluator.statistics.intervals import ANYTHING, Interval, Range, quantile
-from citeforge.evaluator.statistics.variance import half_of_difference
+from citeforge.evaluator.statistics.intervals import (
+    ANYTHING,
+    Interval,
+    Range,
+    half_of_difference,
+    quantile,
+)
 from citeforge.schemas.scores import MeasureScore
 
 POWER_80 = 0.8416212335729143

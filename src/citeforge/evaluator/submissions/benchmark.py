@@ -240,7 +240,10 @@ class Benchmark(Package):
     @cached_property
     def unanswerable(self) -> npt.NDArray[np.bool_]:
         """Mask of the queries that nothing in the benchmark answers."""
-        absent = self.kind.list_unanswerable(self)
+        mark, absent = self.kind.facts.unanswerable, set[str]()
+        if mark is not None:
+            rows = rows_of(self.table(mark.config, mark.split), "_id", mark.column)
+            absent = {query for query, value in rows if value == mark.value}
         return np.array([query in absent for query in self.query_ids], np.bool_)
 
     @cached_property

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from citeforge.kinds.rage import RageKind
+from citeforge.package.kind_facts import RowMark
 from citeforge.plugins.documents.recipe import ABSENT, DocumentsRecipe
 from citeforge.plugins.documents.tables import TABLES, question_column
 from citeforge.schemas.manifest import Manifest
@@ -28,6 +29,7 @@ class DocumentsKind(RageKind):
         tables={**RageKind.facts.tables, **TABLES},
         annotation=(*RageKind.facts.annotation, "unsure-relevance"),
         default_measures=("rage", "alce", "abstention"),
+        unanswerable=RowMark("questions", "all", "form", ABSENT),
     )
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
@@ -43,11 +45,6 @@ class DocumentsKind(RageKind):
 
         assert isinstance(recipe, DocumentsRecipe)
         return plan_documents(recipe, run)
-
-    def list_unanswerable(self, package: Package) -> Collection[str]:
-        """List the ids of the questions that the documents do not answer."""
-        forms = question_column(package, "form")
-        return frozenset(query for query, form in forms.items() if form == ABSENT)
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Yield (file, problem) for errors in a package, including its table of questions."""
