@@ -41,7 +41,7 @@ that change a measure's meaning (protocol, plugin) are not among them."""
 
 
 def _advise(parts: Iterable[str]) -> str | None:
-    """Write advice on how scores with different settings can be compared.
+    """Write advice on how to compare scores whose signatures differ in the given parts.
 
     Args:
         parts: signature parts that differ, such as ``ctx:a / b``.
@@ -123,7 +123,7 @@ class Difference:
 
     @property
     def name(self) -> str:
-        """Name of the measure, marked if it is compared by query or trivial."""
+        """Name of the measure, with marks: compared per query, or met by any citation."""
         marks = {BY_QUERY: self.by_query, TRIVIAL: self.is_trivial}
         return " ".join([self.measure, *(mark for mark, applies in marks.items() if applies)])
 
@@ -272,7 +272,7 @@ def compare_pairs(
 
 
 def _share_p(rows: list[Difference]) -> list[Difference]:
-    """Copy adjusted p-values to measures that count as one test with another of their pair."""
+    """Copy adjusted p-values to comparisons whose values repeat those of another measure."""
     of_measure = {d.measure: d.p_holm for d in rows}
     return [replace(d, p_holm=of_measure[d.same_as]) if d.same_as else d for d in rows]
 
@@ -339,7 +339,7 @@ class _Row:
 
     @property
     def is_counted(self) -> bool:
-        """Whether it is a test of the family: no control, and not the same values as another."""
+        """Whether Holm's correction counts the comparison: no control, no repeated values."""
         return not (self.is_control or self.difference.same_as)
 
 

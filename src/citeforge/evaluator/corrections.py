@@ -337,9 +337,9 @@ def _explain_failure(units: Units, people: HumanLabels, sample: Sample) -> str:
         people: labels.
         sample: sample of the measure, which combines sums to values.
     """
-    if units.settled.all():
+    if units.verdict_free.all():
         return "no answer of it depends on a verdict"
-    rows = [row for row in people.rows if not units.settled[row]]
+    rows = [row for row in people.rows if not units.verdict_free[row]]
     n = int(units.labelled.sum())
     if n < _LEAST_DECIDED * len(rows):
         advice = (
@@ -368,7 +368,7 @@ def _sampling_warnings(name: str, units: Units, sample: Sample) -> list[str]:
     """
     from scipy import stats
 
-    rest = ~units.labelled & ~units.settled
+    rest = ~units.labelled & ~units.verdict_free
     if rest.sum() < 2:
         return []
     first, other = (sample.combine(units.judged[m]) for m in (units.labelled, rest))
@@ -422,5 +422,5 @@ def _clip_and_scale(value: float, measure: Measure) -> float | None:
 
 def _labelled_values(values: Floats, units: Units) -> list[float | None]:
     """List each answer's value; None if it needs verdicts that are missing from people's labels."""
-    defined = (units.labelled | units.settled) & ~np.isnan(values)
+    defined = (units.labelled | units.verdict_free) & ~np.isnan(values)
     return [v if k else None for v, k in zip(values.tolist(), defined.tolist(), strict=True)]

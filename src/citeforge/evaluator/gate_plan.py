@@ -144,7 +144,7 @@ def _plan_file(
 
 
 def _redrawn_changes(entry: MeasureScore, share: float) -> tuple[Floats, Floats]:
-    """List (possible changes of a value in points, share of queries with each) of a made-up system.
+    """List an assumed system's changes of a value, in points, with their shares of queries.
 
     Args:
         entry: score of a real system, whose values by query are drawn from.

@@ -50,7 +50,7 @@ class NoiseKey:
     answers: str
 
     def draw(self, signature: str) -> float:
-        """Draw the noise of one figure, in standard deviations; versions do not matter."""
+        """Draw the noise of one published value from its signature, in standard deviations."""
         recipe = without_parts(signature, ("v",))
         digits = pseudonym(self.secret, "noise", recipe, self.answers)[:_DIGITS]
         return NormalDist().inv_cdf((int(digits, 16) + 0.5) / 2**_BITS)
@@ -81,7 +81,7 @@ def make_figures(
     entry: MeasureScore, measure: Measure, sample: Sample, key: NoiseKey | None,
     clusters: npt.NDArray[np.int64] | None = None,
 ) -> Figures | None:  # fmt: skip
-    """Make the figures that are published of a measure that hidden labels may decide.
+    """Make the published values, with noise, of a measure that depends on hidden labels.
 
     The interval follows from the rounded value, so that it tells nothing more.
 
@@ -115,7 +115,7 @@ def make_figures(
 
 
 def copy_figures(entry: MeasureScore) -> Figures | None:
-    """Round the figures of a measure that hidden labels cannot decide; None without a value."""
+    """Round the values of a measure that no hidden label decides; None without a value."""
     if entry.value is None:
         return None
     return Figures(
@@ -127,5 +127,5 @@ def copy_figures(entry: MeasureScore) -> Figures | None:
 
 
 def round_figure(value: float, entry: MeasureScore) -> float:
-    """Round a value to a whole point; counts to tenths, as their unit is no hundredth."""
+    """Round a published value to a whole point, or to a tenth if the measure is a count."""
     return round(value, 1 if entry.scale == 1 else 0) + 0.0

@@ -122,6 +122,6 @@ OF_ANY_CITATION = "CiteP"
 
 
 def is_trivial(file: ScoreFile, measure: str) -> bool:
-    """Whether, on a file's context set, any citation of a shown passage satisfies a measure."""
+    """Whether a measure is trivial on a file, as all passages shown are relevant."""
     counts = file.counts
     return measure == OF_ANY_CITATION and 0 < counts.n_queries == counts.n_all_relevant

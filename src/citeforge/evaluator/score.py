@@ -283,7 +283,7 @@ def _add_figures(
     entries: Sequence[MeasureScore], samples: Sequence[tuple[Measure, Sample]],
     submission: Submission,
 ) -> None:  # fmt: skip
-    """Add to entries what is published of them where the gold is hidden."""
+    """Add the values that may be published, with noise, to entries of a hidden-gold benchmark."""
     benchmark = submission.benchmark
     key = noise_key(submission, benchmark)
     for entry, (measure, sample) in zip(entries, samples, strict=True):

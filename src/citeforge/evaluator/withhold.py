@@ -115,7 +115,7 @@ def withhold_error(error: CiteforgeError) -> str:
 
 
 def _publish(record: R, **made: object) -> R:
-    """Copy the publishable fields of a record, with the given values in place of others.
+    """Copy only the publishable fields of a record; given values replace or add fields.
 
     Fields that :data:`PUBLISHED` does not list, new ones too, get their defaults.
     """

@@ -221,7 +221,7 @@ def _rows(
     format_columns: _Texts,
     n_own: int | None = None,
 ) -> list[tuple[str, ...]]:
-    """Make a row for each file and cell that has a score of the first ``n_own`` (or all) names.
+    """Make a table row for each file and condition (cell) that has one of the row's scores.
 
     Args:
         files: score files.

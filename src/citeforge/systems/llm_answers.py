@@ -274,8 +274,8 @@ def answer_all(jobs: Jobs, llm: Llm, what: str, later_calls: int = 0) -> list[Re
 def _without_thoughts(requests: Sequence[Request], results: Sequence[Result]) -> list[LlmReply]:
     """Separate thoughts from replies; LLMs of plugins may leave them in the text."""
     replies = zip(requests, results, strict=True)
-    settled = [request.settle(r) for request, r in replies if isinstance(r, LlmReply)]
-    return [reply for reply in settled if isinstance(reply, LlmReply)]
+    checked = [request.check_reply(r) for request, r in replies if isinstance(r, LlmReply)]
+    return [reply for reply in checked if isinstance(reply, LlmReply)]
 
 
 def _announce(what: str, llm: Llm, first: Sequence[Request], n_later: int) -> None:

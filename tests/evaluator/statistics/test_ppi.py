@@ -86,8 +86,10 @@ def test_settled_answers_need_no_labels() -> None:
     judged = np.array([0, 0, 0, 0, 1, 1, 0.5, 1])[:, None]
     human = np.array([0, 0, 0, 0, 1, 0.5, 9, 9])[:, None]
     labelled = np.array([0, 0, 0, 0, 1, 1, 0, 0], bool)
-    settled = np.array([1, 1, 1, 1, 0, 0, 0, 0], bool)
-    result = estimate_ppi(Units(judged, human, labelled, settled), lambda s: s[..., 0], tuning=1.0)
+    verdict_free = np.array([1, 1, 1, 1, 0, 0, 0, 0], bool)
+    result = estimate_ppi(
+        Units(judged, human, labelled, verdict_free), lambda s: s[..., 0], tuning=1.0
+    )
     # Judge on the unlabelled: .75; error on the labelled: (0 − .5) / 2; of half of the answers.
     assert result.value == pytest.approx(0.5 * (0.75 - 0.25))
     # Variances of (0, −.5) and of (.5, 1), over two answers each, of half of the answers.
@@ -101,14 +103,14 @@ def test_clusters_count_once() -> None:
     once = units(human[:, None], judged[:, None], 100)
     twice = Units(
         np.repeat(once.judged, 2, 0), np.repeat(once.human, 2, 0), np.repeat(once.labelled, 2),
-        np.repeat(once.settled, 2), np.repeat(np.arange(300), 2),
+        np.repeat(once.verdict_free, 2), np.repeat(np.arange(300), 2),
     )  # fmt: skip
     one = estimate_ppi(once, lambda s: s[..., 0], tuning=0.5)
     two = estimate_ppi(twice, lambda s: s[..., 0], tuning=0.5)
     assert two.value == pytest.approx(one.value)
     assert two.stderr == pytest.approx(one.stderr, rel=0.01)
     alone = estimate_ppi(
-        Units(twice.judged, twice.human, twice.labelled, twice.settled), lambda s: s[..., 0],
+        Units(twice.judged, twice.human, twice.labelled, twice.verdict_free), lambda s: s[..., 0],
         tuning=0.5,
     )  # fmt: skip
     assert alone.stderr == pytest.approx(one.stderr / math.sqrt(2), rel=0.01)

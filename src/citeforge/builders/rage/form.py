@@ -53,7 +53,7 @@ class Form(NamedTuple):
     band: int
 
     def without(self, features: Collection[str]) -> "Form":
-        """Make the form that a passage has when some of LEVELLED are removed."""
+        """Copy the form (title, line breaks, length, …) without the given features."""
         return self._replace(
             is_titled=self.is_titled and TITLES not in features,
             has_breaks=self.has_breaks and LINE_BREAKS not in features,
@@ -92,7 +92,7 @@ class Forms:
     telling: frozenset[str] = frozenset()
 
     def distance(self, row: int, slot: int, passage: str) -> int:
-        """Count in how many features a passage differs from the form wanted; 0 if any will do.
+        """Count in how many features (title, length, …) a passage differs from the wanted form.
 
         Args:
             row: number of the query.
@@ -105,7 +105,7 @@ class Forms:
         return count_differences(self.passages[passage], targets[slot % len(targets)])
 
     def without(self, features: Collection[str]) -> "Forms":
-        """Make the forms that passages have when some of LEVELLED are removed from all."""
+        """Copy the forms (title, line breaks, length, …) of all passages without given features."""
         return Forms(
             {name: form.without(features) for name, form in self.passages.items()},
             [[form.without(features) for form in targets] for targets in self.targets],
@@ -113,7 +113,7 @@ class Forms:
         )
 
     def order(self, row: int, names: Sequence[str]) -> list[str]:
-        """Order passages so that the n-th has the n-th wanted form, or nearly so; stable.
+        """Order passages so that the n-th has the n-th wanted form, or a similar one; stable.
 
         Args:
             row: number of the query whose negatives they are to be.
@@ -130,14 +130,14 @@ class Forms:
         return ordered + left
 
     def telling_values(self, form: Form) -> tuple[object, ...]:
-        """Get a form's values of the features that tell labels, lengths in coarse bands."""
+        """Get the features of a passage's form that could give away its label."""
         coarse = form._replace(band=form.band // _BANDS)
         return tuple(
             value for name, value in zip(FEATURES, coarse, strict=True) if name in self.telling
         )
 
     def count_wanted(self, numbers: Sequence[int]) -> Counter[tuple[object, ...]]:
-        """Count how many negatives of each form all queries together want; empty if nothing tells.
+        """Count wanted negatives per form (title, length, …); empty if no form tells labels.
 
         Args:
             numbers: negatives of each query.
@@ -155,7 +155,7 @@ class Forms:
 
 
 def find_forms(passages: pa.Table) -> dict[str, Form]:
-    """Find the form of each passage: passage id to form.
+    """Find the form (title, line breaks, length, …) of each passage: id to form.
 
     Args:
         passages: schema CORPUS.
@@ -178,7 +178,7 @@ def _find_band(text: str) -> int:
 
 
 def find_telling(contexts: Contexts, forms: Mapping[str, Form]) -> set[str]:
-    """Find the features that relevant passages have more or less often than chance explains.
+    """Find the features of form that relevant passages have more or less often than by chance.
 
     Args:
         contexts: passages and labels that each query shows.
@@ -230,7 +230,7 @@ class Levelling:
         self.changed = dict.fromkeys(features, 0)
 
     def level(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Return a batch of passages (schema CORPUS) without them, and count changed passages."""
+        """Remove titles or line breaks that tell labels from passages; count changed ones."""
         title, text = batch["title"], batch["text"]
         if TITLES in self.changed:
             self.changed[TITLES] += pc.sum(pc.not_equal(title, "")).as_py() or 0

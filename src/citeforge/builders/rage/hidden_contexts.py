@@ -168,7 +168,7 @@ def _choose_forms(
     passages: dict[str, Form],
     seed: int,
 ) -> Forms:
-    """Choose the forms of each query's negatives: those of its relevant passages, in turn.
+    """Choose the forms (title, length, …) of each query's negatives: those of relevant passages.
 
     Args:
         pools: queries, in order.

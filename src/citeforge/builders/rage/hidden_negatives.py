@@ -218,7 +218,7 @@ class _Plan:
         return first + [p for p in passages if p not in taken]
 
     def _missing_forms(self) -> Counter[tuple[object, ...]]:
-        """Count the negatives of each kind of form that are wanted and not planned to be shown."""
+        """Count the wanted negatives of each form (title, length, …) that are not planned yet."""
         forms = self.forms
         missing = forms.count_wanted([self.size - len(q.relevant) for q in self.queries])
         if missing:
@@ -229,7 +229,7 @@ class _Plan:
 
     @property
     def n_unlike(self) -> int:
-        """Number of negatives for which there is no passage of the form that is wanted."""
+        """Number of negatives for which no passage has the wanted form (title, length, …)."""
         return sum(number for number in self._missing_forms().values() if number > 0)
 
     @property
@@ -243,7 +243,7 @@ class _Plan:
         return max(0, self.n_near - len(mine.relevant) - len(self.chosen[row]))
 
     def _admit(self, passage: str, most: int) -> bool:
-        """Plan to show a non-relevant passage as often as a relevant one.
+        """Plan how often a non-relevant passage is shown: as often as a relevant one.
 
         Args:
             passage: id of the passage.
@@ -368,7 +368,7 @@ class _Deal:
         return set(zip(self.slots[: self.n], self.dealt[: self.n], strict=True))
 
     def fits(self, slot: int) -> bool:
-        """Whether the passage in a slot may be shown in the context of its query."""
+        """Whether the passage planned for a place in a query's context may be shown there."""
         row, passage = self.slots[slot], self.dealt[slot]
         mine = self.dealt[self.ends[row] : min(self.ends[row + 1], self.n)]
         return (
@@ -378,14 +378,14 @@ class _Deal:
         )  # fmt: skip
 
     def count_differences(self, slot: int, passage: str) -> int:
-        """Count in how many features a passage differs from the form wanted in a slot."""
+        """Count the features in which a passage differs from the form wanted in its place."""
         if slot >= self.n:
             return 0
         row, plan = self.slots[slot], self.plan
         return plan.forms.distance(row, len(plan.chosen[row]) + slot - self.ends[row], passage)
 
     def exchange(self, slot: int) -> None:
-        """Exchange a passage that does not fit, or has another form, if a better one is found."""
+        """Exchange a passage that must not be shown, or has a wrong form, for a better one."""
         dealt = self.dealt
         is_wrong, before = not self.fits(slot), self.count_differences(slot, dealt[slot])
         for _ in range(_ROUNDS):

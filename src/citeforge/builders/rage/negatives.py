@@ -320,7 +320,7 @@ def _search_given_vectors(
 
 
 def _count_refined(search: CertainSearch) -> dict[str, Any]:
-    """Report, for the manifest, error bounds of cosines and how many passages a finer one decided.
+    """Report error bounds of cosines, and how many passages were embedded more precisely.
 
     Args:
         search: search that has been made, with vectors of one to three precisions.

@@ -156,7 +156,7 @@ class Endpoint:
         for request in requests:
             key = request.key(self.model)
             stored = None if self.store is None else self.store.get(key, self.server)
-            results.append(_NOT_ASKED if stored is None else request.settle(stored))
+            results.append(_NOT_ASKED if stored is None else request.check_reply(stored))
             if key not in self._rehearsed:
                 self._rehearsed.add(key)
                 fresh[key] = request, stored is not None
@@ -448,9 +448,9 @@ class _Run:
             else:
                 result = read = self.route.read_reply(sent.body, reply)
                 if request is not None and isinstance(read, LlmReply):
-                    result = request.settle(read)
+                    result = request.check_reply(read)
                 if self.store is not None:
-                    # Not what was made of a reply: it is settled again whenever it is looked up.
+                    # Not what was made of a reply: it is checked again whenever it is looked up.
                     kept = read if isinstance(result, LlmReply) else result
                     self.lost = 1
                     # Another program's lock may make us wait; replies go on arriving meanwhile.

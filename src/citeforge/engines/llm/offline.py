@@ -96,7 +96,7 @@ class OfflineLlm:
                 for prompt, result in self._answer_all(waiting):
                     request = prompt.request
                     if not isinstance(result, Failure):
-                        result = request.settle(result)
+                        result = request.check_reply(result)
                         if self.store is not None:
                             payload = request.payload(smollm.NAME)
                             sent = SentRequest(prompt.key, payload, request.sample)

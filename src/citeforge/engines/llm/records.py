@@ -73,7 +73,7 @@ class Request:
         """Compute the hash under which a model's reply to this request is stored."""
         return request_key(self.payload(model), self.sample)
 
-    def settle(self, reply: "LlmReply") -> "Result":
+    def check_reply(self, reply: "LlmReply") -> "Result":
         """Split thoughts from a reply's answer; if text is needed, a cut or empty one is a failure.
 
         Some servers (transformers serve) leave the text that ended a reply in it.
@@ -135,7 +135,8 @@ class LlmReply(Struct, frozen=True, omit_defaults=True):
     """Reply of a model.
 
     Attributes:
-        text: the answer; before :meth:`Request.settle`, with thoughts that the model wrote into it.
+        text: the answer; before :meth:`Request.check_reply` with thoughts that the model wrote into
+            it.
         prompt_tokens: as the endpoint counted; estimated if it counts none.
         completion_tokens: the same for the reply, thoughts included.
         model: model as the endpoint named it.

@@ -393,7 +393,7 @@ def ask_once(
             waiting[key] = requests[index]
         else:
             store.n_replayed += 1
-            store_result(key, requests[index].settle(answer))
+            store_result(key, requests[index].check_reply(answer))
     if waiting:
         ask(waiting, store_result)
     return [results[index] for index in range(len(requests))]

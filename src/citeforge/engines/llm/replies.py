@@ -85,7 +85,7 @@ def read_completion(completion: Completion) -> Result:
     """Convert a chat completion to a reply, or to a failure that says why there is no answer.
 
     Thoughts in fields or content parts of their own are kept apart; those in the text are left to
-    :meth:`citeforge.engines.llm.records.Request.settle`.
+    :meth:`citeforge.engines.llm.records.Request.check_reply`.
     """
     paid = (completion.usage or Usage()).paid
     if not completion.choices:

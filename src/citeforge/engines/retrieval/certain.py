@@ -131,7 +131,7 @@ class CorpusModel:
         return shards, computed
 
     def computed(self) -> dict[str, Any]:
-        """Get the numeric format and device of the passage vectors; empty if not computed here."""
+        """Get numeric format and device of the passage vectors; empty for a user's vectors."""
         return self._embedded[1]
 
     def search(self, queries: pa.Array) -> "CertainSearch":
@@ -153,14 +153,14 @@ class CorpusModel:
 
     @cached_property
     def _search(self) -> "CertainSearch":
-        """Make the search over the passages, which can embed close ones again in finer formats."""
+        """Make the search over passages that embeds near ties again in more precise formats."""
         search = CertainSearch(self.passages, self.first_stage)
         embedder = self.embedder
         if isinstance(embedder, Refinable):
             finer = _FINER.get(str(self.computed().get("dtype")), ("fp32", "fp64"))
 
             def embed_passages(level: int, name: str, texts: pa.Array) -> list[VectorShard]:
-                """Embed texts in the numeric format of a level; store the vectors as ``name``."""
+                """Embed passages more precisely (level 1 or 2); store vectors as ``name``."""
                 return self._embed_texts(name, texts, embedder.at(finer[level - 1]), "passage")
 
             search.refine_by(self.corpus, len(finer) + 1, embed_passages)
@@ -232,7 +232,7 @@ class CertainSearch:
         self._refined: list[list[tuple[Rows, list[VectorShard]]]] = [[]]
 
     def refine_by(self, corpus: list[Path], levels: int, embed: EmbedPassages) -> None:
-        """Set the corpus and the function that embeds its passages in finer numeric formats.
+        """Set the corpus and the function that embeds its passages more precisely.
 
         Args:
             corpus: Parquet files of the passages.
@@ -276,7 +276,7 @@ class CertainSearch:
 
     @property
     def n_refined(self) -> list[int]:
-        """Number of passages embedded at each level of precision or a finer one."""
+        """Number of passages embedded again, per numeric format (float32, float64)."""
         return [int((self._level >= level).sum()) for level in range(len(self.bounds))]
 
     def find_candidates(self, rows: Rows, k: int) -> tuple[Scores, Rows]:
@@ -347,16 +347,16 @@ class CertainSearch:
             self._widen(0, _APPROXIMATE_MARGIN * first + self.bounds[1])
 
     def _widen(self, level: int, bound: float) -> None:
-        """Raise the error bound of cosines at a level of precision to at least ``bound``."""
+        """Raise the error bound of cosines in one numeric format to at least ``bound``."""
         self.bounds[level] = max(self.bounds[level], bound)
 
     def _first_errors(self, rows: Rows, positions: Rows) -> Scores:
-        """Compute how far cosines of the coarsest vectors are from the best known cosines."""
+        """Compute errors of the first, least precise cosines against the best known ones."""
         first = self._rescore(self._shards, rows, positions)
         return np.abs(self.scores(rows, positions)[0] - first)
 
     def _embed_finer(self, positions: Rows, level: int) -> None:
-        """Embed passages again in the numeric format of a level, and keep the vectors."""
+        """Embed passages again in a more precise numeric format, and keep the vectors."""
         texts = join_titles(take_rows(self._corpus, positions, ["title", "text"]))
         refined = self._refined[level]
         shards = self._embed_passages(level, f"refined-{level}-{len(refined)}", texts)
@@ -410,7 +410,7 @@ def best_first(scores: Scores, id_ranks: Rows) -> Rows:
 
 
 def find_undecided(low: Scores, high: Scores, classes: Rows) -> npt.NDArray[np.bool_]:
-    """Select scores to compute more precisely where bounds of different classes overlap.
+    """Select cosines to compute more precisely: their bounds overlap those of other classes.
 
     Where bounds of two classes overlap, some contain the middle between both classes. Of these the
     ones on one side are selected; the others often need nothing once these are known.

@@ -59,7 +59,7 @@ def _overcited(scores: ByAnswer[CitationScores]) -> Sample:
 
 
 def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:
-    """Add (needless citations, 1) of each supported statement to ``sums``, for a bound of a share.
+    """Add needless citations and number of supported statements to an answer's ``sums``.
 
     A statement that a failed judgement leaves open counts only where that moves the share.
 

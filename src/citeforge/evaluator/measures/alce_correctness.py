@@ -192,7 +192,7 @@ class SetSample(Sample):
     """Sufficient statistics of a measure of all answers together: its value in each run."""
 
     def combine(self, sums: Floats) -> Floats:
-        """Return the value of each run, which is the only sum."""
+        """Get MAUVE of each run from the sums, which have nothing but that value."""
         values: Floats = sums[..., 0]
         return values
 

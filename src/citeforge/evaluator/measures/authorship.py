@@ -156,7 +156,7 @@ class BetweenCells:
     pair: OriginComparison
 
     def values(self, column: Column, *used: Cell) -> list[Floats]:
-        """Get a column of values, shape (runs, queries), of the two cells and of those in ``used``.
+        """Get one value of all answers, shape (runs, queries), for both compared cells.
 
         Raises:
             CannotError: one of them has no answers.
@@ -188,7 +188,7 @@ def design_results(cells: Cells, measures: Sequence[Measure]) -> Results:
     missing: dict[tuple[str, str], None] = {}
 
     def add(group: Group, handed: InCell | BetweenCells, place: str, name: str) -> None:
-        """Compute a group's measures for a cell or a pair of cells; add samples, or why not.
+        """Compute a group's measures for one or two cells; add their samples, or reasons for none.
 
         Args:
             group: group of measures.

@@ -129,16 +129,16 @@ class Measure:
 
     @property
     def form(self) -> str:
-        """What users type: the name."""
+        """Name of the measure, as users type it."""
         return self.name
 
     @property
     def help(self) -> str:
-        """Description in one line."""
+        """Definition of the measure in one line."""
         return self.definition
 
     def version(self, protocol: str) -> str | None:
-        """Get the version of its definition, for signatures; None for the first one."""
+        """Get the version of the measure's definition, for signatures; None for the first."""
         return str(1 + len(self.changes)) if self.changes and protocol == "strict" else None
 
     @property
@@ -148,21 +148,21 @@ class Measure:
 
     @property
     def reads(self) -> str:
-        """What it reads answers to, as its group says."""
+        """Kind of answers that the measure scores: to ``passages``, ``cells``, ``triples``, …."""
         return self.group.reads
 
     @property
     def asks_judge(self) -> bool:
-        """Whether it is handed a judge."""
+        """Whether the measure asks a judge of entailment."""
         return self.group.asks_judge
 
     @property
     def is_segmented(self) -> bool:
-        """Whether it depends on how sentences are cut."""
+        """Whether the measure's value depends on the sentence segmenter."""
         return not {Need.STATEMENTS, Need.SEGMENTER}.isdisjoint(self.group.needs)
 
     def compute(self, answers: Any) -> Sample | Sequence[Sample]:
-        """Compute its sample, or one for each cell of the design, from its group's results.
+        """Compute the measure's sample (or one per experimental cell) from the answers.
 
         The group has computed the sample itself, or a result for each answer, of which ``mean``,
         ``ratio`` or ``sample`` takes the number.
@@ -182,7 +182,7 @@ class Measure:
         return by_answer.mean(self.mean) if self.ratio is None else by_answer.ratio(self.ratio)
 
     def at(self, cutoff: int) -> Measure:
-        """Make the measure of the first passages alone, such as ``P@5``."""
+        """Copy the measure with a cutoff, so that only the first passages count, as in ``P@5``."""
         assert self.sample is not None
         return replace(
             self, name=f"{self.name}@{cutoff}", sample=partial(self.sample, cutoff=cutoff),
@@ -250,12 +250,12 @@ class Group:
         return f"the group of measures {self.name!r} (list what its method `measure` returns)"
 
     def strict(self, function: Callable[[Any], Any]) -> Group:
-        """Declare, as a decorator, what computes the results; also in ``reference`` if not said."""
+        """Register the decorated function, which computes the group's results in each protocol."""
         self._functions["strict"] = function
         return self
 
     def reference(self, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-        """Declare, as a decorator, what computes the results in the protocol ``reference``."""
+        """Register the decorated function, which computes the results under ``reference``."""
         self._functions["reference"] = function
         return function
 
@@ -265,12 +265,12 @@ class Group:
         return not {Need.JUDGE, Need.JUDGE_IF_ANY}.isdisjoint(self.needs)
 
     def measure(self, name: str, definition: str, **facts: Any) -> Measure:
-        """Declare a measure of the group: its own facts, as fields of :class:`Measure`."""
+        """Declare a measure of the group by its name, definition and other fields of a measure."""
         shared = {**self._facts, **facts}
         return Measure(name, self.name, definition, group=self, **shared)
 
     def results(self, answers: Any) -> Any:
-        """Compute the results that the measures share, once; answers are that where none is needed.
+        """Compute the results that the group's measures share, once per submission.
 
         Raises:
             CannotError: they cannot be computed.
@@ -278,7 +278,7 @@ class Group:
         return answers.once(self._compute, self.asks_judge) if self._functions else answers
 
     def _compute(self, answers: Any) -> Any:
-        """Compute the results of all answers from what is handed over."""
+        """Call the group's function with the parts of the answers that it declares."""
         strict = self._functions["strict"]
         function = self._functions.get(answers.protocol, strict)
         handed = hand_over(answers, self.needs, self.evaluator or "alce")

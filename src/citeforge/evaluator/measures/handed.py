@@ -38,22 +38,22 @@ class Answer(AnswerItem):
 
     @property
     def key(self) -> AnswerKey:
-        """Its run and the row of its query, by which results are kept."""
+        """Key of the answer's results: its run, and the row of its query."""
         return self.run, self.row
 
     @property
     def n_passages(self) -> int:
-        """Number of passages shown."""
+        """Number of passages that the system was shown for this answer."""
         return self.n_shown
 
     @property
     def text(self) -> str:
-        """What the system wrote, without citation marks, as the protocol reads them."""
+        """Text of the answer without citation marks, by the rules of the protocol."""
         return text_of(self, self.submission, self.submission.evaluator)
 
     @property
     def statements(self) -> Sequence[CitedStatement]:
-        """Its statements, with the positions of the passages that they cite."""
+        """Statements of the answer, with the positions of the passages that each cites."""
         return self.submission.statements[self.key]
 
 
@@ -93,7 +93,7 @@ Asking = Generator[list[Pair], list[Value], R | None]
 
 
 def hand_over(answers: Any, needs: Collection[Need], evaluator: Evaluator) -> Any:
-    """Copy answers with what a measure declares; all else is in its place an error.
+    """Copy answers with only the inputs that a measure declares; other inputs raise when used.
 
     Args:
         answers: of a submission.
@@ -135,7 +135,7 @@ def hand_over(answers: Any, needs: Collection[Need], evaluator: Evaluator) -> An
 def compute_each(
     function: Callable[[Any], Any], answers: Any, missing: Any
 ) -> dict[AnswerKey, Any]:
-    """Compute a function of each answer; questions to the judge are asked for all answers at once.
+    """Apply a function to each answer; the judge gets the questions of all answers together.
 
     Args:
         function: an answer to its result, None where it is not defined; or yields pairs of texts

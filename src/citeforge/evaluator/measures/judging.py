@@ -133,7 +133,7 @@ class CitationJudging:
         return self._ask(item, statement.cited, statement)
 
     def _without(self, statement: CitedStatement, index: int) -> tuple[int, ...]:
-        """List the cited passages of a statement without the citation at an index."""
+        """List the passages that a statement cites, without the citation at an index."""
         if self._as_alce:
             # Of a repeated citation the first occurrence goes, as a list's `remove` does.
             index = statement.cited.index(statement.cited[index])

@@ -92,7 +92,7 @@ class Share:
 
     @property
     def value(self) -> float:
-        """Value of the answer: hits ÷ total."""
+        """Hits ÷ total of one answer; NaN without a total."""
         return self.hits / self.total if self.total else self.empty
 
 

@@ -54,14 +54,14 @@ _JUDGED = (Need.JUDGE, Need.SEGMENTER)
 
 @per_submission("kalma", reads="triples", source=PAPER, needs=_JUDGED)
 def aligned(inputs: KalmaInputs) -> dict[AnswerKey, AlignedCitations]:
-    """Ask the judge which complete citations their statements entail."""
+    """Ask the judge which cited triples are entailed by the statement that cites them."""
     rows = {(run, r.row): _cited_texts(inputs, r) for run, r in inputs.items()}
     return _count_aligned(inputs, rows, lambda text, key: key.complete, NOTHING, NOTHING)
 
 
 @aligned.reference
 def reference_aligned(inputs: KalmaInputs) -> dict[AnswerKey, AlignedCitations]:
-    """Ask the judge as KaLMA's code does: of the first answers, and not of values in the text."""
+    """Ask the judge about citations as KaLMA's code does: only for the first answers."""
     rows = {
         (run, r.row): _cited_texts(inputs, r)
         for run, readings in enumerate(inputs.runs)
@@ -148,7 +148,7 @@ _Hits = list[list[float]]
     gold={"strict": "removed", "reference": "2+"},
 )  # fmt: skip
 def na_statements(inputs: KalmaInputs) -> dict[AnswerKey, NaStatements]:
-    """Ask the judge which [NA] statements entail absent triples, and count them."""
+    """Count, by the judge, statements marked [NA] that name a triple missing from the graph."""
     rows = {
         (run, r.row): _NaAnswer(r, _na_claims(inputs, r), r.shown.absent)
         for run, r in inputs.items()
@@ -186,7 +186,7 @@ def _na_claims(inputs: KalmaInputs, reading: ParsedAnswer) -> list[TripleClaim]:
 
 
 def _ask_about_absent(inputs: KalmaInputs, rows: Iterable[_NaAnswer]) -> JudgeSession:
-    """Ask the judge about all [NA] statements with all absent triples; return it."""
+    """Ask the judge about all pairs of [NA] statement and missing triple; return the judge."""
     judge = inputs.tools.get_judge()
     judge.ask(pair_triple(c.text, t) for row in rows for c in row.claims for t in row.absent)
     return judge

@@ -77,7 +77,7 @@ class Layout:
         return bool(after) and follows and not (_ITEM.match(after) or _ITEM.match(line))
 
     def _find_tables(self) -> None:
-        """Set ``headers`` and ``rows`` to the numbers of lines that are such parts of tables."""
+        """Find the Markdown tables of a text: record the lines that are headers and rows."""
         headers, rows, end = set[int](), set[int](), 0
         for number, line in enumerate(self._lines[1:], 1):
             above = self._lines[number - 1]
@@ -93,7 +93,7 @@ class Layout:
 
     @cached_property
     def _numbers(self) -> frozenset[int]:
-        """Numbers of list items that lines start with, such as 2 for ``2. Paris``."""
+        """Item numbers that lines of a numbered list start with, such as 2 for ``2. Paris``."""
         matches = map(_NUMBERED.match, self._lines, self._quotes)
         return frozenset(int(match[1]) for match in matches if match)
 

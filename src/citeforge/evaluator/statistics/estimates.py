@@ -82,7 +82,7 @@ class Sample:
         return divide_sums(sums)
 
     def count_undefined(self, value: float) -> "Sample":
-        """Copy a sample of equal weights in which undefined queries count with a raw value.
+        """Copy the sample so that queries without a value count with the given raw value.
 
         Each query then has the same weight, whatever the answers contain.
 
@@ -117,7 +117,7 @@ def join_repeats(samples: Sequence[Sample]) -> Sample:
 
 
 def mean_sample(values: Floats) -> Sample:
-    """Make the sample of a plain mean over the queries that define a measure.
+    """Make the sample of a plain mean over the queries that have a value.
 
     Args:
         values: shape (runs, queries), NaN where not defined.
@@ -143,7 +143,7 @@ def divide_sums(sums: Floats) -> Floats:
 
 
 def sample_between(make: Callable[[Floats], Sample], low: Floats, high: Floats) -> Sample:
-    """Make a sample of the lowest possible values, with one of the highest if these differ."""
+    """Make a sample of lowest values; if the highest ones differ, keep them as its upper bound."""
     same = np.array_equal(low, high, equal_nan=True)
     return replace(make(low), upper=None if same else make(high))
 
@@ -157,7 +157,7 @@ class HarmonicSample(Sample):
 
 
 def harmonic_sample(precision: Floats, recall: Floats) -> Sample:
-    """Make the sample of a harmonic mean of two means over the queries that define each.
+    """Make the sample of the harmonic mean of two means, such as F1 of precision and recall.
 
     The value of a single query, kept for reports, is the harmonic mean of its own two.
     """

@@ -58,15 +58,15 @@ class Units:
     Attributes:
         judged: sums by the judge, shape (queries, k).
         human: sums by people, shape (queries, k); rows of unlabelled answers are ignored.
-        labelled: mask of labelled answers, a random sample of those that are not settled.
-        settled: mask of answers whose value depends on no verdict (nothing is cited, say).
+        labelled: mask of labelled answers, a random sample of those that need a verdict.
+        verdict_free: mask of answers whose value depends on no verdict (nothing is cited, say).
         clusters: cluster of each query, from 0; None if each query is its own.
     """
 
     judged: Floats
     human: Floats
     labelled: npt.NDArray[np.bool_]
-    settled: npt.NDArray[np.bool_]
+    verdict_free: npt.NDArray[np.bool_]
     clusters: npt.NDArray[np.int64] | None = None
 
 
@@ -110,10 +110,10 @@ def estimate_ppi(
         within: range of the measure: shares have Wilson's interval with the effective number of
             answers, other measures Student's t.
     """
-    rest = ~units.labelled & ~units.settled
+    rest = ~units.labelled & ~units.verdict_free
     parts = _Parts(units, rest)
     n = int(units.labelled.sum())
-    if n == 0 and not units.settled.all():
+    if n == 0 and not units.verdict_free.all():
         return undefined_estimate(n)
     weight = parts.best_weight(combine) if tuning is None else tuning
     mean = parts.mean(weight)
@@ -152,7 +152,7 @@ def bound_by_labels(units: Units, estimate: PpiEstimate, largest: float) -> Inte
     errors = units.human[at, 0] - estimate.tuning * units.judged[at, 0]
     if len(errors) < 2 or math.isnan(estimate.low):
         return estimate.low, estimate.high
-    n_open = int((~units.settled & (units.judged[:, 1] > 0)).sum())
+    n_open = int((~units.verdict_free & (units.judged[:, 1] > 0)).sum())
     share = n_open / float(units.judged[:, 1].sum())
     most = (1 + estimate.tuning) * largest
     middle, half = float(errors.mean()), (estimate.high - estimate.low) / 2
@@ -182,7 +182,7 @@ def linearise(
         (by the judge, by people), both of shape (queries,); people's values of unlabelled answers
         mean nothing.
     """
-    mean = _Parts(units, ~units.labelled & ~units.settled).mean(weight)
+    mean = _Parts(units, ~units.labelled & ~units.verdict_free).mean(weight)
     value, slope = float(combine(mean)), gradient(combine, mean)
     return value + units.judged @ slope, value + units.human @ slope
 
@@ -206,13 +206,13 @@ def compute_interval(
 
 
 class _Parts:
-    """Labelled, unlabelled (``rest``) and settled answers, and estimates from the three parts."""
+    """Labelled, unlabelled (``rest``) and verdict-free answers, and estimates from the three parts."""
 
     def __init__(self, units: Units, rest: npt.NDArray[np.bool_]) -> None:
         """Store the answers, and a mask of the unlabelled ones whose values depend on verdicts."""
         self.units, self.rest = units, rest
         self._total = len(rest)
-        self._open = int((~units.settled).sum()) / self._total if self._total else 0.0
+        self._open = int((~units.verdict_free).sum()) / self._total if self._total else 0.0
 
     def best_weight(self, combine: Callable[[Floats], Floats]) -> float:
         """Compute the judge's weight for which ``combine`` has the least variance."""
@@ -228,8 +228,8 @@ class _Parts:
         """
         u = self.units
         total = np.zeros(u.judged.shape[1])
-        if u.settled.any():
-            total += (1 - self._open) * u.judged[u.settled].mean(axis=0)
+        if u.verdict_free.any():
+            total += (1 - self._open) * u.judged[u.verdict_free].mean(axis=0)
         if u.labelled.any():
             error = (u.human[u.labelled] - weight * u.judged[u.labelled]).mean(axis=0)
             total += self._open * error
@@ -240,10 +240,10 @@ class _Parts:
     def spread(
         self, slope: Floats, weight: float, moves: Floats | None = None
     ) -> tuple[float, float]:
-        """Compute the standard error and its degrees of freedom from each answer's influence.
+        """Compute the standard error of the corrected value, and its degrees of freedom.
 
-        Labelled answers, those that lack a label, and settled ones, whose value needs no verdict,
-        each have a variance of their own; how many answers are settled varies, too.
+        Labelled answers, unlabelled ones, and those whose value needs no verdict each have a
+        variance of their own; how many answers need no verdict varies, too.
 
         Args:
             slope: derivative of the value by each sum.
@@ -255,7 +255,7 @@ class _Parts:
         groups = [
             (u.labelled, human - weight * judged, self._open),
             (self.rest, weight * judged, self._open),
-            (u.settled, judged, 1 - self._open),
+            (u.verdict_free, judged, 1 - self._open),
         ]
         influence = np.zeros(self._total)
         shares: list[tuple[float, int]] = []
@@ -270,7 +270,7 @@ class _Parts:
             influence[mask] += step
             shares.append(self._group_variance(step, mask))
         if 0 < self._open < 1:
-            influence += self._settled_influence(judged, human, weight)
+            influence += self._verdict_free_influence(judged, human, weight)
         n_groups = self._total
         if u.clusters is not None:
             n_groups = int(u.clusters.max()) + 1
@@ -284,7 +284,7 @@ class _Parts:
         return math.sqrt(variance), df
 
     def _group_variance(self, step: Floats, mask: npt.NDArray[np.bool_]) -> tuple[float, int]:
-        """Compute (variance that a group of answers adds, its number of answers or clusters).
+        """Compute the variance that labelled (or other) answers add, and how many they are.
 
         Args:
             step: influence of each answer of the group.
@@ -297,8 +297,8 @@ class _Parts:
         n = len(np.unique(clusters[mask]))
         return float(of_cluster @ of_cluster) * n / max(1, n - 1), n
 
-    def _settled_influence(self, judged: Floats, human: Floats, weight: float) -> Floats:
-        """Compute each answer's influence on the value through the share that needs no verdict.
+    def _verdict_free_influence(self, judged: Floats, human: Floats, weight: float) -> Floats:
+        """Compute each answer's influence through the share of answers that need no verdict.
 
         Args:
             judged: value of each answer by the judge.
@@ -306,11 +306,13 @@ class _Parts:
             weight: weight of the judge.
         """
         u = self.units
-        settled = float(judged[u.settled].mean())
+        verdict_free = float(judged[u.verdict_free].mean())
         error = float((human - weight * judged)[u.labelled].mean()) if u.labelled.any() else 0.0
         rest = float(judged[self.rest].mean()) * weight if self.rest.any() else 0.0
-        gap = error + rest - settled
-        part: Floats = np.where(u.settled, -self._open * gap, (1 - self._open) * gap) / self._total
+        gap = error + rest - verdict_free
+        part: Floats = (
+            np.where(u.verdict_free, -self._open * gap, (1 - self._open) * gap) / self._total
+        )
         return part
 
 

@@ -62,7 +62,7 @@ class SharedResults:
         return limited
 
     def once(self, function: Callable[[Self], T], is_judged: bool = True) -> T:
-        """Call a function of these answers; later calls return or raise what the first one did.
+        """Call a function of these answers once; later calls return or raise the same.
 
         Args:
             function: computes what is shared.
@@ -226,7 +226,7 @@ class ItemCollector:
         return Inputs(benchmark, items, self._grammar, benchmark.data_set, self._tools, names=names)
 
     def _fill(self, provided: ProvidedPassages) -> None:
-        """Add the corpus text to passages with a docid alone; remove docids whose text differs."""
+        """Add the corpus text to own passages without text; remove docids whose text differs."""
         passages = [p for run in self.runs.values() for item in run.values() for p in item.passages]
         bare = {p.id for p in passages if p.id and not p.text}
         texts = self._benchmark.texts(bare) if bare else {}

@@ -92,7 +92,7 @@ class ProvidedPassages:
 
     @cached_property
     def _judged(self) -> dict[str, _Key]:
-        """Keys of the relevant passages in the corpus, by docid."""
+        """Hashes of text and title of the relevant passages in the corpus, by docid."""
         return self._keys_in_corpus(
             {name for names in self._benchmark.relevant_ids for name in names}
         )
@@ -104,7 +104,7 @@ class ProvidedPassages:
 
     @cached_property
     def _others(self) -> dict[_Key, int]:
-        """Counts of passages whose docid has another text or title in the corpus."""
+        """Counts of an answer's own passages whose text or title differs from the corpus."""
         return {k: n for k, n in self._passages.items() if k.differs(self._corpus_keys.get(k.name))}
 
     def _keys_in_corpus(self, names: set[str]) -> dict[str, _Key]:

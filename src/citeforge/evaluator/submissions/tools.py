@@ -37,7 +37,7 @@ class Need(Enum):
 
 
 def no_judge() -> str:
-    """Write why a measure without its judge is not computed, with the judges that there are."""
+    """Write the reason that a measure requires ``--judge``, with all judges that can be named."""
     return f"needs a judge: --judge {JUDGES.list_forms()}"
 
 
@@ -63,7 +63,7 @@ class Withheld:
         self._need = need
 
     def _refuse(self, *args: object) -> NoReturn:
-        """Raise an error in place of any use.
+        """Raise the error for an input that a measure uses and does not declare.
 
         Raises:
             UndeclaredError: always.
@@ -95,7 +95,7 @@ class ScoringTools:
     options: ScoreOptions = field(default_factory=ScoreOptions)
 
     def get_judge(self) -> JudgeSession:
-        """Get the judge.
+        """Get the judge of entailment; raise an error if the user named none.
 
         Raises:
             CannotError: there is none.
@@ -105,7 +105,7 @@ class ScoringTools:
         return self.judge
 
     def get_segmenter(self) -> Segmenter:
-        """Get the sentence segmenter.
+        """Get the sentence segmenter; raise an error if it is not installed.
 
         Raises:
             CannotError: there is none.
@@ -115,7 +115,7 @@ class ScoringTools:
         return self.segmenter
 
     def limited_to(self, needs: Collection[Need]) -> "ScoringTools":
-        """Copy the tools, with an error in place of each one that a measure does not declare.
+        """Copy judge, segmenter and LLM; one that a measure does not declare raises when used.
 
         So a measure that forgets to declare one fails in its own tests.
         """

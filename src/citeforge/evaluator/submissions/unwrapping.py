@@ -74,7 +74,7 @@ def _squeeze(text: str) -> str:
 
 
 def _find_end(text: str, number: int) -> int:
-    """Find where the first ``number`` characters of a text end; white space does not count."""
+    """Find where the first ``number`` characters of a text end, white space not counted."""
     kept = (at for at, c in enumerate(text) if not (c.isspace() or c in INVISIBLE))
     last = next(islice(kept, number - 1, None)) if number else -1
     return last + 1
@@ -116,7 +116,7 @@ class EchoFinder:
         return self._end(output, end)
 
     def _end(self, output: str, number: int) -> int:
-        """Find the start of the answer, behind so many characters and a chat template's tokens."""
+        """Find where the answer starts in an output, after its prompt and template tokens."""
         end = _find_end(output, number)
         behind = _BEHIND.match(output, end)
         return end if behind is None else behind.end()
@@ -233,7 +233,7 @@ class Unwrapper:
         return msgspec.structs.replace(answer, **changes)
 
     def _unwrapped(self, text: str) -> str:
-        """Take a text out of its fence or JSON object, with line breaks in place of ``\\n``."""
+        """Take an answer out of a code fence or JSON object, with line breaks in place of ``\\n``."""
         if text[-4:].rstrip()[-3:] in ("```", "~~~") and (opening := _OPENED.match(text)):
             fence, inside = opening[1], text[opening.end() :].rstrip()
             if inside.endswith(fence):
@@ -246,7 +246,7 @@ class Unwrapper:
         return text
 
     def _from_object(self, text: str) -> str:
-        """Get the text in a JSON object; return the input where it is none."""
+        """Get the answer's text in a JSON object; return any other text unchanged."""
         try:
             fields = json.loads(text)
         except (ValueError, RecursionError):
