@@ -70,7 +70,7 @@ class Shown:
 
 
 def audit_form(package: Package, advance: Callable[[int], None] = lambda _: None) -> FormAudit:
-    """Audit what the form of shown passages tells about labels, if there are enough queries.
+    """Audit whether length, titles etc. of passages give away which ones are relevant.
 
     Args:
         package: package with labels, and the ids and orders that are to be public.
@@ -134,7 +134,7 @@ def find_relevant(item: Item, has_labels: bool) -> set[str]:
 def compare_features(
     context: str, shown: Shown, advance: Callable[[int], None] = lambda _: None
 ) -> FormAudit:
-    """Test each feature of form, and all together, against the texts alone.
+    """Test each feature of form (length, title, …), and all together, against texts alone.
 
     Args:
         context: name of the context set, for the record.
@@ -178,7 +178,7 @@ def compare_features(
 
 
 def form_features(shown: Shown) -> dict[str, Floats]:
-    """Compute the columns of each feature of form, a row per place; constant features are left out.
+    """Compute each feature of form (length, title, …) of all shown passages, as columns.
 
     Besides the form of title and text: language, fields of the metadata with few values, the id,
     the place in the context, the number of contexts that show the passage.
@@ -221,7 +221,7 @@ def _count_same_titles(shown: Shown) -> Floats:
 
 
 def text_likeness(shown: Shown) -> Floats:
-    """Compute what each passage shares with its question: weight of shared words, and their share.
+    """Compute the words that each passage shares with its question: their weight and share.
 
     Cosines and BM25 would carry the form: they are lower for long texts, and cosines of vectors for
     those of other languages.
@@ -267,7 +267,7 @@ def _make_regression() -> Any:
 
 
 def _make_trees() -> Any:
-    """Make boosted trees, which find thresholds and what features tell together."""
+    """Make a classifier of boosted trees, which finds thresholds and interactions."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
@@ -281,7 +281,7 @@ _LEARNERS: dict[str, _Make] = {REGRESSION: _make_regression, TREES: _make_trees}
 
 
 def find_hits(shown: Shown, x: Floats, make: _Make) -> _Counts:
-    """Count the relevant passages that an attacker finds, by query.
+    """Count the relevant passages that a trained classifier finds, by query.
 
     It knows how many are relevant, and names as many. It never learns from the query it guesses.
 
@@ -331,7 +331,7 @@ def _sign_test(hits: _Counts, base: _Counts) -> float:
 
 
 def _test_all(found: _Hits, base: Mapping[str, _Counts], n_tests: int) -> dict[_Key, float]:
-    """Test what features add to the texts alone; correct for the number of tests (Holm).
+    """Test whether features of form find more relevant passages than texts alone (Holm).
 
     Args:
         found: (feature, attacker) to the relevant passages found, by query.

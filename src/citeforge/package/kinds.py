@@ -40,17 +40,17 @@ class Kind(ABC):
 
     @property
     def name(self) -> str:
-        """Name in commands and manifests."""
+        """Name of this kind of benchmark, in commands and manifests."""
         return self.facts.name
 
     @property
     def form(self) -> str:
-        """What users type: the name."""
+        """Name of this kind of benchmark, as users type it."""
         return self.facts.name
 
     @property
     def help(self) -> str:
-        """Description in one line."""
+        """Description of this kind of benchmark in one line."""
         return self.facts.about
 
     @abstractmethod

@@ -123,7 +123,7 @@ BELOW = "≤"
 
 
 def is_up_to(value: float, line: float | None) -> bool:
-    """Whether a value, as displayed, is at or below a line; there may be none."""
+    """Whether a score, as displayed, is at or below the best score of copying systems."""
     return line is not None and round(value, 2) <= round(line, 2)
 
 

@@ -31,7 +31,7 @@ class FeatureTest(Record):
 
     @property
     def tells(self) -> bool:
-        """Whether the feature adds more to shared words than chance explains."""
+        """Whether a feature of form (length, title, …) gives away which passages are relevant."""
         return self.p < LEVEL
 
 
@@ -81,11 +81,11 @@ class FormAudit(Record):
 
     @property
     def n_features(self) -> int:
-        """Number of features that were tried."""
+        """Number of features of form (length, title, …) that the audit tested."""
         return len({test.feature for test in self.tests} - {EVERYTHING})
 
     @property
     def telling_fields(self) -> set[str]:
-        """Fields of the passages' metadata that tell labels."""
+        """Fields of the passages' metadata that give away which passages are relevant."""
         names = {test.feature for test in self.tests if test.tells}
         return {name.removeprefix(FIELD) for name in names if name.startswith(FIELD)}

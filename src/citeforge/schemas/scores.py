@@ -197,12 +197,12 @@ class MeasureScore(Record, allow_inf_nan=False):
     noise: float | None = None
 
     def show(self, value: float) -> str:
-        """Format the value or an end of its interval."""
+        """Format the measure's value, or an end of its interval, with its decimals."""
         return f"{value:.{self.n_digits}f}"
 
     @property
     def n_digits(self) -> int:
-        """Decimals to show: two; of a board with hidden labels none for shares, one for counts."""
+        """Number of decimals to print: 2; with noise 0 for shares, 1 for counts."""
         return 2 if self.noise is None else 1 if self.scale == 1 else 0
 
 

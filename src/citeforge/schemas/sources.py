@@ -49,12 +49,12 @@ class Declaration(FrozenRecord):
 
     @property
     def form(self) -> str:
-        """What users type: the name, and what to read."""
+        """Name of the source as users type it: ``NAME:PATH``."""
         return f"{self.name}:ARGUMENT"
 
     @property
     def help(self) -> str:
-        """Description in one line."""
+        """Description of the source in one line."""
         return self.title
 
 

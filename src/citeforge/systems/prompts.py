@@ -85,7 +85,7 @@ class TokenWindow:
         """Count the tokens of a prompt, sent as one message."""
         return self._tokens_of(text) + _PER_MESSAGE
 
-    def holds(self, text: str) -> bool:
+    def has_room_for(self, text: str) -> bool:
         """Whether a prompt fits into the window together with its reply."""
         return self.size is None or self._count(text) + self.reply <= self.size
 
@@ -106,10 +106,12 @@ class TokenWindow:
             WindowError: the prompt with one item (or without any, if there are none) is too long.
         """
         text = render(items)
-        if self.holds(text):
+        if self.has_room_for(text):
             return text, len(items)
         sizes = range(1, len(items))
-        if n := bisect_left(sizes, True, key=lambda size: not self.holds(render(items[:size]))):
+        if n := bisect_left(
+            sizes, True, key=lambda size: not self.has_room_for(render(items[:size]))
+        ):
             return render(items[:n]), n
         least = render(items[:1])
         what = "one passage" if items else "no passages"

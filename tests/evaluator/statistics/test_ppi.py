@@ -81,7 +81,7 @@ def test_a_perfect_judge_leaves_the_error_of_the_sample_of_queries() -> None:
     assert result.stderr == pytest.approx(human[100:].std(ddof=1) / math.sqrt(300))
 
 
-def test_settled_answers_need_no_labels() -> None:
+def test_answers_that_need_no_verdict_need_no_labels() -> None:
     # Four answers cite nothing and are worth 0; of the other four, two are labelled 1 and 0.5.
     judged = np.array([0, 0, 0, 0, 1, 1, 0.5, 1])[:, None]
     human = np.array([0, 0, 0, 0, 1, 0.5, 9, 9])[:, None]

@@ -206,7 +206,7 @@ def compute_interval(
 
 
 class _Parts:
-    """Labelled, unlabelled (``rest``) and verdict-free answers, and estimates from the three parts."""
+    """Labelled, unlabelled (``rest``) and verdict-free answers, and estimates from these parts."""
 
     def __init__(self, units: Units, rest: npt.NDArray[np.bool_]) -> None:
         """Store the answers, and a mask of the unlabelled ones whose values depend on verdicts."""
@@ -310,10 +310,8 @@ class _Parts:
         error = float((human - weight * judged)[u.labelled].mean()) if u.labelled.any() else 0.0
         rest = float(judged[self.rest].mean()) * weight if self.rest.any() else 0.0
         gap = error + rest - verdict_free
-        part: Floats = (
-            np.where(u.verdict_free, -self._open * gap, (1 - self._open) * gap) / self._total
-        )
-        return part
+        share: Floats = np.where(u.verdict_free, -self._open, 1 - self._open)
+        return share * gap / self._total
 
 
 def _jackknife_influences(parts: _Parts, combine: Callable[[Floats], Floats]) -> Floats | None:

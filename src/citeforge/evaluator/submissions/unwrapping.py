@@ -233,7 +233,7 @@ class Unwrapper:
         return msgspec.structs.replace(answer, **changes)
 
     def _unwrapped(self, text: str) -> str:
-        """Take an answer out of a code fence or JSON object, with line breaks in place of ``\\n``."""
+        """Take an answer out of the code fence or JSON object around it."""
         if text[-4:].rstrip()[-3:] in ("```", "~~~") and (opening := _OPENED.match(text)):
             fence, inside = opening[1], text[opening.end() :].rstrip()
             if inside.endswith(fence):

@@ -187,7 +187,7 @@ OPENER = re.compile("|".join(re.escape(s.replace("\\\\", "\\")) for s in _STARTS
 
 @cache
 def all_forms() -> re.Pattern[str]:
-    """Compile the regular expression that matches every form of citation mark, once."""
+    """Compile the regular expression that matches citation marks of every kind, once."""
     return re.compile(_ALL, _FLAGS)
 
 

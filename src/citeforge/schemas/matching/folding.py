@@ -60,7 +60,7 @@ _ASCII = str.maketrans({c: v for c, v in _SPECIAL.items() if c.isascii()})
 
 
 def fold(text: str) -> str:
-    """Fold a text: equal results are the same spelling.
+    """Fold a text for comparison: texts that differ only in spelling variants become equal.
 
     Unicode case folding and NFKC. Dashes are ``-``, apostrophes ``'``, other punctuation beyond
     ASCII ``,``; digits of all scripts are 0 to 9, raised ones follow ``^``. Turkish i, Greek

@@ -43,7 +43,7 @@ class Tokens:
 
 
 def merge_values(main: Words, gaps: list[str]) -> None:
-    """Merge the parts of dates, amounts of money and ranges into one token each, in place.
+    """Merge tokens of a date, an amount of money or a range into one, in place.
 
     Args:
         main: tokens of a text: words, and numbers read so far.

@@ -174,7 +174,7 @@ class GatePolicy(Part):
 
     @property
     def tiers(self) -> dict[Tier, dict[str, Margin]]:
-        """Margins of measures by tier: ``critical``, ``supporting`` and ``advisory``."""
+        """Allowed losses of measures, by tier: ``critical``, ``supporting``, ``advisory``."""
         return {
             "critical": self.critical, "supporting": self.supporting, "advisory": self.advisory
         }  # fmt: skip
