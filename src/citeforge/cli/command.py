@@ -40,7 +40,7 @@ class Command:
 
     @property
     def form(self) -> str:
-        """What users type: the name."""
+        """Name of the command, as users type it."""
         return self.name
 
 

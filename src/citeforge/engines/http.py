@@ -53,7 +53,7 @@ class ServerPatience:
         self._faulty_since: float | None = None
 
     def record_answer(self) -> None:
-        """Record that the server has answered as it should."""
+        """Record that the server has answered; from then on its faults do not end the work."""
         self._has_answered = True
 
     def is_over(self) -> bool:

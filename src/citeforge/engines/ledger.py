@@ -50,23 +50,23 @@ class Ledger:
     _lock: Lock = field(default_factory=Lock)
 
     def pay(self, who: str, paid: Paid) -> None:
-        """Add calls of a model that were paid for."""
+        """Record calls of a model that were paid for."""
         with self._lock:
             self.paid[who] = self.paid.get(who, Paid()) + paid
 
     def keep(self, what: str, location: object, count: int = 1) -> None:
-        """Add results that are on the disk for a later run: what they are, file or folder."""
+        """Record results that are kept on disk for a later run, with their file or folder."""
         with self._lock:
             key = what, str(location)
             self.kept[key] = self.kept.get(key, 0) + count
 
     def kept_line(self) -> str:
-        """Write in one line what a later run takes from this one."""
+        """Write in one line which results of this run a later one reuses."""
         parts = (f"{n:,} {what} in {location}" for (what, location), n in self.kept.items() if n)
         return f"kept: {', '.join(parts) or 'nothing new'}"
 
     def plan(self, who: str, plan: Any) -> None:
-        """Add calls of a model that a dry run plans."""
+        """Record calls of a model that a dry run would make."""
         with self._lock:
             self.planned.setdefault(who, []).append(plan)
 

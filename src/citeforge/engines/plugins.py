@@ -257,7 +257,7 @@ class PluginProxy:
         return f"{self._inner.signature}({self._origin})"
 
     def identity(self) -> dict[str, Any]:
-        """Describe the wrapped judge or LLM, with the plugin's name."""
+        """Describe the plugin's judge or LLM for manifests, with the plugin's name."""
         return {**self._inner.identity(), "plugin": self._origin}
 
     def fingerprint(self) -> dict[str, Any]:

@@ -49,7 +49,7 @@ class Export:
 
     @property
     def form(self) -> str:
-        """What users type: the name."""
+        """Name of the export, as users type it."""
         return self.name
 
 

@@ -128,7 +128,7 @@ class ScoreReport:
 
     @cached_property
     def line_rows(self) -> list[list[object]]:
-        """Rows of the lines to beat: title, then a text per measure."""
+        """Table rows of the lines to beat (best values of copying systems)."""
         return line_rows(self.files, self.measures, self.lines)
 
     @cached_property
@@ -153,7 +153,7 @@ class ScoreReport:
 
     @cached_property
     def line_notes(self) -> list[str]:
-        """Systems that are at or below a line."""
+        """Notes on systems whose value is at or below the line to beat."""
         return line_notes(self.files, self.lines)
 
     @property

@@ -160,7 +160,7 @@ def paper_table(
 def _line_rows(
     columns: Sequence[TableColumn], cells: dict[_CellKey, TableCell], lines: Lines
 ) -> list[list[str]]:
-    """Make the rows of the lines to beat: a title, then a text per column.
+    """Make the paper table's rows of the lines to beat (best values of copying systems).
 
     There is a row per context set if a column has lines of several sets.
 

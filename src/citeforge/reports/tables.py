@@ -62,12 +62,12 @@ def scores_table(
 
 
 def _mark_below(text: str, file: ScoreFile, score: MeasureScore | None, lines: Lines) -> object:
-    """Add the mark to the text of a value that is at or below its line."""
+    """Mark a value that is at or below the line to beat (best value of copying systems)."""
     return MarkedCell(text, mark=BELOW) if score and is_below(file, score, lines) else text
 
 
 def line_rows(files: Sequence[ScoreFile], names: Sequence[str], lines: Lines) -> list[list[object]]:
-    """Make table rows of the lines to beat: a title, then a text per named measure.
+    """Make table rows of the lines to beat (best values of copying systems).
 
     There is a row for each context set, benchmark and protocol, as signatures tell them apart.
     """

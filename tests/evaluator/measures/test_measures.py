@@ -3,6 +3,7 @@
 import math
 import sys
 from collections.abc import Callable, Collection, Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import citeforge as cf
 from citeforge.engines import plugins
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.evaluator.measures import declared
 from citeforge.evaluator.measures.declared import per_answer
 from citeforge.evaluator.measures.handed import Answer, Asking
 from citeforge.evaluator.measures.registry import (
@@ -120,6 +122,12 @@ def test_what_clashes_is_told_of_and_left_out(
     assert "again.py 1.2: there is a measure 'rage' already" in told
     assert told.count("is no measure") == 2  # what is no record, and a group of measures
     assert select(["P@7"])[0].origin is None
+
+
+def test_each_field_of_a_measure_can_be_declared() -> None:
+    of_group = {"name", "family", "definition", "group", "origin"}
+    every = {field.name for field in fields(declared.Measure)}
+    assert set(declared.Facts.__annotations__) == every - of_group
 
 
 def test_any_cutoff(measure: Measure) -> None:

@@ -103,7 +103,7 @@ class Bound:
         )
 
     def times(self, n: int) -> "Bound":
-        """Multiply this bound's calls and tokens by n."""
+        """Multiply the bound (calls and tokens) by n."""
         replies = n * self.completion_tokens if n else 0
         return Bound(n * self.calls, n * self.prompt_tokens, replies)
 
@@ -216,7 +216,7 @@ def total_plan(parts: Mapping[str, RunPlan]) -> RunPlan:
 
 
 def merge_plans(plans: Sequence[RunPlan]) -> RunPlan:
-    """Add up plans of one model."""
+    """Add up the planned calls of one model."""
     total = total_plan({str(n): plan for n, plan in enumerate(plans)})
     return dataclasses.replace(total, parts=())
 

@@ -71,7 +71,7 @@ def compile_module(name: str | Path, module: Any, example: Tokens) -> Any:
         config = module.config
 
         def forward(self, **features: Any) -> SimpleNamespace:
-            """Compute the model's outputs for a tokenised batch by OpenVINO."""
+            """Compute the torch model's outputs for a tokenised batch by OpenVINO."""
             request = compiled.create_infer_request()
             values = request.infer([features[n].numpy() for n in inputs]).values()
             return SimpleNamespace(

@@ -16,7 +16,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from citeforge.evaluator.measures.handed import compute_each, hand_over
 from citeforge.evaluator.measures.values import ByAnswer, Number
@@ -208,6 +208,40 @@ class Measure:
         return self.at(int(cutoff))
 
 
+class Facts(TypedDict, total=False):
+    """Fields of :class:`Measure` that a declaration sets for one measure, or a group for all."""
+
+    low: float
+    high: float | None
+    scale: int
+    requires: str
+    source: str
+    mean: Callable[[Any], Number | None]
+    ratio: Callable[[Any], tuple[Number, float]]
+    sample: Callable[..., Sample | Sequence[Sample]]
+    formula: str
+    edge_cases: str
+    parameters: Mapping[str, object]
+    cutoffs: tuple[int, ...]
+    options: Callable[[ScoringTools, str], str | None]
+    gold: Mapping[str, str]
+    higher_is_better: bool | None
+    reads_labels: bool
+    counts_unanswerable: bool
+    linear: bool
+    unlabelled: str
+    citation_quality: CitationQuality | None
+    changes: tuple[str, ...]
+
+
+class GroupFacts(Facts, total=False):
+    """Facts of all measures of a group, and what its function is handed; see :class:`Group`."""
+
+    needs: Collection[Need]
+    reads: str
+    evaluator: Evaluator | None
+
+
 _CUTOFF = re.compile(r"[1-9][0-9]{0,8}")
 
 
@@ -226,7 +260,7 @@ class Group:
     def __init__(
         self, family: str, *, needs: Collection[Need] = (), reads: str = "passages",
         evaluator: Evaluator | None = None, is_each: bool = False, lacks: str = "",
-        missing: Any = None, **facts: Any,
+        missing: Any = None, **facts: Unpack[Facts],
     ) -> None:  # fmt: skip
         """Declare what measures share.
 
@@ -264,10 +298,10 @@ class Group:
         """Whether its measures are handed a judge."""
         return not {Need.JUDGE, Need.JUDGE_IF_ANY}.isdisjoint(self.needs)
 
-    def measure(self, name: str, definition: str, **facts: Any) -> Measure:
+    def measure(self, name: str, definition: str, **facts: Unpack[Facts]) -> Measure:
         """Declare a measure of the group by its name, definition and other fields of a measure."""
-        shared = {**self._facts, **facts}
-        return Measure(name, self.name, definition, group=self, **shared)
+        together: Facts = {**self._facts, **facts}
+        return Measure(name, self.name, definition, group=self, **together)
 
     def results(self, answers: Any) -> Any:
         """Compute the results that the group's measures share, once per submission.
@@ -297,7 +331,9 @@ Declare = Callable[[Callable[[Any], Any]], Group]
 """Decorator that makes a group of a function."""
 
 
-def per_answer(family: str, *, lacks: str = "", missing: Any = None, **declared: Any) -> Declare:
+def per_answer(
+    family: str, *, lacks: str = "", missing: Any = None, **declared: Unpack[GroupFacts]
+) -> Declare:
     """Make a group of the decorated function, which computes a result from one answer.
 
     It returns None where the result is not defined. To ask the judge it yields pairs of texts, and
@@ -314,7 +350,7 @@ def per_answer(family: str, *, lacks: str = "", missing: Any = None, **declared:
     return Group(family, is_each=True, lacks=lacks, missing=missing, **declared).strict
 
 
-def per_submission(family: str, **declared: Any) -> Declare:
+def per_submission(family: str, **declared: Unpack[GroupFacts]) -> Declare:
     """Make a group of the decorated function, which computes results from all answers.
 
     It returns a result of each answer by its key, a sample, or what its measures make samples of.

@@ -113,15 +113,16 @@ def classify_citations(
     possible: list[list[set[int]]] = [[set() for _ in s.cited] for s in statements]
     unsettled = dict.fromkeys((i, n) for i, s in enumerate(statements) for n in range(len(s.cited)))
 
-    def add_class(number: int, holds: Callable[[JudgedStatement, int], bool | None]) -> None:
-        """Add an error class to each undecided citation that it may have; ``holds`` says whether.
+    def add_class(number: int, is_of_class: Callable[[JudgedStatement, int], bool | None]) -> None:
+        """Add an error class to undecided citations that may have it.
 
         Args:
             number: the class.
-            holds: whether a citation is of the class; None where the judge failed. True decides it.
+            is_of_class: whether a citation is of the class, which decides it; None where the
+                judge failed.
         """
         for i, n in tuple(unsettled):
-            answer = holds(statements[i], n)
+            answer = is_of_class(statements[i], n)
             if answer is not False:
                 possible[i][n].add(number)
             if answer:
@@ -130,7 +131,7 @@ def classify_citations(
     def add_entailed(
         number: int, premises: Callable[[JudgedStatement, int], Sequence[str]]
     ) -> None:
-        """Add class ``number`` to open citations with a premise that entails the statement."""
+        """Add an error class to undecided citations with a premise that entails their statement."""
         judge.ask(Pair(t, statements[i].text) for i, n in unsettled
                   for t in premises(statements[i], n))  # fmt: skip
         add_class(number, lambda s, n: _any_entails(judge, premises(s, n), s.text))
@@ -166,7 +167,7 @@ def _contradicts(judge: JudgeSession, premise: str, statement: str) -> bool | No
 
 
 def _unseen_passages(s: JudgedStatement, near: Mapping[str, Sequence[str]]) -> list[str]:
-    """List the corpus passages nearest to a statement that were not shown with its answer."""
+    """List at most 5 of the nearest corpus passages that were not shown with the answer."""
     seen_texts = {*s.cited, *(text for texts in s.others for text in texts)}
     return [text for text in near.get(s.text, ()) if text not in seen_texts][:CANDIDATES]
 

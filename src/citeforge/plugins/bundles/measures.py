@@ -242,7 +242,7 @@ def evidence_cited_share(evidence: Evidence) -> Sample:
 
 
 def _among_citing(evidence: Evidence, context: str, holds: Holds, if_missing: bool) -> Sample:
-    """Compute, of the answers that cite the evidence, the share for which ``holds`` is true.
+    """Compute the share of answers citing the evidence that pass a test in another condition.
 
     Wallat et al. 2025 (arXiv 2412.18004) call a citation post-rationalised that the answer does not
     depend on.
@@ -256,7 +256,7 @@ def _among_citing(evidence: Evidence, context: str, holds: Holds, if_missing: bo
     cells, target = evidence.cells, evidence.target
 
     def outcome(run: int, row: int) -> float:
-        """Test an answer: 0 or 1 (``if_missing`` if absent); NaN if the evidence was not cited."""
+        """Test an answer (0 or 1); NaN if the original one does not cite the evidence."""
         before, after = cells.answer(design.ORIGINAL, run, row), cells.answer(context, run, row)
         if before is None or after is None or target[row] not in before.cited:
             return math.nan

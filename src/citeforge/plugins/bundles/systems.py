@@ -24,7 +24,7 @@ Habit = Callable[[Cells, str, int, Random], Answer]
 
 
 def _make_control(name: str, family: str, what: str, habit: Habit) -> System:
-    """Declare a control system for one kind of bundle; ``habit`` is the function that answers."""
+    """Declare a control system for one kind of bundle; ``habit`` writes its answers."""
     make = partial(_answer_cells, name=name, family=family, habit=habit)
     return System(name, "", f"{family}: {what}", make, family=family, design=True, is_control=True)
 

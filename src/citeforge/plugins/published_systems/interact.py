@@ -200,7 +200,7 @@ def ask_steps(
     show: Show,
     prompt: Callable[[Sequence[str], Sequence[PromptDoc], bool], str],
 ) -> Generator[Sequence[Request], Sequence[LlmReply], StepwiseAnswer]:
-    """Ask a model for one step after another, until it ends its answer or the turns are used up.
+    """Yield requests for one step (check, search, output) after another until the answer ends.
 
     What a check or search shows is seen by the next step alone, which must put something out
     (ALCE, appendix C). A step that repeats the one before it ends the answer: the prompt would

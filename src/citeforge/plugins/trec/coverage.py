@@ -124,7 +124,7 @@ class ValuedAnswer:
     is_missing: bool
 
     def value(self, formula: Formula) -> Value | None:
-        """Compute its value by a formula; the lowest possible one if it is missing."""
+        """Compute an answer's value by a formula; the lowest possible value if it is missing."""
         value = formula(self.points)
         return Value.exact(value.low) if value is not None and self.is_missing else value
 
@@ -174,7 +174,7 @@ class _Family:
     lowest: float = 0.0
 
     def group(self, source: str, **facts: Any) -> Group:
-        """Make the group of its measures, which share :meth:`points`."""
+        """Make the group of measures of nuggets or rubrics, which share :meth:`points`."""
         return per_submission(
             self.name, needs=(Need.JUDGE_IF_ANY,), source=source, options=labels_signature,
             requires=f"--assessments with {self.name}: labels, or a judge "
