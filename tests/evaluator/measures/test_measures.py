@@ -14,7 +14,7 @@ import citeforge as cf
 from citeforge.engines import plugins
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.evaluator.measures import declared
+from citeforge.evaluator.measures import declared as declarations
 from citeforge.evaluator.measures.declared import per_answer
 from citeforge.evaluator.measures.handed import Answer, Asking
 from citeforge.evaluator.measures.registry import (
@@ -126,8 +126,8 @@ def test_what_clashes_is_told_of_and_left_out(
 
 def test_each_field_of_a_measure_can_be_declared() -> None:
     of_group = {"name", "family", "definition", "group", "origin"}
-    every = {field.name for field in fields(declared.Measure)}
-    assert set(declared.Facts.__annotations__) == every - of_group
+    every = {field.name for field in fields(declarations.Measure)}
+    assert set(declarations.Facts.__annotations__) == every - of_group
 
 
 def test_any_cutoff(measure: Measure) -> None:
