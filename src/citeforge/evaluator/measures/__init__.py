@@ -1,4 +1,4 @@
-"""Measures by family; `registry` collects them, `passages` reads submissions for them.
+"""Measures by family; `registry` collects them, `results` reads submissions for them.
 
-May import `submissions` and `statistics`. Begin at `declared`, `rage_citations`, `passages`.
+May import `submissions` and `statistics`. Begin at `declared`, `rage_citations`, `results`.
 """
