@@ -222,6 +222,19 @@ def build() -> None:
     """Build a benchmark package from a source, or by a recipe."""
 
 
+class _Build(ManyOptions):
+    """Command that builds one kind of benchmark; some print their settings instead."""
+
+    show_option = ""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parse arguments; with the option that prints settings, no other one is required."""
+        if self.show_option and self.show_option in args:
+            for parameter in self.params:  # of a command that is made anew for each use
+                parameter.required = False
+        return super().parse_args(ctx, args)
+
+
 def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
     """Make the command that builds one kind of benchmark, with an option per recipe field."""
     options = fields_in(RunOptions, FOLDER, *recipe.run_options)
@@ -234,11 +247,24 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
     @add_options(field_options(recipe, _IDENTITY))
     @add_options(field_options(RunOptions, [n for n in options if n != "out"]))
     @largest_line_option
-    def build_from_options(**parameters: Any) -> None:
-        """Build a benchmark of this kind with the parsed options."""
+    def build_from_options(show_settings: bool = False, **parameters: Any) -> None:
+        """Build a benchmark of this kind with the parsed options, or print its settings."""
+        if show_settings:
+            needed = (name for name, f in recipe.model_fields.items() if f.is_required())
+            known = {k: v for k, v in parameters.items() if v is not None}
+            filled = record_from(recipe, {**dict.fromkeys(needed, ""), **known})
+            click.echo(filled.settings_text(), nl=False)
+            return
         _build(kind, record_from(recipe, parameters), record_from(RunOptions, parameters))
 
-    return click.command(recipe.kind, cls=ManyOptions, help=recipe.__doc__)(build_from_options)
+    if recipe.show_option:
+        build_from_options = click.option(
+            recipe.show_option, "show_settings", is_flag=True,
+            help="Print the design in force, and build nothing.",
+        )(build_from_options)  # fmt: skip
+    command = click.command(recipe.kind, cls=_Build, help=recipe.__doc__)(build_from_options)
+    command.show_option = recipe.show_option
+    return command
 
 
 def _build(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:

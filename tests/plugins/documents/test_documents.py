@@ -20,8 +20,10 @@ from citeforge.engines.tables import write_table
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.package import Package
 from citeforge.plugins.documents.build import build_documents
+from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.checks import check_text
 from citeforge.plugins.documents.corpus import PassagePool
+from citeforge.plugins.documents.design import built_in_forms
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
@@ -46,6 +48,7 @@ from plugins.documents.village import (
 )
 from stand_ins import RuleJudge
 
+ONE = Cell(built_in_forms()["single"])
 EVEN = {"single": 1, "pair": 1, "lists": 1, "absent": 1}
 SINGLE = {"single": 1, "pair": 0, "lists": 0, "absent": 0}
 
@@ -334,7 +337,7 @@ SET = "Quote: It is led by Ada\nQuestion: Who leads?\nAnswer: Ada\nStatement: Ad
     ],
 )
 def test_the_first_whole_question_of_a_reply_counts(reply: str) -> None:
-    question = Question("q1", "single", (Evidence("a", "A", "It is led by Ada."),))
+    question = Question("q1", ONE, (Evidence("a", "A", "It is led by Ada."),))
     assert read_question(reply, question) is None
     assert (question.text, question.answers) == ("Who leads?", ["Ada"])
     assert (question.statement, question.quotes) == ("Ada leads.", ["It is led by Ada"])
@@ -351,7 +354,7 @@ def test_the_first_whole_question_of_a_reply_counts(reply: str) -> None:
     ],
 )
 def test_a_reply_in_another_form_is_named(reply: str, wrong: str) -> None:
-    question = Question("q1", "single", (Evidence("a", "A", "It is led by Ada."),))
+    question = Question("q1", ONE, (Evidence("a", "A", "It is led by Ada."),))
     assert (read_question(reply, question) or "").startswith(wrong)
 
 
@@ -363,7 +366,7 @@ def test_of_a_reply_that_was_cut_the_last_line_goes(tmp_path: Path) -> None:
             return [cut for _ in requests]
 
     asker = PromptedLlm(CutLlm())
-    question = Question("q1", "single", (Evidence("a", "A", "It is led by Ada."),))
+    question = Question("q1", ONE, (Evidence("a", "A", "It is led by Ada."),))
     (reply,) = asker.ask([asker.to_write(question)])
     assert reply.text == SET
 
@@ -380,7 +383,7 @@ def test_of_a_reply_that_was_cut_the_last_line_goes(tmp_path: Path) -> None:
 )
 def test_words_of_a_quote_stand_in_the_passage_however_they_are_set(quote: str, check: str) -> None:
     passage = Evidence("a", "A", "**It's led** by Ada, of Ba.")
-    question = Question("q1", "single", (passage,), "Who rules?", ["Ada"], "Ada rules.", [quote])
+    question = Question("q1", ONE, (passage,), "Who rules?", ["Ada"], "Ada rules.", [quote])
     check_text(question, 7)
     assert question.check == check
 
@@ -388,7 +391,7 @@ def test_words_of_a_quote_stand_in_the_passage_however_they_are_set(quote: str, 
 def test_an_answer_in_the_words_of_the_question_gives_it_away() -> None:
     text = "You can make a benchmark of any questions."
     question = Question(
-        "q1", "single", (Evidence("a", "A", text),), "How can you make one, a benchmark of any?",
+        "q1", ONE, (Evidence("a", "A", text),), "How can you make one, a benchmark of any?",
         ["You can make a benchmark"], "You can make a benchmark.", [text],
     )  # fmt: skip
     check_text(question, 9)
@@ -408,7 +411,7 @@ def test_a_statement_names_what_is_asked(
     text: str, answer: str, statement: str, check: str
 ) -> None:
     evidence = (Evidence("p", "f", "Bea leads Ada. 村長はベアです。"),)
-    question = Question("q0", "single", evidence, text, [answer], statement, ["Bea leads Ada"])
+    question = Question("q0", ONE, evidence, text, [answer], statement, ["Bea leads Ada"])
     check_text(question, 9)
     assert question.check == check
 

@@ -30,11 +30,13 @@ from citeforge.engines.running.setup import build_judge, make_runner, replay_sto
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
+from citeforge.plugins.documents.cells import draw_cells
 from citeforge.plugins.documents.checks import CHECKS
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
+from citeforge.plugins.documents.design import ABSENT, LIST, Design
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.questions import Question, apply_labels
-from citeforge.plugins.documents.recipe import ABSENT, LIST, DocumentsRecipe
+from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.rounds import QuestionMaker, count_questions
 from citeforge.plugins.documents.tables import QUESTIONS
 from citeforge.schemas.errors import InputError
@@ -91,10 +93,11 @@ def build_documents(
     Raises:
         InputError: the documents or the output folder are at fault, or no question was accepted.
     """
+    design = recipe.load_design()
     with open_build(recipe, run) as build:
         source = open_documents(recipe, build.workspace.stage("archives"))
         models = _open_models(recipe, run, build, llm, judge)
-        draft = _draft(recipe, build, source, models)
+        draft = _draft(recipe, design, build, source, models)
         if (finished := build.finished(draft)) is not None:
             return finished
         require_askable(models.asker.llm)
@@ -106,9 +109,12 @@ def build_documents(
             run.shard_rows, make_runner(run).first_stage(run.device), folder / "ranking",
         )  # fmt: skip
         search = DenseCorpus(model)
-        questions = QuestionMaker(recipe, models.asker, models.judge, passages, search).make()
+        cells = draw_cells(design, recipe.n_queries, recipe.seed)
+        questions = QuestionMaker(
+            recipe, cells, models.asker, models.judge, passages, search
+        ).make()
         _require_accepted(questions, path_beside(run.folder, ".questions.jsonl"), models.asker.llm)
-        counts = count_questions(recipe, questions) | apply_labels(questions, recipe.labels)
+        counts = count_questions(cells, questions) | apply_labels(questions, recipe.labels)
         counts["passages_too_short"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, models.embedder, None)
         material = Material(sources, *_make_tables(questions, counts), counts, [info], corpus)
@@ -166,7 +172,9 @@ def _open_models(
     return Models(PromptedLlm(llm), judge, rage, recipe_embedder(rage, run))
 
 
-def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models) -> Manifest:
+def _draft(
+    recipe: DocumentsRecipe, design: Design, build: Build, source: Source, models: Models
+) -> Manifest:
     """Draft a package's manifest from what is known before any question is written."""
     identities = {WRITER: models.asker.llm.identity()}
     if models.judge is not None:
@@ -176,16 +184,27 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
         update={
             "llm": model_name(identities, WRITER),
             "labels": tuple(Path(path.name) for path in recipe.labels),
+            "design": None if recipe.design is None else design.model_dump(mode="json"),
             "judging": recipe.judging.model_copy(update={"judge": judge}),
         }
     )
     info = info_of(source, recipe.licence)
     labels = [sha256_file(path) for path in recipe.labels]
-    config = named.recorded(prompts=models.asker.prompts, corpus="all", labels_sha256=labels)
+    config = named.recorded(
+        prompts=models.asker.prompts, corpus="all", labels_sha256=labels, **_design_file(recipe)
+    )
     return build.draft(
         config, [info], recipe.licence or info.licence, identities,
         GrammarInfo(base=models.rage.base),
     )  # fmt: skip
+
+
+def _design_file(recipe: DocumentsRecipe) -> dict[str, dict[str, str]]:
+    """Describe the file of the design for ``config``, by name and sha256; empty without a file."""
+    if not isinstance(recipe.design, str):
+        return {}
+    path = Path(recipe.design)
+    return {"design_file": {"name": path.name, "sha256": sha256_file(path)}}
 
 
 def _choose_size(pools: Pools, mixture: Mixture) -> OneSize | None:
@@ -212,7 +231,7 @@ def _require_accepted(questions: Sequence[Question], rejects: Path, llm: Llm) ->
     Raises:
         InputError: there is none; counts the rejected ones by check.
     """
-    if any(q.is_accepted and q.form != ABSENT for q in questions):
+    if any(q.is_accepted and q.base != ABSENT for q in questions):
         return
     rows = (json.dumps(q.row(), ensure_ascii=False) for q in questions)
     write_text(rejects, "".join(f"{row}\n" for row in rows))
@@ -239,8 +258,10 @@ def _make_tables(
     for question in questions:
         if not question.is_accepted:
             continue
-        queries.append((question.id, question.text, None))
-        if question.form == ABSENT:
+        user = question.cell.user
+        fields = {"form": question.cell.form.name} | ({"user": user.name} if user else {})
+        queries.append((question.id, question.text, json.dumps(fields, ensure_ascii=False)))
+        if question.base == ABSENT:
             continue
         short = json.dumps(question.answers, ensure_ascii=False)
         evidence = [e.id for e in question.evidence]
@@ -267,6 +288,6 @@ def _gold_rows(question: Question, evidence: list[str]) -> list[dict[str, Any]]:
          "sentences": [sentence], **sure}
     ]  # fmt: skip
     rows += [{"kind": "qa_pair", "aliases": [answer]} for answer in question.answers]
-    if question.form == LIST:
+    if question.base == LIST:
         rows += [{"kind": "answer_list", "aliases": [answer]} for answer in question.answers]
     return [{"query_id": question.id, "position": n, **row} for n, row in enumerate(rows)]

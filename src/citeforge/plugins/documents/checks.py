@@ -8,12 +8,14 @@ from rapidfuzz.fuzz import token_sort_ratio
 
 from citeforge.builders.authorship.facts import bare_words
 from citeforge.engines.text.languages import detect_language
+from citeforge.plugins.documents.design import PAIR
+from citeforge.plugins.documents.form_rules import find_form_fault
 from citeforge.plugins.documents.questions import Question, holds_answer
-from citeforge.plugins.documents.recipe import PAIR
 from citeforge.schemas.matching.answers import AnswerText, is_answer
 from citeforge.schemas.matching.tokens import ARTICLES
 
 FORMAT = "format"
+FORM = "form"
 QUOTE = "quote"
 COPY = "copy"
 GIVEAWAY = "giveaway"
@@ -29,7 +31,7 @@ ALONE = "one other passage"
 NEEDED = "evidence needed"
 NOT_ABSENT = "not answered elsewhere"
 CHECKS = (
-    FORMAT, QUOTE, COPY, GIVEAWAY, POINTER, LANGUAGE, STATEMENT, REPEAT,
+    FORMAT, FORM, QUOTE, COPY, GIVEAWAY, POINTER, LANGUAGE, STATEMENT, REPEAT,
     ENTAILED, ANSWERED, CLOSED_BOOK, HALVES, ALONE, NEEDED, NOT_ABSENT,
 )  # fmt: skip
 """In the order in which they are made; a question is rejected by the first that it fails."""
@@ -48,26 +50,30 @@ _POINTERS = re.compile(
 def check_text(question: Question, longest_copy: int) -> None:
     """Check the wording of a question, and reject it by the first check that it fails.
 
-    Its quotes have to be in the evidence; it copies no long run of words from there, gives no
-    answer away, and refers to nothing that is not shown; languages agree; and the statement has the
-    answers and names what is asked.
+    It keeps the rule of its form; its quotes have to be in the evidence; it copies no long run of
+    words from there, gives no answer away, and refers to nothing that is not shown; languages
+    agree; and the statement has the answers and names what is asked.
 
     Args:
         question: the question.
         longest_copy: most words in a row that may be those of the evidence.
     """
+    if fault := find_form_fault(question):
+        question.reject(FORM, fault)
+        return
     if not _check_quotes(question):
         return
     shared = max((_shared_run(question.text, e.text) for e in question.evidence), key=len)
+    facts = [] if question.is_polar else question.answers
     if len(shared) > longest_copy:
         question.reject(COPY, f"takes {len(shared)} words in a row: {' '.join(shared)!r}")
-    elif leaks := [a for a in question.answers if _contains_answer(question.text, a)]:
+    elif leaks := [a for a in facts if _contains_answer(question.text, a)]:
         question.reject(GIVEAWAY, f"gives the answer {leaks[0]!r} away")
     elif pointer := _find_pointer(question):
         question.reject(POINTER, f"refers to something that is not shown: {pointer!r}")
     elif languages := _language_mismatch(question):
         question.reject(LANGUAGE, languages)
-    elif lacking := [a for a in question.answers if not holds_answer(question.statement, a)]:
+    elif lacking := [a for a in facts if not holds_answer(question.statement, a)]:
         question.reject(STATEMENT, f"the statement lacks the answer {lacking[0]!r}")
     elif question.answers and not _names_what_is_asked(question):
         reason = f"the statement says nothing of the question: {question.statement!r}"
@@ -91,7 +97,7 @@ def _check_quotes(question: Question) -> bool:
             question.reject(QUOTE, f"is not in the evidence: {quote!r}")
             return False
         quoted.add(at)
-    if question.form == PAIR and len(quoted) < len(texts):
+    if question.base == PAIR and len(quoted) < len(texts):
         question.reject(QUOTE, "quotes one passage of two")
         return False
     return True

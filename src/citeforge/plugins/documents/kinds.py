@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 from citeforge.kinds.rage import RageKind
 from citeforge.package.kind_facts import RowMark
-from citeforge.plugins.documents.recipe import ABSENT, DocumentsRecipe
+from citeforge.plugins.documents.design import ABSENT
+from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.tables import TABLES, question_column
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe, RunOptions
@@ -29,7 +30,7 @@ class DocumentsKind(RageKind):
         tables={**RageKind.facts.tables, **TABLES},
         annotation=(*RageKind.facts.annotation, "unsure-relevance"),
         default_measures=("rage", "alce", "abstention"),
-        unanswerable=RowMark("questions", "all", "form", ABSENT),
+        unanswerable=RowMark("questions", "all", "base", ABSENT),
     )
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:

@@ -9,8 +9,9 @@ from citeforge.engines.files import digest
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.text.quoting import without_tags
 from citeforge.engines.textfiles import read_yaml
+from citeforge.plugins.documents.cells import Cell
+from citeforge.plugins.documents.design import LIST
 from citeforge.plugins.documents.questions import Evidence, Question
-from citeforge.plugins.documents.recipe import LIST
 from citeforge.schemas.finish_reasons import TRUNCATED
 
 QUESTION, ANSWER = "question", "answer"
@@ -56,13 +57,17 @@ class PromptedLlm:
 
     def to_write(self, question: Question) -> Request:
         """Make the LLM request to write a question about its evidence passages, after examples."""
-        values: dict[str, object] = {"form": question.form, "is_first": True}
+        form = question.cell.form
+        values: dict[str, object] = {
+            "form": form.base, "wishes": [form.description] * bool(form.description),
+            "is_first": True,
+        }  # fmt: skip
         turns: list[tuple[str, str]] = []
-        for example in self._examples[question.form]:
+        for example in self._examples.get(form.check, self._examples[form.base]):
             prompt = self._fill_template(QUESTION, values | {"passages": example["passages"]})
             turns += ("user", prompt), ("assistant", example["reply"] + _END)
             values["is_first"] = False
-        values["passages"] = _as_rows(question.evidence)
+        values |= {"passages": _as_rows(question.evidence), "wishes": _list_wishes(question.cell)}
         return self._request(QUESTION, values, _QUESTION_TOKENS, turns=turns)
 
     def to_answer(
@@ -75,7 +80,7 @@ class PromptedLlm:
             passages: passages shown; empty for none.
             sample: number of the try, from 0.
         """
-        several = question.form == LIST
+        several = question.base == LIST
         values = {"question": question.text, "several": several, "passages": _as_rows(passages)}
         return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
 
@@ -120,6 +125,13 @@ class PromptedLlm:
                 text = text.rpartition("\n")[0] or text
             replies.append(TextReply(text))
         return replies
+
+
+def _list_wishes(cell: Cell) -> list[str]:
+    """List the sentences that tell a writer the form of a question, and who asks it."""
+    form, user = cell.form.description, cell.user
+    asks = f"Ask as this person would: {user.description}." if user is not None else ""
+    return [wish for wish in (form, asks) if wish]
 
 
 def _as_rows(passages: Sequence[Evidence]) -> list[dict[str, str]]:

@@ -21,10 +21,12 @@ from citeforge.engines.running.setup import (
     run_embedder,
 )
 from citeforge.engines.tables import iter_batches, rows_of
+from citeforge.plugins.documents.cells import Cell, draw_cells
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
+from citeforge.plugins.documents.design import ABSENT, LIST, PAIR
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
-from citeforge.plugins.documents.recipe import ABSENT, LIST, PAIR, DocumentsRecipe
+from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import premise_of
 
@@ -69,17 +71,18 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
             _, corpus, _ = read_documents(recipe, source, build.workspace)
             passages = PassagePool(corpus, recipe.seed)
             names = iter(passages.order)
-            forms = [form for form, n in recipe.questions_per_form.items() for _ in range(n)]
-            drawn = list(zip(forms, names, strict=False))
+            wanted = draw_cells(recipe.load_design(), recipe.n_queries, recipe.seed)
+            cells = [cell for cell, n in wanted.items() for _ in range(n)]
+            drawn = list(zip(cells, names, strict=False))
             texts = passages.texts([name for _, name in drawn])
             parts = _plan_embedding(recipe, run, corpus, len(drawn))
             build.workspace.package_folder.mkdir(exist_ok=True)
     n_near = max(0, min(recipe.asking.neighbours, len(passages.order) + passages.n_short - 1))
     asked = [
         _plan_question(
-            asker, recipe, recipe.judging.judge is not None, n_near, number, form, texts[name]
+            asker, recipe, recipe.judging.judge is not None, n_near, number, cell, texts[name]
         )
-        for number, (form, name) in enumerate(drawn)
+        for number, (cell, name) in enumerate(drawn)
     ]
     requests, further, pairs = (
         [one for some in asked for one in getattr(some, name)]
@@ -93,14 +96,14 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
 
 def _plan_question(
     asker: PromptedLlm, recipe: DocumentsRecipe, has_judge: bool, n_near: int, number: int,
-    form: str, passage: Evidence,
+    cell: Cell, passage: Evidence,
 ) -> _PlannedCalls:  # fmt: skip
     """Plan the calls about one question; texts not yet written are made up in their usual length.
 
     Args:
         n_near: number of nearest passages that are searched.
         number: number of the question, which makes its texts differ from those of others.
-        form: form of the question.
+        cell: form of the question, and its user.
         passage: its evidence.
 
     Returns:
@@ -112,17 +115,18 @@ def _plan_question(
         return f"{start} {number}".ljust(_USUAL_CHARACTERS, "?")
 
     shown = min(recipe.asking.shown, n_near)
-    question = Question(f"q{number}", form, (passage,), text=stand_in("question"))
+    question = Question(f"q{number}", cell, (passage,), text=stand_in("question"))
     several = [[passage] * shown] if shown else []
-    if form == ABSENT:
+    if question.base == ABSENT:
         return _PlannedCalls(
             [asker.to_write(question), *(asker.to_answer(question, p, n) for n in range(2)
                                          for p in several)],
-            [], [],
+            [], [Pair(premise_of(passage.title, passage.text), stand_in("premise"))]
+            if cell.form.check == "premise" else [],
         )  # fmt: skip
     # With a judge the reader reads the nearest passages, and further ones that are entailed.
     n_read = min(shown, n_near) if has_judge else n_near
-    n_halves = 2 if form == PAIR else 0
+    n_halves = 2 if question.base == PAIR else 0
     one = [asker.to_answer(question, [passage], n) for n in range(1 + n_halves + n_near)]
     requests = [
         asker.to_write(question),
@@ -130,9 +134,9 @@ def _plan_question(
         *(asker.to_answer(question, (), n) for n in range(recipe.asking.closed_book)),
         *(asker.to_answer(question, p) for p in several),
     ]
-    quotes = _USUAL_QUOTES if form in (PAIR, LIST) else 0
+    quotes = _USUAL_QUOTES if question.base in (PAIR, LIST) else 0
     premise = premise_of(passage.title, passage.text)
-    evidence = "\n\n".join([premise] * len(question.evidence) * (2 if form == PAIR else 1))
+    evidence = "\n\n".join([premise] * len(question.evidence) * (2 if question.base == PAIR else 1))
     pairs = [Pair(evidence, stand_in("statement"))]
     pairs += [
         Pair(f"{premise} {n}", stand_in(f"statement {k}"))

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,19 +10,21 @@ import msgspec
 
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.text.refusals import is_refusal
-from citeforge.plugins.documents.recipe import ABSENT, LIST, PAIR
+from citeforge.plugins.documents.cells import Cell
+from citeforge.plugins.documents.design import ABSENT, LIST, PAIR, polar_words
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.refusals import EVERY_LANGUAGE
 from citeforge.schemas.text import normalise_answer
 
-_LABELS = ("question", "answer", "statement", "quote")
+_LABELS = ("question", "answer", "statement", "quote", "premise", "corrected")
 _LINE = re.compile(
     rf"^[ \t>*#_-]{{0,6}}({'|'.join(_LABELS)})[ \t]*\d{{0,2}}[*_ \t]*:[*_ \t]*(.*)$", re.I
 )
 _QUOTES = "\"'“”„«»‘’`* \t"
 _NOT_ANSWERED = re.compile(r"\bnot[ _-]answered\b", re.I)
+_FIRST_WORD = re.compile(r"\W*(\w+)")
 _LEAST_WORD_F1 = 0.6
 """Word F1 from which a reply gives an answer in other words."""
 
@@ -42,12 +44,14 @@ class Question:
 
     Attributes:
         id: ``q`` and its number among all questions written.
-        form: one of FORMS.
+        cell: its form, and the group of users that asks it.
         evidence: passages that it was written from.
         text: the question.
         answers: short answers; for a list, one per item.
         statement: a sentence that states the answer.
         quotes: quotations from the evidence that support the answer.
+        premise: false statement that the question takes for granted; empty for other forms.
+        corrected: a misspelled question without its mistakes; empty for other forms.
         relevant: ids of other passages that answer it.
         unsure: ids of other passages that may answer it.
         check: the check that rejected it; empty while none has.
@@ -55,16 +59,28 @@ class Question:
     """
 
     id: str
-    form: str
+    cell: Cell
     evidence: tuple[Evidence, ...]
     text: str = ""
     answers: list[str] = field(default_factory=list)
     statement: str = ""
     quotes: list[str] = field(default_factory=list)
+    premise: str = ""
+    corrected: str = ""
     relevant: list[str] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
     check: str = ""
     reason: str = ""
+
+    @property
+    def base(self) -> str:
+        """Form that its own form is based on."""
+        return self.cell.form.base
+
+    @property
+    def is_polar(self) -> bool:
+        """Whether it is answered by yes or no."""
+        return self.cell.form.check == "yes/no"
 
     @property
     def is_accepted(self) -> bool:
@@ -78,15 +94,20 @@ class Question:
     @property
     def hypotheses(self) -> list[str]:
         """Texts that passages may entail: the statement; for pairs and lists also the quotes."""
-        return [self.statement, *(self.quotes if self.form in (PAIR, LIST) else ())]
+        return [self.statement, *(self.quotes if self.base in (PAIR, LIST) else ())]
 
     def row(self) -> dict[str, object]:
         """Return the question as a row of the table QUESTIONS."""
-        same = ("form", "answers", "statement", "quotes", "relevant", "unsure")
+        same = ("base", "answers", "statement", "quotes", "relevant", "unsure")
+        user = self.cell.user
         return {
             "_id": self.id,
+            "form": self.cell.form.name,
+            "user": None if user is None else user.name,
             **{name: getattr(self, name) for name in same},
             "question": self.text,
+            "premise": self.premise or None,
+            "corrected": self.corrected or None,
             "evidence": [e.id for e in self.evidence],
             "accepted": self.is_accepted,
             "check": self.check or None,
@@ -119,26 +140,52 @@ def read_question(reply: str, question: Question) -> str | None:
     question.answers = list(dict.fromkeys(texts["answer"]))
     question.statement = " ".join(" ".join(texts["statement"]).split())
     question.quotes = texts["quote"]
+    question.premise = " ".join(" ".join(texts["premise"]).split())
+    question.corrected = " ".join(" ".join(texts["corrected"]).split())
     if not reply:
         return "says nothing"
     if len(texts["question"]) != 1:
         refused = is_refusal(reply, EVERY_LANGUAGE) and not texts["question"]
         what = "refuses" if refused else f"has {len(texts['question'])} questions"
         return f"{what}: {reply[:100]!r}"
-    if question.form == ABSENT:
+    if question.base == ABSENT:
         return None
     least = {
-        "answer": 2 if question.form == LIST else 1,
-        "quote": 2 if question.form == PAIR else 1,
+        "answer": 2 if question.base == LIST else 1,
+        "quote": 2 if question.base == PAIR else 1,
     }
     for name, n in least.items():
         if len(texts[name]) < n:
             return f"has {len(texts[name])} of at least {n} lines with {name.title()}"
-    if question.form != LIST and len(question.answers) != 1:
+    if question.base != LIST and len(question.answers) != 1:
         return f"has {len(question.answers)} answers where one is asked for"
     if len(texts["statement"]) != 1:
         return f"has {len(texts['statement'])} statements where one is asked for"
     return None
+
+
+def is_answered(question: Question, reply: str, share: float = 1.0) -> bool:
+    """Whether an LLM's reply gives the right answers of a question.
+
+    Args:
+        question: the question.
+        reply: reply of a reader.
+        share: share of the answers that the reply must give.
+    """
+    if not question.is_polar:
+        return gives_answers(reply, question.answers, share)
+    first = _FIRST_WORD.match(reply)
+    if first is None or is_not_answered(reply):
+        return False
+    return any(
+        is_polar_word(first[1], words) and is_polar_word(question.answers[0], words)
+        for words in polar_words()
+    )
+
+
+def is_polar_word(answer: str, words: Collection[str]) -> bool:
+    """Whether an answer is one of the words for yes, or for no, in any case."""
+    return answer.strip(".!。 ").lower() in words
 
 
 def is_not_answered(reply: str) -> bool:

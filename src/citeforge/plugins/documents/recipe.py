@@ -1,11 +1,16 @@
 """The recipe of ``build documents``."""
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field, model_validator
+import yaml
+from pydantic import Field, JsonValue, model_validator
 
-from citeforge.schemas.recipes.base import Judging, Licensed, Option, Part
+from citeforge.engines.textfiles import read_yaml, validated
+from citeforge.plugins.documents.design import BASES, Design, DesignedForm
+from citeforge.schemas.errors import UsageError
+from citeforge.schemas.recipes.base import Judging, Licensed, Option, Part, make_record
 from citeforge.schemas.recipes.groups import (
     DRY,
     EMBEDDING,
@@ -23,9 +28,10 @@ PASSAGE_SIZE = 900
 """Characters of a passage: about 150 English words."""
 MOST_MEGABYTES = 100
 """Size up to which a document is read."""
-SINGLE, PAIR, LIST, ABSENT = FORMS = ("single", "pair", "list", "absent")
-"""Forms of questions: one passage answers, two passages together answer, the answer is a list, the
-documents do not answer."""
+
+
+DESIGN_FILE = "design.yaml"
+"""Name of a design whose own file is unknown, in commands."""
 
 
 class QuestionShares(Part):
@@ -46,6 +52,13 @@ class QuestionShares(Part):
         if not (self.single or self.pair or self.lists):
             raise ValueError("--single, --pair or --list must be above 0")
         return self
+
+    @property
+    def forms(self) -> tuple[DesignedForm, ...]:
+        """Forms of questions with a share above 0."""
+        shares = (self.single, self.pair, self.lists, self.absent)
+        rows = zip(BASES, shares, strict=True)
+        return tuple(DesignedForm(name=name, share=share) for name, share in rows if share)
 
 
 class Asking(Part):
@@ -80,6 +93,7 @@ class DocumentsRecipe(Licensed):
         ENDPOINTS,
         RUNNER,
     )
+    show_option: ClassVar[str] = "--show-design"
     no_batch: ClassVar[str] = "questions are written and checked in rounds until there are enough"
 
     source: Annotated[str, Option(input=True)]
@@ -90,6 +104,10 @@ class DocumentsRecipe(Licensed):
     """Number of questions."""
     shares: QuestionShares = QuestionShares()
     """Proportions of the forms of questions."""
+    design: Annotated[
+        str | dict[str, JsonValue] | None, Option(metavar="FILE.yaml", input=True)
+    ] = None
+    """Design of the questions: users and forms with their shares (docs/documents.md)."""
     seed: int = 0
     """Seed of every draw."""
     asking: Asking = Asking()
@@ -115,14 +133,52 @@ class DocumentsRecipe(Licensed):
     labels: Annotated[tuple[Path, ...], Option(metavar="LABELS.jsonl", input=True)] = ()
     """People's relevance labels of passages (labels import), repeatable."""
 
-    @property
-    def questions_per_form(self) -> dict[str, int]:
-        """Number of questions by form, rounded so that they add up to ``n_queries``."""
-        own = self.shares
-        shares = (own.single, own.pair, own.lists, own.absent)
-        exact = {f: self.n_queries * s / sum(shares) for f, s in zip(FORMS, shares, strict=True)}
-        numbers = {form: int(n) for form, n in exact.items()}
-        rest = sorted(FORMS, key=lambda k: (numbers[k] - exact[k], FORMS.index(k)))
-        for form in rest[: self.n_queries - sum(numbers.values())]:
-            numbers[form] += 1
-        return numbers
+    def settings_text(self) -> str:
+        """Write the design in force as YAML, with what built-in users and forms are described by.
+
+        Raises:
+            InputError: the design file is at fault.
+            UsageError: forms are named by the design and by options.
+        """
+        design = self.load_design()
+        forms = [
+            {"name": form.name, **({} if own.like is None else {"like": own.like}),
+             "share": form.share, "description": form.description}
+            for form, own in zip(design.forms, design.questions, strict=True)
+        ]  # fmt: skip
+        content = design.model_dump(mode="json") | {"questions": forms}
+        return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
+
+    def with_file_names(self) -> Self:
+        """Return the recipe with a file name in place of the content of a design."""
+        return self if self.design is None else self.model_copy(update={"design": DESIGN_FILE})
+
+    def with_recorded_files(self, config: Mapping[str, Any]) -> Self:
+        """Return the recipe with the name of the design file, as a manifest records it."""
+        own = config.get("design_file")
+        return self.model_copy(update={"design": own["name"]}) if own else self
+
+    def load_design(self) -> Design:
+        """Read the design of the questions, with forms by the options where it names none.
+
+        Raises:
+            InputError: the file cannot be read, or a field is at fault; names line and field.
+            UsageError: forms are named by the design and by options.
+        """
+        match self.design:
+            case None:
+                design = Design()
+            case str():
+                path = Path(self.design)
+                design = validated(Design, read_yaml(path), path)
+            case content:
+                design = make_record(Design, **content)
+        if not design.questions:
+            return design.model_copy(update={"questions": self.shares.forms})
+        if self.shares != QuestionShares():
+            raise UsageError(
+                "--single, --pair, --list and --absent: the design has forms with shares of its "
+                "own (questions:); say it in one place",
+                code="option-without-effect",
+            )
+        return design

@@ -1,18 +1,21 @@
 """Write questions in rounds: an LLM writes and tries to answer them, a judge checks entailment."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.dense import DenseCorpus
+from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.checks import (
     ALONE,
     ANSWERED,
     CHECKS,
     CLOSED_BOOK,
     ENTAILED,
+    FORM,
     FORMAT,
     HALVES,
     NEEDED,
@@ -21,15 +24,16 @@ from citeforge.plugins.documents.checks import (
     reject_repeats,
 )
 from citeforge.plugins.documents.corpus import PassagePool
+from citeforge.plugins.documents.design import ABSENT, PAIR
 from citeforge.plugins.documents.llm_requests import PromptedLlm, TextReply
 from citeforge.plugins.documents.questions import (
     Evidence,
     Question,
-    gives_answers,
+    is_answered,
     is_not_answered,
     read_question,
 )
-from citeforge.plugins.documents.recipe import ABSENT, PAIR, DocumentsRecipe
+from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.text import premise_of
 
@@ -44,7 +48,8 @@ class QuestionMaker:
     """Writes questions about passages, and checks them.
 
     Attributes:
-        recipe: numbers of questions by form, and options of the checks.
+        recipe: options of the checks.
+        cells: number of questions wanted, by form and user.
         asker: the LLM, with the prompts.
         judge: decides what passages entail; None for no judge.
         passages: passages of the corpus.
@@ -52,6 +57,7 @@ class QuestionMaker:
     """
 
     recipe: DocumentsRecipe
+    cells: Mapping[Cell, int]
     asker: PromptedLlm
     judge: JudgeSession | None
     passages: PassagePool
@@ -64,7 +70,7 @@ class QuestionMaker:
         """
         made: list[Question] = []
         order = iter(self.passages.order)
-        written = dict.fromkeys(self.recipe.questions_per_form, 0)
+        written: dict[str, int] = dict.fromkeys(wanted_by_form(self.cells), 0)
         while fresh := self._draw_questions(made, written, order):
             with progress("asking for questions", len(fresh), "questions") as advance:
                 self._write_questions(fresh)
@@ -86,23 +92,28 @@ class QuestionMaker:
             written: number of questions written so far, by form; those drawn are added.
             order: ids of passages in the order in which questions are written about them.
         """
-        drawn: list[tuple[str, str]] = []
-        for form, wanted in self.recipe.questions_per_form.items():
-            accepted = sum(q.form == form for q in _accepted(made))
-            n = min(wanted - accepted, self.recipe.asking.tries * wanted - written[form])
-            batch = [(form, name) for _, name in zip(range(n), order, strict=False)]
+        drawn: list[tuple[Cell, str]] = []
+        wanted_of_form = wanted_by_form(self.cells)
+        for cell, wanted in self.cells.items():
+            form = cell.form.name
+            accepted = sum(q.cell == cell for q in _accepted(made))
+            tries_left = self.recipe.asking.tries * wanted_of_form[form] - written[form]
+            n = min(wanted - accepted, tries_left)
+            batch = [(cell, name) for _, name in zip(range(n), order, strict=False)]
             written[form] += len(batch)
             drawn += batch
         texts = self.passages.texts([name for _, name in drawn])
-        partners = self._find_partners([texts[name] for form, name in drawn if form == PAIR])
+        partners = self._find_partners(
+            [texts[name] for cell, name in drawn if cell.form.base == PAIR]
+        )
         questions: list[Question] = []
-        for form, name in drawn:
+        for cell, name in drawn:
             evidence: tuple[Evidence, ...] = (texts[name],)
-            if form == PAIR:
+            if cell.form.base == PAIR:
                 if name not in partners:
                     continue
                 evidence = (texts[name], partners[name])
-            questions.append(Question(f"q{len(made) + len(questions) + 1}", form, evidence))
+            questions.append(Question(f"q{len(made) + len(questions) + 1}", cell, evidence))
         return questions
 
     def _find_partners(self, passages: Sequence[Evidence]) -> dict[str, Evidence]:
@@ -142,18 +153,19 @@ class QuestionMaker:
             questions: questions of the round; those that are rejected already are skipped.
         """
         asking = self.recipe.asking
-        answerable = [q for q in questions if q.is_accepted and q.form != ABSENT]
+        answerable = [q for q in questions if q.is_accepted and q.base != ABSENT]
+        self._check_premises([q for q in _accepted(questions) if q.premise])
         self._check_entailment(answerable)
         self._ask_reader(
             ANSWERED, answerable, lambda q: [q.evidence],
-            lambda reply, q: not gives_answers(reply, q.answers), "the reader says",
+            lambda reply, q: not is_answered(q, reply), "the reader says",
         )  # fmt: skip
         self._ask_reader(
             CLOSED_BOOK, answerable, lambda q: [()] * asking.closed_book, _gives_half,
             "without any passage the reader says",
         )  # fmt: skip
         self._ask_reader(
-            HALVES, (q for q in answerable if q.form == PAIR),
+            HALVES, (q for q in answerable if q.base == PAIR),
             lambda q: [(passage,) for passage in reversed(q.evidence)], _gives_half, "{} alone:",
         )  # fmt: skip
         near = self._find_near_passages(_accepted(questions))
@@ -169,7 +181,7 @@ class QuestionMaker:
             "from other passages the reader says",
         )  # fmt: skip
         self._ask_reader(
-            NOT_ABSENT, (q for q in questions if q.form == ABSENT),
+            NOT_ABSENT, (q for q in questions if q.base == ABSENT),
             lambda q: filter(None, [near[q.id][: (n := asking.shown)], near[q.id][n : 2 * n]]),
             lambda reply, _: not is_not_answered(reply), "from the nearest passages:",
         )  # fmt: skip
@@ -209,10 +221,7 @@ class QuestionMaker:
         """Let the judge reject questions whose statement does not follow from their evidence."""
         if self.judge is None:
             return
-        pairs = {
-            q.id: Pair("\n\n".join(premise_of(e.title, e.text) for e in q.evidence), q.statement)
-            for q in questions
-        }
+        pairs = {q.id: Pair(join_evidence(q), q.statement) for q in questions}
         verdicts = self.judge.ask(pairs.values())
         for question in questions:
             verdict = verdicts[pairs[question.id]]
@@ -221,12 +230,27 @@ class QuestionMaker:
             elif not verdict.entailed:
                 question.reject(ENTAILED, f"does not follow: {question.statement!r}")
 
+    def _check_premises(self, questions: Sequence[Question]) -> None:
+        """Let the judge reject questions whose premise is wrong and follows from the evidence."""
+        if self.judge is None:
+            return
+        pairs = {q.id: Pair(join_evidence(q), q.premise) for q in questions}
+        verdicts = self.judge.ask(pairs.values())
+        for question in questions:
+            verdict = verdicts[pairs[question.id]]
+            if isinstance(verdict, JudgeFailure):
+                question.reject(FORM, f"the judge failed ({verdict.message})")
+            elif verdict.entailed:
+                question.reject(
+                    FORM, f"the evidence says what is to be wrong: {question.premise!r}"
+                )
+
     def _find_near_passages(self, questions: Sequence[Question]) -> dict[str, list[Evidence]]:
         """Find each question's nearest passages, without its evidence if it is answerable."""
         depth = self.recipe.asking.neighbours + max((len(q.evidence) for q in questions), default=0)
         ranked = self.search.rank({q.id: q.text for q in questions}, depth)
         barred = {
-            q.id: {e.id for e in q.evidence} if q.form != ABSENT else set() for q in questions
+            q.id: {e.id for e in q.evidence} if q.base != ABSENT else set() for q in questions
         }
         ids = {
             name: [r.docid for r in hits if r.docid not in barred[name]][
@@ -267,7 +291,7 @@ class QuestionMaker:
                 reply = next(replies)
                 is_read = not reply.failure and _gives_half(reply.text, question)
                 if is_read and verdict is not False:
-                    if question.form == PAIR:
+                    if question.base == PAIR:
                         question.reject(ALONE, f"{passage.id} answers it: {_quote_reply(reply)}")
                     question.relevant.append(passage.id)
                 elif is_read or verdict or reply.failure:
@@ -313,7 +337,7 @@ def _accepted(questions: Iterable[Question]) -> list[Question]:
 
 def _gives_half(reply: str, question: Question) -> bool:
     """Whether a reply gives at least half of a question's answers."""
-    return gives_answers(reply, question.answers, _LEAST_SHARE_OF_LIST)
+    return is_answered(question, reply, _LEAST_SHARE_OF_LIST)
 
 
 def _is_entailed(decision: Decision) -> bool:
@@ -321,19 +345,32 @@ def _is_entailed(decision: Decision) -> bool:
     return not isinstance(decision, JudgeFailure) and decision.entailed
 
 
+def join_evidence(question: Question) -> str:
+    """Join the passages of a question to one premise for the judge."""
+    return "\n\n".join(premise_of(e.title, e.text) for e in question.evidence)
+
+
 def _quote_reply(reply: TextReply) -> str:
     """Quote the start of a reply, or its failure, for the reason of a rejection."""
     return f"({reply.failure})" if reply.failure else repr(reply.text[:120])
 
 
-def count_questions(recipe: DocumentsRecipe, questions: Sequence[Question]) -> dict[str, int]:
+def wanted_by_form(cells: Mapping[Cell, int]) -> dict[str, int]:
+    """Add up the numbers of questions wanted, by name of their form."""
+    wanted = Counter[str]()
+    for cell, n in cells.items():
+        wanted[cell.form.name] += n
+    return dict(wanted)
+
+
+def count_questions(cells: Mapping[Cell, int], questions: Sequence[Question]) -> dict[str, int]:
     """Count the questions written, rejected by each check, accepted and missing, by form."""
     counts = {"questions_written": len(questions)}
     for check in CHECKS:
         if n := sum(q.check == check for q in questions):
             counts[count_key("questions_rejected", check)] = n
-    for form, wanted in recipe.questions_per_form.items():
-        accepted = sum(q.form == form and q.is_accepted for q in questions)
+    for form, wanted in wanted_by_form(cells).items():
+        accepted = sum(q.cell.form.name == form and q.is_accepted for q in questions)
         counts[count_key("questions_accepted", form)] = accepted
         if accepted < wanted:
             counts[count_key("questions_not_made", form)] = wanted - accepted

@@ -37,10 +37,14 @@ QUESTIONS = pa.schema(
     [
         pa.field("_id", pa.string(), nullable=False),
         pa.field("form", pa.string(), nullable=False),
+        pa.field("base", pa.string(), nullable=False),  # single, pair, list or absent
+        pa.field("user", pa.string()),  # group of users that asks
         pa.field("question", pa.string(), nullable=False),
         pa.field("answers", pa.list_(pa.string()), nullable=False),
         pa.field("statement", pa.string(), nullable=False),
         pa.field("quotes", pa.list_(pa.string()), nullable=False),
+        pa.field("premise", pa.string()),  # what is wrongly taken for granted
+        pa.field("corrected", pa.string()),  # without its misspellings
         pa.field("evidence", pa.list_(pa.string()), nullable=False),  # passages it was written from
         pa.field("relevant", pa.list_(pa.string()), nullable=False),  # others that answer it
         pa.field("unsure", pa.list_(pa.string()), nullable=False),  # others that may answer it

@@ -194,12 +194,14 @@ class Recipe(Part):
         run_options: groups of RunOptions that such a build takes.
         main_input: field that names what the benchmark is made of.
         no_batch: why such a build refuses --batch; empty where it does not.
+        show_option: option that prints the settings in force and builds nothing; empty for none.
     """
 
     kind: ClassVar[str]
     run_options: ClassVar[tuple[Group, ...]] = ()
     main_input: ClassVar[str] = "source"
     no_batch: ClassVar[str] = ""
+    show_option: ClassVar[str] = ""
 
     name: str | None = None
     """Name in signatures and card (default: the folder's)."""
@@ -231,6 +233,10 @@ class Recipe(Part):
         values = {k: v for k, v in config.items() if k in cls.model_fields}
         from_top_level = {k: getattr(manifest, k) for k in _IN_MANIFEST if k in cls.model_fields}
         return cls.model_validate(values | from_top_level)
+
+    def settings_text(self) -> str:
+        """Write the settings in force, as ``show_option`` prints them."""
+        return ""
 
     def with_file_names(self) -> Self:
         """Return the recipe with file names in place of content that was read from files."""

@@ -1,0 +1,143 @@
+"""The design of ``build documents``: which users ask which forms of questions, in which shares."""
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+
+from citeforge.engines.textfiles import read_yaml
+from citeforge.schemas.errors import UnknownValueError
+from citeforge.schemas.record import FrozenRecord
+
+SINGLE, PAIR, LIST, ABSENT = BASES = ("single", "pair", "list", "absent")
+"""Forms on which all others are based: one passage answers, two passages together answer, the
+answer is a list, the documents do not answer."""
+Base = Literal["single", "pair", "list", "absent"]
+Rule = Literal[
+    "", "bridge", "comparison", "number", "procedure", "definition", "yes/no", "premise", "search",
+    "misspelled",
+]  # fmt: skip
+"""Further rule that the texts of a form have to keep (``form_rules``)."""
+
+
+class Form(FrozenRecord):
+    """A form of questions: its share, the instruction to the writer, and the rule of its texts."""
+
+    name: str
+    base: Base
+    share: float = 1.0
+    description: str = ""
+    check: Rule = ""
+
+
+@cache
+def _built_in() -> Mapping[str, Any]:
+    """Read the built-in forms and users, and words for yes and no."""
+    content: Mapping[str, Any] = read_yaml(Path(__file__).parent / "data" / "forms.yaml")
+    return content
+
+
+@cache
+def built_in_forms() -> dict[str, Form]:
+    """Read the built-in forms, by name."""
+    return {name: Form(name=name, **row) for name, row in _built_in()["forms"].items()}
+
+
+def polar_words() -> tuple[frozenset[str], frozenset[str]]:
+    """Read the words of many languages for yes, and those for no."""
+    return frozenset(_built_in()["words for yes"]), frozenset(_built_in()["words for no"])
+
+
+Name = Annotated[str, Field(min_length=1, max_length=60)]
+Share = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _refuse_repeats(rows: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Refuse rows of which two have the same name."""
+    names = [row.name for row in rows]
+    for name in names:
+        if names.count(name) > 1:
+            raise ValueError(f"names {name!r} twice")
+    return rows
+
+
+class DesignedUser(FrozenRecord):
+    """A group of users, as a design declares it."""
+
+    name: Name
+    """Name of the group; newcomer, expert and auditor are built in."""
+    share: Share = 1.0
+    """Share of the questions that the group asks, relative to the other groups."""
+    description: str = Field("", validate_default=True)
+    """Who asks, for the writer; built-in groups have one."""
+
+    @field_validator("description")
+    @classmethod
+    def _describe(cls, text: str, info: ValidationInfo) -> str:
+        """Take the description of a built-in group; refuse another one without a description."""
+        name = info.data.get("name", "")
+        known: dict[str, str] = _built_in()["users"]
+        if not text.strip() and name and name not in known:
+            raise ValueError(f"{name!r} is not built in ({', '.join(known)}), so it needs one")
+        return text.strip() or known.get(name, "")
+
+
+class DesignedForm(FrozenRecord):
+    """A form of questions, as a design declares it."""
+
+    like: str | None = None
+    """Built-in form whose base and checks it has; needed for names that are not built in."""
+    name: Name
+    """Name of a built-in form, or one of your own."""
+    share: Share = 1.0
+    """Share of the questions, relative to the other forms."""
+    description: str = ""
+    """Instruction to the writer, in place of the built-in form's."""
+
+    @field_validator("like")
+    @classmethod
+    def _find_like(cls, name: str | None) -> str | None:
+        """Refuse a form that is not built in."""
+        if name is not None and name not in built_in_forms():
+            raise ValueError(str(UnknownValueError("form of questions", name, built_in_forms())))
+        return name
+
+    @field_validator("name")
+    @classmethod
+    def _find_name(cls, name: str, info: ValidationInfo) -> str:
+        """Refuse a name that is not built in, unless ``like`` says what it is based on."""
+        if info.data.get("like") is None and name not in built_in_forms():
+            error = UnknownValueError("form of questions", name, built_in_forms())
+            raise ValueError(f"{error}; a form of your own needs `like: FORM`")
+        return name
+
+    @property
+    def form(self) -> Form:
+        """The form, with what it has from the built-in one."""
+        built_in = built_in_forms()[self.like or self.name]
+        own = {"description": text} if (text := self.description.strip()) else {}
+        return built_in.model_copy(update={"name": self.name, "share": self.share, **own})
+
+
+class Design(FrozenRecord):
+    """A design of questions: who asks, and what."""
+
+    users: Annotated[tuple[DesignedUser, ...], AfterValidator(_refuse_repeats)] = ()
+    """Groups of users; each question is asked as one of them would."""
+    questions: Annotated[tuple[DesignedForm, ...], AfterValidator(_refuse_repeats)] = ()
+    """Forms of questions (default: --single, --pair, --list and --absent)."""
+
+    @field_validator("questions")
+    @classmethod
+    def _require_answers(cls, forms: Sequence[DesignedForm]) -> Sequence[DesignedForm]:
+        """Refuse forms none of which the documents answer."""
+        if forms and all(form.form.base == ABSENT for form in forms):
+            raise ValueError("has no form that the documents answer")
+        return forms
+
+    @property
+    def forms(self) -> tuple[Form, ...]:
+        """Forms of questions, with what they have from built-in ones."""
+        return tuple(designed.form for designed in self.questions)

@@ -1,0 +1,254 @@
+"""``build documents --design``: the questions that were asked for are the ones that are made."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from citeforge import load
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.package.fields import read_fields
+from citeforge.package.package import Package
+from citeforge.plugins.documents.build import build_documents
+from citeforge.plugins.documents.cells import Cell, apportion, draw_cells
+from citeforge.plugins.documents.design import Design, built_in_forms
+from citeforge.plugins.documents.form_rules import find_form_fault
+from citeforge.plugins.documents.questions import Evidence, Question, is_answered, read_question
+from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.schemas.recipes.base import RunOptions
+from conftest import Inline, refused
+from plugins.documents.pumps import FormLlm, write_pumps
+from plugins.documents.village import N, entails, replies, write_documents
+from servers.running import openai_server
+from stand_ins import RuleJudge
+
+FORMS = (
+    "number", "time", "definition", "yes/no", "procedure", "search-like", "misspelled",
+    "false premise",
+)  # fmt: skip
+DESIGN = {
+    "users": [
+        {"name": "newcomer", "share": 2},
+        {"name": "expert"},
+        {"name": "fitter", "description": "a fitter on a building site"},
+    ],
+    "questions": [{"name": form} for form in FORMS],
+}
+
+
+def make(folder: Path, llm: FormLlm, design: Any, n: int, **recipe: Any) -> Package:
+    (folder / "design.yaml").write_text(yaml.safe_dump(design))
+    known = {"asking": {"neighbours": 5, "closed_book": 1, "shown": 2}} | recipe
+    build_documents(
+        DocumentsRecipe(
+            source=f"folder:{folder / 'docs'}", llm="openai:forms", n_queries=n,
+            design=str(folder / "design.yaml"), **known,
+        ),
+        RunOptions(out=folder / "out"),
+        llm,
+        JudgeSession(RuleJudge(entails)),
+    )  # fmt: skip
+    return Package(folder / "out")
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
+    folder = tmp_path_factory.mktemp("design")
+    write_pumps(folder / "docs", 30)
+    return make(folder, FormLlm(), DESIGN, 16)
+
+
+def test_questions_have_the_forms_and_users_of_the_design(package: Package) -> None:
+    rows = package.table("questions", "all").to_pylist()
+    assert [r["reason"] for r in rows if not r["accepted"]] == []
+    assert Counter(r["form"] for r in rows) == dict.fromkeys(FORMS, 16 // 8)
+    # Shares 2, 1, 1 of 16.
+    assert Counter(r["user"] for r in rows) == {"newcomer": 8, "expert": 4, "fitter": 4}
+    fields = read_fields(package.queries)
+    assert Counter(fields["user"]) == Counter(r["user"] for r in rows)
+    assert Counter(fields["form"]) == Counter(r["form"] for r in rows)
+
+
+def test_a_false_premise_is_a_question_without_an_answer(package: Package) -> None:
+    rows = {r["_id"]: r for r in package.table("questions", "all").to_pylist()}
+    absent = {name for name, r in rows.items() if r["form"] == "false premise"}
+    benchmark = load(package.folder)
+    found = zip(package.query_ids, benchmark.unanswerable, strict=True)
+    assert {name for name, is_absent in found if is_absent} == absent
+    assert all("never built" in rows[name]["premise"] for name in absent)
+
+
+def test_manifest_and_command_name_the_design(package: Package) -> None:
+    config = package.manifest.config
+    assert config["design"]["users"][2]["description"] == "a fitter on a building site"
+    assert config["design_file"]["name"] == "design.yaml"
+    assert "--design design.yaml" in " ".join((package.folder / "README.md").read_text().split())
+
+
+def test_the_writer_is_told_who_asks(tmp_path: Path) -> None:
+    write_pumps(tmp_path / "docs", 4)
+    llm = FormLlm()
+    make(tmp_path, llm, {"users": DESIGN["users"][2:], "questions": [{"name": "number"}]}, 2)
+    asked = [r.messages[-1][1] for r in llm.asked if r.task == "question"]
+    assert asked
+    assert all("as this person would: a fitter on a building site." in one for one in asked)
+
+
+def test_a_lazy_writer_leaves_a_form_short(tmp_path: Path) -> None:
+    write_pumps(tmp_path / "docs", 30)
+    design = {"questions": [{"name": "number"}, {"name": "yes/no"}]}
+    package = make(tmp_path, FormLlm(lazy=("yes/no",)), design, 4)
+    counts = package.manifest.counts
+    assert counts["questions_accepted[number]"] == 2
+    assert counts["questions_accepted[yes/no]"] == 0
+    assert counts["questions_not_made[yes/no]"] == 2
+    # Three tries for each of two.
+    assert counts["questions_written"] == 2 + 3 * 2
+
+
+def test_a_thinking_writer_is_designed_from_the_command_line(
+    inline: Inline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_documents(tmp_path / "docs", N)
+    (tmp_path / "d.yaml").write_text(
+        "users: [{name: auditor}]\nquestions: [{name: single, share: 2}, {name: absent}]\n"
+    )
+    thoughts = "<think>\nQuestion: What do I ask?\n</think>\n"
+    said = [[pattern, thoughts + text] for pattern, text in replies()]
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with openai_server(tmp_path / "log", replies=said) as server:
+        inline.ok(
+            "build", "documents", "--source", f"folder:{tmp_path / 'docs'}", "--llm", "openai:m",
+            "--judge", "lexical", "--queries", "3", "--design", tmp_path / "d.yaml", "--base-url",
+            server.url, "--neighbours", "3", "--closed-book", "1", "--out", tmp_path / "out",
+        )  # fmt: skip
+    rows = Package(tmp_path / "out").table("questions", "all").to_pylist()
+    assert Counter(r["form"] for r in rows if r["accepted"]) == {"single": 2, "absent": 1}
+    assert {r["user"] for r in rows} == {"auditor"}
+
+
+def test_the_design_in_force_is_printed(inline: Inline, tmp_path: Path) -> None:
+    shown = yaml.safe_load(inline.ok("build", "documents", "--show-design").stdout)
+    shares = {row["name"]: row["share"] for row in shown["questions"]}
+    assert shares == {"single": 50, "pair": 20, "list": 20, "absent": 10}
+    (tmp_path / "d.yaml").write_text("questions: [{name: torque, like: number, share: 3}]\n")
+    words = ("build", "documents", "--show-design", "--design", tmp_path / "d.yaml")
+    printed = inline.ok(*words).stdout
+    (tmp_path / "d.yaml").write_text(printed)
+    assert inline.ok(*words).stdout == printed  # what is printed is a design
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "field", "code"),
+    [
+        ("users:\n- name: expert\n- {name: nurse}\n", 3, "users.1.description", "wrong-value"),
+        ("questions:\n- name: number\n- name: numbr\n", 3, "questions.1.name", "wrong-value"),
+        ("questions:\n- {name: a, like: b}\n", 2, "questions.0.like", "wrong-value"),
+        ("questions:\n- {name: number, share: 0}\n", 2, "questions.0.share", "out-of-range"),
+        ("users: []\nquestions:\n- {name: absent}\n", 2, "questions", "wrong-value"),
+        ("questions:\n- {name: time}\n- {name: time}\n", 1, "questions", "wrong-value"),
+        ("form: [single]\n", 1, "form", "unknown-field"),
+    ],
+)
+def test_a_fault_in_a_design_is_named_by_line_and_field(
+    tmp_path: Path, text: str, line: int, field: str, code: str
+) -> None:
+    (tmp_path / "d.yaml").write_text(text)
+    recipe = DocumentsRecipe(source="folder:x", llm="openai:m", design=str(tmp_path / "d.yaml"))
+    with refused(code, path=tmp_path / "d.yaml", line=line, field=field):
+        recipe.load_design()
+
+
+def test_forms_are_named_in_one_place(inline: Inline, tmp_path: Path) -> None:
+    (tmp_path / "d.yaml").write_text("questions: [{name: single}]\n")
+    words = ("build", "documents", "--show-design", "--design", tmp_path / "d.yaml")
+    inline.fails(2, "option-without-effect", *words, "--single", "3")
+
+
+def test_numbers_by_form_and_user_are_the_shares() -> None:
+    # 7 × 1/2 = 3.5, 7 × 1/3 = 2.33, 7 × 1/6 = 1.17: the largest remainder gets the seventh.
+    assert apportion(7, {"a": 3, "b": 2, "c": 1}) == {"a": 4, "b": 2, "c": 1}
+    design = Design.model_validate(DESIGN)
+    cells = draw_cells(design, 1000, 5)
+    assert cells == draw_cells(design, 1000, 5) != draw_cells(design, 1000, 6)
+    by_user = Counter[str]()
+    for cell, n in cells.items():
+        assert cell.user is not None
+        by_user[cell.user.name] += n
+    assert by_user == {"newcomer": 500, "expert": 250, "fitter": 250}
+
+
+def ask(form: str, **fields: Any) -> Question:
+    passages = (
+        Evidence("a", "Heron Lock", "Ada kept Heron Lock, which is 30 m long."),
+        Evidence("b", "Otter Weir", "Otter Weir is 12 m long. Ada was born in Ystad."),
+    )
+    known = {"answers": ["x"], "statement": "It is x.", "quotes": ["x"]} | fields
+    return Question("q1", Cell(built_in_forms()[form]), passages, **known)
+
+
+@pytest.mark.parametrize(
+    ("form", "fields", "fault"),
+    [
+        ("number", {"answers": ["30 m"]}, None),
+        ("number", {"answers": ["三十米"]}, None),
+        ("number", {"answers": ["many"]}, "the answer has no number"),
+        ("yes/no", {"answers": ["Nein."]}, None),
+        ("yes/no", {"answers": ["perhaps"]}, "the answer is neither yes nor no"),
+        ("definition", {"answers": ["a wall across a river"]}, None),
+        ("definition", {"answers": ["wall"]}, "the answer has 1 of at least 3 words"),
+        ("procedure", {"answers": ["open it", "shut it"], "statement": "Open it, then shut it."},
+         None),
+        ("procedure", {"answers": ["shut it", "open it"], "statement": "Open it, then shut it."},
+         "the statement has the steps in another order"),
+        ("search-like", {"text": "heron lock length"}, None),
+        ("search-like", {"text": "heron lock length?"}, "is a sentence"),
+        ("search-like", {"text": " ".join("abcdefghi")}, "has 9 words"),
+        ("misspelled", {"text": "How lnog is the lok?", "corrected": "How long is the lock?"},
+         None),
+        ("misspelled", {"text": "How long?", "corrected": "How long?"}, "no word is misspelled"),
+        ("misspelled", {"text": "How wide?", "corrected": "How long?"}, "'wide' is another word"),
+        ("misspelled", {"text": "How lng?"}, "has no line with Corrected"),
+        ("false premise", {"text": "Why is the lock dry?", "premise": "The lock is dry."}, None),
+        ("false premise", {"text": "Why is the lock dry?"}, "has no line with Premise"),
+        ("false premise", {"text": "Who won?", "premise": "The lock is dry."}, "the premise has"),
+        ("bridge", {"text": "Where was the keeper born?",
+                    "quotes": ["Keeper Adaline kept it", "Adaline was born"]}, None),
+        ("bridge", {"text": "Where was Adaline born?",
+                    "quotes": ["Adaline kept it", "Adaline was born"]}, "names what links"),
+        ("bridge", {"text": "Where?", "quotes": ["Ada kept it", "Born in Ystad"]}, "the two quot"),
+        ("comparison", {"text": "Is Heron Lock longer than Otter Weir?"}, None),
+        ("comparison", {"text": "Is Heron Lock the longer one?"}, "does not name both"),
+    ],
+)  # fmt: skip
+def test_each_form_has_its_rule(form: str, fields: dict[str, Any], fault: str | None) -> None:
+    found = find_form_fault(ask(form, **fields))
+    assert (found or "").startswith(fault or "")
+    assert bool(found) == bool(fault)
+
+
+@pytest.mark.parametrize(
+    ("answer", "reply", "is_right"),
+    [
+        ("no", "No, it must not.", True),
+        ("no", "Yes: there is no lid.", False),
+        ("yes", "NOT ANSWERED", False),
+        ("ja", "Ja.", True),
+        ("是", "是的，可以。", True),
+        ("no", "", False),
+    ],
+)
+def test_yes_and_no_are_read_from_the_first_word(answer: str, reply: str, is_right: bool) -> None:
+    assert is_answered(ask("yes/no", answers=[answer]), reply) == is_right
+
+
+def test_further_lines_of_a_reply_are_read() -> None:
+    question = ask("misspelled")
+    text = "Quote: x\nCorrected: Who is it?\nQuestion: Who si it?\nAnswer: Ada\nStatement: Ada is."
+    assert read_question(text, question) is None
+    assert (question.text, question.corrected) == ("Who si it?", "Who is it?")
+    row = question.row()
+    assert json.dumps(row["corrected"]) == '"Who is it?"'
