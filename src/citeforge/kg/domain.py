@@ -84,6 +84,8 @@ class Phrasing(FrozenRecord):
     Attributes:
         relations: label of a relation to its clause.
         themes: clauses of general questions, by theme.
+        also: theme to relations of other themes that answer a general question for it, too; no
+            question is made from them, and to cite them is right.
         links: relation to what its value is called beside the entity ("her husband"), by the
             value's sex; ``any`` for others.
         opener: the word that asks what the entity at the other end of the link is.
@@ -94,6 +96,7 @@ class Phrasing(FrozenRecord):
 
     relations: dict[str, Phrase] = {}
     themes: dict[str, Ask] = {}
+    also: dict[str, tuple[str, ...]] = {}
     links: dict[str, dict[str, str]] = {}
     opener: Literal["who", "what"] = "who"
     sex: str = ""
@@ -106,7 +109,20 @@ class Phrasing(FrozenRecord):
         for label, phrase in self.relations.items():
             if phrase.theme and phrase.theme not in self.themes:
                 raise ValueError(f"{label}: {phrase.theme!r} is not among the themes")
+        for theme in self.also:
+            if theme not in self.themes:
+                raise ValueError(f"also: {theme!r} is not among the themes")
         return self
+
+    def theme_of(self, relation: str) -> str:
+        """Get the declared theme of a relation; an empty text without one."""
+        phrase = self.phrase(relation)
+        return "" if phrase is None else phrase.theme
+
+    def answers_theme(self, relation: str, theme: str) -> bool:
+        """Whether facts of a relation answer a general question for a declared theme."""
+        also = map(relation_key, self.also.get(theme, ()))
+        return self.theme_of(relation) == theme or relation_key(relation) in also
 
     def phrase(self, relation: str) -> Phrase | None:
         """Get the words that ask for a relation with Wikidata's or BioKaLMA's label, or None."""

@@ -7,6 +7,7 @@ relation and a value.
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, fields
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,6 +28,10 @@ NAME = "name"
 
 EMPTY = "empty"
 """Field of a query's metadata: QID to the relations that published graphs show without a value."""
+
+ANSWERS = "answers"
+"""Field of a general query's metadata: (QID, relation, value) of shown facts that answer it and are
+no gold; to cite them is right."""
 
 _NO_LABEL = re.compile(r"[QPL]\d+")
 
@@ -61,6 +66,11 @@ class Key:
         """Key with its parts normalised for comparison; see :func:`relation_key`."""
         value = " ".join(without_invisible(self.value, JOINERS).split())
         return Key(self.qid.upper(), relation_key(self.relation), value)
+
+
+def read_answers(metadata: Mapping[str, Any]) -> list[Key]:
+    """Read the further answers of a general query from its metadata."""
+    return [Key(*answer) for answer in metadata.get(ANSWERS) or ()]
 
 
 @dataclass(frozen=True)

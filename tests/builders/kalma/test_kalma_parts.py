@@ -9,7 +9,12 @@ import pytest
 from citeforge.builders import writer_prompts
 from citeforge.builders.kalma import check
 from citeforge.builders.kalma.check import Extension, ExtensionCheck
-from citeforge.builders.kalma.contexts import KalmaQuestion, make_contexts
+from citeforge.builders.kalma.contexts import (
+    KalmaQuestion,
+    count_answers,
+    find_theme_answers,
+    make_contexts,
+)
 from citeforge.builders.kalma.evolve import Specificity
 from citeforge.builders.kalma.mentions import Mentions, annotate, marker
 from citeforge.builders.kalma.package import parse_year
@@ -217,6 +222,36 @@ def test_a_short_minimum_set_is_recorded() -> None:
     assert {name: c.short for name, c in made.items() if c.short} == {
         "absent_3": {"q0": {"absent": 2}}
     }
+
+
+def test_other_facts_that_answer_a_general_question() -> None:
+    father = fact("Q1", "father", "Lord Byron", value_id="Q2")
+    sport = fact("Q1", "sport", "football")
+    cup = fact("Q1", "participated in", "1978 World Cup")
+    first = (father, sport, fact("Q1", "participant in", "1978 World Cup"), cup,
+             fact("Q1", "date of birth", "1949"))  # fmt: skip
+    # The other person's part in events is not asked for, and a league has no theme.
+    second = (fact("Q2", "participated in", "1958 World Cup"), fact("Q2", "league", "A"))
+    graphs = (Graph("Q1", "Ada Byron", first), Graph("Q2", "Lord Byron", second))
+    question = KalmaQuestion("q", graphs, ((father, 1), (sport, 2)), "specific?", "general?")
+    # "participant in" states the same as the other one, and both are listed.
+    assert find_theme_answers(PEOPLE.phrasing, question, {father: [], sport: []}) == [
+        first[2], first[3],
+    ]  # fmt: skip
+    # What restates gold is right already.
+    assert find_theme_answers(PEOPLE.phrasing, question, {sport: [first[2], cup]}) == []
+    equivalence = Equivalence(PEOPLE)
+    same: dict[str, dict[Triple, list[Triple]]] = {"q": {father: [], sport: []}}
+    counts = count_answers([question], same, equivalence, PEOPLE.phrasing)
+    assert counts["questions_with_uncounted_answers"] == 1
+    known = replace(question, answers=first[2:4])
+    counts = count_answers([known], same, equivalence, PEOPLE.phrasing)
+    assert counts["questions_with_uncounted_answers"] == 0
+    assert counts["questions_with_further_answers"] == 1
+    # The specific question asks for the relation alone.
+    specific = replace(question, general="")
+    counts = count_answers([specific], same, equivalence, PEOPLE.phrasing)
+    assert counts["questions_with_uncounted_answers"] == 0
 
 
 FAMILY = {"Q1": "Hans Albert Einstein", "Q2": "Albert Einstein", "Q3": "Mileva Maric"}

@@ -3,6 +3,7 @@
 import json
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +96,18 @@ def test_strict_by_hand() -> None:
     assert result["KaLMA.F1@macro"] == pytest.approx(2 * p * r / (p + r))
     assert result["KaLMA.Citations"] == (6 + 1 + 0) / 3
     assert result["KaLMA.NAs"] == 0
+
+
+def test_what_answers_a_general_question_is_right_and_not_wanted() -> None:
+    shown = replace(SHOWN, answers=frozenset({triple("rC", "C").key.compared}))
+    result = values(counted(inputs(OUTPUTS, shown=shown)))
+    # As above, and rC is right: rA, rA, rB, rC of six. R and Corr do not change.
+    assert result["KaLMA.P@micro"] == (4 + 0 + 0) / (6 + 1 + 0)
+    assert result["KaLMA.P@macro"] == (4 / 6 + 0 / 1 + 0) / 3
+    assert result["KaLMA.R@micro"] == (2 + 0 + 0) / (3 + 3 + 3)
+    assert result["KaLMA.Corr@micro"] == (4 + 1 + 0) / (6 + 1 + 0)
+    same = values(counted(inputs(OUTPUTS, "reference", shown)))
+    assert same == values(counted(inputs(OUTPUTS, "reference")))
 
 
 def test_reference_by_hand() -> None:

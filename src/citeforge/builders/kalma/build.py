@@ -15,6 +15,7 @@ from citeforge.builders.kalma.contexts import (
     TripleContext,
     count_answers,
     find_equivalents,
+    find_theme_answers,
     make_contexts,
     retrieve_graphs,
 )
@@ -39,7 +40,7 @@ from citeforge.engines.running.names import WRITERS, make_llm, make_perplexity
 from citeforge.engines.running.setup import build_judge, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.ir_convert.kalma import read_entries, read_gold
-from citeforge.kg.domain import load_domain
+from citeforge.kg.domain import Phrasing, load_domain
 from citeforge.kg.equivalence import Equivalence, read_equivalence
 from citeforge.kg.graph import KnowledgeGraph, open_graph
 from citeforge.schemas.counts import count_key, describe_count
@@ -123,7 +124,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         if asks.failed:
             counts["questions_not_checked"] = asks.failed
         return _write_package(
-            build, draft, questions, usable, contexts, equivalence, shares,
+            build, draft, questions, usable, contexts, equivalence, kg.domain.phrasing, shares,
             counts=counts, models=models, computed=kg.retrieval(),
         )  # fmt: skip
 
@@ -160,13 +161,16 @@ def _all_contexts(
 def _write_package(
     build: Build, draft: Manifest, questions: Sequence[KalmaQuestion],
     evolutions: Sequence[Evolution], contexts: Mapping[str, TripleContext],
-    equivalence: Equivalence, shares: Mapping[str, object], **learnt: Any,
+    equivalence: Equivalence, phrasing: Phrasing, shares: Mapping[str, object], **learnt: Any,
 ) -> Manifest:  # fmt: skip
     """Write the tables, statistics and manifest of a KaLMA package."""
     writer = build.package()
     equivalents = find_equivalents(questions, contexts, equivalence)
+    if evolutions:  # what published questions ask for is not known by theme
+        answers = [find_theme_answers(phrasing, q, equivalents[q.query_id]) for q in questions]
+        questions = [replace(q, answers=tuple(t)) for q, t in zip(questions, answers, strict=True)]
     sets = write_tables(writer, questions, evolutions, contexts, equivalents)
-    counted = count_answers(questions, equivalents, equivalence)
+    counted = count_answers(questions, equivalents, equivalence, phrasing)
     stats = kalma_stats(questions, {**counted, **shares})
     return build.finish(draft, writer, stats, contexts=sets, **learnt)
 
@@ -304,7 +308,7 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         contexts, retrieved = _all_contexts(recipe, questions, equivalence, kg)
         counts = source.counts | retrieved | ({} if kg is None else kg.all_counts())
         return _write_package(
-            build, draft, questions, [], contexts, equivalence, {},
+            build, draft, questions, [], contexts, equivalence, domain.phrasing, {},
             counts=counts, computed={} if kg is None else kg.retrieval(),
         )  # fmt: skip
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from citeforge.engines.draws import generator, key
+from citeforge.kg.domain import Phrasing
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, linking_quality
@@ -32,6 +33,7 @@ class KalmaQuestion:
         specific: text that asks for each fact.
         general: text that asks for facts by topic; empty where there is none.
         metadata: of the query.
+        answers: shown triples that answer the general text and are no gold.
     """
 
     query_id: str
@@ -40,6 +42,7 @@ class KalmaQuestion:
     specific: str = ""
     general: str = ""
     metadata: dict[str, Any] = field(default_factory=dict)
+    answers: tuple[Triple, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -135,18 +138,48 @@ def find_equivalents(
     return found
 
 
+def find_theme_answers(
+    phrasing: Phrasing, question: KalmaQuestion, same: Mapping[Triple, Sequence[Triple]]
+) -> list[Triple]:
+    """List the shown triples that answer a general question by its themes, and are no gold.
+
+    Args:
+        phrasing: themes of a domain, with their relations.
+        question: its gold has the themes that are asked for.
+        same: its gold facts, each with the other shown triples that state it.
+    """
+    names = {g.qid: g.name for g in question.graphs}
+    facts = [t for t in same if not t.connects(names)]
+    right = {t.key.compared for fact, more in same.items() for t in (fact, *more)}
+    asked = {(t.qid, theme) for t in facts if (theme := phrasing.theme_of(t.relation))}
+    return [
+        t
+        for graph in question.graphs
+        for t in graph.triples
+        if t.key.compared not in right and not t.connects(names)
+        if any(q == t.qid and phrasing.answers_theme(t.relation, theme) for q, theme in asked)
+    ]
+
+
 def count_answers(
-    questions: Sequence[KalmaQuestion], equivalents: Equivalents, equivalence: Equivalence
-) -> dict[str, int]:
-    """Count gold facts that other triples restate, and questions with right answers not in gold."""
-    n_facts = n_questions = n_other = 0
+    questions: Sequence[KalmaQuestion], equivalents: Equivalents, equivalence: Equivalence,
+    phrasing: Phrasing,
+) -> dict[str, int]:  # fmt: skip
+    """Count gold facts that other triples restate, and questions with right answers not in gold.
+
+    The general questions' right answers are looked up by the relations of their themes.
+    """
+    n_facts = n_questions = n_other = n_more = 0
     for question in questions:
         same = equivalents[question.query_id]
         n_facts += sum(map(bool, same.values()))
         n_questions += any(same.values())
         right = {t.key.compared for fact, more in same.items() for t in (fact, *more)}
         names = {g.qid: g.name for g in question.graphs}
-        n_other += any(
+        n_more += bool(question.answers)
+        counted = right.union(t.key.compared for t in question.answers)
+        by_theme = find_theme_answers(phrasing, question, same) if question.general else []
+        n_other += any(t.key.compared not in counted for t in by_theme) or any(
             equivalence.answers(t, fact)
             for graph in question.graphs
             for t in graph.triples
@@ -157,6 +190,7 @@ def count_answers(
     return {
         "gold_facts_restated": n_facts,
         "questions_with_restated_facts": n_questions,
+        **({"questions_with_further_answers": n_more} if n_more else {}),
         "questions_with_uncounted_answers": n_other,
     }
 

@@ -24,7 +24,14 @@ from citeforge.package.items import by_query
 from citeforge.package.package import Package
 from citeforge.schemas.counts import SENSITIVE, SENSITIVE_GOLD
 from citeforge.schemas.errors import UnknownValueError
-from citeforge.schemas.kg import Triple, as_row, from_row, relation_key
+from citeforge.schemas.kg import (
+    ANSWERS,
+    Triple,
+    as_row,
+    from_row,
+    read_answers,
+    relation_key,
+)
 from citeforge.schemas.manifest import ContextSet
 from citeforge.schemas.tables import KG_BY_CONFIG
 
@@ -61,10 +68,9 @@ def write_tables(
 
     for form in ("specific", "general"):
         rows = [
-            {"_id": q.query_id, "text": getattr(q, form),
-             "metadata": json.dumps(q.metadata, ensure_ascii=False, sort_keys=True)}
+            {"_id": q.query_id, "text": getattr(q, form), "metadata": _dump_metadata(q, form)}
             for q in questions
-        ]  # fmt: skip
+        ]
         if all(r["text"] for r in rows):
             add("queries", form, rows)
     for name, context in contexts.items():
@@ -91,6 +97,15 @@ def write_tables(
         for r in e.rounds
     ))  # fmt: skip
     return {n: ContextSet(description=c.description, short=c.short) for n, c in contexts.items()}
+
+
+def _dump_metadata(question: KalmaQuestion, form: str) -> str:
+    """Write the metadata of a query; general ones have their further answers."""
+    metadata = question.metadata
+    if form == "general" and question.answers:
+        answers = [[t.qid, t.relation, t.value] for t in question.answers]
+        metadata = metadata | {ANSWERS: answers}
+    return json.dumps(metadata, ensure_ascii=False, sort_keys=True)
 
 
 def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object]) -> Stats:
@@ -234,6 +249,10 @@ def wrong_kalma(package: Package) -> Problems:
         elif from_row(row).key not in full[row["query_id"]] and not is_published:
             key = from_row(row).key
             yield "gold", f"query {row['query_id']!r}: {key} is not in its sub-graphs"
+    for query, text in rows_of(package.forms.get("general", package.queries), "_id", "metadata"):
+        for key in read_answers(json.loads(text)):
+            if key not in full.get(query, ()):
+                yield "queries/general", f"query {query!r}: the answer {key} is not shown"
     if not is_published:
         yield from _find_missing_values(package, per_set["full"])
     yield from _find_wrong_removals(package, per_set)

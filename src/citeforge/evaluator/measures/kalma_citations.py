@@ -19,6 +19,8 @@ quotients. *Absent* triples are those of `G` that the context set removed. In `s
   to divide.
 - A shown triple that leads from one entity of the question to another one and is not in `G` is said
   by the question: its citations are left out of P, hits and divisor.
+- A general question asks for themes ("what career"). Other shown facts that answer it (a military
+  rank) are right in P and not wanted in R; the query's metadata lists them (`answers`).
 - A question without `G` is left out of R, and its citations are not precise.
 - Without any `[NA]` NA.P is not computed, without anything absent none of the NA measures.
 - GEval: a missing or empty answer has 1. A reply without one clear mark is a failure, with bounds 1
@@ -73,7 +75,6 @@ from citeforge.evaluator.statistics.estimates import (
 )
 from citeforge.evaluator.submissions.inputs import AnswerKey
 from citeforge.evaluator.submissions.tools import CannotError
-from citeforge.schemas.kg import Key
 
 
 @dataclass(frozen=True)
@@ -119,18 +120,19 @@ def strict_counts(reading: ParsedAnswer) -> CitedTriples:
     """Count an answer's correct and precise citations and the gold facts they state (``strict``).
 
     A citation is correct when it is complete and its triple was shown; precise when it also states
-    a fact of the minimum knowledge set, which any equivalent triple does. What the question itself
-    says counts neither as right nor as wrong in P. A triple cited twice counts each time for P; a
+    a fact of the minimum knowledge set, which any equivalent triple does, or answers the general
+    question by a relation of its themes. What the question itself says counts neither as right nor
+    as wrong in P. A triple cited twice counts each time for P; a
     fact counts once for R, whichever of its triples are cited.
     """
     facts = reading.shown.facts
-    gold = frozenset[Key]().union(*facts)
+    right = reading.shown.answers.union(*facts)
     correct = [c.compared for c in reading.citations if reading.shown.is_complete_and_shown(c)]
     n = len(reading.citations)
     n_premises = sum(k in reading.shown.premises for k in correct)
     return CitedTriples(
         Share(len(correct), n, empty=0.0),
-        Share(sum(k in gold for k in correct), n - n_premises, empty=0.0),
+        Share(sum(k in right for k in correct), n - n_premises, empty=0.0),
         Share(sum(not fact.isdisjoint(correct) for fact in facts), len(facts)),
         n,
         reading.n_na,
@@ -384,7 +386,8 @@ MEASURES = (
     *micro_and_macro(
         cited, "P", "correct citations in the minimum knowledge set", PRECISE.micro, PRECISE.macro,
         requires=_SETS,
-        formula="such citations that also state a fact of `G` ÷ citations",
+        formula="such citations that also state a fact of `G`, or (`strict`) answer a general "
+        "question by its themes ÷ citations",
         gold=_rounds("all"), citation_quality=_quality("precision", f"{_SET}."),
     ),
     *micro_and_macro(

@@ -198,6 +198,8 @@ def _answer_details(inputs: KalmaInputs) -> list[AnswerDetail]:
                         if t.key.compared in same
                         else "said by the question"
                         if t.key.compared in graphs.premises
+                        else "answers the question, too"
+                        if t.key.compared in graphs.answers
                         else None,
                     )
                     for t in graphs.triples

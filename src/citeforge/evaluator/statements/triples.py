@@ -12,7 +12,7 @@ from citeforge.evaluator.statements.split import split_statements
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.items import by_query
 from citeforge.schemas.citations.triples import TripleGrammar
-from citeforge.schemas.kg import EMPTY, NAME, Key, Triple, from_row
+from citeforge.schemas.kg import EMPTY, NAME, Key, Triple, from_row, read_answers
 from citeforge.schemas.text import printable
 
 
@@ -28,6 +28,8 @@ class ShownGraphs:
         blank: relations that the published graphs show with an empty value: (QID, relation, value).
         equivalents: gold facts that other triples state, too, each with the keys of these.
         names: QID to name of the entities that the question is about.
+        answers: shown triples outside the gold that answer a general question, normalised for
+            comparison.
     """
 
     question: str
@@ -37,6 +39,7 @@ class ShownGraphs:
     blank: tuple[Key, ...] = ()
     equivalents: tuple[frozenset[Key], ...] = ()
     names: Mapping[str, str] = field(default_factory=dict)
+    answers: frozenset[Key] = frozenset()
 
     @cached_property
     def facts(self) -> tuple[frozenset[Key], ...]:
@@ -157,7 +160,8 @@ def read_shown(benchmark: Benchmark, context: str) -> tuple[list[ShownGraphs], f
         )
         gone = tuple(from_row(r) for r in absent.get(query, []) if r["why"] == "gold")
         names = dict(zip(about.get("entities") or (), about.get("names") or (), strict=False))
-        graphs.append(ShownGraphs(question, triples, right, gone, empty, same, names))
+        more = frozenset(key.compared for key in read_answers(about))
+        graphs.append(ShownGraphs(question, triples, right, gone, empty, same, names, more))
     return graphs, frozenset(t.relation for s in graphs for t in s.triples)
 
 
