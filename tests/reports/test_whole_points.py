@@ -91,6 +91,6 @@ def test_card() -> None:
     audit = Audit.model_construct(exploits=found)
     table = _score_table([_card_row(file) for file in FILES[:2]], audit)
     assert table["rows"] == [
-        ["CiteP", "44", "63 [58, 68]", "41 ≤ [36, 46]"],
+        ["CiteP", "44", "63 [58, 68]", "41 [36, 46] ≤"],
         ["CiteR", "–", "63 [58, 68]", "41 [36, 46]"],
     ]

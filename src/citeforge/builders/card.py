@@ -19,6 +19,7 @@ from citeforge.builders.licences import licence_words, licences_of, most_restric
 from citeforge.engines.files import read_json
 from citeforge.engines.markdown import markdown_block, markdown_code, markdown_text
 from citeforge.engines.report_table import MarkedCell, Table
+from citeforge.engines.shown import DASH, show_number
 from citeforge.engines.textfiles import validated
 from citeforge.ir_convert.registry import citation_of
 from citeforge.package.kinds import Kind, kind_of
@@ -217,7 +218,7 @@ def bars(counts: Iterable[float]) -> str:
     values = list(counts)
     top = max(values, default=0)
     if not top:
-        return "–"
+        return DASH
     return "".join(_BARS[min(7, int(8 * v / top))] if v else "·" for v in values)
 
 
@@ -232,7 +233,7 @@ def _card_template() -> Template:
         "plain": markdown_text,
         "code": markdown_code,
         "block": markdown_block,
-        "percent": lambda share: f"{100 * share:.1f}",
+        "percent": lambda share: show_number(100 * share, 1),
         "thousands": lambda number: f"{number:,}",
     }
     return environment.from_string(_TEMPLATE.read_text(encoding="utf-8"))
@@ -275,9 +276,9 @@ def exploits_table(found: Exploits) -> Table:
         [
             f"{row.system} (honest)" if row.is_honest else row.system,
             *(
-                MarkedCell(f"{row.values[m]:.2f}", mark="≥" * (m in row.reached))
+                MarkedCell(show_number(row.values[m]), mark="≥" * (m in row.reached))
                 if m in row.values
-                else "–"
+                else DASH
                 for m in measures
             ),
         ]
@@ -306,7 +307,7 @@ def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str,
         f"{s['system']}{' (control)' * s.get('is_control', False)}, {s['context']}" for s in scores
     ]
     of_measure = {
-        n: f"{line:.{of_system[n]['digits']}f}"
+        n: show_number(line, of_system[n]["digits"])
         for n in names
         for of_system in entries
         if n in of_system and (line := lines.get(of_system[n]["signature"])) is not None
@@ -314,7 +315,7 @@ def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str,
     rows = [
         [
             n,
-            *([of_measure.get(n, "–")] if of_measure else []),
+            *([of_measure.get(n, DASH)] if of_measure else []),
             *(
                 _format_measure(of_system.get(n), None if s.get("is_control") else lines)
                 for s, of_system in zip(scores, entries, strict=True)
@@ -334,23 +335,16 @@ def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str,
 
 
 def _format_measure(measure: dict[str, Any] | None, lines: Mapping[str, float] | None) -> str:
-    """Write a measure's value, with its interval if it has one, and a mark up to its line.
+    """Write a measure's score as stored, with a mark if its value is up to its line.
 
     Args:
         measure: record of a measure in a file of scores; None if the system lacks it.
         lines: signature of a measure to its line to beat; None to mark nothing.
     """
     if measure is None or measure["value"] is None:
-        return "–"
-    value, low, high = (
-        "–" if measure[key] is None else f"{measure[key]:.{measure['digits']}f}"
-        for key in ("value", "low", "high")
-    )
-    if lines and is_up_to(measure["value"], lines.get(measure["signature"])):
-        value += f" {BELOW}"
-    if measure["low"] is None:
-        return value
-    return f"{value} [{low}, {high}]"
+        return DASH
+    is_below = lines and is_up_to(measure["value"], lines.get(measure["signature"]))
+    return str(MarkedCell(measure["text"], mark=BELOW * bool(is_below)))
 
 
 def list_citations(manifest: Manifest) -> str:

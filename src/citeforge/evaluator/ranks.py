@@ -6,6 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from citeforge.engines.shown import DASH
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.statistics.changes import jackknife_pseudovalues
 from citeforge.evaluator.statistics.estimates import Floats
@@ -225,6 +226,6 @@ def better_by_tests(sign: Floats, p: Floats, level: float = ALPHA) -> npt.NDArra
 def rank_text(interval: RankInterval | None) -> str:
     """Format a range of ranks: ``2–4``, ``1``, or a dash for None."""
     if interval is None:
-        return "–"
+        return DASH
     low, high = interval
     return str(low) if low == high else f"{low}–{high}"

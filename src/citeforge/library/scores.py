@@ -12,6 +12,7 @@ from citeforge.engines.judge.records import Judge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.pipes import pipes_copied
 from citeforge.engines.report_table import Displayed, Table
+from citeforge.engines.shown import show_value
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.corrections import LabelCorrection
@@ -161,7 +162,7 @@ class Scores(Displayed):
 
     def _headline(self) -> str:
         """Summarise the scores in one line: the first four values."""
-        values = [f"{m.name} {m.show(m.value)}" for m in self.file.measures if m.value is not None]
+        values = [f"{m.name} {show_value(m)}" for m in self.file.measures if m.value is not None]
         more = f" and {len(self) - 4:,} more" if len(self) > 4 else ""
         counts = self.counts
         n_missing, n_failed = counts.n_missing, counts.n_judge_failed

@@ -18,6 +18,7 @@ from citeforge.builders.card import SidecarFiles, describe_sensitive, list_citat
 from citeforge.builders.licences import with_licence
 from citeforge.builders.package import WORDS, render_again, word_lengths
 from citeforge.engines.folders import amending
+from citeforge.engines.shown import show_score
 from citeforge.engines.tables import read_schema
 from citeforge.evaluator.withhold import withhold_scores
 from citeforge.package.kinds import kind_of
@@ -214,13 +215,13 @@ def _responsible_ai_fields(
     return fields
 
 
-_MEASURE = {"name", "signature", "value", "low", "high"}
-"""Fields of a measure that the card's table shows."""
-
-
 def _card_row(file: ScoreFile) -> dict[str, Any]:
     """Reduce a score file to what the card's table shows: system, measures with digits, notes."""
-    scores = [{**m.model_dump(include=_MEASURE), "digits": m.n_digits} for m in file.measures]
+    scores = [
+        {"name": m.name, "signature": m.signature, "value": m.value, "digits": m.n_digits,
+         "text": show_score(m)}
+        for m in file.measures
+    ]  # fmt: skip
     return {
         "system": file.system,
         "context": file.context,

@@ -7,11 +7,11 @@ from dataclasses import replace
 import numpy as np
 
 from citeforge.engines.report_table import Table
+from citeforge.engines.shown import DASH, show_interval, show_number, show_p
 from citeforge.evaluator.measures.authorship import find_bias_cells
 from citeforge.evaluator.statistics.estimates import column
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.statistics.significance import paired_t
-from citeforge.reports.shown import DASH, show_interval, show_number, show_p
 from citeforge.schemas.authorship import AUTHORS, PLACEBO, Cell, Design
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 from citeforge.schemas.signature import joined_signatures
@@ -82,7 +82,7 @@ def _p(score: MeasureScore | None) -> str:
     """Format a score's p-value (the adjusted one, if there is one); a dash without one."""
     if score is None or score.p_t is None:
         return DASH
-    return show_p(score.p_t if score.p_holm is None else score.p_holm)
+    return show_p(score.p_t if score.p_holm is None else score.p_holm, 3)
 
 
 _TEST = "two-sided paired t-test, Holm over the system's cells"

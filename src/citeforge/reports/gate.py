@@ -6,11 +6,11 @@ from itertools import groupby
 from textwrap import wrap
 
 from citeforge.engines.report_table import Displayed, Table, folded_note
+from citeforge.engines.shown import DASH
 from citeforge.evaluator.gate import Outcome
 from citeforge.evaluator.gate_findings import FAIL, NOT_RUN, OPEN, PASS, Row, RowFigures, Verdict
 from citeforge.reports.gate_sentences import row_title, write_sentence
 from citeforge.reports.notes import limit_lines, scope_lines, small_slice_lines
-from citeforge.reports.shown import DASH
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import joined_signatures
 

@@ -13,9 +13,9 @@ from xml.etree import ElementTree
 from citeforge.engines.files import write_text
 from citeforge.engines.markdown import markdown_text
 from citeforge.engines.report_table import Table
+from citeforge.engines.shown import DASH, show_interval, show_number
 from citeforge.evaluator.gate_findings import FAIL, NOT_RUN, OPEN
 from citeforge.reports.gate import GROUPS, Decision, DecisionRow
-from citeforge.reports.shown import DASH, show_interval, show_number
 from citeforge.schemas.errors import CiteforgeError, InputError
 
 SUMMARY = "GITHUB_STEP_SUMMARY"

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from citeforge.engines.report_table import Displayed, Table, folded_note
+from citeforge.engines.shown import show_number
 from citeforge.evaluator.gate_plan import PlanDoubt, PlannedQueries
-from citeforge.reports.shown import show_number
 
 
 @dataclass(frozen=True, repr=False)

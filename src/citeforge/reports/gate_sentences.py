@@ -1,5 +1,6 @@
 """Sentences of a gate decision: what was found in a row, what decided it, what would help."""
 
+from citeforge.engines.shown import show_interval, show_number, show_p_equation
 from citeforge.evaluator.gate_findings import (
     AboveBound,
     FewDefined,
@@ -21,7 +22,6 @@ from citeforge.evaluator.gate_findings import (
 from citeforge.evaluator.gate_remedies import POWER
 from citeforge.evaluator.gate_rows import describe_file
 from citeforge.reports.notes import REFUSED, UNCITED
-from citeforge.reports.shown import show_interval, show_number, show_p_equation
 
 _COUNTED = {
     "missing": ("missing answers", "{n} of {of} answers are missing"),

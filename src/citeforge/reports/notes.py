@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
 
+from citeforge.engines.shown import show_interval, show_number, show_value
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.corrected_ranks import corrected_ranks
 from citeforge.evaluator.judges import over_judges, values_by_layer
@@ -15,7 +16,6 @@ from citeforge.evaluator.rows import (
     is_trivial,
 )
 from citeforge.evaluator.statistics.intervals import SKEW, STUDENT, WIDEST, WILSON, compute_shares
-from citeforge.reports.shown import show_interval, show_number, show_value
 from citeforge.schemas.audit import BELOW
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import (

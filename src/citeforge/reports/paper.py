@@ -7,6 +7,7 @@ from itertools import compress
 from types import MappingProxyType
 
 from citeforge.engines.report_table import MarkedCell, Table
+from citeforge.engines.shown import DASH, show_number, show_value
 from citeforge.evaluator.compare import (
     compare_pairs,
     find_baseline,
@@ -27,7 +28,6 @@ from citeforge.evaluator.rows import (
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.evaluator.withhold import require_values
 from citeforge.reports.notes import line_notes, not_comparable, report_lines
-from citeforge.reports.shown import DASH, show_number, show_value
 from citeforge.schemas.audit import BELOW, LINE
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.command_options import TableOptions
@@ -283,8 +283,8 @@ def _mark_best(
         }  # fmt: skip
         values = sorted(c.score.value for c in mine.values() if c.score.value is not None)
         for at, cell in mine.items():
-            if cell.score.value is not None and cell.text == cell.score.show(
-                values[-1 if is_higher_better else 0]
+            if cell.score.value is not None and cell.text == show_number(
+                values[-1 if is_higher_better else 0], cell.score.n_digits
             ):
                 cells[at] = replace(cell, is_best=True)
 

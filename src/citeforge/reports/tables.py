@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 
 from citeforge.engines.report_table import MarkedCell, Table
+from citeforge.engines.shown import ARROWS, DASH, show_interval, show_number, show_p, show_score
 from citeforge.evaluator.compare import Difference
 from citeforge.evaluator.lines import Lines, is_below
 from citeforge.evaluator.measures.registry import direction
@@ -11,7 +12,6 @@ from citeforge.evaluator.rows import main_measure
 from citeforge.evaluator.slices import list_slices, make_slice_file, slice_fields
 from citeforge.evaluator.statistics.intervals import ALPHA
 from citeforge.reports.notes import FEW, marked_name
-from citeforge.reports.shown import ARROWS, DASH, show_interval, show_number, show_p, show_score
 from citeforge.schemas.audit import BELOW, LINE
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import MeasureScore, ScoreFile

@@ -196,10 +196,6 @@ class MeasureScore(Record, allow_inf_nan=False):
     published: Figures | None = None
     noise: float | None = None
 
-    def show(self, value: float) -> str:
-        """Format the measure's value, or an end of its interval, with its decimals."""
-        return f"{value:.{self.n_digits}f}"
-
     @property
     def n_digits(self) -> int:
         """Number of decimals to print: 2; with noise 0 for shares, 1 for counts."""

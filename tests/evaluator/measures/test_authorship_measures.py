@@ -372,7 +372,7 @@ def test_a_block_a_system_with_the_placebo_beside_and_its_keys_in_every_part(cas
     assert row[:5] == ("one", "human_llm", "Human", "Human", "Informed / CF")
     placebo = f"{100 * (1 + 0) / 2:.1f}"
     # CAS less the placebo's: 0 − 1 and 0 − 0; p of (-1, 0) is 1/2, by Holm min(1, 12 / 2).
-    expected = ["0.0", placebo, f"-{placebo}", "1.0000"] * 2
+    expected = ["0.0", placebo, f"-{placebo}", "1.000"] * 2
     entry = next(m for m in file.measures if m.name == "CAS.P-placebo[hh_human_llm_informed_cf]")
     assert (entry.value, entry.per_query, entry.p_t) == (-50, [-1, 0], pytest.approx(0.5))
     assert entry.low is not None and entry.low < -50 < 0 < (entry.high or 0)

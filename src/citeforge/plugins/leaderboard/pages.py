@@ -9,6 +9,7 @@ from typing import Any
 from jinja2 import Environment
 
 from citeforge.engines.files import write_text
+from citeforge.engines.shown import show_interval, show_number, show_value
 from citeforge.evaluator.lines import Lines, find_lines
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.rows import controls_last, count_systems, named_rows
@@ -60,7 +61,10 @@ class Site:
 def environment() -> Environment:
     """Make the Jinja environment of the templates: texts are escaped, undefined names refused."""
     templates = page_templates(TEMPLATES)
-    templates.globals["definition_link"] = definition_link
+    templates.globals |= {
+        "definition_link": definition_link, "show_value": show_value, "show_number": show_number,
+        "show_interval": show_interval,
+    }  # fmt: skip
     return templates
 
 

@@ -5,13 +5,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
+from citeforge.engines.shown import BETTER, DIGITS
 from citeforge.evaluator.lines import Lines, is_below
 from citeforge.evaluator.measures.registry import declared_place, direction, find_measure
 from citeforge.evaluator.ranks import RankInterval, rank_systems
 from citeforge.evaluator.rows import PREFERRED, count_systems
 from citeforge.plugins.leaderboard.about import definition_link
 from citeforge.reports.notes import marked_name
-from citeforge.reports.shown import BETTER, DIGITS
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 DIRECTIONS = {True: 1, False: -1, None: 0}

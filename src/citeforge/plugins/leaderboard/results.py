@@ -19,6 +19,7 @@ from citeforge.cli.command import path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.terminal import write_data
 from citeforge.engines.files import write_text
+from citeforge.engines.shown import show_interval, show_number
 from citeforge.engines.textfiles import read_yaml
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.statistics.values import value_fault
@@ -269,8 +270,9 @@ def _make_entries(
 def _write_notes(measure: MeasureScore, file: ScoreFile) -> str:
     """Describe a measure's value: score signature, interval, number of queries, judge failures."""
     parts = [measure.signature]
-    if measure.low is not None and measure.high is not None:
-        parts.append(f"95 % interval {measure.show(measure.low)} to {measure.show(measure.high)}")
+    if measure.low is not None:
+        interval = show_interval(measure.low, measure.high, measure.n_digits)
+        parts.append(f"95 % interval {interval}")
     counts = file.counts
     parts.append(f"{counts.n_queries:,} queries")
     if counts.n_missing:
@@ -278,7 +280,7 @@ def _write_notes(measure: MeasureScore, file: ScoreFile) -> str:
     if measure.lower_bound is not None and measure.upper_bound is not None:
         parts.append(
             f"the judge failed on {counts.n_judge_failed:,} pairs: between "
-            f"{measure.lower_bound:.2f} and {measure.upper_bound:.2f}"
+            f"{show_number(measure.lower_bound)} and {show_number(measure.upper_bound)}"
         )
     return "; ".join(parts)
 

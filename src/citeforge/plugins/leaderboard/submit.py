@@ -11,6 +11,7 @@ import msgspec
 
 from citeforge.engines.files import sha256_file, write_bytes, write_text
 from citeforge.engines.folders import file_lock, refuse_link
+from citeforge.engines.shown import show_value
 from citeforge.evaluator.check import Findings
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.rows import main_measure
@@ -136,9 +137,7 @@ def _main_scores_text(files: Sequence[ScoreFile]) -> str:
         entry = next((m for m in file.measures if m.name == main_measure([file])), None)
         text += ("; " if at else "") + (f"{file.context} " if len(files) > 1 else "")
         text += (
-            f"{entry.name} {entry.show(entry.value)}"
-            if entry and entry.value is not None
-            else "no score"
+            f"{entry.name} {show_value(entry)}" if entry and entry.value is not None else "no score"
         )
     return text
 

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from citeforge.engines.shown import plot_digits, show_in_plot, show_number
 from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.ranks import rank_systems, rank_text
 from citeforge.evaluator.slices import list_slices, make_slice_file, slice_fields
@@ -22,7 +23,6 @@ from citeforge.reports.pages.charts import (
     value_and_ends,
 )
 from citeforge.reports.pages.figure import NARROW_WIDTH, Figure, Rows, altair, make_figure, values
-from citeforge.reports.shown import plot_digits, show_in_plot, show_number
 from citeforge.schemas.authorship import AUTHORS, PLACEBO
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import ScoreFile

@@ -8,6 +8,7 @@ from urllib.parse import quote
 
 from citeforge.engines.files import write_text
 from citeforge.engines.folders import atomic_directory, files_below, is_temporary
+from citeforge.engines.shown import ARROWS
 from citeforge.evaluator.lines import find_lines, is_below
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.ranks import rank_text
@@ -20,7 +21,6 @@ from citeforge.reports.notes import (
 from citeforge.reports.pages.choose import page_figures
 from citeforge.reports.pages.explorer import MOST_INLINE, chunk_script, explorer_part
 from citeforge.reports.pages.markup import plots_part, read_assets, render_markup, script_json
-from citeforge.reports.shown import ARROWS
 from citeforge.schemas.audit import Audit
 from citeforge.schemas.scores import ScoreFile
 

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from citeforge.engines.shown import show_in_plot
 from citeforge.evaluator.statistics.intervals import wilson_interval
 from citeforge.reports.pages import palette
 from citeforge.reports.pages.charts import find_score, lookup, name_lines
 from citeforge.reports.pages.figure import WIDTH, Figure, Rows, altair, make_figure, values
-from citeforge.reports.shown import show_in_plot
 from citeforge.schemas.scores import ScoreFile
 
 MOST_SYSTEMS = 6

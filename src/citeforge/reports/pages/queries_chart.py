@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from citeforge.engines.shown import show_in_plot
 from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.statistics.estimates import estimate_value, mean_sample
 from citeforge.reports.pages import palette
@@ -22,7 +23,6 @@ from citeforge.reports.pages.charts import (
     system_encodings,
 )
 from citeforge.reports.pages.figure import WIDTH, Figure, altair, make_figure, values
-from citeforge.reports.shown import show_in_plot
 from citeforge.schemas.scores import AnswerDetail, ScoreFile
 from citeforge.schemas.tables import RELEVANT
 

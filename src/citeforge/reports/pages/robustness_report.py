@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from citeforge.engines.report_table import MarkedCell, Table, comment
+from citeforge.engines.shown import DASH, show_number
 from citeforge.reports.pages.charts import overlap_size, system_encodings
 from citeforge.reports.pages.figure import Figure, altair, make_figure
 from citeforge.reports.pages.forest_chart import forest
@@ -18,7 +19,6 @@ from citeforge.reports.pages.robustness import (
     compare_definitions,
     headline,
 )
-from citeforge.reports.shown import DASH, show_number
 from citeforge.schemas.scores import ScoreFile
 
 

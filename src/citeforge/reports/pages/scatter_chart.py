@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from citeforge.engines.shown import plot_digits, show_number
 from citeforge.evaluator.measures.registry import direction
 from citeforge.reports.pages import palette
 from citeforge.reports.pages.charts import (
@@ -21,7 +22,6 @@ from citeforge.reports.pages.charts import (
     value_and_ends,
 )
 from citeforge.reports.pages.figure import WIDTH, Figure, Rows, altair, make_figure, values
-from citeforge.reports.shown import plot_digits, show_number
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 PAIRS = (("CiteP", "CiteR"), ("ALCE.CitPrec", "ALCE.CitRec"), ("NLI.prec", "NLI.rec"),

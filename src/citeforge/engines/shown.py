@@ -70,9 +70,10 @@ def show_score(score: MeasureScore | None, is_corrected: bool = False, has_sd: b
     return " ".join(parts)
 
 
-def show_p(p: float) -> str:
-    """Format a p-value with four decimals; a dash for NaN."""
-    return "<0.0001" if p < 1e-4 else show_number(p, 4)
+def show_p(p: float, digits: int = 4) -> str:
+    """Format a p-value with some decimals; a dash for NaN."""
+    least = 10.0**-digits
+    return f"<{show_number(least, digits)}" if p < least else show_number(p, digits)
 
 
 def show_p_equation(p: float) -> str:
