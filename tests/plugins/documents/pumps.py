@@ -89,6 +89,15 @@ def written(form: str, one: Pump) -> str:
     return _lines(quote, f"Question: {text}", [answer], statement)
 
 
+def german(one: Pump) -> str:
+    """A sound question about a number, in German."""
+    bar = f"{20 + one.number} bar"
+    return _lines(
+        f"It runs at {bar}", f"Question: Welchen Druck hat die Pumpe {one.name} im Betrieb?", [bar],
+        f"Die Pumpe {one.name} wird mit einem Druck von {bar} betrieben.",
+    )  # fmt: skip
+
+
 def _lines(quote: str, question: str, answers: Sequence[str], statement: str) -> str:
     """The lines of a writer's reply."""
     said = "\n".join(f"Answer: {a}" for a in answers)
@@ -104,7 +113,8 @@ def read(values: Mapping[str, Any]) -> str:
         return NOTHING
     one = KNOWN[names[-1]]
     answers = {
-        "pressure": f"{20 + one.number} bar", "year": str(1900 + one.number),
+        "Druck": f"{20 + one.number} bar", "pressure": f"{20 + one.number} bar",
+        "year": str(1900 + one.number),
         "float": "a hollow ball", "carry": "No.", "built?": one.maker, "who built": one.maker,
         "Who b": one.maker, "steps": "open the valve; turn the crank; close the lid",
     }  # fmt: skip
@@ -141,5 +151,5 @@ class FormLlm:
         form = told[0] if told else request.values["form"]
         if form in self.lazy:
             return "Question: What does it say?\nAnswer: yes\nStatement: Yes.\nQuote: pump"
-        names = re.findall(r"To start the (\w+),", prompt)
-        return written(form, KNOWN[names[0]])
+        one = KNOWN[re.findall(r"To start the (\w+),", prompt)[0]]
+        return german(one) if "the code de;" in prompt else written(form, one)

@@ -1,7 +1,9 @@
 """``build documents --design``: the questions that were asked for are the ones that are made."""
 
 import json
+import re
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,13 @@ import pytest
 import yaml
 
 from citeforge import load
+from citeforge.builders.rebuild import list_resources
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.package.fields import read_fields
 from citeforge.package.package import Package
 from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.cells import Cell, apportion, draw_cells
+from citeforge.plugins.documents.checks import check_text
 from citeforge.plugins.documents.design import Design, built_in_forms
 from citeforge.plugins.documents.form_rules import find_form_fault
 from citeforge.plugins.documents.questions import Evidence, Question, is_answered, read_question
@@ -39,7 +43,12 @@ DESIGN = {
 }
 
 
-def make(folder: Path, llm: FormLlm, design: Any, n: int, **recipe: Any) -> Package:
+Rule = Callable[[str, str], bool]
+
+
+def make(
+    folder: Path, llm: FormLlm, design: Any, n: int, rule: Rule = entails, **recipe: Any
+) -> Package:
     (folder / "design.yaml").write_text(yaml.safe_dump(design))
     known = {"asking": {"neighbours": 5, "closed_book": 1, "shown": 2}} | recipe
     build_documents(
@@ -49,7 +58,7 @@ def make(folder: Path, llm: FormLlm, design: Any, n: int, **recipe: Any) -> Pack
         ),
         RunOptions(out=folder / "out"),
         llm,
-        JudgeSession(RuleJudge(entails)),
+        JudgeSession(RuleJudge(rule)),
     )  # fmt: skip
     return Package(folder / "out")
 
@@ -95,6 +104,71 @@ def test_the_writer_is_told_who_asks(tmp_path: Path) -> None:
     asked = [r.messages[-1][1] for r in llm.asked if r.task == "question"]
     assert asked
     assert all("as this person would: a fitter on a building site." in one for one in asked)
+
+
+def test_questions_are_in_the_language_that_is_asked_for(tmp_path: Path) -> None:
+    write_pumps(tmp_path / "docs", 6)
+    design = {"language": "de", "length": {"most": 9}, "questions": [{"name": "number"}]}
+
+    def says_the_figure(premise: str, hypothesis: str) -> bool:
+        return all(word in premise for word in re.findall(r"Pumpe (\w+)|(\d+ bar)", hypothesis)[0])
+
+    package = make(tmp_path, FormLlm(), design, 2, says_the_figure)
+    rows = package.table("questions", "all").to_pylist()
+    assert [r["reason"] for r in rows] == [None, None]
+    assert all(r["question"].startswith("Welchen Druck") for r in rows)
+
+
+@pytest.mark.parametrize(
+    ("design", "fields", "check"),
+    [
+        ({"language": "de"}, {"statement": "Die Länge der alten Schleuse beträgt x Meter."}, ""),
+        ({"language": "de"}, {"text": "How long is the old lock, Heron Lock, in all its parts?",
+                              "statement": "The length of the old lock is x."}, "language"),
+        ({"length": {"least": 3, "most": 9}}, {}, ""),
+        ({"length": {"most": 3}}, {}, "length"),
+        ({"length": {"least": 9}}, {}, "length"),
+        ({"terms": {"avoid": ["länge"]}}, {}, "terms"),
+        ({"terms": {"avoid": ["Län"]}}, {}, ""),  # no whole word
+        ({"terms": {"keep": ["X"]}}, {}, "terms"),  # quoted, and written otherwise
+        ({"terms": {"keep": ["x", "y"]}}, {}, ""),
+        ({"terms": {"avoid": ["长度"]}}, {"text": "水闸的长度是多少 Schleuse?"}, "terms"),
+    ],
+)  # fmt: skip
+def test_wishes_are_checked(design: Any, fields: dict[str, Any], check: str) -> None:
+    known = {
+        "text": "Welche Länge hat die alte Schleuse?", "statement": "Die alte Schleuse hat x Meter."
+    }  # fmt: skip
+    question = ask("single", **known | fields)
+    question.evidence = (Evidence("a", "", "x."),)
+    check_text(question, 20, Design.model_validate(design))
+    assert question.check == check
+
+
+@pytest.mark.parametrize(("difficulty", "accepted"), [("easy", 2), ("hard", 0)])
+def test_difficulty_is_the_rank_at_which_a_search_finds_the_evidence(
+    tmp_path: Path, difficulty: str, accepted: int
+) -> None:
+    """Each question names its pump, so that its passage is the nearest one."""
+    write_pumps(tmp_path / "docs", 6)
+    design = {"difficulty": difficulty, "questions": [{"name": "number"}, {"name": "absent"}]}
+    if accepted:
+        counts = make(tmp_path, FormLlm(), design, 3).manifest.counts
+        assert counts["questions_accepted[number]"] == accepted
+        return
+    with refused("no-queries") as caught:
+        make(tmp_path, FormLlm(), design, 3)
+    assert "5 difficulty" in str(caught.value)  # six passages, and one question without an answer
+
+
+def test_a_manifest_keeps_the_design_as_its_file_has_it(tmp_path: Path) -> None:
+    write_pumps(tmp_path / "docs", 6)
+    shares = {"single": 1, "pair": 0, "lists": 0, "absent": 0}
+    design = {"users": [{"name": "expert"}]}
+    package = make(tmp_path, FormLlm(), design, 1, shares=shares)
+    again = DocumentsRecipe.from_manifest(package.manifest)
+    assert [f.name for f in again.load_design().forms] == ["single"]
+    assert "--design content (in the manifest)" in list_resources(again)
 
 
 def test_a_lazy_writer_leaves_a_form_short(tmp_path: Path) -> None:
@@ -150,6 +224,9 @@ def test_the_design_in_force_is_printed(inline: Inline, tmp_path: Path) -> None:
         ("questions:\n- {name: number, share: 0}\n", 2, "questions.0.share", "out-of-range"),
         ("users: []\nquestions:\n- {name: absent}\n", 2, "questions", "wrong-value"),
         ("questions:\n- {name: time}\n- {name: time}\n", 1, "questions", "wrong-value"),
+        ("language: xy\n", 1, "language", "wrong-value"),
+        ("length:\n  least: 5\n  most: 4\n", 3, "length.most", "wrong-value"),
+        ("difficulty: mild\n", 1, "difficulty", "wrong-value"),
         ("form: [single]\n", 1, "form", "unknown-field"),
     ],
 )

@@ -68,3 +68,8 @@ def detect_language(text: str) -> str | None:
     shares = language_probabilities(text)
     name = max(shares, key=lambda label: shares[label])
     return name if shares[name] >= _LEAST_PROBABILITY else None
+
+
+def language_codes() -> tuple[str, ...]:
+    """List the languages (ISO 639 codes) that are detected."""
+    return tuple(sorted(set(_load_identifier().labels)))

@@ -33,7 +33,7 @@ from citeforge.ir_convert.source import Source
 from citeforge.plugins.documents.cells import draw_cells
 from citeforge.plugins.documents.checks import CHECKS
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
-from citeforge.plugins.documents.design import ABSENT, LIST, Design
+from citeforge.plugins.documents.design import ABSENT, LIST
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.questions import Question, apply_labels
 from citeforge.plugins.documents.recipe import DocumentsRecipe
@@ -93,11 +93,10 @@ def build_documents(
     Raises:
         InputError: the documents or the output folder are at fault, or no question was accepted.
     """
-    design = recipe.load_design()
     with open_build(recipe, run) as build:
         source = open_documents(recipe, build.workspace.stage("archives"))
         models = _open_models(recipe, run, build, llm, judge)
-        draft = _draft(recipe, design, build, source, models)
+        draft = _draft(recipe, build, source, models)
         if (finished := build.finished(draft)) is not None:
             return finished
         require_askable(models.asker.llm)
@@ -109,7 +108,7 @@ def build_documents(
             run.shard_rows, make_runner(run).first_stage(run.device), folder / "ranking",
         )  # fmt: skip
         search = DenseCorpus(model)
-        cells = draw_cells(design, recipe.n_queries, recipe.seed)
+        cells = draw_cells(models.asker.design, recipe.n_queries, recipe.seed)
         questions = QuestionMaker(
             recipe, cells, models.asker, models.judge, passages, search
         ).make()
@@ -169,12 +168,10 @@ def _open_models(
     llm = llm or make_llm(recipe.llm, store=store, options=run)
     fields = "seed embedder embedder_revision mining mixtures decided licence name source"
     rage = make_record(RageRecipe, **{name: getattr(recipe, name) for name in fields.split()})
-    return Models(PromptedLlm(llm), judge, rage, recipe_embedder(rage, run))
+    return Models(PromptedLlm(llm, recipe.load_design()), judge, rage, recipe_embedder(rage, run))
 
 
-def _draft(
-    recipe: DocumentsRecipe, design: Design, build: Build, source: Source, models: Models
-) -> Manifest:
+def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models) -> Manifest:
     """Draft a package's manifest from what is known before any question is written."""
     identities = {WRITER: models.asker.llm.identity()}
     if models.judge is not None:
@@ -184,7 +181,7 @@ def _draft(
         update={
             "llm": model_name(identities, WRITER),
             "labels": tuple(Path(path.name) for path in recipe.labels),
-            "design": None if recipe.design is None else design.model_dump(mode="json"),
+            "design": recipe.recorded_design(),
             "judging": recipe.judging.model_copy(update={"judge": judge}),
         }
     )

@@ -8,7 +8,7 @@ from rapidfuzz.fuzz import token_sort_ratio
 
 from citeforge.builders.authorship.facts import bare_words
 from citeforge.engines.text.languages import detect_language
-from citeforge.plugins.documents.design import PAIR
+from citeforge.plugins.documents.design import PAIR, Design, Length, Terms
 from citeforge.plugins.documents.form_rules import find_form_fault
 from citeforge.plugins.documents.questions import Question, holds_answer
 from citeforge.schemas.matching.answers import AnswerText, is_answer
@@ -21,6 +21,9 @@ COPY = "copy"
 GIVEAWAY = "giveaway"
 POINTER = "pointer"
 LANGUAGE = "language"
+LENGTH = "length"
+TERMS = "terms"
+DIFFICULTY = "difficulty"
 STATEMENT = "statement"
 REPEAT = "repeat"
 ENTAILED = "entailed"
@@ -31,8 +34,8 @@ ALONE = "one other passage"
 NEEDED = "evidence needed"
 NOT_ABSENT = "not answered elsewhere"
 CHECKS = (
-    FORMAT, FORM, QUOTE, COPY, GIVEAWAY, POINTER, LANGUAGE, STATEMENT, REPEAT,
-    ENTAILED, ANSWERED, CLOSED_BOOK, HALVES, ALONE, NEEDED, NOT_ABSENT,
+    FORMAT, FORM, QUOTE, COPY, GIVEAWAY, POINTER, LANGUAGE, LENGTH, TERMS, STATEMENT, REPEAT,
+    ENTAILED, ANSWERED, CLOSED_BOOK, HALVES, DIFFICULTY, ALONE, NEEDED, NOT_ABSENT,
 )  # fmt: skip
 """In the order in which they are made; a question is rejected by the first that it fails."""
 _SAME_QUESTION_RATIO = 90
@@ -47,7 +50,7 @@ _POINTERS = re.compile(
 )
 
 
-def check_text(question: Question, longest_copy: int) -> None:
+def check_text(question: Question, longest_copy: int, design: Design | None = None) -> None:
     """Check the wording of a question, and reject it by the first check that it fails.
 
     It keeps the rule of its form; its quotes have to be in the evidence; it copies no long run of
@@ -57,6 +60,7 @@ def check_text(question: Question, longest_copy: int) -> None:
     Args:
         question: the question.
         longest_copy: most words in a row that may be those of the evidence.
+        design: language, length and terms that are wanted; None for no wishes.
     """
     if fault := find_form_fault(question):
         question.reject(FORM, fault)
@@ -65,14 +69,19 @@ def check_text(question: Question, longest_copy: int) -> None:
         return
     shared = max((_shared_run(question.text, e.text) for e in question.evidence), key=len)
     facts = [] if question.is_polar else question.answers
+    design = design or Design()
     if len(shared) > longest_copy:
         question.reject(COPY, f"takes {len(shared)} words in a row: {' '.join(shared)!r}")
     elif leaks := [a for a in facts if _contains_answer(question.text, a)]:
         question.reject(GIVEAWAY, f"gives the answer {leaks[0]!r} away")
     elif pointer := _find_pointer(question):
         question.reject(POINTER, f"refers to something that is not shown: {pointer!r}")
-    elif languages := _language_mismatch(question):
+    elif languages := _language_mismatch(question, design.language):
         question.reject(LANGUAGE, languages)
+    elif length := _find_length_fault(question.text, design.length):
+        question.reject(LENGTH, length)
+    elif term := _find_term_fault(question, design.terms):
+        question.reject(TERMS, term)
     elif lacking := [a for a in facts if not holds_answer(question.statement, a)]:
         question.reject(STATEMENT, f"the statement lacks the answer {lacking[0]!r}")
     elif question.answers and not _names_what_is_asked(question):
@@ -123,12 +132,47 @@ def _find_pointer(question: Question) -> str | None:
     return next((words for words in pointers if words.lower() not in texts), None)
 
 
-def _language_mismatch(question: Question) -> str | None:
-    """Describe the languages of a question and its evidence if they differ; else None."""
+def _language_mismatch(question: Question, wanted: str | None) -> str | None:
+    """Describe the language of a question if it is not the wanted one; else None.
+
+    Args:
+        question: the question.
+        wanted: language of questions; None for that of the evidence.
+    """
+    if wanted is not None:
+        asked = detect_language(f"{question.text} {question.statement}")
+        return None if asked in (None, wanted) else f"is {asked}; wanted: {wanted}"
     asked, written = map(detect_language, [question.text, question.evidence[0].text])
     if asked is None or written is None or asked == written:
         return None
     return f"is {asked}; the passage is {written}"
+
+
+def _find_length_fault(text: str, length: Length | None) -> str | None:
+    """Describe how a question is too short or too long; None if it is not."""
+    n = len(AnswerText(text).main)
+    if length is None or length.least <= n <= length.most:
+        return None
+    return f"has {n} words; wanted: {length.least} to {length.most}"
+
+
+def _find_term_fault(question: Question, terms: Terms) -> str | None:
+    """Describe a term that a question has and should not, or lacks and should have; else None."""
+    if avoided := [t for t in terms.avoid if _has_term(question.text, t, re.I)]:
+        return f"has the term {avoided[0]!r}"
+    quoted = " ".join(question.quotes)
+    written = " ".join([question.text, *question.answers, question.statement])
+    kept = (t for t in terms.keep if _has_term(quoted, t, re.I) and not _has_term(written, t))
+    return next((f"lacks the term {term!r}, which is quoted" for term in kept), None)
+
+
+def _has_term(text: str, term: str, flags: int = 0) -> bool:
+    """Whether a text has a term as whole words."""
+    edges = (
+        r"(?<![^\W_])" if term[0].isascii() else "",
+        r"(?![^\W_])" if term[-1].isascii() else "",
+    )
+    return re.search(f"{edges[0]}{re.escape(term)}{edges[1]}", text, flags) is not None
 
 
 def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -> None:

@@ -121,13 +121,67 @@ class DesignedForm(FrozenRecord):
         return built_in.model_copy(update={"name": self.name, "share": self.share, **own})
 
 
+class Length(FrozenRecord):
+    """Least and most words of a question; of scripts without spaces, characters."""
+
+    least: int = Field(1, ge=1)
+    """Least words."""
+    most: int = Field(40, ge=1)
+    """Most words."""
+
+    @field_validator("most")
+    @classmethod
+    def _order(cls, most: int, info: ValidationInfo) -> int:
+        """Refuse fewer words at most than at least."""
+        if most < info.data.get("least", 1):
+            raise ValueError(f"is below least ({info.data['least']})")
+        return most
+
+
+class Terms(FrozenRecord):
+    """Terms that questions keep as the documents have them, and terms that they avoid."""
+
+    keep: tuple[Name, ...] = ()
+    """Terms that stay letter for letter, as in translations."""
+    avoid: tuple[Name, ...] = ()
+    """Terms that no question has."""
+
+
+Difficulty = Literal["easy", "hard"]
+_DIFFICULTY = {
+    "easy": "Name what is asked about as the passage does, so that a search finds the passage.",
+    "hard": "Describe what is asked about in other words than the passage does, so that a search "
+    "does not find the passage at once.",
+}
+"""Difficulty to the sentence that asks for it."""
+
+
 class Design(FrozenRecord):
-    """A design of questions: who asks, and what."""
+    """A design of questions: who asks, what, and in which words."""
 
     users: Annotated[tuple[DesignedUser, ...], AfterValidator(_refuse_repeats)] = ()
     """Groups of users; each question is asked as one of them would."""
     questions: Annotated[tuple[DesignedForm, ...], AfterValidator(_refuse_repeats)] = ()
     """Forms of questions (default: --single, --pair, --list and --absent)."""
+
+    language: str | None = None
+    """Language of the questions (ISO 639-1), where it is not the documents'."""
+    length: Length | None = None
+    """Words of a question."""
+    difficulty: Difficulty | None = None
+    """easy: a search finds the passages at once; hard: other passages are nearer."""
+    terms: Terms = Terms()
+    """Terms to keep, and to avoid."""
+
+    @field_validator("language")
+    @classmethod
+    def _find_language(cls, code: str | None) -> str | None:
+        """Refuse a language that is not detected."""
+        from citeforge.engines.text.languages import language_codes
+
+        if code is not None and code not in language_codes():
+            raise ValueError(str(UnknownValueError("language", code, language_codes())))
+        return code
 
     @field_validator("questions")
     @classmethod
@@ -136,6 +190,25 @@ class Design(FrozenRecord):
         if forms and all(form.form.base == ABSENT for form in forms):
             raise ValueError("has no form that the documents answer")
         return forms
+
+    @property
+    def wishes(self) -> tuple[str, ...]:
+        """Sentences that tell the writer language, length, difficulty and terms."""
+        terms, length, wishes = self.terms, self.length, list[str]()
+        if self.language:
+            wishes.append(
+                "Question, answer and statement are in the language with the code "
+                f"{self.language}; quotes stay as they are."
+            )
+        if length:
+            wishes.append(f"The question has {length.least} to {length.most} words.")
+        if self.difficulty:
+            wishes.append(_DIFFICULTY[self.difficulty])
+        if terms.keep:
+            wishes.append(f"Write these terms exactly so: {'; '.join(terms.keep)}.")
+        if terms.avoid:
+            wishes.append(f"Do not use these terms: {'; '.join(terms.avoid)}.")
+        return tuple(wishes)
 
     @property
     def forms(self) -> tuple[Form, ...]:

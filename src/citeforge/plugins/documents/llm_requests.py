@@ -10,7 +10,7 @@ from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.text.quoting import without_tags
 from citeforge.engines.textfiles import read_yaml
 from citeforge.plugins.documents.cells import Cell
-from citeforge.plugins.documents.design import LIST
+from citeforge.plugins.documents.design import LIST, Design
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.schemas.finish_reasons import TRUNCATED
 
@@ -46,9 +46,14 @@ class PromptedLlm:
         tokens: numbers of tokens of all prompts and of all replies, stored replies included.
     """
 
-    def __init__(self, llm: Llm) -> None:
-        """Read the prompt templates for questions and answers, and the worked examples."""
-        self.llm = llm
+    def __init__(self, llm: Llm, design: Design | None = None) -> None:
+        """Read the prompt templates for questions and answers, and the worked examples.
+
+        Args:
+            llm: model that is asked.
+            design: what the questions are to be like; None for no wishes.
+        """
+        self.llm, self.design = llm, design or Design()
         self.tokens = [0, 0]
         self._templates = {n: WriterPrompt(n, _FOLDER) for n in (QUESTION, ANSWER)}
         self.prompts = {name: template.sha256 for name, template in self._templates.items()}
@@ -60,15 +65,24 @@ class PromptedLlm:
         form = question.cell.form
         values: dict[str, object] = {
             "form": form.base, "wishes": [form.description] * bool(form.description),
-            "is_first": True,
+            "is_first": True, "language": self.design.language,
         }  # fmt: skip
         turns: list[tuple[str, str]] = []
         for example in self._examples.get(form.check, self._examples[form.base]):
             prompt = self._fill_template(QUESTION, values | {"passages": example["passages"]})
             turns += ("user", prompt), ("assistant", example["reply"] + _END)
             values["is_first"] = False
-        values |= {"passages": _as_rows(question.evidence), "wishes": _list_wishes(question.cell)}
+        values |= {
+            "passages": _as_rows(question.evidence),
+            "wishes": self._list_wishes(question.cell),
+        }
         return self._request(QUESTION, values, _QUESTION_TOKENS, turns=turns)
+
+    def _list_wishes(self, cell: Cell) -> list[str]:
+        """List sentences that tell a writer the form of a question, who asks it, and its words."""
+        user = cell.user
+        asks = f"Ask as this person would: {user.description}." if user is not None else ""
+        return [wish for wish in (cell.form.description, asks, *self.design.wishes) if wish]
 
     def to_answer(
         self, question: Question, passages: Sequence[Evidence] = (), sample: int = 0
@@ -81,7 +95,10 @@ class PromptedLlm:
             sample: number of the try, from 0.
         """
         several = question.base == LIST
-        values = {"question": question.text, "several": several, "passages": _as_rows(passages)}
+        values = {
+            "question": question.text, "several": several, "passages": _as_rows(passages),
+            "language": self.design.language,
+        }  # fmt: skip
         return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
 
     def _fill_template(self, task: str, values: Mapping[str, object]) -> str:
@@ -125,13 +142,6 @@ class PromptedLlm:
                 text = text.rpartition("\n")[0] or text
             replies.append(TextReply(text))
         return replies
-
-
-def _list_wishes(cell: Cell) -> list[str]:
-    """List the sentences that tell a writer the form of a question, and who asks it."""
-    form, user = cell.form.description, cell.user
-    asks = f"Ask as this person would: {user.description}." if user is not None else ""
-    return [wish for wish in (form, asks) if wish]
 
 
 def _as_rows(passages: Sequence[Evidence]) -> list[dict[str, str]]:

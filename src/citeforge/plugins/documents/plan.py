@@ -63,7 +63,8 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
     """
     llm = llm_for_dry_run(recipe.llm, run, replay_path(run, recipe.llm))
     judge = llm_judge_of(build_judge(recipe.judging, run, replay_store(run, recipe.llm)))
-    asker, tries = PromptedLlm(llm), recipe.asking.tries
+    design = recipe.load_design()
+    asker, tries = PromptedLlm(llm, design), recipe.asking.tries
     with TemporaryDirectory(prefix="citeforge-") as scratch:
         planned = run.model_copy(update={"out": Path(scratch) / "plan"})
         with open_build(recipe, planned) as build:
@@ -71,7 +72,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
             _, corpus, _ = read_documents(recipe, source, build.workspace)
             passages = PassagePool(corpus, recipe.seed)
             names = iter(passages.order)
-            wanted = draw_cells(recipe.load_design(), recipe.n_queries, recipe.seed)
+            wanted = draw_cells(design, recipe.n_queries, recipe.seed)
             cells = [cell for cell, n in wanted.items() for _ in range(n)]
             drawn = list(zip(cells, names, strict=False))
             texts = passages.texts([name for _, name in drawn])

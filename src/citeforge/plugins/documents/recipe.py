@@ -158,6 +158,17 @@ class DocumentsRecipe(Licensed):
         own = config.get("design_file")
         return self.model_copy(update={"design": own["name"]}) if own else self
 
+    def recorded_design(self) -> dict[str, Any] | None:
+        """Get the content of the design for a manifest, as the file has it; None without one."""
+        return None if self.design is None else self._read_design().model_dump(mode="json")
+
+    def _read_design(self) -> Design:
+        """Read the design as its file, or the recipe, has it."""
+        if isinstance(self.design, str):
+            path = Path(self.design)
+            return validated(Design, read_yaml(path), path)
+        return make_record(Design, **(self.design or {}))
+
     def load_design(self) -> Design:
         """Read the design of the questions, with forms by the options where it names none.
 
@@ -165,14 +176,7 @@ class DocumentsRecipe(Licensed):
             InputError: the file cannot be read, or a field is at fault; names line and field.
             UsageError: forms are named by the design and by options.
         """
-        match self.design:
-            case None:
-                design = Design()
-            case str():
-                path = Path(self.design)
-                design = validated(Design, read_yaml(path), path)
-            case content:
-                design = make_record(Design, **content)
+        design = self._read_design()
         if not design.questions:
             return design.model_copy(update={"questions": self.shares.forms})
         if self.shares != QuestionShares():

@@ -14,6 +14,7 @@ from citeforge.plugins.documents.checks import (
     ANSWERED,
     CHECKS,
     CLOSED_BOOK,
+    DIFFICULTY,
     ENTAILED,
     FORM,
     FORMAT,
@@ -39,6 +40,8 @@ from citeforge.schemas.text import premise_of
 
 _NEAREST_PARTNERS = 12
 """Nearest passages among which the other one of a pair is looked for."""
+_EASY_OTHERS = 2
+"""Other passages that a search may find before the evidence of an easy question."""
 _LEAST_SHARE_OF_LIST = 0.5
 """Share of a list's answers that a reader may not give without the evidence."""
 
@@ -76,7 +79,7 @@ class QuestionMaker:
                 self._write_questions(fresh)
                 advance(len(fresh))
             for question in _accepted(fresh):
-                check_text(question, self.recipe.asking.longest_copy)
+                check_text(question, self.recipe.asking.longest_copy, self.asker.design)
             reject_repeats(_accepted(fresh), _accepted(made))
             self._check_questions(fresh)
             made += fresh
@@ -249,6 +252,8 @@ class QuestionMaker:
         """Find each question's nearest passages, without its evidence if it is answerable."""
         depth = self.recipe.asking.neighbours + max((len(q.evidence) for q in questions), default=0)
         ranked = self.search.rank({q.id: q.text for q in questions}, depth)
+        for question in questions:
+            self._check_difficulty(question, [r.docid for r in ranked[question.id]])
         barred = {
             q.id: {e.id for e in q.evidence} if q.base != ABSENT else set() for q in questions
         }
@@ -260,6 +265,23 @@ class QuestionMaker:
         }
         texts = self.passages.texts([i for hits in ids.values() for i in hits])
         return {name: [texts[i] for i in hits] for name, hits in ids.items()}
+
+    def _check_difficulty(self, question: Question, found: Sequence[str]) -> None:
+        """Reject a question whose evidence a search finds too late (easy), or first of all (hard).
+
+        Args:
+            question: a question.
+            found: ids of the nearest passages, in order.
+        """
+        wanted = self.asker.design.difficulty
+        if wanted is None or question.base == ABSENT:
+            return
+        ids = [e.id for e in question.evidence]
+        last = max(found.index(name) if name in found else len(found) for name in ids) + 1
+        if wanted == "easy" and last > len(ids) + _EASY_OTHERS:
+            question.reject(DIFFICULTY, f"a search finds its evidence at rank {last}: not easy")
+        elif wanted == "hard" and last == len(ids):
+            question.reject(DIFFICULTY, "a search finds its evidence first of all: not hard")
 
     def _find_others(self, questions: Sequence[Question], near: dict[str, list[Evidence]]) -> None:
         """Record other passages that answer a question, in its lists ``relevant`` and ``unsure``.
