@@ -118,7 +118,16 @@ def test_no_query_is_sent_as_an_update(name: str) -> None:
     """SPARQLWrapper guesses by words; this name would take its own pattern hours."""
     endless = "PREFIX a:<" * 3000
     literals = " ".join(map(literal, [*UPDATES, endless]))
-    places = ("names", "entities", "properties", "languages", "class", "instance_of", "direct")
+    places = (
+        "names",
+        "entities",
+        "properties",
+        "languages",
+        "class",
+        "instance_of",
+        "direct",
+        "condition",
+    )
     text = query(name, **dict.fromkeys(places, literals))
     wrapper = BoundedSparqlWrapper("http://127.0.0.1:1/query")
     wrapper.setQuery(text)

@@ -13,9 +13,15 @@ from typing import Annotated, Any, Literal, Self
 
 from jinja2 import StrictUndefined, Template, TemplateError
 from jinja2.sandbox import SandboxedEnvironment
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    ValidationInfo,
+    field_validator,
+    model_validator,
+)
 
-from citeforge.engines.textfiles import read_yaml, validated
+from citeforge.engines.textfiles import read_yaml, validated, yaml_line
 from citeforge.kg.plain import (
     CLASS,
     DIRECT_IRI,
@@ -281,6 +287,8 @@ class Domain(FrozenRecord):
             :mod:`citeforge.builders.kalma.writer_requests`.
         questions: how the template writer asks for its relations, or the name of the built-in
             domain whose words it takes; None for plain words.
+        others: domains of other classes that a relation may lead to, by name or file; their
+            entities are asked about in their words.
     """
 
     name: str
@@ -301,6 +309,7 @@ class Domain(FrozenRecord):
     forms: dict[str, str] = {}
     templates: dict[str, str] = {}
     questions: Phrasing | None = None
+    others: tuple["Domain", ...] = ()
 
     @property
     def phrasing(self) -> Phrasing:
@@ -337,6 +346,22 @@ class Domain(FrozenRecord):
         if (self.model == "plain") != (self.plain is not None):
             raise ValueError("model: plain and the mapping `plain` go together")
         return self
+
+    @field_validator("others")
+    @classmethod
+    def _check_others(cls, others: tuple["Domain", ...], info: ValidationInfo) -> Any:
+        """Refuse other classes that are not of the same graph, or that are the same class."""
+        own = info.data
+        if others and own.get("model") == "plain":
+            raise ValueError("is for graphs in Wikidata's model, not for model: plain")
+        for other in others:
+            for name in ("entity_iri", "direct_iri", "instance_of"):
+                if getattr(other, name) != own.get(name):
+                    raise ValueError(f"the domain {other.name!r} has another {name}")
+        classes = [own.get("entity_class"), *(other.entity_class for other in others)]
+        if len(set(classes)) < len(classes):
+            raise ValueError(f"two domains are of one class: {', '.join(map(str, classes))}")
+        return others
 
     @field_validator("templates")
     @classmethod
@@ -400,15 +425,58 @@ def load_domain(name: str | Mapping[str, Any]) -> Domain:
     """
     if not isinstance(name, str):
         return validated(Domain, dict(name), Path("domain"))
-    if name in (names := sorted(p.stem for p in _DATA.glob("*.yaml"))):
+    if name in list_built_in():
         return _built_in(name)
+    content, path = _read_file(name)
+    others = content.get("others")
+    if isinstance(others, list):
+        content = content | {"others": [_read_other(o, path, i) for i, o in enumerate(others)]}
+    return validated(Domain, content, path)
+
+
+def list_built_in() -> list[str]:
+    """List the names of the domains that citeforge comes with."""
+    return sorted(p.stem for p in _DATA.glob("*.yaml"))
+
+
+def _read_file(name: str) -> tuple[dict[str, Any], Path]:
+    """Read the YAML file of a domain: (its content, its path).
+
+    Raises:
+        InputError: no such file, or not YAML.
+    """
     path = Path(name)
     if not name.endswith((".yaml", ".yml")) or not path.is_file():
-        known = ", ".join(names)
         raise InputError(
-            "is not a domain", path=name, allowed=f"{known}, or a .yaml file", code="missing-file"
-        )
-    return validated(Domain, read_yaml(path), path)
+            "is not a domain", path=name, code="missing-file",
+            allowed=f"{', '.join(list_built_in())}, or a .yaml file",
+        )  # fmt: skip
+    return read_yaml(path), path
+
+
+def _read_other(name: Any, path: Path, at: int) -> Any:
+    """Read a domain that another one's file names under ``others``; its own ``others`` are left.
+
+    Args:
+        name: of a built-in domain, or of a file beside the other one; other values are returned.
+        path: file of the other domain.
+        at: place in its list.
+
+    Raises:
+        InputError: there is no such domain.
+    """
+    if not isinstance(name, str):
+        return name
+    if name in list_built_in():
+        return _built_in(name)
+    if not (path.parent / name).is_file():
+        raise InputError(
+            f"has no domain {name!r} beside it", path=path, field=f"others.{at}",
+            line=yaml_line(path, ("others", at)), code="missing-file",
+            allowed=f"{', '.join(list_built_in())}, or a .yaml file",
+        )  # fmt: skip
+    content, file = _read_file(str(path.parent / name))
+    return validated(Domain, {k: v for k, v in content.items() if k != "others"}, file)
 
 
 @cache

@@ -4,6 +4,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 
+from citeforge.kg.classes import merge_classes
 from citeforge.kg.domain import Domain
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.kg import Graph, Triple, relation_key
@@ -35,6 +36,7 @@ class Equivalence:
         """
         self._inverse: defaultdict[str, set[str]] = defaultdict(set)
         self._group: defaultdict[str, set[str]] = defaultdict(set)
+        domain = merge_classes(domain)
         declared = ((r, o) for r, others in domain.inverse.items() for o in others)
         pairs = ((r, o) for r, others in (stated or {}).items() for o in others)
         for one, other in chain(declared, pairs, observed_inverses(graphs)):

@@ -7,6 +7,7 @@ from typing import Any
 
 from citeforge.engines.progress import progress
 from citeforge.engines.textfiles import yaml_line
+from citeforge.kg.classes import write_class_condition, write_pair_condition
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.endpoint import EndpointEngine, ReplayEngine, TooLongError
 from citeforge.kg.engines import SparqlEngine, StoreEngine, make_engine
@@ -191,9 +192,8 @@ class KnowledgeGraph:
             yield Graph(entity, name, tuple(named), tuple(unnamed))
 
     def find(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """Map each name to the entities of the domain's class with that label or alias."""
-        link = iri(self.domain.direct_iri + self.domain.instance_of)
-        condition = f"?entity {link} {self._entities([self.domain.entity_class])} ."
+        """Map each name to the entities of the domain's classes with that label or alias."""
+        condition = write_class_condition(self.domain, "entity")
         return self._ids_by_name("entities_by_name", names, "entity", {"class": condition})
 
     def properties(self, labels: Iterable[str]) -> dict[str, list[str]]:
@@ -238,8 +238,13 @@ class KnowledgeGraph:
         return {n: sorted(ids, key=by_number) for n, ids in ids_of.items()}
 
     def pairs(self, properties: Iterable[str]) -> list[tuple[str, str, str]]:
-        """List (entity, relation id, entity) for linked entities of the domain's class, sorted."""
-        text = query("pairs", properties=self._entities(properties), **self._class)
+        """List (entity, relation id, entity) for linked entities, sorted.
+
+        One of the two is of the domain's class, and the other one of this class or of another one
+        that the domain has words for.
+        """
+        condition = write_pair_condition(self.domain)
+        text = query("pairs", properties=self._entities(properties), condition=condition)
         names = ("first", "prop", "second")
         rows = self._ask_once(text, *names, ids=names)
         triples = {(self._id(r["first"]), self._id(r["prop"]), self._id(r["second"])) for r in rows}
@@ -285,8 +290,9 @@ class KnowledgeGraph:
         return {q: sorted(names - {""}) for q, names in names_of.items()}
 
     def labels_of_class(self) -> dict[str, list[str]]:
-        """Map each label or alias of the domain's class to the entities that have it."""
-        text = query("labels_of_class", languages=self._languages, **self._class)
+        """Map each label or alias of the domain's classes to the entities that have it."""
+        condition = write_class_condition(self.domain, "entity")
+        text = query("labels_of_class", languages=self._languages, condition=condition)
         ids_of: dict[str, set[str]] = {}
         for row in self._ask_once(text, "entity", "label", ids=("entity",)):
             ids_of.setdefault(self.reader.clean(row["label"].value), set()).add(

@@ -6,6 +6,7 @@ from functools import cached_property
 from typing import Any
 
 from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
+from citeforge.kg.classes import merge_classes
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.kg import Graph
 from citeforge.schemas.matching.answers import AnswerText, is_answer
@@ -60,7 +61,7 @@ class Linker:
             return installed_pipeline(self.model)
         pipeline = spacy.blank("en")
         ruler: Any = pipeline.add_pipe("entity_ruler")
-        least = self.kg.domain.min_name_parts
+        least = merge_classes(self.kg.domain).min_name_parts
         names = [n for n in self.kg.labels_of_class() if len(n.split()) >= least]
         with pipeline.select_pipes(enable=[]):
             ruler.add_patterns([{"label": "ENTITY", "pattern": n} for n in names])
@@ -68,13 +69,14 @@ class Linker:
 
     def find_names(self, question: str) -> list[str]:
         """List the names in a question with at least the domain's number of words, in order."""
-        types = _TYPES.get(self.kg.domain.entity_class)
+        domain = self.kg.domain
+        types = None if domain.others else _TYPES.get(domain.entity_class)
         names = [
             e.text.removesuffix("'s").removesuffix("’s")
             for e in self._pipeline(question).ents
             if self.model is None or types is None or e.label_ in types
         ]
-        least = self.kg.domain.min_name_parts
+        least = merge_classes(self.kg.domain).min_name_parts
         return list(dict.fromkeys(n for n in names if len(n.split()) >= least))
 
     def link(self, questions: Sequence[str]) -> tuple[list[list[Link]], dict[str, Graph]]:

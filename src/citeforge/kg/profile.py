@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from citeforge.kg.domain import Domain, form_of, load_domain
+from citeforge.kg.domain import Domain, form_of, list_built_in, load_domain
 from citeforge.kg.drafts import (
     SCHEMA,
     DraftRelation,
@@ -108,8 +108,14 @@ class ClassProfile:
                 "instance_of": domain.instance_of,
                 "uninformative": [r.label for r in self.relations if r.label in left_out],
                 "questions": words.model_dump(mode="json", exclude_defaults=True),
+                **({"others": [domain.name]} if self._has_class_of(domain) else {}),
             }  # fmt: skip
         return _as_yaml(f"{content['name']}: draft words for {len(wanted)} relations", content)
+
+    def _has_class_of(self, domain: Domain) -> bool:
+        """Whether the graph has entities of the class of a built-in domain."""
+        is_there = any(name == domain.entity_class for name, _, _ in self.classes)
+        return is_there and domain.name in list_built_in()
 
 
 def _file_name(label: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 from citeforge.engines.draws import generator
 from citeforge.evaluator.statements.triples import ShownGraphs, read_shown
 from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.kg.classes import merge_classes
 from citeforge.kg.domain import Domain
 from citeforge.schemas.citations.triples import render
 from citeforge.schemas.kg import Triple
@@ -65,7 +66,9 @@ def state_gold(
 def _read_domain(benchmark: Benchmark) -> Domain:
     """Read a benchmark's domain, which puts triples into words; a plain one if it has none."""
     declared = benchmark.manifest.config.get("domain")
-    return Domain.model_validate(declared) if isinstance(declared, dict) else _PLAIN
+    if not isinstance(declared, dict):
+        return _PLAIN
+    return merge_classes(Domain.model_validate(declared))
 
 
 def _answer_graphs(

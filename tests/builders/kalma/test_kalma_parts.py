@@ -235,22 +235,22 @@ def test_other_facts_that_answer_a_general_question() -> None:
     graphs = (Graph("Q1", "Ada Byron", first), Graph("Q2", "Lord Byron", second))
     question = KalmaQuestion("q", graphs, ((father, 1), (sport, 2)), "specific?", "general?")
     # "participant in" states the same as the other one, and both are listed.
-    assert find_theme_answers(PEOPLE.phrasing, question, {father: [], sport: []}) == [
+    assert find_theme_answers(PEOPLE, question, {father: [], sport: []}) == [
         first[2], first[3],
     ]  # fmt: skip
     # What restates gold is right already.
-    assert find_theme_answers(PEOPLE.phrasing, question, {sport: [first[2], cup]}) == []
+    assert find_theme_answers(PEOPLE, question, {sport: [first[2], cup]}) == []
     equivalence = Equivalence(PEOPLE)
     same: dict[str, dict[Triple, list[Triple]]] = {"q": {father: [], sport: []}}
-    counts = count_answers([question], same, equivalence, PEOPLE.phrasing)
+    counts = count_answers([question], same, equivalence, PEOPLE)
     assert counts["questions_with_uncounted_answers"] == 1
     known = replace(question, answers=first[2:4])
-    counts = count_answers([known], same, equivalence, PEOPLE.phrasing)
+    counts = count_answers([known], same, equivalence, PEOPLE)
     assert counts["questions_with_uncounted_answers"] == 0
     assert counts["questions_with_further_answers"] == 1
     # The specific question asks for the relation alone.
     specific = replace(question, general="")
-    counts = count_answers([specific], same, equivalence, PEOPLE.phrasing)
+    counts = count_answers([specific], same, equivalence, PEOPLE)
     assert counts["questions_with_uncounted_answers"] == 0
 
 

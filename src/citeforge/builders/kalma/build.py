@@ -40,7 +40,8 @@ from citeforge.engines.running.names import WRITERS, make_llm, make_perplexity
 from citeforge.engines.running.setup import build_judge, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.ir_convert.kalma import read_entries, read_gold
-from citeforge.kg.domain import Phrasing, load_domain
+from citeforge.kg.classes import merge_classes
+from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.equivalence import Equivalence, read_equivalence
 from citeforge.kg.graph import KnowledgeGraph, open_graph
 from citeforge.schemas.counts import count_key, describe_count
@@ -88,8 +89,9 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     models["perplexity"] = {"name": perplexity_name(recipe.perplexity)}
     if judge is not None:
         models["judge of sentences"] = judge.judge.identity()
-    check = ExtensionCheck(kg.domain, SentenceSegmenter(), judge)
-    asks = make_question_check(kg.domain, recipe.checker, store, run)
+    words = merge_classes(kg.domain)
+    check = ExtensionCheck(words, SentenceSegmenter(), judge)
+    asks = make_question_check(words, recipe.checker, store, run)
     if asks.llm is not None:
         models["checker of questions"] = asks.llm.identity()
     evolver = Evolver(kg, writer, perplexity, check, recipe.choices, recipe.seed, asks)
@@ -124,7 +126,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         if asks.failed:
             counts["questions_not_checked"] = asks.failed
         return _write_package(
-            build, draft, questions, usable, contexts, equivalence, kg.domain.phrasing, shares,
+            build, draft, questions, usable, contexts, equivalence, kg.domain, shares,
             counts=counts, models=models, computed=kg.retrieval(),
         )  # fmt: skip
 
@@ -161,16 +163,16 @@ def _all_contexts(
 def _write_package(
     build: Build, draft: Manifest, questions: Sequence[KalmaQuestion],
     evolutions: Sequence[Evolution], contexts: Mapping[str, TripleContext],
-    equivalence: Equivalence, phrasing: Phrasing, shares: Mapping[str, object], **learnt: Any,
+    equivalence: Equivalence, domain: Domain, shares: Mapping[str, object], **learnt: Any,
 ) -> Manifest:  # fmt: skip
     """Write the tables, statistics and manifest of a KaLMA package."""
     writer = build.package()
     equivalents = find_equivalents(questions, contexts, equivalence)
     if evolutions:  # what published questions ask for is not known by theme
-        answers = [find_theme_answers(phrasing, q, equivalents[q.query_id]) for q in questions]
+        answers = [find_theme_answers(domain, q, equivalents[q.query_id]) for q in questions]
         questions = [replace(q, answers=tuple(t)) for q, t in zip(questions, answers, strict=True)]
     sets = write_tables(writer, questions, evolutions, contexts, equivalents)
-    counted = count_answers(questions, equivalents, equivalence, phrasing)
+    counted = count_answers(questions, equivalents, equivalence, domain)
     stats = kalma_stats(questions, {**counted, **shares})
     return build.finish(draft, writer, stats, contexts=sets, **learnt)
 
@@ -247,7 +249,7 @@ def _no_questions_error(
 
 def _count_unphrased(evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[str, int]:
     """Count facts asked for whose relation the domain file has no words for; warn of them."""
-    domain = evolver.kg.domain
+    domain = merge_classes(evolver.kg.domain)
     relations = [t.relation for e in evolutions for t in e.further_facts]
     wordless = Counter(r for r in relations if domain.phrasing.phrase(r) is None)
     if not evolver.asker.is_template or not wordless:
@@ -308,7 +310,7 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
         contexts, retrieved = _all_contexts(recipe, questions, equivalence, kg)
         counts = source.counts | retrieved | ({} if kg is None else kg.all_counts())
         return _write_package(
-            build, draft, questions, [], contexts, equivalence, domain.phrasing, {},
+            build, draft, questions, [], contexts, equivalence, domain, {},
             counts=counts, computed={} if kg is None else kg.retrieval(),
         )  # fmt: skip
 

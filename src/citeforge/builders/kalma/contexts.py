@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from citeforge.engines.draws import generator, key
-from citeforge.kg.domain import Phrasing
+from citeforge.kg.classes import domain_of
+from citeforge.kg.domain import Domain
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.link import Linker, linking_quality
@@ -139,31 +140,34 @@ def find_equivalents(
 
 
 def find_theme_answers(
-    phrasing: Phrasing, question: KalmaQuestion, same: Mapping[Triple, Sequence[Triple]]
+    domain: Domain, question: KalmaQuestion, same: Mapping[Triple, Sequence[Triple]]
 ) -> list[Triple]:
     """List the shown triples that answer a general question by its themes, and are no gold.
 
     Args:
-        phrasing: themes of a domain, with their relations.
+        domain: has the themes with their relations; each entity has those of its class.
         question: its gold has the themes that are asked for.
         same: its gold facts, each with the other shown triples that state it.
     """
     names = {g.qid: g.name for g in question.graphs}
     facts = [t for t in same if not t.connects(names)]
     right = {t.key.compared for fact, more in same.items() for t in (fact, *more)}
-    asked = {(t.qid, theme) for t in facts if (theme := phrasing.theme_of(t.relation))}
-    return [
-        t
-        for graph in question.graphs
-        for t in graph.triples
-        if t.key.compared not in right and not t.connects(names)
-        if any(q == t.qid and phrasing.answers_theme(t.relation, theme) for q, theme in asked)
-    ]
+    answers = []
+    for graph in question.graphs:
+        words = domain_of(domain, graph).phrasing
+        asked = {words.theme_of(t.relation) for t in facts if t.qid == graph.qid} - {""}
+        answers += [
+            t
+            for t in graph.triples
+            if t.key.compared not in right and not t.connects(names)
+            if any(words.answers_theme(t.relation, theme) for theme in asked)
+        ]
+    return answers
 
 
 def count_answers(
     questions: Sequence[KalmaQuestion], equivalents: Equivalents, equivalence: Equivalence,
-    phrasing: Phrasing,
+    domain: Domain,
 ) -> dict[str, int]:  # fmt: skip
     """Count gold facts that other triples restate, and questions with right answers not in gold.
 
@@ -178,7 +182,7 @@ def count_answers(
         names = {g.qid: g.name for g in question.graphs}
         n_more += bool(question.answers)
         counted = right.union(t.key.compared for t in question.answers)
-        by_theme = find_theme_answers(phrasing, question, same) if question.general else []
+        by_theme = find_theme_answers(domain, question, same) if question.general else []
         n_other += any(t.key.compared not in counted for t in by_theme) or any(
             equivalence.answers(t, fact)
             for graph in question.graphs

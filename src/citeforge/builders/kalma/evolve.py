@@ -16,6 +16,7 @@ from citeforge.builders.kalma.writer_requests import Asker, Replies, check_each
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.models.perplexity import Perplexity
 from citeforge.engines.progress import progress
+from citeforge.kg.classes import merge_classes
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.counts import count_key
@@ -173,8 +174,9 @@ class Evolver:
         questions: QuestionCheck | None = None,
     ) -> None:
         """Set the graph, the writing LLM, the checks and options; no request is sent yet."""
-        self.questions = questions or QuestionCheck(kg.domain)
         self.kg, self.choices, self.seed = kg, choices, seed
+        self.words = merge_classes(kg.domain)
+        self.questions = questions or QuestionCheck(self.words)
         self.make_perplexity = make_perplexity
         self.perplexity: Perplexity | None = None
         self.extension = extension
@@ -211,7 +213,7 @@ class Evolver:
             link = wanting[name].pair.link
             return None if link.name in reply and link.value in reply else "does not name both"
 
-        facts = {n: {"fact": self.kg.domain.verbalise(e.pair.link)} for n, e in wanting.items()}
+        facts = {n: {"fact": self.words.verbalise(e.pair.link)} for n, e in wanting.items()}
         taken = self.asker.ask("seed", facts, check_each(explain_refusal)).taken
         for name, e in wanting.items():
             e.seed = taken.get(name, "")
@@ -263,7 +265,7 @@ class Evolver:
             for name, e in active.items():
                 triples = e.remaining_facts
                 before = check.without_citations(e.paragraph, e.pair.pool)
-                texts = [f"{before} {self.kg.domain.verbalise(t)}" for t in triples]
+                texts = [f"{before} {self.words.verbalise(t)}" for t in triples]
                 values = perplexity.compute(texts)
                 ranked[name] = rank_triples(triples, values, specificity, self.choices.alpha)
                 advance(1)
@@ -294,7 +296,7 @@ class Evolver:
         self._aliases |= self.kg.aliases(sorted(unknown))
         values = {}
         for name, triple in triples.items():
-            fact, mark = self.kg.domain.verbalise(triple), marker(triple)
+            fact, mark = self.words.verbalise(triple), marker(triple)
             values[name] = {
                 "paragraph": self._evolutions[name].paragraph,
                 "fact": fact,

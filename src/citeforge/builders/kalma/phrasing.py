@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 
 from citeforge.builders.kalma.mentions import contains_value, renderings
 from citeforge.builders.kalma.selection import EntityPair
+from citeforge.kg.classes import domain_of
 from citeforge.kg.domain import Domain, Phrase, Phrasing, plain_phrase, with_article
 from citeforge.schemas.kg import Graph, Triple, relation_key
 
@@ -33,9 +34,10 @@ class Clause:
 class Speaker:
     """Names the two entities of one question: by name first, then by pronoun."""
 
-    def __init__(self, pair: EntityPair, phrasing: Phrasing, asks_link: bool) -> None:
+    def __init__(self, pair: EntityPair, domain: Domain, asks_link: bool) -> None:
         """Start a question about two entities; one that asks for their link has named both."""
-        self._pair, self._phrasing = pair, phrasing
+        self._pair = pair
+        self._phrasing = {g.qid: domain_of(domain, g).phrasing for g in pair.graphs}
         self._graphs = {g.qid: g for g in pair.graphs}
         self._named = set(self._graphs) if asks_link else set[str]()
         self._last: tuple[str, ...] = ()
@@ -43,8 +45,8 @@ class Speaker:
     def say(self, clause: Clause) -> str:
         """Write a clause of a question, with names or pronouns filled in."""
         qids = clause.qids
-        pronouns = _pronouns(self._graphs[qids[0]], self._phrasing)
-        is_present = all(_is_living(self._graphs[q], self._phrasing) for q in qids)
+        pronouns = _pronouns(self._graphs[qids[0]], self._phrasing[qids[0]])
+        is_present = all(self._is_living(q) for q in qids)
         verbs = ("is", "was", "does")
         if len(qids) > 1:
             pronouns, verbs = ("they", "their", "them"), ("are", "were", "do")
@@ -72,25 +74,29 @@ class Speaker:
         Later clauses may call both by a pronoun.
         """
         pair = self._pair
-        verb = "is" if _is_living(pair.other, self._phrasing) else "was"
+        verb = "is" if self._is_living(pair.other.qid) else "was"
         self._last = (pair.owner.qid, pair.other.qid)
         names = [with_article(g.name) for g in (pair.other, pair.owner)]
-        return f"{self._phrasing.opener} {verb} {names[0]} to {names[1]}"
+        return f"{self._phrasing[pair.other.qid].opener} {verb} {names[0]} to {names[1]}"
+
+    def _is_living(self, qid: str) -> bool:
+        """Whether the question speaks of an entity in the present tense."""
+        return _is_living(self._graphs[qid], self._phrasing[qid])
 
     def _mention(self, qid: str) -> str:
         """Get an entity's name; its first mention may tell how it is related: ``her husband B``."""
         name, owner = with_article(self._graphs[qid].name), self._pair.owner
         is_first = qid not in self._named
         self._named.add(qid)
-        nouns = self._phrasing.links.get(self._pair.link.relation, {})
-        values = _values(self._graphs[qid], self._phrasing.sex)
+        nouns = self._phrasing[owner.qid].links.get(self._pair.link.relation, {})
+        values = _values(self._graphs[qid], self._phrasing[qid].sex)
         noun = next((nouns[v] for v in values if v in nouns), nouns.get("any"))
         if not is_first or qid == owner.qid or noun is None:
             return name
         if owner.qid not in self._named:
             self._named.add(owner.qid)
             return f"{possessive(with_article(owner.name))} {noun} {name}"
-        pronouns = _pronouns(owner, self._phrasing)
+        pronouns = _pronouns(owner, self._phrasing[owner.qid])
         return f"{pronouns[1]} {noun} {name}" if pronouns else name
 
 
@@ -142,8 +148,16 @@ def compose(
         asks_link: whether it begins with "who was B to A"; else it states the link if it can.
         is_general: whether to write the general question.
     """
-    clauses = _clauses(domain, pair, facts, is_general)
-    speaker = Speaker(pair, domain.phrasing, asks_link)
+    domains = {g.qid: domain_of(domain, g) for g in (pair.owner, pair.other)}
+    if len({d.entity_class for d in domains.values()}) == 1:
+        clauses = _clauses(next(iter(domains.values())), pair, facts, is_general)
+    else:  # no clause is about both: each has the words of its own class
+        clauses = [
+            clause
+            for qid, own in domains.items()
+            for clause in _clauses(own, pair, [t for t in facts if t.qid == qid], is_general)
+        ]
+    speaker = Speaker(pair, domain, asks_link)
     texts = [speaker.link()] if asks_link else []
     texts += [speaker.say(clause) for clause in clauses]
     text = f"{', '.join(texts[:-1])}, and {texts[-1]}" if len(texts) > 1 else texts[0]

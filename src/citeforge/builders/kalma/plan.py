@@ -25,6 +25,7 @@ from citeforge.engines.models.served import ServedPerplexity
 from citeforge.engines.running.names import CHECKERS, WRITERS, llm_for_dry_run, make_perplexity
 from citeforge.engines.running.setup import build_judge, is_served, replay_path, replay_store
 from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.kg.classes import merge_classes
 from citeforge.kg.equivalence import read_equivalence
 from citeforge.kg.graph import open_graph
 from citeforge.schemas.errors import UsageError
@@ -121,12 +122,13 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
     kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
     pairs = select_pairs(recipe, kg).pairs
     recorder = _RequestRecorder(recipe.writer, TemplateWriter(embedded_templates(kg.domain)))
+    words = merge_classes(kg.domain)
     check = ExtensionCheck(
-        kg.domain, SentenceSegmenter(), None if judge is None else cast(JudgeSession, agreeing)
+        words, SentenceSegmenter(), None if judge is None else cast(JudgeSession, agreeing)
     )
     equivalence = read_equivalence(kg, (g for p in pairs for g in p.graphs))
     asking = _CheckRecorder(recipe.checker)
-    asks = QuestionCheck(kg.domain, asking if is_served(recipe.checker) else None)
+    asks = QuestionCheck(words, asking if is_served(recipe.checker) else None)
     with open_ledger() as ledger:
         perplexity: Callable[[list[str]], Perplexity] = partial(make_perplexity, "ngram")
         if is_served(recipe.perplexity):

@@ -11,6 +11,7 @@ import msgspec
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.textfiles import read_csv
+from citeforge.kg.classes import domain_of, merge_classes
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.lives import Lives
 from citeforge.schemas.counts import count_key, describe_count
@@ -166,7 +167,7 @@ def disambiguate(
         keeps_impossible: keep pairs with impossible ages or lifetimes.
     """
     selected = SelectedPairs()
-    least = kg.domain.min_name_parts
+    least = merge_classes(kg.domain).min_name_parts
     usable = []
     for row in stated:
         if min(len(row.first.split()), len(row.second.split())) < least:
@@ -202,9 +203,10 @@ def _connections(
     kg: KnowledgeGraph, relation: str, first: list[Graph], second: list[Graph]
 ) -> tuple[bool, list[tuple[Graph, Graph, Triple]]]:
     """Return (whether the graph links any two entities, the pairs linked as stated)."""
-    label = kg.domain.find_relation(relation)
+    domain = merge_classes(kg.domain)
+    label = domain.find_relation(relation)
     stated = relation_key(label)
-    inverse = {relation_key(r) for r in kg.domain.inverses(label)}
+    inverse = {relation_key(r) for r in domain.inverses(label)}
     connected = False
     agreeing = []
     for a, b in ((a, b) for a in first for b in second if a.qid != b.qid):
@@ -269,12 +271,11 @@ def from_graph(
             unique.setdefault(frozenset((first, second)), (first, prop, second))
     graphs = kg.subgraphs(sorted({q for both in unique for q in both}))
     lives = Lives(kg.domain, graphs.values())
-    least = kg.domain.min_name_parts
     usable = []
     for a, prop, b in unique.values():
         if a not in graphs or b not in graphs:
             selected.counts["pairs_without_statements"] += 1
-        elif min(len(graphs[q].name.split()) for q in (a, b)) < least:
+        elif (least := max(_missing_parts(kg, graphs[q]) for q in (a, b))) > 0:
             selected.counts[count_key("pairs_with_a_short_name", least)] += 1
         elif _is_possible(lives, (graphs[a], graphs[b]), keeps_impossible, selected.counts):
             usable.append((a, prop, b))
@@ -290,11 +291,17 @@ def from_graph(
         )
         raise InputError(
             f"finds no pair ({reasons or 'no statements'})", path="--pairs-from-kg",
-            allowed="relations between two entities of the domain's class"
+            allowed="relations between two entities of the domain's class, or one of `others`"
             + ", or --keep-impossible" * any("impossible_life" in key for key in selected.counts),
             code="no-pairs"
         )  # fmt: skip
     return selected
+
+
+def _missing_parts(kg: KnowledgeGraph, graph: Graph) -> int:
+    """Get the number of words that an entity's name must have by its domain; 0 if it has them."""
+    least = domain_of(kg.domain, graph).min_name_parts
+    return least if len(graph.name.split()) < least else 0
 
 
 def _other_ends(kg: KnowledgeGraph, relations: Mapping[str, Sequence[str]]) -> Iterator[str]:

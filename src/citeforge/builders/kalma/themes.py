@@ -9,6 +9,7 @@ from citeforge.builders.kalma.mentions import contains_value
 from citeforge.builders.kalma.phrasing import compose, find_given_away, find_phrase
 from citeforge.builders.kalma.selection import EntityPair, values_by_relation
 from citeforge.engines.draws import generator
+from citeforge.kg.classes import domain_of
 from citeforge.kg.domain import Domain
 from citeforge.kg.equivalence import Equivalence
 from citeforge.schemas.kg import Key, Triple, relation_key
@@ -131,7 +132,7 @@ class Planner:
             )
 
         cells = list(self._cells(pair))
-        themes = self._domain.phrasing.themes
+        themes = {t for g in pair.graphs for t in domain_of(self._domain, g).phrasing.themes}
         most = _MOST_CELLS
         if not any(cell.theme in themes for cell in cells):
             # Without declared themes, each relation is a group of its own, of one fact or a few.
@@ -190,16 +191,18 @@ class Planner:
     def _cells(self, pair: EntityPair) -> Iterator[Cell]:
         """Yield the (theme, entity) groups of facts that can all be asked for."""
         named = {g.qid: g.name for g in pair.graphs}
+        domains = {g.qid: domain_of(self._domain, g) for g in pair.graphs}
         groups: dict[tuple[str, str], list[Triple]] = {}
         unnamed = (t for g in pair.graphs for t in g.unnamed)
         for values in values_by_relation((*pair.pool, *unnamed)).values():
-            relation = values[0].relation
-            if relation not in self._domain.uninformative:
-                theme = find_phrase(self._domain, relation).theme
+            relation, domain = values[0].relation, domains[values[0].qid]
+            if relation not in domain.uninformative:
+                theme = find_phrase(domain, relation).theme
                 mine = [t for t in values if t.value_id not in named]
                 groups.setdefault((values[0].qid, theme), []).extend(mine)
-        order = {label: at for at, label in enumerate(self._domain.phrasing.phrases_by_key)}
         for (qid, theme), facts in groups.items():
+            phrases = domains[qid].phrasing.phrases_by_key
+            order = {label: at for at, label in enumerate(phrases)}
             facts.sort(key=lambda t: order.get(relation_key(t.relation), len(order)))
             facts = self._without_restated(facts)
             # Ids and values without words cannot be answers, and "X discography" is none about X.
@@ -207,7 +210,7 @@ class Planner:
                 t.has_label and not any(contains_value(t.value, name) for name in named.values())
                 for t in facts
             ):
-                wordless = sum(self._domain.phrasing.phrase(t.relation) is None for t in facts)
+                wordless = sum(relation_key(t.relation) not in phrases for t in facts)
                 yield Cell(qid, theme, tuple(facts), wordless)
 
     def _without_restated(self, facts: Sequence[Triple]) -> list[Triple]:

@@ -192,13 +192,14 @@ def _check_graphs(
     """Check questions about a graph, and the lives that it states: (method by check, flaws)."""
     # Imported here: only packages of triples need the extra `kg`.
     from citeforge.builders.kalma.question_check import make_question_check
+    from citeforge.kg.classes import merge_classes
     from citeforge.kg.domain import load_domain
     from citeforge.plugins.audit import lives
     from citeforge.plugins.audit.questions import CHECK, check_questions
 
     domain = load_domain(package.manifest.config["domain"])
     store = replay_store(run, options.checker)
-    check = make_question_check(domain, options.checker, store, run)
+    check = make_question_check(merge_classes(domain), options.checker, store, run)
     method, odd = check_questions(package, check)
     odd += lives.find_impossible_lives(package, domain)
     return {CHECK: method, lives.CHECK: lives.METHOD}, odd
