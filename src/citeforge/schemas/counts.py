@@ -239,11 +239,14 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "mapped_passages_per_query_mean": "{} passages per query, mean",
         "mapped_passages_per_query_most": "{} passages per query, most",
         "meaning_of_twins": "meaning of twins",
+        "mix_of_form": "questions of the form {}",
+        "mix_of_user": "questions of the user {}",
         "occupations": "occupations",
         "oracle_recall_5_of_all_candidates_share":
             "oracle: share of queries with the recall-5 of all candidates",
         "oracle_recall_of_all_candidates_share":
             "oracle: share of queries with the recall of all candidates",
+        "pairwise_cosine_mean": "mean cosine of two {}",
         "passages": "passages",
         "passages_with_a_title": "passages with a title",
         "places_of_birth": "places of birth",

@@ -14,12 +14,14 @@ from citeforge import load
 from citeforge.builders.rebuild import list_resources
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.package.fields import read_fields
+from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
 from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.cells import Cell, apportion, draw_cells
 from citeforge.plugins.documents.checks import check_text
 from citeforge.plugins.documents.design import Design, built_in_forms
 from citeforge.plugins.documents.form_rules import find_form_fault
+from citeforge.plugins.documents.outcome import mean_pairwise_cosine, mix_stats
 from citeforge.plugins.documents.questions import Evidence, Question, is_answered, read_question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.schemas.recipes.base import RunOptions
@@ -169,6 +171,32 @@ def test_a_manifest_keeps_the_design_as_its_file_has_it(tmp_path: Path) -> None:
     again = DocumentsRecipe.from_manifest(package.manifest)
     assert [f.name for f in again.load_design().forms] == ["single"]
     assert "--design content (in the manifest)" in list_resources(again)
+
+
+def test_the_achieved_mix_is_compared_with_the_declared_one(package: Package) -> None:
+    stats = read_stats(package.folder)
+    # Wilson's interval of 2 of 16 and 8 of 16.
+    number = "2 of 16 (12.5 % [3.5, 36.0]); declared 12.5 %"
+    assert stats["mix_of_form[number]"] == number
+    assert stats["mix_of_user[newcomer]"] == "8 of 16 (50.0 % [28.0, 72.0]); declared 50.0 %"
+    card = (package.folder / "README.md").read_text()
+    assert f"| questions of the form number | {number} |" in card
+    assert "mean cosine of two questions" in card
+
+
+def test_a_short_cell_says_why() -> None:
+    cells = {Cell(built_in_forms()[form]): 2 for form in ("number", "time")}
+    questions = [ask(form) for form in ("number", "number", "time", "time", "time")]
+    for question, check in zip(questions[2:], ("copy", "copy", "form"), strict=True):
+        question.reject(check, "so")
+    assert mix_stats(cells, questions)["mix_of_form[time]"] == (
+        "0 of 2 (0.0 % [0.0, 65.8]); declared 50.0 %; 2 missing, rejected by: copy 2, form 1"
+    )
+
+
+def test_the_mean_cosine_is_that_of_all_pairs() -> None:
+    # Cosines of the three pairs: 0, 0.6 and 0.8.
+    assert mean_pairwise_cosine([[1, 0], [0, 1], [0.6, 0.8]]) == pytest.approx((0 + 0.6 + 0.8) / 3)
 
 
 def test_a_lazy_writer_leaves_a_form_short(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from citeforge.plugins.documents.checks import CHECKS
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
 from citeforge.plugins.documents.design import ABSENT, LIST
 from citeforge.plugins.documents.llm_requests import PromptedLlm
+from citeforge.plugins.documents.outcome import diversity_stats, mix_stats
 from citeforge.plugins.documents.questions import Question, apply_labels
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.rounds import QuestionMaker, count_questions
@@ -134,6 +135,10 @@ def build_documents(
             "questions_accepted_share": round(n_accepted / len(questions), 4),
             "prompt_tokens": models.asker.tokens[0],
             "reply_tokens": models.asker.tokens[1],
+            **mix_stats(cells, questions),
+            **diversity_stats(
+                "questions", (q.text for q in questions if q.is_accepted), models.embedder
+            ),
         }
         return build.finish(
             draft,

@@ -164,5 +164,6 @@ def _plan_embedding(
             embedder.encode([premise_of(*row) for row in rows_of(batch)], "passage")
         questions = [f"{n}".ljust(_USUAL_CHARACTERS, "?") for n in range(n_questions)]
         embedder.encode(questions, "query")
+        embedder.encode(questions[::-1], "query")  # all accepted ones together, for their cosines
     who = f"embedding {recipe.embedder}"
     return {who: planned_total(ledger)}

@@ -1,0 +1,84 @@
+"""Outcome of a design: the mix of questions that was made, and how varied they are."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.engines.models.embedder import Embedder
+from citeforge.engines.text.variety import variety_stats
+from citeforge.evaluator.statistics.intervals import wilson_interval
+from citeforge.plugins.documents.cells import Cell
+from citeforge.plugins.documents.questions import Question
+from citeforge.schemas.counts import count_key
+
+Stats = dict[str, int | float | str]
+
+
+def mix_stats(cells: Mapping[Cell, int], questions: Sequence[Question]) -> Stats:
+    """Compare the declared mix of questions with that of the accepted ones, by form and by user.
+
+    Args:
+        cells: number of questions wanted, by form and user.
+        questions: all questions that were written.
+    """
+    stats: Stats = {}
+    for key, axis in (("mix_of_form", _form), ("mix_of_user", _user)):
+        wanted = Counter[str]()
+        for cell, n in cells.items():
+            wanted[axis(cell)] += n
+        made = Counter(axis(q.cell) for q in questions if q.is_accepted)
+        for name, n_wanted in wanted.items():
+            if not name:  # a design without users
+                continue
+            checks = Counter(q.check for q in questions if q.check and axis(q.cell) == name)
+            text = describe_share(made[name], made.total())
+            text += f"; declared {100 * n_wanted / wanted.total():.1f} %"
+            if made[name] < n_wanted:
+                reasons = ", ".join(f"{check} {n:,}" for check, n in checks.most_common())
+                text += f"; {n_wanted - made[name]:,} missing"
+                text += f", rejected by: {reasons}" if reasons else ", no passage is left"
+            stats[count_key(key, name)] = text
+    return stats
+
+
+def describe_share(part: int, whole: int) -> str:
+    """Write a share as "3 of 12 (25.0 % [8.9, 53.2])", with its 95 % interval (Wilson 1927)."""
+    if not whole:
+        return f"{part:,} of 0"
+    low, high = wilson_interval(part / whole, whole)
+    return f"{part:,} of {whole:,} ({100 * part / whole:.1f} % [{100 * low:.1f}, {100 * high:.1f}])"
+
+
+def _form(cell: Cell) -> str:
+    """Get the name of a cell's form."""
+    return cell.form.name
+
+
+def _user(cell: Cell) -> str:
+    """Get the name of a cell's user; empty without one."""
+    return "" if cell.user is None else cell.user.name
+
+
+def diversity_stats(what: str, texts: Iterable[str], embedder: Embedder) -> Stats:
+    """Measure how varied questions are: openers, repeated runs, word pairs, cosines of pairs.
+
+    Args:
+        what: name of the questions, for the keys.
+        texts: the questions.
+        embedder: makes their vectors.
+    """
+    rows = list(texts)
+    stats: Stats = {**variety_stats(what, rows)}
+    if len(rows) > 1:
+        cosine = mean_pairwise_cosine(embedder.encode(rows, "query"))
+        stats[count_key("pairwise_cosine_mean", what)] = round(cosine, 3)
+    return stats
+
+
+def mean_pairwise_cosine(vectors: npt.ArrayLike) -> float:
+    """Average the cosines of all pairs of unit vectors: (|Σ v|² − Σ |v|²) / (n (n − 1))."""
+    rows = np.asarray(vectors, np.float64)
+    n, total = len(rows), rows.sum(axis=0)
+    return float((total @ total - (rows * rows).sum()) / (n * (n - 1)))
