@@ -85,7 +85,7 @@ def build(folder: Path) -> tuple[int, int]:
     )  # fmt: skip
     manifest = build_documents(recipe, RunOptions(out=folder.parent / "out"), WordLlm())
     n_passages = sum(b.num_rows for b in Package(folder.parent / "out").passages(["_id"]))
-    return n_passages, manifest.counts["questions accepted: single"]
+    return n_passages, manifest.counts["questions_accepted[single]"]
 
 
 def errors_and_checks(folder: str) -> tuple[Counter[tuple[str, str | None]], dict[str, str]]:
@@ -96,7 +96,8 @@ def errors_and_checks(folder: str) -> tuple[Counter[tuple[str, str | None]], dic
     from citeforge.plugins.documents.build import build_documents
     from citeforge.plugins.documents.recipe import DocumentsRecipe
     from citeforge.schemas.recipes.base import RunOptions
-    from plugins.documents.village import CAUGHT_BY, ErringLlm, WordJudge, write_documents
+    from plugins.documents.village import CAUGHT_BY, ErringLlm, entails, write_documents
+    from stand_ins import RuleJudge
 
     root = Path(folder)
     write_documents(root / "docs", VILLAGES)
@@ -105,11 +106,11 @@ def errors_and_checks(folder: str) -> tuple[Counter[tuple[str, str | None]], dic
         source=f"folder:{root / 'docs'}", llm="openai:erring", n_queries=WANTED,
         shares={"single": 1, "pair": 1, "lists": 1, "absent": 1}, asking={"neighbours": VILLAGES},
     )  # fmt: skip
-    build_documents(recipe, RunOptions(out=root / "out"), llm, JudgeSession(WordJudge()))
+    build_documents(recipe, RunOptions(out=root / "out"), llm, JudgeSession(RuleJudge(entails)))
     package = Package(root / "out")
     titles = {r["_id"]: r["title"] for b in package.passages() for r in b.to_pylist()}
     found: Counter[tuple[str, str | None]] = Counter()
-    for row in package.table("questions", "all").to_pylist():
+    for row in package.table("questions", "questions").to_pylist():
         error = llm.made[tuple(titles[name] for name in row["evidence"])]
         found[error, row["check"]] += 1
     return found, CAUGHT_BY

@@ -45,3 +45,18 @@ class Hashed(RuleEmbedder):
         super().__init__(
             lambda t: [b - 127.5 for b in hashlib.sha256(t.encode()).digest()], **facts
         )
+
+
+def load_with_datasets(folder: Path, cache: Path) -> dict[str, dict[str, int]]:
+    """Load every config of a package as its users do: config to the rows of each split."""
+    import datasets
+
+    return {
+        config: {
+            split: len(table)
+            for split, table in datasets.load_dataset(
+                str(folder), config, cache_dir=str(cache / "cache")
+            ).items()
+        }
+        for config in datasets.get_dataset_config_names(str(folder))
+    }

@@ -1,6 +1,7 @@
 """`verify` finds every flipped byte and every disagreement."""
 
 import json
+import re
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,12 +12,13 @@ import pyarrow.parquet as pq
 import pytest
 
 import citeforge as cf
-from citeforge.builders.package import manifest_digest, render_manifest
+from citeforge.builders.package import PackageWriter, manifest_digest, render_manifest
 from citeforge.builders.verify import verify
 from citeforge.engines.files import sha256_file
 from citeforge.package.manifest import load_intact, load_manifest
 from citeforge.package.package import Package
 from citeforge.schemas.manifest import benchmark_hash
+from citeforge.schemas.tables import is_split_name
 from conftest import refused
 
 
@@ -41,6 +43,23 @@ def test_a_flipped_byte_in_any_file(copy: Path) -> None:
             assert path.name in problems[0]
         path.write_bytes(content)
     assert verify(copy) == []
+
+
+@pytest.mark.parametrize("split", ["all", "a-b"])
+def test_splits_that_datasets_refuses(copy: Path, split: str) -> None:
+    manifest = load_manifest(copy)
+    old, new = (f"mapping/{n}-00000-of-00001.parquet" for n in ("relevant", split))
+    (copy / old).rename(copy / new)
+    files = {new if name == old else name: digest for name, digest in manifest.files.items()}
+    changed = manifest.model_copy(update={"files": files, "benchmark_hash": benchmark_hash(files)})
+    changed = changed.model_copy(update={"manifest_sha256": manifest_digest(changed)})
+    (copy / "manifest.json").write_text(render_manifest(changed))
+    assert [str(p) for p in verify(copy)] == [
+        f"mapping/{split}: has a split that `datasets` refuses to load"
+    ]
+    assert not is_split_name(split)
+    with pytest.raises(ValueError, match=re.escape(repr(split))):
+        PackageWriter(copy).add("mapping", split, pa.table({}))
 
 
 def test_missing_and_stray_files(copy: Path) -> None:

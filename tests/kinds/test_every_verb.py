@@ -24,6 +24,7 @@ from citeforge.schemas.recipes.base import Part
 from citeforge.systems.registry import get_system
 from citeforge.systems.run import run_system
 from conftest import refused
+from conftest_builders import load_with_datasets
 from scoring import score
 from stand_ins import RuleLlm
 
@@ -100,6 +101,20 @@ def _answers(folder: Path, tmp_path: Path) -> Path:
     if not answers.exists():
         run_system(get_system("echo-relevant"), cf.load(folder), [], 1, 0, answers)
     return answers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [*KINDS, "hidden", "hagrid", "alce"])
+def test_datasets_loads_every_config(
+    kind: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    folder = request.getfixturevalue("package" if kind == "rage" else f"{kind}_package")
+    loaded = load_with_datasets(folder, tmp_path)
+    tables = Package(folder)
+    assert loaded == {
+        config: {split: tables.table(config, split).num_rows for split in splits}
+        for config, splits in tables.splits.items()
+    }
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -35,7 +35,7 @@ from citeforge.package.package import Package
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest, benchmark_hash
-from citeforge.schemas.tables import CONTEXTS, CORPUS
+from citeforge.schemas.tables import CONTEXTS, CORPUS, is_split_name
 
 _WORD = r"[^\s\v\x1c-\x1f\x85\p{Z}]+"
 """Characters between white space of Unicode, as ``str.split`` knows it; RE2's ``\s`` is ASCII's."""
@@ -173,7 +173,12 @@ class PackageWriter:
             config: config of the table, such as ``mapping``.
             split: split of the config.
             files: file names with sha256; empty for a table without rows.
+
+        Raises:
+            ValueError: ``datasets`` loads no split of this name.
         """
+        if not is_split_name(split):
+            raise ValueError(f"`datasets` loads no split with the name {split!r}")
         if not files:
             self.empty.append(f"{config}/{split}")
             return

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 
 from citeforge.engines.tables import read_schema, rows_of, rows_with
 from citeforge.ir_convert.source import DuplicateFinder
-from citeforge.package.manifest import Problem, damaged_files, load_manifest
+from citeforge.package.manifest import Problem, damaged_files, list_splits, load_manifest
 from citeforge.package.package import Package
 from citeforge.schemas.authorship import parse_design
 from citeforge.schemas.errors import InputError
-from citeforge.schemas.tables import RELEVANT, UNJUDGED
+from citeforge.schemas.tables import RELEVANT, UNJUDGED, is_split_name
 
 Problems = Iterator[tuple[str, str]]
 """Pairs of table and problem."""
@@ -45,8 +45,12 @@ def verify(folder: Path) -> list[Problem]:
 
 
 def _wrong_schemas(package: Package) -> Iterator[Problem]:
-    """Find tables with an unknown config, another schema, or unreadable files."""
+    """Find tables with an unknown config, another schema, or that ``datasets`` cannot load."""
     schemas = package.kind.facts.tables
+    for config, splits in list_splits(package.manifest).items():
+        for split in splits:
+            if not is_split_name(split):
+                yield Problem(f"{config}/{split}", "has a split that `datasets` refuses to load")
     for name in package.manifest.files:
         if not name.endswith(".parquet"):
             continue

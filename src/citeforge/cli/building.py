@@ -11,7 +11,8 @@ from citeforge.cli.command import LONGEST_HELP, NamedCommands, path_argument, pa
 from citeforge.cli.options import add_options, field_options, largest_line_option, record_from
 from citeforge.cli.short_help import ManyOptions
 from citeforge.package import kinds
-from citeforge.schemas.errors import InputError, UnknownValueError, UsageError
+from citeforge.schemas.counts import NOT_MADE, count_name
+from citeforge.schemas.errors import FailuresError, InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.flags import fields_in
 from citeforge.schemas.recipes.groups import DRY, FOLDER
@@ -241,11 +242,14 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
     dry = DRY in recipe.run_options
     own = [n for n in recipe.model_fields if n not in _IDENTITY]
     out = () if dry else ("out",)
+    run_options = field_options(RunOptions, [n for n in options if n != "out"])
+    for option in run_options:
+        option.hidden |= bool(recipe.no_batch) and option.name == "batch"
 
     @add_options(field_options(recipe, own))
     @add_options(field_options(RunOptions, ("out",), out))
     @add_options(field_options(recipe, _IDENTITY))
-    @add_options(field_options(RunOptions, [n for n in options if n != "out"]))
+    @add_options(run_options)
     @largest_line_option
     def build_from_options(show_settings: bool = False, **parameters: Any) -> None:
         """Build a benchmark of this kind with the parsed options, or print its settings."""
@@ -283,3 +287,8 @@ def _build(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
     summarise(run.folder, manifest)
     if problems := "; ".join(conflicts(manifest)):
         click.echo(f"warning: publish will refuse this package: {problems}", err=True)
+    if any(count_name(key) == NOT_MADE for key in manifest.counts):
+        raise FailuresError(
+            "fewer questions than were asked for; the package has the others",
+            code="counted-failures",
+        )

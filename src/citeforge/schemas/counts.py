@@ -335,6 +335,8 @@ COUNTS = {
 
 EXTRA_FIELDS = ("extra_fields_ignored", "extra_fields_kept")
 """Counts of rows with fields that their format does not define."""
+NOT_MADE = "questions_not_made"
+"""Count of questions that a build was asked for and did not make, by form."""
 SENSITIVE = "sensitive_relations"
 """Statistic: relation that laws protect to the number of named entities that have it."""
 SENSITIVE_GOLD = "sensitive_relations_of_gold"

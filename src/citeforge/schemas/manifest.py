@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
+from citeforge.schemas.counts import NOT_MADE, count_name, describe_count
 from citeforge.schemas.record import FrozenRecord, Record
 from citeforge.schemas.sources import MaybeOfPlugin, SourceInfo
 from citeforge.schemas.tables import SCHEMA_VERSION
@@ -141,15 +142,18 @@ class Manifest(MaybeOfPlugin):
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings for builders and users if most mined negatives are too easy; else empty."""
+        """Warnings for builders and users: negatives that are too easy, questions not made."""
+        texts = []
         far, compared = self.counts.get(FAR, 0), self.counts.get(COMPARED, 0)
-        if 2 * far <= compared:
-            return []
-        return [
-            f"{far:,} of {compared:,} mined negatives are nearer to random passages than to the "
-            "relevant ones of their query: they are hardly seemingly relevant. The corpus may be "
-            "too small, or too mixed, for negatives that are hard to tell"
-        ]
+        if 2 * far > compared:
+            texts.append(
+                f"{far:,} of {compared:,} mined negatives are nearer to random passages than to "
+                "the relevant ones of their query: they are hardly seemingly relevant. The corpus "
+                "may be too small, or too mixed, for negatives that are hard to tell"
+            )
+        not_made = [(key, n) for key, n in self.counts.items() if count_name(key) == NOT_MADE]
+        texts += [f"{n:,} {describe_count(key)}" for key, n in not_made]
+        return texts
 
     @property
     def answer_hash(self) -> str:

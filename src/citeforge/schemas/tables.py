@@ -4,6 +4,8 @@ Splits of one config share one schema, because ``datasets.load_dataset`` refuses
 splits differ in columns. Column names with hyphens are those of RAGE's Hub data sets.
 """
 
+import re
+
 import pyarrow as pa
 
 from citeforge.schemas.kg import (
@@ -16,6 +18,14 @@ from citeforge.schemas.kg import (
 )
 
 SCHEMA_VERSION = 1
+
+_SPLIT_NAME = re.compile(r"\w+(?:\.\w+)*")
+
+
+def is_split_name(name: str) -> bool:
+    """Whether ``datasets`` loads a split of this name: words joined by dots, and not ``all``."""
+    return name != "all" and _SPLIT_NAME.fullmatch(name) is not None
+
 
 CORPUS = pa.schema([*required(TEXT, "_id", "title", "text"), ("metadata", TEXT)])
 QUERIES = pa.schema([*required(TEXT, "_id", "text"), ("metadata", TEXT)])

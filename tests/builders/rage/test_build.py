@@ -28,7 +28,7 @@ from conftest import (
     write_beir,
     write_jsonl,
 )
-from conftest_builders import Hashed
+from conftest_builders import Hashed, load_with_datasets
 
 
 def build(
@@ -403,15 +403,12 @@ def test_an_existing_folder_is_not_touched(tmp_path: Path, small_beir: Path) -> 
 def test_datasets_reads_every_config(package: Path, tmp_path: Path) -> None:
     import datasets
 
-    sizes = {}
-    for name in ("corpus", "queries", "mapping", "contexts"):
-        loaded = datasets.load_dataset(str(package), name, cache_dir=str(tmp_path / "cache"))
-        sizes[name] = {split: len(table) for split, table in loaded.items()}
-    assert sizes == {
+    assert load_with_datasets(package, tmp_path) == {
         "corpus": {"corpus": 84},
         "queries": {"queries": 30},
         "mapping": {"relevant": 41, "irrelevant": 300, "seemingly_relevant": 300},
         "contexts": {"mix": 30},
+        "cosines": {"seemingly_relevant": 300},
     }
     # A BEIR source has no gold answers: no such config is written or declared.
     assert not (package / "gold").exists()

@@ -73,7 +73,7 @@ def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
 
 
 def test_questions_have_the_forms_and_users_of_the_design(package: Package) -> None:
-    rows = package.table("questions", "all").to_pylist()
+    rows = package.table("questions", "questions").to_pylist()
     assert [r["reason"] for r in rows if not r["accepted"]] == []
     assert Counter(r["form"] for r in rows) == dict.fromkeys(FORMS, 16 // 8)
     # Shares 2, 1, 1 of 16.
@@ -84,7 +84,7 @@ def test_questions_have_the_forms_and_users_of_the_design(package: Package) -> N
 
 
 def test_a_false_premise_is_a_question_without_an_answer(package: Package) -> None:
-    rows = {r["_id"]: r for r in package.table("questions", "all").to_pylist()}
+    rows = {r["_id"]: r for r in package.table("questions", "questions").to_pylist()}
     absent = {name for name, r in rows.items() if r["form"] == "false premise"}
     benchmark = load(package.folder)
     found = zip(package.query_ids, benchmark.unanswerable, strict=True)
@@ -116,7 +116,7 @@ def test_questions_are_in_the_language_that_is_asked_for(tmp_path: Path) -> None
         return all(word in premise for word in re.findall(r"Pumpe (\w+)|(\d+ bar)", hypothesis)[0])
 
     package = make(tmp_path, FormLlm(), design, 2, says_the_figure)
-    rows = package.table("questions", "all").to_pylist()
+    rows = package.table("questions", "questions").to_pylist()
     assert [r["reason"] for r in rows] == [None, None]
     assert all(r["question"].startswith("Welchen Druck") for r in rows)
 
@@ -227,7 +227,7 @@ def test_a_thinking_writer_is_designed_from_the_command_line(
             "--judge", "lexical", "--queries", "3", "--design", tmp_path / "d.yaml", "--base-url",
             server.url, "--neighbours", "3", "--closed-book", "1", "--out", tmp_path / "out",
         )  # fmt: skip
-    rows = Package(tmp_path / "out").table("questions", "all").to_pylist()
+    rows = Package(tmp_path / "out").table("questions", "questions").to_pylist()
     assert Counter(r["form"] for r in rows if r["accepted"]) == {"single": 2, "absent": 1}
     assert {r["user"] for r in rows} == {"auditor"}
 

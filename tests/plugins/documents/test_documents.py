@@ -4,9 +4,7 @@ import csv
 import json
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -14,19 +12,16 @@ import pytest
 from citeforge import load, score
 from citeforge.builders.derive import Base
 from citeforge.builders.verify import verify
-from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.tables import write_table
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.package.package import Package
-from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.checks import check_text
 from citeforge.plugins.documents.corpus import PassagePool
 from citeforge.plugins.documents.design import built_in_forms
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
-from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.source import DocumentFolder
 from citeforge.plugins.documents.tables import question_column
 from citeforge.plugins.labels.options import AnnotationOptions
@@ -34,60 +29,26 @@ from citeforge.plugins.labels.returned import import_sheets
 from citeforge.plugins.labels.sheets import export_sheet
 from citeforge.schemas.counts import count_key, count_name
 from citeforge.schemas.finish_reasons import TRUNCATED
-from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.tables import CORPUS
 from conftest import Inline, refused
+from conftest_builders import load_with_datasets
+from plugins.documents.builds import SINGLE, Built, built
 from plugins.documents.village import (
     CAUGHT_BY,
     ERRORS,
     ErringLlm,
-    entails,
     village,
     write_documents,
 )
-from stand_ins import RuleJudge
 
 ONE = Cell(built_in_forms()["single"])
-EVEN = {"single": 1, "pair": 1, "lists": 1, "absent": 1}
-SINGLE = {"single": 1, "pair": 0, "lists": 0, "absent": 0}
-
-
-@dataclass
-class Built:
-    """A package of village questions, and what the LLM meant by each."""
-
-    folder: Path
-    manifest: Manifest
-    llm: ErringLlm
-
-    @property
-    def rows(self) -> list[dict[str, Any]]:
-        """All questions, with ``error``: what the LLM did wrong on purpose."""
-        package = Package(self.folder)
-        titles = {r["_id"]: r["title"] for b in package.passages() for r in b.to_pylist()}
-        rows: list[dict[str, Any]] = package.table("questions", "all").to_pylist()
-        for row in rows:
-            row["error"] = self.llm.made[tuple(titles[e] for e in row["evidence"])]
-        return rows
-
-
-def built(folder: Path, llm: ErringLlm, judged: bool = True, **recipe: Any) -> Built:
-    known = {"n_queries": 4, "shares": EVEN, "asking": {"neighbours": 200}} | recipe
-    manifest = build_documents(
-        DocumentsRecipe(source=f"folder:{folder / 'docs'}", llm="openai:erring", **known),
-        RunOptions(out=folder / "out"),
-        llm,
-        JudgeSession(RuleJudge(entails)) if judged else None,
-    )
-    return Built(folder / "out", manifest, llm)
 
 
 @pytest.fixture(scope="module")
 def erring(tmp_path_factory: pytest.TempPathFactory) -> Built:
     folder = tmp_path_factory.mktemp("erring")
     write_documents(folder / "docs", 150)
-    return built(folder, ErringLlm(), n_queries=64)
+    return built(folder, ErringLlm(), n_queries=68)
 
 
 @pytest.mark.slow
@@ -98,7 +59,7 @@ def test_each_error_is_caught_by_its_check_and_no_sound_question_is(erring: Buil
     assert {(e, c) for e, c in taken if e} == {(e, CAUGHT_BY.get(e, e)) for e in errors}
     assert {c for e, c in taken if not e} == {None}
     accepted = Counter(r["form"] for r in erring.rows if r["accepted"])
-    assert accepted == {"single": 16, "pair": 16, "list": 16, "absent": 16}
+    assert accepted == {"single": 17, "pair": 17, "list": 17, "absent": 17}
 
 
 @pytest.mark.slow
@@ -109,17 +70,20 @@ def test_every_rejected_question_says_why(erring: Built) -> None:
     assert {count_key("questions_rejected", check): n for check, n in by_check.items()} == {
         key: n for key, n in counts.items() if count_name(key) == "questions_rejected"
     }
-    assert counts["questions_written"] == len(erring.rows) == 64 + sum(by_check.values())
+    assert counts["questions_written"] == len(erring.rows) == 68 + sum(by_check.values())
 
 
 @pytest.mark.slow
 def test_the_package_is_sound_and_its_gold_cites(erring: Built) -> None:
     assert verify(erring.folder) == []
+    loaded = load_with_datasets(erring.folder, erring.folder.parent)
+    assert loaded["questions"] == {"questions": len(erring.rows)}
+    assert {"documents", "gold", "mapping", "contexts"} <= loaded.keys()
     benchmark = load(erring.folder)
     by_name = {v.name: v for v in map(village, range(150))}
     kinds = {r["_id"]: r for r in erring.rows}
     items = list(benchmark.items("mix"))
-    assert len(items) == 64
+    assert len(items) == 68
     for item in items:
         row = kinds[item.query_id]
         if row["form"] == "absent":

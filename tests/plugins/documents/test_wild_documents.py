@@ -19,8 +19,6 @@ PUMP = "Turn the red handle to the left before you open the valve of the pump."
 def read(folder: Path) -> tuple[DocumentFolder, list[dict[str, Any]]]:
     source = DocumentFolder(folder, 900)
     rows = [row for batch in source.passages() for row in batch.to_pylist()]
-    for row in rows:
-        row["document"] = json.loads(row["metadata"]).get("document", row["title"])
     return source, rows
 
 
@@ -36,10 +34,30 @@ FRONT = [
 def test_front_matter_is_no_text_and_gives_the_title(tmp_path: Path, front: str) -> None:
     (tmp_path / "a.md").write_bytes(f"{front}\nBefore all.\n\n# Start\n\n{PUMP}\n".encode())
     _, rows = read(tmp_path)
-    assert [(r["title"], r["text"], r["document"]) for r in rows] == [
-        ("Pump manual", "Before all.", "Pump manual"),
-        ("Start", PUMP, "Pump manual"),
+    assert [(r["title"], r["text"]) for r in rows] == [
+        ("Pump manual", "Before all."),
+        ("Pump manual > Start", PUMP),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "titles"),
+    [
+        ("# PK-7\n\n{0}\n\n## Cleaning\n\n{1}\n", ["PK-7", "PK-7 > Cleaning"]),
+        # Of two headings of the first level none is that of the document: its file names it.
+        ("# Use\n\n{0}\n\n# Cleaning\n\n{1}\n", ["pk-7 > Use", "pk-7 > Cleaning"]),
+        ("---\ntitle: PK\n---\n# pk\n\n{0}\n\n## Cleaning\n\n{1}\n", ["pk", "pk > Cleaning"]),
+        ("{0}\n\n## Cleaning\n\n{1}\n", ["pk-7", "pk-7 > Cleaning"]),
+        ("{0}", ["pk-7"]),
+    ],
+)  # fmt: skip
+def test_a_passage_is_titled_by_its_document_and_its_headings(
+    tmp_path: Path, text: str, titles: list[str]
+) -> None:
+    other = "Change the ring of the lid after eighteen months, or when steam comes out of it."
+    (tmp_path / "pk-7.md").write_text(text.format(PUMP, other))
+    _, rows = read(tmp_path)
+    assert [r["title"] for r in rows] == titles
 
 
 def test_front_matter_that_is_no_yaml_is_front_matter_all_the_same() -> None:
@@ -243,9 +261,9 @@ def test_a_word_document(tmp_path: Path) -> None:
     document.sections[0].header.paragraphs[0].text = "Running header"
     document.save(tmp_path / "a.docx")
     source, rows = read(tmp_path)
-    assert [(r["title"], r["text"], r["document"]) for r in rows] == [
-        ("Start", "Turn the red handle to the left.\n\nA | B\n\nC | D", "Pump manual"),
-        ("Start > Stop", "Close the valve.", "Pump manual"),
+    assert [(r["title"], r["text"]) for r in rows] == [
+        ("Pump manual > Start", "Turn the red handle to the left.\n\nA | B\n\nC | D"),
+        ("Pump manual > Start > Stop", "Close the valve."),
     ]
     assert source.documents[0].format == "Word"
 
@@ -315,7 +333,7 @@ def test_a_presentation(tmp_path: Path) -> None:
     deck.slides.add_slide(deck.slide_layouts[6])
     deck.save(tmp_path / "b.pptx")
     source, (row,) = read(tmp_path)
-    assert (row["title"], json.loads(row["metadata"])["page"]) == ("Pumps", 1)
+    assert (row["title"], json.loads(row["metadata"])["page"]) == ("b > Pumps", 1)
     assert row["text"].split("\n\n") == [
         "Pumps move water.", "They need power.", "A | B", "In a group.", "Say that it is old.",
     ]  # fmt: skip

@@ -83,7 +83,17 @@ def replies() -> list[list[str]]:
 
 ALL_KINDS = ("format", "refusal", "silence", "quote", "giveaway", "pointer", "statement")
 ERRORS: dict[str, tuple[str, ...]] = {
-    "single": (*ALL_KINDS, "copy", "language", "repeat", "entailed", "answered", "heart", "gossip"),
+    "single": (
+        *ALL_KINDS,
+        "copy",
+        "language",
+        "repeat",
+        "entailed",
+        "answered",
+        "heart",
+        "gossip",
+        "unclear",
+    ),
     "pair": (*ALL_KINDS, "half", "chronicle"),
     "list": (*ALL_KINDS, "one item", "entailed", "answered"),
     "absent": ("format", "refusal", "silence", "pointer", "told"),
@@ -92,7 +102,7 @@ ERRORS: dict[str, tuple[str, ...]] = {
 CAUGHT_BY = {
     "refusal": "format", "silence": "format", "one item": "format", "half": "both passages needed",
     "chronicle": "one other passage", "answered": "answered with evidence", "heart": "closed book",
-    "gossip": "evidence needed", "told": "not answered elsewhere",
+    "gossip": "evidence needed", "unclear": "which document", "told": "not answered elsewhere",
 }  # fmt: skip
 """Error to the check that is there for it, where that is not its own name."""
 
@@ -199,6 +209,9 @@ def written(kind: str, found: Sequence[Village], error: str = "") -> str:
             question = f"As all know by heart, which person leads {one.name}?"
         case "gossip":
             question = f"As gossip has it, which person leads {one.name}?"
+        case "unclear":
+            question = "Which person leads the village behind the hills?"
+            statement = f"The village behind the hills is led by {one.leader}."
         case "half":
             question = f"Not far from {one.name}, which person leads {two.name}?"
         case "chronicle":
@@ -228,6 +241,8 @@ def read(values: Mapping[str, Any]) -> str:
     facts = {m["name"]: m for text in texts for m in _FACTS.finditer(text)}
     names = [n for n in _NAMED.findall(question) if n in KNOWN]
     target = KNOWN[names[-1]] if names else None
+    if "behind the hills" in question and len(facts) == len(texts) == 1:
+        return str(next(iter(facts.values()))["leader"])
     if "mumble" in question or target is None:
         return "Mumble." if "mumble" in question else NOTHING
     if "by heart" in question or ("gossip" in question and len(texts) > 2):

@@ -104,16 +104,22 @@ def build_documents(
         info, corpus, tables = read_documents(recipe, source, build.workspace)
         folder = run.embeddings or build.workspace.stage("embeddings")
         passages = PassagePool(corpus, recipe.seed)
+        if run.compute == "auto":
+            # Questions are searched in rounds and then mined: one precision, so that passages are
+            # embedded once.
+            run = run.model_copy(update={"compute": "fp32"})
         model = CorpusModel(
-            models.embedder, corpus, folder, "fp32" if run.compute == "auto" else run.compute,
-            run.shard_rows, make_runner(run).first_stage(run.device), folder / "ranking",
+            models.embedder, corpus, folder, run.compute, run.shard_rows,
+            make_runner(run).first_stage(run.device), folder / "ranking",
         )  # fmt: skip
         search = DenseCorpus(model)
         cells = draw_cells(models.asker.design, recipe.n_queries, recipe.seed)
         questions = QuestionMaker(
             recipe, cells, models.asker, models.judge, passages, search
         ).make()
-        _require_accepted(questions, path_beside(run.folder, ".questions.jsonl"), models.asker.llm)
+        rejects = path_beside(run.folder, ".questions.jsonl")
+        _require_accepted(questions, rejects, models.asker.llm)
+        rejects.unlink(missing_ok=True)  # of an earlier build that accepted none
         counts = count_questions(cells, questions) | apply_labels(questions, recipe.labels)
         counts["passages_too_short"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, models.embedder, None)
@@ -129,7 +135,7 @@ def build_documents(
         stats, learnt = write_rage_tables(writer, material, frozen)
         tables["questions"] = pa.Table.from_pylist([q.row() for q in questions], schema=QUESTIONS)
         for name, table in tables.items():
-            writer.add(name, "all", table)
+            writer.add(name, name, table)
         n_accepted = sum(q.is_accepted for q in questions)
         stats |= {
             "questions_accepted_share": round(n_accepted / len(questions), 4),

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Sequence
 from difflib import SequenceMatcher
+from functools import cache
 
 from rapidfuzz.fuzz import token_sort_ratio
 
@@ -10,7 +11,7 @@ from citeforge.builders.authorship.facts import bare_words
 from citeforge.engines.text.languages import detect_language
 from citeforge.plugins.documents.design import PAIR, Design, Length, Terms
 from citeforge.plugins.documents.form_rules import find_form_fault
-from citeforge.plugins.documents.questions import Question, holds_answer
+from citeforge.plugins.documents.questions import Evidence, Question, holds_answer
 from citeforge.schemas.matching.answers import AnswerText, is_answer
 from citeforge.schemas.matching.tokens import ARTICLES
 
@@ -31,11 +32,12 @@ ANSWERED = "answered with evidence"
 CLOSED_BOOK = "closed book"
 HALVES = "both passages needed"
 ALONE = "one other passage"
+UNCLEAR = "which document"
 NEEDED = "evidence needed"
 NOT_ABSENT = "not answered elsewhere"
 CHECKS = (
     FORMAT, FORM, QUOTE, COPY, GIVEAWAY, POINTER, LANGUAGE, LENGTH, TERMS, STATEMENT, REPEAT,
-    ENTAILED, ANSWERED, CLOSED_BOOK, HALVES, DIFFICULTY, ALONE, NEEDED, NOT_ABSENT,
+    ENTAILED, ANSWERED, CLOSED_BOOK, HALVES, DIFFICULTY, ALONE, UNCLEAR, NEEDED, NOT_ABSENT,
 )  # fmt: skip
 """In the order in which they are made; a question is rejected by the first that it fails."""
 _SAME_QUESTION_RATIO = 90
@@ -173,6 +175,36 @@ def _has_term(text: str, term: str, flags: int = 0) -> bool:
         r"(?![^\W_])" if term[-1].isascii() else "",
     )
     return re.search(f"{edges[0]}{re.escape(term)}{edges[1]}", text, flags) is not None
+
+
+def fits_passage(question: Question, passage: Evidence, reply: str) -> bool:
+    """Whether a question may as well be about another passage, in which a wrong answer is found.
+
+    The passage contains the reply, and every word of the question that the evidence has, except
+    words that any text may have.
+
+    Args:
+        question: a question with evidence.
+        passage: passage of another document.
+        reply: answer that a reader found in the passage alone; none of the right ones.
+    """
+    other = AnswerText(f"{passage.title}\n{passage.text}")
+    own = [AnswerText(f"{e.title}\n{e.text}") for e in question.evidence]
+    common = ARTICLES | _stop_words(detect_language(question.text) or "en")
+    words = [w for w in AnswerText(question.text).main if w not in common]
+    named = [w for w in words if any(text.has(w) for text in own)]
+    return other.contains(reply) and all(map(other.has, named))
+
+
+@cache
+def _stop_words(language: str) -> frozenset[str]:
+    """List the words of a language that any text may have; none for one that spaCy lacks."""
+    from spacy.util import get_lang_class
+
+    try:
+        return frozenset(get_lang_class(language).Defaults.stop_words)
+    except ImportError:
+        return frozenset()
 
 
 def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -> None:

@@ -113,6 +113,10 @@ class PassagePool:
         texts = read_texts(self.corpus, ids) if ids else {}
         return {name: Evidence(name, title, text) for name, (title, text) in texts.items()}
 
+    def file_of(self, name: str) -> str:
+        """Get the name of the file that a passage is from."""
+        return self._file_and_title[name][0]
+
     def are_together(self, one: str, other: str) -> bool:
         """Whether two passages have the same title and are from one file."""
         return self._file_and_title[one] == self._file_and_title[other]

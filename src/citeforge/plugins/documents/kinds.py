@@ -30,7 +30,7 @@ class DocumentsKind(RageKind):
         tables={**RageKind.facts.tables, **TABLES},
         annotation=(*RageKind.facts.annotation, "unsure-relevance"),
         default_measures=("rage", "alce", "abstention"),
-        unanswerable=RowMark("questions", "all", "base", ABSENT),
+        unanswerable=RowMark("questions", "questions", "base", ABSENT),
     )
 
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:

@@ -1,7 +1,7 @@
 """``build documents --dry-run``: count the calls of writer, reader, judge and embedder."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -27,6 +27,7 @@ from citeforge.plugins.documents.design import ABSENT, LIST, PAIR
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.schemas.counts import describe_count
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import premise_of
 
@@ -69,7 +70,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         planned = run.model_copy(update={"out": Path(scratch) / "plan"})
         with open_build(recipe, planned) as build:
             source = open_documents(recipe, build.workspace.stage("archives"))
-            _, corpus, _ = read_documents(recipe, source, build.workspace)
+            info, corpus, _ = read_documents(recipe, source, build.workspace)
             passages = PassagePool(corpus, recipe.seed)
             names = iter(passages.order)
             wanted = draw_cells(design, recipe.n_queries, recipe.seed)
@@ -92,7 +93,9 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
     parts = {llm.who(CHAT): llm.plan(requests, further, tries), **parts}
     if judge is not None:
         parts[judge.llm.who(CHAT)] = judge.bill(pairs, times=tries)
-    return total_plan(parts)
+    plan = total_plan(parts)
+    files = [f"{number:,} {describe_count(key)}" for key, number in info.counts.items() if number]
+    return replace(plan, notes=(*plan.notes, *files))
 
 
 def _plan_question(

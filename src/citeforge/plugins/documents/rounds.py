@@ -21,7 +21,9 @@ from citeforge.plugins.documents.checks import (
     HALVES,
     NEEDED,
     NOT_ABSENT,
+    UNCLEAR,
     check_text,
+    fits_passage,
     reject_repeats,
 )
 from citeforge.plugins.documents.corpus import PassagePool
@@ -35,7 +37,7 @@ from citeforge.plugins.documents.questions import (
     read_question,
 )
 from citeforge.plugins.documents.recipe import DocumentsRecipe
-from citeforge.schemas.counts import count_key
+from citeforge.schemas.counts import NOT_MADE, count_key
 from citeforge.schemas.text import premise_of
 
 _NEAREST_PARTNERS = 12
@@ -289,7 +291,8 @@ class QuestionMaker:
         Relevant: an LLM that reads the passage alone gives half of the right answers, and the judge
         finds the statement entailed, or there is no judge. Unsure: only one of both is so, or the
         LLM failed. The LLM reads the nearest passages, and further ones that the judge finds
-        entailing. A question about two passages is rejected if one alone answers it.
+        entailing. A question about two passages is rejected if one alone answers it, and any
+        question if a passage of another document gives another answer to it.
 
         Args:
             questions: questions that passed all earlier checks.
@@ -318,6 +321,15 @@ class QuestionMaker:
                     question.relevant.append(passage.id)
                 elif is_read or verdict or reply.failure:
                     question.unsure.append(passage.id)
+                elif not is_not_answered(reply.text) and self._is_unclear(question, passage, reply):
+                    said = f"{passage.id} answers it otherwise: {_quote_reply(reply)}"
+                    question.reject(UNCLEAR, said)
+
+    def _is_unclear(self, question: Question, passage: Evidence, reply: TextReply) -> bool:
+        """Whether a question does not tell its own document from that of a passage."""
+        files = {self.passages.file_of(e.id) for e in question.evidence}
+        is_elsewhere = self.passages.file_of(passage.id) not in files
+        return is_elsewhere and fits_passage(question, passage, reply.text)
 
     def _judge_passages(
         self, questions: Sequence[Question], near: dict[str, list[Evidence]]
@@ -395,5 +407,5 @@ def count_questions(cells: Mapping[Cell, int], questions: Sequence[Question]) ->
         accepted = sum(q.cell.form.name == form and q.is_accepted for q in questions)
         counts[count_key("questions_accepted", form)] = accepted
         if accepted < wanted:
-            counts[count_key("questions_not_made", form)] = wanted - accepted
+            counts[count_key(NOT_MADE, form)] = wanted - accepted
     return counts

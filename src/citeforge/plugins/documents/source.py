@@ -4,7 +4,7 @@ import hashlib
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -211,9 +211,7 @@ class DocumentFolder(PassagesAlone):
                         self.repeats.append({**where, "corpus-id": earlier, "exact": is_exact})
                         continue
                     document.passages += 1
-                    title = " > ".join(headings) or page.title or Path(document.name).stem
-                    if page.title not in ("", title):
-                        where["document"] = page.title
+                    title = _passage_title(page, headings, Path(document.name).stem)
                     yield name, title, text, json.dumps(where, ensure_ascii=False)
 
     def _count_read(self) -> dict[str, int]:
@@ -252,6 +250,17 @@ class DocumentFolder(PassagesAlone):
             "passages_nearly_repeated": len(self.repeats) - exact,
             "passages_nearly_repeated_with_other_numbers": finder.n_other_numbers,
         }
+
+
+def _passage_title(page: DocumentPage, headings: Sequence[str], file_stem: str) -> str:
+    """Join the title of a document and the headings above a passage with ``>``.
+
+    A document without a title is named by its only heading of the first level, else by its file.
+    """
+    is_one = page.number is None and sum(one.level == 1 for one in page.breaks) == 1
+    title = page.title or ("" if headings and is_one else file_stem)
+    is_repeated = bool(headings) and headings[0].casefold() == title.casefold()
+    return " > ".join(filter(None, (*(() if is_repeated else (title,)), *headings)))
 
 
 def _read_pages(path: Path, document: Document) -> Iterator[DocumentPage]:

@@ -21,7 +21,7 @@ from citeforge.schemas.recipes.groups import (
     VERDICTS,
     Group,
 )
-from citeforge.schemas.tables import LABELS
+from citeforge.schemas.tables import LABELS, is_split_name
 
 CONTAINED = 0.4
 """Neighbours among chunks of 100 words with stride 50 share .48 of their runs of five words."""
@@ -73,6 +73,8 @@ class Mixture(Part):
                 f"{self.name!r} is reserved: in submissions it means answers "
                 f"{RESERVED[self.name]}; choose another name"
             )
+        if not is_split_name(self.name):
+            raise ValueError(f"`datasets` loads no split {self.name!r}; choose another name")
         if self.total == 0:
             raise ValueError("contains no passages")
         return self

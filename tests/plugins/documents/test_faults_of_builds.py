@@ -1,0 +1,114 @@
+"""Documents that are like one another, builds that fall short, and passages embedded once."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.llm.records import LlmReply, Request, Result
+from citeforge.package.package import Package
+from citeforge.plugins.documents.build import build_documents
+from citeforge.plugins.documents.cells import Cell
+from citeforge.plugins.documents.checks import fits_passage
+from citeforge.plugins.documents.design import built_in_forms
+from citeforge.plugins.documents.kinds import DOCUMENTS
+from citeforge.plugins.documents.questions import Evidence, Question
+from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.schemas.recipes.base import RunOptions
+from conftest import Inline, refused
+from plugins.documents.builds import SINGLE, built
+from plugins.documents.village import ErringLlm, entails, write_documents
+from stand_ins import RuleJudge
+
+ONE = Cell(built_in_forms()["single"])
+PK7 = Evidence("a", "PK-7 > Cleaning", "Replace the ring of the lid after 18 months.")
+TZ3 = Evidence("b", "TZ-3 > Cleaning", "Replace the ring of the pump after 24 months.")
+
+
+@pytest.mark.parametrize(
+    ("text", "reply", "fits"),
+    [
+        ("After how many months is the ring replaced, by Cleaning?", "24 months", True),
+        ("Nach wie vielen Monaten wird der Ring gewechselt?", "24 months.", True),
+        ("After how many months is the ring of a PK-7 replaced?", "24 months", False),
+        ("After how many months is the lid's ring replaced?", "24 months", False),
+        # The reader made this answer up.
+        ("After how many months is the ring replaced, by Cleaning?", "36 months", False),
+    ],
+)
+def test_a_question_fits_another_document_that_it_does_not_tell_apart(
+    text: str, reply: str, fits: bool
+) -> None:
+    question = Question("q1", ONE, (PK7,), text, ["18 months"])
+    assert fits_passage(question, TZ3, reply) == fits
+
+
+@pytest.mark.parametrize(("tells", "check"), [(True, None), (False, "which document")])
+def test_a_question_that_tells_no_document_is_rejected(
+    tmp_path: Path, tells: bool, check: str | None
+) -> None:
+    """Two manuals have the same section; the reader finds the value of each."""
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    months = {"PK-7": 18, "TZ-3": 24}
+    for name, number in months.items():
+        text = f"Clean the lid with water. Replace its ring after {number} months. " * 3
+        (docs / f"{name}.md").write_text(f"# {name}\n\n## Cleaning\n\n{text}\n")
+
+    class ManualLlm(ErringLlm):
+        def _reply(self, request: Request) -> Result:
+            passages = request.values["passages"]
+            if not passages:
+                return LlmReply("NOT ANSWERED")
+            device = passages[0]["title"].partition(" > ")[0]
+            answer = f"{months[device]} months"
+            if request.task == "answer":
+                asked = [d for d in months if d in request.values["question"]] or [device]
+                shown = {p["title"].partition(" > ")[0] for p in passages}
+                return LlmReply(answer if asked[0] in shown else "NOT ANSWERED")
+            after = f" of a {device}" if tells else ""
+            return LlmReply(
+                f"Quote: Replace its ring after {answer}\n"
+                f"Question: After which time is the ring{after} replaced?\nAnswer: {answer}\n"
+                f"Statement: The ring of a {device} is replaced after {answer}."
+            )
+
+    llm = ManualLlm(errs=False)
+    if check:
+        with refused("no-queries", path=None):
+            built(tmp_path, llm, judged=False, n_queries=2, shares=SINGLE, asking={"tries": 1})
+        rows = map(json.loads, (tmp_path / "out.questions.jsonl").read_text().splitlines())
+    else:
+        found = built(tmp_path, llm, judged=False, n_queries=2, shares=SINGLE)
+        rows = iter(Package(found.folder).table("questions", "questions").to_pylist())
+    assert {row["check"] for row in rows} == {check}
+
+
+def test_fewer_questions_than_wanted_are_a_warning_and_exit_code_3(
+    inline: Inline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_documents(tmp_path / "docs", 8)
+    recipe = {"n_queries": 10, "shares": {"single": 1, "pair": 0, "lists": 0, "absent": 0}}
+    manifest = built(tmp_path, ErringLlm(errs=False), **recipe).manifest
+    # Eight villages, each asked about once: 10 - 8 = 2 are missing.
+    assert manifest.warnings[-1] == "2 questions wanted and not made: single"
+    monkeypatch.setattr(DOCUMENTS, "build", lambda recipe, run: manifest)
+    monkeypatch.setenv("OPENAI_API_KEY", "k")
+    ran = inline(
+        "build", "documents", "--source", "folder:docs", "--llm", "openai:m", "--out", "out"
+    )
+    assert (ran.returncode, ran.code) == (3, "counted-failures")
+    assert "warning: 2 questions wanted and not made: single" in ran.stderr
+
+
+@pytest.mark.slow
+def test_passages_are_embedded_once(tmp_path: Path) -> None:
+    write_documents(tmp_path / "docs", 120)
+    run = RunOptions(out=tmp_path / "out", embeddings=tmp_path / "vectors")
+    recipe = DocumentsRecipe(
+        source=f"folder:{tmp_path / 'docs'}", llm="openai:erring", n_queries=2, shares=SINGLE
+    )
+    build_documents(recipe, run, ErringLlm(errs=False), JudgeSession(RuleJudge(entails)))
+    kept = [p.name for p in (tmp_path / "vectors").glob("passages-*.vectors")]
+    assert kept == ["passages-float32-00000.vectors"]
