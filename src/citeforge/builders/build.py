@@ -344,7 +344,7 @@ class Build:
     def finish(
         self, draft: Manifest, writer: PackageWriter, stats: Stats, **learnt: Any
     ) -> Manifest:
-        """Hide labels if asked, and audit what tells them; write statistics, card and manifest.
+        """Hide labels if asked, and audit hints at them; write statistics, card and manifest.
 
         Args:
             draft: result of :meth:`draft`.

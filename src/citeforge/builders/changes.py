@@ -56,7 +56,7 @@ def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
 
 
 def option_differences(old: Manifest, draft: Manifest) -> list[str]:
-    """List ``field: old → new`` of two builds' recipes, ignoring what the builds found.
+    """List ``field: old → new`` of two builds' recipes, without facts that builds add.
 
     Args:
         old: manifest of the earlier build.

@@ -244,7 +244,7 @@ def text_likeness(shown: Shown) -> Floats:
 
 
 def _relate(shown: Shown, columns: Floats) -> Floats:
-    """Add to each column its difference from the context's mean, and distance to its median.
+    """Add, for each feature, its difference from the mean of the passages shown together.
 
     Args:
         shown: passages of the contexts.

@@ -169,7 +169,7 @@ def fill_names(text: str) -> str:
 
 
 def list_entries(sort: Sort) -> list[Entry]:
-    """Describe all rows of a sort, those of a family together."""
+    """Describe all names of a sort (judges, formats, …), those of a family together."""
     catalogue = find_catalogue(sort)
     plugins = catalogue.names()
     entries = [_describe(row, plugins.get(name, "")) for name, row in catalogue.all().items()]

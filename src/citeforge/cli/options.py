@@ -48,7 +48,7 @@ class _NamesOption(click.Option):
 
     @property
     def help(self) -> str | None:
-        """Help text, with the names in it."""
+        """Help text of the option, in which names of judges etc. are filled in."""
         return self._text and fill_names(self._text)
 
     @help.setter

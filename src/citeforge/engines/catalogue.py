@@ -58,7 +58,7 @@ class Catalogue(Generic[D, T]):
         self._unknown = unknown or (self.refuse_form if option else self._refuse_name)
 
     def get(self, name: str) -> D:
-        """Look up the declaration of a name, built-in or from a plugin.
+        """Look up what a name stands for (a source, a judge, …), built-in or from a plugin.
 
         Raises:
             UsageError: nothing has such a name, or two plugins give it.
@@ -70,7 +70,7 @@ class Catalogue(Generic[D, T]):
         return found
 
     def find(self, name: str) -> D | None:
-        """Look up the declaration of a name, built-in or from a plugin; None if it is unknown.
+        """Look up what a name stands for, built-in or from a plugin; None if it is unknown.
 
         Raises:
             UsageError: two plugins give it.
@@ -139,11 +139,11 @@ class Catalogue(Generic[D, T]):
         return plugins.with_broken_files(self._unknown(name))
 
     def _refuse_name(self, name: str) -> UsageError:
-        """Make the error for a name that no row has."""
+        """Make the error for an unknown name of a source, format, judge, …."""
         return UnknownValueError(self.noun, name, self.names())
 
     def refuse_form(self, spec: str) -> UsageError:
-        """Make the error for a value of the option that no row has the form of."""
+        """Make the error for an unknown value of an option such as ``--judge``."""
         name, _, _ = spec.partition(":")
         hint = suggestion(name, [known for known in self.names() if known and known != name])
         text = mask_address(spec)
@@ -240,6 +240,6 @@ class Catalogue(Generic[D, T]):
 
 
 def _argument_of(row: Named) -> str:
-    """Get what follows the colon of a row's name; empty for rows that take nothing."""
+    """Get the placeholder after the colon (``hf:MODEL``); empty for names without argument."""
     argument: str = getattr(row, "argument", "")
     return argument

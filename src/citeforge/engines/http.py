@@ -57,7 +57,7 @@ class ServerPatience:
         self._has_answered = True
 
     def is_over(self) -> bool:
-        """Record a fault of the server; return whether it is given up."""
+        """Record a fault of the server; return whether to give the server up."""
         now = time.monotonic()
         if self._faulty_since is None:
             self._faulty_since = now

@@ -139,7 +139,7 @@ def _read_form(package: Package) -> FormAudit | None:
 
 
 def _refuse_telling_fields(package: Package, metadata: Collection[str]) -> None:
-    """Raise an error if a field that is to stay public tells labels, by the build's audit.
+    """Raise an error if a field that is to stay public gives away labels (build's audit).
 
     Raises:
         UsageError: one does.
@@ -155,7 +155,7 @@ def _refuse_telling_fields(package: Package, metadata: Collection[str]) -> None:
 
 
 def withheld_words(folder: Path) -> list[str]:
-    """Explain what a public half leaves out, and what its form tells of the labels."""
+    """Explain what a public half leaves out, and which features give away labels."""
     package = Package(folder)
     names = [name for name in package.contexts if name in package.kind.facts.withheld]
     form = _read_form(package)

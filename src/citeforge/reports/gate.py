@@ -116,7 +116,7 @@ class Decision(Displayed):
         return self.headline
 
     def _tables(self) -> Iterator[Table]:
-        """Make a table of all rows, with their verdicts."""
+        """Make the table of a gate's rows (measures, counts), with their verdicts."""
         rows = [(r.verdict, r.group, r.sentence) for r in self.rows]
         yield Table(("verdict", "tier", "found"), rows, left=3, notes=self.notes)
 

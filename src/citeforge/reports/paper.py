@@ -54,7 +54,7 @@ class TableCell:
 
     @property
     def text(self) -> str:
-        """Value as it is shown; a dash if there is none."""
+        """Value of the table cell as text; a dash if there is none."""
         return show_value(self.score)
 
     @property

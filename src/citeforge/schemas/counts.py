@@ -351,7 +351,7 @@ class _Argument(str):
     __slots__ = ()
 
     def __format__(self, spec: str) -> str:
-        """Write the argument, with underscores as blanks where the English says ``words``."""
+        """Write the argument of a count's key as text, with blanks for underscores if asked."""
         return self.replace("_", " ") if spec == "words" else str(self)
 
 

@@ -63,7 +63,7 @@ class Key:
 
     @property
     def compared(self) -> "Key":
-        """Key with its parts normalised for comparison; see :func:`relation_key`."""
+        """Key of the triple (entity, relation, value), normalised for comparison."""
         value = " ".join(without_invisible(self.value, JOINERS).split())
         return Key(self.qid.upper(), relation_key(self.relation), value)
 

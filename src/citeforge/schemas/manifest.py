@@ -51,7 +51,7 @@ def is_hashed(name: str) -> bool:
 
 
 def benchmark_hash(files: Mapping[str, str]) -> str:
-    """Compute sha256 over sorted ``sha256  path`` lines: tables but MEASURED ones, and secret."""
+    """Compute a benchmark's hash from the hashes of its tables (not of measured ones)."""
     lines = sorted(
         f"{sha}  {name}\n" for name, sha in files.items() if is_hashed(name) or name == SECRET
     )

@@ -185,7 +185,7 @@ def write_rage_tables(
 def write_levelled(
     writer: PackageWriter, material: Material, pool: set[str] | None, features: Sequence[str]
 ) -> dict[str, str]:
-    """Write the corpus without titles or line breaks that tell labels; count changed passages.
+    """Write the corpus without titles or line breaks that give away labels; count changes.
 
     Args:
         writer: writer of the package.

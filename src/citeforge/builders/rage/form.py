@@ -137,7 +137,7 @@ class Forms:
         )
 
     def count_wanted(self, numbers: Sequence[int]) -> Counter[tuple[object, ...]]:
-        """Count wanted negatives per form (title, length, …); empty if no form tells labels.
+        """Count wanted negatives per form (title, length, …); empty if no form gives away labels.
 
         Args:
             numbers: negatives of each query.
@@ -230,7 +230,7 @@ class Levelling:
         self.changed = dict.fromkeys(features, 0)
 
     def level(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """Remove titles or line breaks that tell labels from passages; count changed ones."""
+        """Remove titles or line breaks, which give away labels, from passages; count changes."""
         title, text = batch["title"], batch["text"]
         if TITLES in self.changed:
             self.changed[TITLES] += pc.sum(pc.not_equal(title, "")).as_py() or 0

@@ -89,7 +89,7 @@ def combine_decisions(rows: Sequence[Sequence[Decision]], mean: bool = False) ->
 
 
 def sentence_chunks(premise: str, chunks: Chunks, count: Count) -> list[str]:
-    """Split a premise into chunks of whole sentences, by the method that ``chunks.of`` names.
+    """Split a premise into chunks of whole sentences, as the judge profile says.
 
     ``even-words`` is AlignScore's method, ``nltk-words`` FactCG's, the others are MiniCheck's.
     FactCG's code puts an empty chunk before a first sentence that is too long; here there is none.

@@ -135,7 +135,7 @@ class CorpusModel:
         return self._embedded[1]
 
     def search(self, queries: pa.Array) -> "CertainSearch":
-        """Embed queries and make their search, which replaces an earlier search for others."""
+        """Embed queries and make the search for them; a search made earlier becomes invalid."""
         embedder = self.embedder
         if not isinstance(embedder, Refinable):
             vectors = unit_vectors(self._embed_texts("queries", queries, embedder, "query"))

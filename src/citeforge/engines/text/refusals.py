@@ -98,7 +98,7 @@ def _fold(text: str) -> str:
 
 
 def _rules_with_cue(folded: str, detector: str) -> Iterator[LanguageRules]:
-    """Yield the rules of those of a detector's languages of which a folded text has a cue."""
+    """Yield a detector's refusal rules for the languages whose cue words a text has."""
     words = set(split_words(folded))
     for language in detector.partition(":")[2].split(","):
         if (rules := language_rules(language)).has_cue(folded, words):

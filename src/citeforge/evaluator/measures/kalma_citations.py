@@ -222,7 +222,7 @@ class Quotient:
     of_gold: bool = False
 
     def sums(self, cited: CitedCounts) -> Floats:
-        """Compute each answer's hits and total (numerator, denominator), shape (runs, queries, 2).
+        """Compute (hits, total) of the quotient for each answer, shape (runs, queries, 2).
 
         Raises:
             CannotError: the benchmark has no minimum knowledge sets, and it needs them.
@@ -233,7 +233,7 @@ class Quotient:
         return sums
 
     def values(self, cited: CitedCounts) -> Floats:
-        """Compute hits ÷ total of every answer, shape (runs, queries); NaN where undefined."""
+        """Compute the quotient (hits ÷ total) of every answer, shape (runs, queries)."""
         self.sums(cited)  # says first what is missing
         return cited.mean(lambda counts: self.share(counts).value).per_query
 

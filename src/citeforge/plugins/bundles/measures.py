@@ -106,7 +106,7 @@ class CellAnswers(SharedResults):
         return answer or (MISSING if self.protocol == "strict" else None)
 
     def column(self, value: Callable[[int, int], float]) -> Floats:
-        """Compute a value per run and query by a function; shape (runs, queries).
+        """Call a function for each run and query; return its values, shape (runs, queries).
 
         Args:
             value: function of (run, row of the query); NaN where the value is not defined.
@@ -160,7 +160,7 @@ def _ratio_of_sums(above: Floats, below: Floats) -> Sample:
 
 
 def _refusal_detector(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
-    """Make the function that tells whether an answer is a refusal, by the bundle's detector.
+    """Make the function that decides if an answer is a refusal, by the bundle's detector.
 
     Returns:
         Function of (cell, run, row of the query, value of a missing answer): 1 for a refusal, 0 for

@@ -135,7 +135,7 @@ DEFAULT = 200
 def _negative_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield sheet rows of (query, negative passage) pairs, sampled or left undecided by models.
+    """Yield sheet rows of (query, negative passage) pairs: a sample, or those models left open.
 
     If an audit of these tables had a strong judge, the sample is drawn within its strata (suspects
     decided relevant, suspects cleared, the rest), else from all negatives alike.

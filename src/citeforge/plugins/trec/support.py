@@ -146,7 +146,7 @@ def reference_support(answers: Answers) -> dict[AnswerKey, SupportShares]:
 
 
 def _full_alone(sentences: Sequence[Weights]) -> list[Weights]:
-    """Map the weights of citations to 1 for full support, and to 0 for any other."""
+    """Replace the weights of citations by 1 for full support, and 0 for any other."""
     return [[w and full_support(w) for w in weights] for weights in sentences]
 
 

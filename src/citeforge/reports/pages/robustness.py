@@ -216,7 +216,7 @@ def _group_by_system(files: Sequence[ScoreFile]) -> tuple[dict[str, list[ScoreFi
 
 
 def _signature_context(file: ScoreFile) -> str:
-    """Get the context set in a file's signatures; empty where contexts may differ."""
+    """Get the context set of a file's scores; empty for scores over several context sets."""
     parts = (parse_signature(m.signature).get("ctx", "") for m in file.measures)
     return next(parts, file.context)
 
@@ -246,7 +246,7 @@ def _add_score(
 
 
 def _to_definition(signature: str) -> Definition:
-    """Parse a score's signature (its settings) as a definition, without values and ranks."""
+    """Parse a score's signature as a definition of citation quality, without values and ranks."""
     parts = parse_signature(signature)
     measure = find_measure(parts["measure"])
     quality = None if measure is None else measure.citation_quality
@@ -260,7 +260,7 @@ def _to_definition(signature: str) -> Definition:
 
 
 def _rank_systems(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]]) -> Definition:
-    """Rank all systems by one signature (a way to score), with their significant differences.
+    """Rank all systems by one way to score (signature), with their significant differences.
 
     Args:
         signature: signature of the scores.
@@ -286,7 +286,7 @@ def _rank_systems(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScor
 
 
 def _make_names_unique(definitions: Sequence[Definition]) -> tuple[Definition, ...]:
-    """Copy definitions; those with equal names get the parts of their signatures that differ."""
+    """Make names of definitions of citation quality distinct by parts of their signatures."""
     groups: dict[str, list[Definition]] = defaultdict(list)
     for one in definitions:
         groups[one.name].append(one)
@@ -312,7 +312,7 @@ def _kendall_tau(a: Definition, b: Definition) -> float:
 def _compare_pairs(
     systems: Sequence[str], definitions: Sequence[Definition]
 ) -> tuple[SystemPair, ...]:  # fmt: skip
-    """Count, per pair of systems, the definitions that put either ahead; most disputed first."""
+    """Count, per pair of systems, which definitions of citation quality rank which one first."""
     pairs = []
     for at, (first, second) in enumerate(combinations(systems, 2)):
         signs = [d.signs[at] for d in definitions]

@@ -31,7 +31,7 @@ class AnswerText:
 
     @property
     def index(self) -> dict[Key, list[int]]:
-        """Positions of the tokens that contain a word or value, by word or value."""
+        """Index of the text: each word or value to the positions of tokens that contain it."""
         if self._index is None:
             index: dict[Key, list[int]] = {}
             for at, token in enumerate(self._tokens.main):

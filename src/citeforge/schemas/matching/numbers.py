@@ -76,7 +76,7 @@ class Token:
 
 
 def make_token(keys: frozenset[Key], raw: str = "", is_number: bool = False) -> Token:
-    """Make a token that has nothing in it but itself."""
+    """Make a token that contains no other token."""
     return Token(keys, keys, raw, is_number)
 
 
