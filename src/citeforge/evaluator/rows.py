@@ -14,9 +14,6 @@ _PARTS: tuple[Callable[[ScoreFile], str], ...] = (
 )
 """Properties, besides the system, that distinguish score files in a report, in order of use."""
 
-PREFERRED = ("CiteF1@query", "CiteF1", "ALCE.CitF1", "ALCE.CitRec", "NLI.F1", "NLI.rec",
-             "KaLMA.F1@micro", "AutoAIS.cit", "ROUGE-Lsum.F", "BLEU")  # fmt: skip
-"""Measures that sum up a score file in one number, the best first."""
 CONTROL = " (control)"
 """Suffix of the name of a control system, which shows a level and does not compete."""
 
@@ -99,15 +96,15 @@ def compared_across(files: Sequence[ScoreFile], prefixes: Collection[str]) -> li
 def main_measure(files: Sequence[ScoreFile]) -> str:
     """Choose the measure that sums up score files best, among those that all have.
 
+    Which ones do is recorded in the files, by the kind of their benchmark.
+
     Returns:
         Its name; without a shared one the first file's first measure, or "" without measures.
     """
     shared = set.intersection(*({m.name for m in f.measures} for f in files))
-    for name in PREFERRED:
-        if name in shared:
-            return name
     names = [m.name for m in files[0].measures]
-    return next((n for n in names if n in shared), names[0] if names else "")
+    preferred = (*(name for file in files for name in file.headline), *names)
+    return next((n for n in preferred if n in shared), names[0] if names else "")
 
 
 def of_cells(files: Sequence[ScoreFile]) -> bool:

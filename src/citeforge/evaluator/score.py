@@ -272,6 +272,7 @@ def _score_submission(submission: Submission, setup: ScoringSetup) -> ScoreFile:
             else None
         ),
         is_control=submission.header.get(CONTROL) is True,
+        headline=list(benchmark.kind.facts.headline),
         gold="private" if is_hidden else "public",
         is_build_known=not submission.is_anonymous,
         warnings=[*warnings, *([] if is_hidden else corrected), *filter(None, [setup.warning])],

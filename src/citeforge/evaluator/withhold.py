@@ -15,7 +15,7 @@ PUBLISHED: dict[type[Record], tuple[str, ...]] = {
     ScoreFile: (
         "scores_version", "system", "submission", "submission_format", "submission_sha256",
         "benchmark", "benchmark_hash", "protocol", "context", "design", "about",
-        "is_control", "is_build_known", "same_family", "unpublished_judge",
+        "is_control", "is_build_known", "same_family", "unpublished_judge", "headline",
     ),
     Counts: (
         "n_queries", "n_runs", "n_answered", "n_missing", "n_unparsed", "n_empty", "n_truncated",

@@ -14,7 +14,11 @@ from citeforge.schemas.recipes.base import Recipe, RunOptions
 if TYPE_CHECKING:
     from citeforge.package.package import Package
 
-_CITATIONS = ("ALCE.CitF1", "ALCE.CitRec", "ALCE.CitPrec")
+_CITATIONS = (
+    "ALCE.CitF1", "ALCE.CitRec", "ALCE.CitPrec", "CiteF1@query", "CiteF1", "NLI.F1", "NLI.rec",
+    "AutoAIS.cit", "ROUGE-Lsum.F", "BLEU",
+)  # fmt: skip
+"""Measures that sum up scores, the best first; without a judge those of gold answers."""
 
 
 class HagridKind(RageKind):

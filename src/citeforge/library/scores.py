@@ -338,8 +338,9 @@ def score_files(
     if options.max_row:
         contexts = dict.fromkeys(file.context for file in scored)
         scored += [max_row([f for f in scored if f.context == name]) for name in contexts]
-    headline = tuple(opened.kind.facts.headline)
-    return ScoredFiles([Scores(f) for f in scored], setup.tools.judge, headline, setup.is_judged)
+    return ScoredFiles(
+        [Scores(f) for f in scored], setup.tools.judge, opened.kind.facts.leading, setup.is_judged
+    )
 
 
 def plan_scores(

@@ -25,6 +25,10 @@ class RowMark(NamedTuple):
     value: str
 
 
+_LEADING = 3
+"""Number of measures of the headline that are shown first, each with a leaderboard on the Hub."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class KindFacts:
     """Facts of a kind of benchmark; a kind that is like another one replaces some of its facts.
@@ -46,8 +50,8 @@ class KindFacts:
             ``Kind.read_answers`` reads.
         template: prompt template that is taken when none is named: a built-in one, or a Jinja file.
         default_measures: families of measures that are computed when none are named.
-        headline: measures with a leaderboard of their own on the Hub, the first one first; none
-            where values are of several context sets together.
+        headline: measures that sum up scores, the best first; none where values are of several
+            context sets together.
         annotation: annotation tasks that look at a benchmark of it.
         public: tables of which ``publish --hide-gold`` publishes all rows.
         blinded: tables of which it publishes what ``Kind.blind`` leaves; all other tables stay in
@@ -89,6 +93,11 @@ class KindFacts:
                 f"the kind {self.name!r} has a recipe of the kind {self.recipe.kind!r}; give it "
                 "recipe=… with that name, or None"
             )
+
+    @property
+    def leading(self) -> tuple[str, ...]:
+        """First measures of the headline: shown first, each with a leaderboard on the Hub."""
+        return self.headline[:_LEADING]
 
     def explain_refusal(self, feature: str) -> str | None:
         """Explain why this kind of benchmark does not offer a feature; None if it does.

@@ -45,7 +45,7 @@ def render_evals(manifest: Manifest) -> str | None:
     tasks = [
         {"id": task_id(context, measure), "config": "contexts", "split": context}
         for context in manifest.contexts
-        for measure in kind.facts.headline
+        for measure in kind.facts.leading
     ]
     if not tasks:  # experiments, whose values are of several sets together
         return None

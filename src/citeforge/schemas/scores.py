@@ -412,12 +412,11 @@ class ScoreFile(Record):
         warnings: what makes it doubtful that the submission answers this benchmark.
         private_warnings: of these, with hidden gold, warnings that may depend on it.
         about: what the submission's header says of the system; None where it says nothing.
-        is_control: whether the system is a reference line (a random choice, the gold answers), as
-            its submission's header says: it is shown apart and never ranked.
+        is_control: whether the system is a control, by its header: shown apart and never ranked.
         same_family: family, or model, that system and judge share by what header and judge profile
             declare; None where they share none, or nothing was judged.
-        unpublished_judge: signature of a judge whose verdicts no published number is made of; None
-            for others, or where nothing was judged.
+        unpublished_judge: signature of a judge that no published number is made of; else None.
+        headline: measures that sum up scores of the benchmark's kind, the best first.
         gold: whether the labels that it was scored with are ``public``. Where they are hidden, a
             file that tells of single queries is ``private``, for the maintainer alone, and one that
             may be published is ``withheld``: rounded figures of the whole and no values by query.
@@ -447,6 +446,7 @@ class ScoreFile(Record):
     is_control: bool = False
     same_family: str | None = None
     unpublished_judge: str | None = None
+    headline: list[str] = Field([], repr=False)
     gold: Gold = "public"
 
     def to_line(self) -> str:

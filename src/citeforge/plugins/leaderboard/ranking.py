@@ -9,7 +9,7 @@ from citeforge.engines.shown import BETTER, DIGITS
 from citeforge.evaluator.lines import Lines, is_below
 from citeforge.evaluator.measures.registry import declared_place, direction, find_measure
 from citeforge.evaluator.ranks import RankInterval, rank_systems
-from citeforge.evaluator.rows import PREFERRED, count_systems
+from citeforge.evaluator.rows import count_systems
 from citeforge.plugins.leaderboard.about import definition_link
 from citeforge.reports.notes import marked_name
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -72,7 +72,8 @@ def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list
         entries = {n: [_find_comparable(f, n, signatures[n]) for f in mine] for n in names}
         ranks = {n: rank_systems(mine, row) for n, row in entries.items()}
         directed = [n for n in names if direction(n) is not None]
-        main = next((n for n in (*PREFERRED, *directed, *names) if n in names), "")
+        preferred = (*(n for f in mine for n in f.headline), *directed, *names)
+        main = next((n for n in preferred if n in names), "")
         views.append(
             View(
                 f"{context}, {protocol}", tuple(names), tuple(mine),
