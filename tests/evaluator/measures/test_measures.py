@@ -279,12 +279,16 @@ def declared(name: str, needs: Collection[Need], function: Callable[[Answer], ob
     return used.measure(name, "uses something")
 
 
-@pytest.mark.parametrize("forgotten", _USES)
+@pytest.mark.parametrize(
+    ("forgotten", "use"),
+    [*_USES.items(), (Need.GOLD, lambda answer: answer.submission.relevant_ids)],
+)
 def test_a_measure_is_handed_nothing_that_it_does_not_declare(
-    measure: Measure, forgotten: Need, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    measure: Measure, forgotten: Need, use: Callable[[Answer], object],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
     """What is forgotten is named, and the same measure with it declared has its value."""
-    use, others = _USES[forgotten], [need for need in _USES if need is not forgotten]
+    others = [need for need in _USES if need is not forgotten]
     both = [declared("Forgetful", others, use), declared("Whole", [forgotten], use)]
     monkeypatch.setattr("conftest_evaluator.select", lambda names: both)
     result = measure(["A holds [1]."], ["mine"], gold=[[gold("qa_pair", "q", aliases=["A"])]])

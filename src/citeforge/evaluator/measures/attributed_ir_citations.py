@@ -149,7 +149,7 @@ def reference_overlap(answers: Answers) -> dict[AnswerKey, Overlap]:
     for answer in shown:
         gold = answer.gold.single
         if gold is not None and gold.text:
-            quotes = answers.benchmark.relevant_ids[answer.row]
+            quotes = answers.relevant_ids[answer.row]
             marks = mark_numbers(gold.text)
             cited = {quotes[n - 1] for n in marks if n <= len(quotes)} if quotes else set()
             numbers = [n for n in mark_numbers(air_output(answer.output)) if n <= 1]

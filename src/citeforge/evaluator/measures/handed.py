@@ -65,11 +65,24 @@ class Answers(Inputs):
         runs: one list per run.
         evaluator: whose rules ``reference`` reads answers by.
         read: reads the statements of all answers; None where they are not handed over.
+        needs: what the measure declares.
     """
 
     runs: Sequence[Sequence[Answer]]
     evaluator: Evaluator = "alce"
     read: Callable[[], AnswerStatements] | None = None
+    needs: Collection[Need] = ()
+
+    @property
+    def relevant_ids(self) -> list[list[str]]:
+        """Ids of the relevant passages of each query, by its row.
+
+        Raises:
+            UndeclaredError: gold is not handed over.
+        """
+        if Need.GOLD not in self.needs:
+            raise UndeclaredError(Need.GOLD)
+        return self.benchmark.relevant_ids
 
     @cached_property
     def statements(self) -> dict[AnswerKey, list[CitedStatement]]:
@@ -114,6 +127,7 @@ def hand_over(answers: Any, needs: Collection[Need], evaluator: Evaluator) -> An
     limited = Answers(
         answers.benchmark, [], answers.grammar, answers.task, answers.tools.limited_to(needs),
         answers.names, evaluator, partial(statements_of, answers, evaluator) if is_read else None,
+        needs,
     )  # fmt: skip
     limited._results = answers._results
     no_passages: Any = Withheld(Need.PASSAGES)

@@ -39,7 +39,7 @@ class Rankings:
         Raises:
             CannotError: there are no judgements, or passages have no ids.
         """
-        self.answers, self.relevant = answers, answers.benchmark.relevant_ids
+        self.answers, self.relevant = answers, answers.relevant_ids
         if not any(self.relevant):
             raise CannotError("needs relevance judgements", code="no-relevant")
         if not any(p.id for answer in answers for p in answer.passages):
@@ -107,7 +107,7 @@ class ReferenceRankings(Rankings):
 
 
 @per_submission(
-    "retrieval", needs=(Need.PASSAGES,), requires="passages with ids, judgements",
+    "retrieval", needs=(Need.PASSAGES, Need.GOLD), requires="passages with ids, judgements",
     source="Djeddal et al. 2024 (Attributed-IR), section 3.2.2", cutoffs=LISTED,
 )  # fmt: skip
 def rankings(answers: Answers) -> Rankings:
