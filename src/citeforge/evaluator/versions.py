@@ -14,7 +14,7 @@ def explain_parts(
     name: str, files: tuple[ScoreFile, ScoreFile], signatures: tuple[str, str],
     parts: Iterable[str],
 ) -> list[str]:  # fmt: skip
-    """Explain each part in which two signatures differ; other versions by what changed since.
+    """Explain each setting in which signatures differ; for a version, what changed since.
 
     Args:
         name: measure.

@@ -167,7 +167,7 @@ class LlmJudge:
         return split_pair(self.profile.model_copy(update={"chunks": None}), pair, len)
 
     def _request(self, pair: Pair, sample: int) -> Request:
-        """Make the request about a pair; ``sample`` tells repeated requests apart."""
+        """Make the request about a pair; ``sample`` distinguishes repeated requests."""
         turns = fill_messages(self.profile, pair.premise, pair.hypothesis, self.llm.model)
         params: dict[str, Any] = {"temperature": 0.0, "max_tokens": ANSWER_TOKENS}
         if self._format is not None:

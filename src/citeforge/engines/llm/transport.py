@@ -161,7 +161,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
 
 
 def _failed_reply(request: httpx2.Request, message: str) -> httpx2.Response:
-    """Make the reply that stands for one that never came, so that the SDK does not try again."""
+    """Make a reply in place of one that never came, so that the SDK does not retry."""
     content = msgspec.json.encode({"error": {"message": message}})
     headers = {"x-should-retry": "false"}
     return httpx2.Response(NO_REPLY, headers=headers, content=content, request=request)

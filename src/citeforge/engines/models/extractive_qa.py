@@ -102,7 +102,7 @@ class ExtractiveQa:
         )
 
     def _allowed(self, windows: Any, window: int) -> npt.NDArray[np.bool_]:
-        """Mark tokens that may begin or end an answer: the context's, and [CLS] for no answer."""
+        """Make the mask of tokens that may begin or end an answer: context, and [CLS] for none."""
         inside = np.array([s == 1 for s in windows.sequence_ids(window)])
         ids = np.array(windows["input_ids"][window])
         allowed: npt.NDArray[np.bool_] = inside | (ids == self._tokenizer.cls_token_id)

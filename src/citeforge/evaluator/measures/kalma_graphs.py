@@ -216,7 +216,7 @@ def pair_triple(text: str, triple: Triple | Key) -> Pair:
 
 
 def _pairs(claim: TripleClaim) -> list[Pair]:
-    """Make the judge's pairs for a statement and each triple that it cites."""
+    """Make a judge's (premise, hypothesis) pair of a statement and each triple that it cites."""
     return [pair_triple(claim.text, c) for c in claim.citations]
 
 

@@ -167,7 +167,7 @@ def na_statements(inputs: KalmaInputs) -> dict[AnswerKey, NaStatements]:
 
 @na_statements.reference
 def reference_na_statements(inputs: KalmaInputs) -> dict[AnswerKey, NaStatements]:
-    """Ask the judge of gold triples that answers with [NA] do not cite, and count pairs.
+    """Count pairs of [NA] statement and uncited gold triple, as KaLMA's code does.
 
     Each pair counts, so that both numbers can pass what they are divided by.
     """

@@ -149,7 +149,7 @@ class NumberColumns:
         self._runs: dict[int, tuple[Floats, bytearray]] = {}
 
     def add(self, run: int, row: int, numbers: Sequence[float]) -> None:
-        """Keep the numbers of one answer to the query in this row."""
+        """Store the numbers of one answer to the query in this row."""
         kept = self._runs.get(run)
         if kept is None:
             kept = np.full(self._shape, np.nan), bytearray(self._shape[0])
@@ -158,7 +158,7 @@ class NumberColumns:
         kept[1][row] = 1
 
     def fill(self, worst: Callable[[int], Sequence[float]]) -> None:
-        """Fill in the numbers of missing answers, which ``worst`` computes of a row."""
+        """Fill in the numbers of missing answers: ``worst(row)`` for each unanswered query."""
         for numbers, answered in self._runs.values():
             for row in np.flatnonzero(np.frombuffer(answered, np.uint8) == 0).tolist():
                 numbers[row] = worst(row)

@@ -36,7 +36,7 @@ def change(a: MeasureScore, b: MeasureScore) -> Floats:
 
 
 def is_displayed(a: MeasureScore, b: MeasureScore) -> bool:
-    """Whether the mean of :func:`change` is the difference of the displayed values."""
+    """Whether the mean of the changes per query is the difference of the displayed values."""
     if a.influence is None and b.influence is None:
         return _is_plain_mean(a) and _is_plain_mean(b)
     return _influence(a) is not None and _influence(b) is not None

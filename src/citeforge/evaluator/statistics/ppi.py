@@ -168,7 +168,7 @@ def bound_by_labels(units: Units, estimate: PpiEstimate, largest: float) -> Inte
 def linearise(
     units: Units, combine: Callable[[Floats], Floats], weight: float
 ) -> tuple[Floats, Floats]:
-    """Compute values per answer whose mean is, to first order, the value of ``combine``.
+    """Compute a value per answer such that their mean approximates the corrected value.
 
     They use the slope at the corrected sums; differences of two systems need them if ``combine``
     is not a mean.

@@ -131,7 +131,7 @@ class Benchmark(Package):
 
     @property
     def is_public_half(self) -> bool:
-        """Whether this is the half without labels, alone."""
+        """Whether this is a published half without labels, opened without its gold half."""
         return bool(self.manifest.config.get("hidden_gold")) and not self.also_known
 
     @property

@@ -111,7 +111,7 @@ class AnswerItem:
 
     @property
     def n_passages(self) -> int:
-        """Number of passages shown."""
+        """Number of passages that were shown for this answer."""
         return len(self.passages)
 
 
