@@ -9,6 +9,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.evaluator.measures.registry import measures, select
+from citeforge.evaluator.rows import main_measure
 from citeforge.evaluator.submissions.tools import ScoringTools
 from citeforge.plugins.training.benchmark_reward import CitationReward
 from citeforge.reports.pages.formats import render_table
@@ -45,6 +46,20 @@ def test_the_reference_protocol_loops_over_lines(tmp_path: Path, benchmark: cf.B
     assert result["CiteP"].value == 100
     assert result.counts.n_missing == 24
     assert {m.signature.split("|")[1] for m in result.file.measures} == {"p:reference"}
+
+
+def test_the_kind_of_benchmark_names_the_main_measure(
+    tmp_path: Path, benchmark: cf.Benchmark
+) -> None:
+    """It is the first of the kind's list that was computed; a file keeps the list."""
+    rows = [perfect(benchmark, row) for row in range(6)]
+    path = write_jsonl(tmp_path / "s.jsonl", rows)
+    for names, main in (
+        (["rage"], "CiteF1@query"), (["Length", "CiteR"], "CiteR"), (["Length"], "Length")
+    ):  # fmt: skip
+        file = cf.score(path, benchmark, names).file
+        assert tuple(file.headline) == benchmark.kind.facts.headline
+        assert main_measure([file]) == main
 
 
 def test_runs(tmp_path: Path, benchmark: cf.Benchmark) -> None:

@@ -247,7 +247,7 @@ def private_file(board: Board, name: str = "mine") -> Path:
 LEAVES = {
     ScoreFile: """scores_version system submission submission_format submission_sha256 benchmark
         benchmark_hash protocol context counts measures not_computed design warnings about
-        is_control is_build_known same_family unpublished_judge gold""",
+        is_control is_build_known same_family unpublished_judge headline gold""",
     Counts: """n_queries n_runs n_answered n_missing n_unparsed n_judge_failed n_empty n_truncated
         n_uncited n_refused n_out_of_range n_listed""",
     MeasureScore: "name signature scale interval n n_undefined weights value low high noise",

@@ -108,7 +108,7 @@ def test_eval_yaml_names_a_leaderboard_a_context_and_headline_measure(
     assert read_tasks(tmp_path / "eval.yaml") == {t["id"] for t in result["tasks"]}
     for kind in KINDS.all().values():
         assert bool(kind.facts.headline) != kind.facts.is_design
-        assert all(m.scale == 100 for m in select(kind.facts.leading))
+        assert all(m.scale == 100 for m in select(kind.facts.headline))
     hostile = load_manifest(package).model_copy(update={"name": "x: [y]\n- é '\""})
     assert yaml.safe_load(render_evals(hostile) or "")["name"] == hostile.name
     assert task_id("a b/../c", "CiteF1@query") == "a-b-..-c_CiteF1-query"
