@@ -26,11 +26,11 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
     Returns:
         (how it was checked, with the shares of facts and questions; flaws).
     """
-    read = list(_read_questions(package, package.kind.facts.questions))
+    read = list(read_questions(package, package.kind.facts.questions))
     if not any(asking.facts for _, asking, _ in read):
         return f"{SKIPPED_CHECK}no minimum knowledge sets", []
     askings = {
-        form: [(q, a) for q, a, _ in _read_questions(package, form)] for form in package.forms
+        form: [(q, a) for q, a, _ in read_questions(package, form)] for form in package.forms
     }
     stats = share_stats(check, {form: [a for _, a in rows] for form, rows in askings.items()})
     flaws = []
@@ -47,7 +47,7 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
     return "; ".join([check.checked_by, *shares]), flaws
 
 
-def _read_questions(
+def read_questions(
     package: Package, form: str
 ) -> Iterator[tuple[str, QuestionToCheck, EntityPair | None]]:
     """Yield (query id, question with its facts, linked entities or None) per question of a form.
