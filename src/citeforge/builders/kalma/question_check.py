@@ -1,7 +1,8 @@
 """Check that questions ask for their gold facts and nothing else, by rule or by an LLM."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import msgspec
@@ -209,7 +210,8 @@ class QuestionCheck:
         for fact in asking.facts:
             gold.setdefault((fact.qid, relation_key(fact.relation)), []).append(fact)
         twice = ""
-        asked, beyond, undecided = set[Triple](), dict[str, None](), dict[str, None]()
+        asked = set[Triple]()
+        beyond, undecided = dict[str, None](), dict[str, None]()
         for clause in clauses:
             if asking.link is not None and self._words.is_link(clause):
                 if asking.link in asking.facts:
@@ -222,13 +224,19 @@ class QuestionCheck:
                 undecided[clause.text] = None
             for group in found:
                 for qid in clause.qids:
-                    hits = [t for key in sorted(group) for t in gold.get((qid, key), ())]
+                    meant = [key for key in sorted(group) if (qid, key) in gold]
+                    if len(meant) > 1:
+                        undecided[clause.text] = None
+                        continue
+                    hits = [t for key in meant for t in gold[qid, key]]
                     if hits and asked.issuperset(hits):
                         twice = twice or f"asks twice: {clause.text!r}"
                     asked.update(hits)
                     if not hits and not self._asks_link_backwards(qid, group, asking, asked):
                         beyond[f"{min(group)} of {asking.names.get(qid, qid)}"] = None
         missing = tuple(t for t in asking.facts if t not in asked)
+        if undecided and not missing:
+            beyond |= undecided  # all is asked for: what these clauses ask is more, or the same
         return AskedFacts(missing, tuple(beyond), undecided=tuple(undecided), form_fault=twice)
 
     def _asks_link_backwards(
@@ -247,19 +255,29 @@ class QuestionCheck:
         """List the relations that a clause asks for: sets of which any may be meant."""
         gold = dict.fromkeys(t.relation for t in asking.facts if t.qid in clause.qids)
         others = dict.fromkeys((*(t.relation for t in (*asking.facts, *asking.shown)),))
-        if found := self._words.exact(clause, others):
-            return [found]
+        if found := self._in_known_words(clause, gold, others):
+            return found
         parts = list(clause.parts())
-        exact = [self._words.exact(part, others) for part in parts]
+        exact = [self._in_known_words(part, gold, others) for part in parts]
         if exact and all(exact):
-            return exact
+            return list(chain(*exact))
         for relations in (gold, others):
-            if found := self._words.by_words(clause, relations):
-                return [frozenset([key]) for key in sorted(found)]
+            if by_words := self._words.by_words(clause, relations):
+                return [frozenset([key]) for key in sorted(by_words)]
         words = [self._words.by_words(part, gold) for part in parts]
         if words and all(w or e for w, e in zip(words, exact, strict=True)):
-            return [e or w for w, e in zip(words, exact, strict=True)]
+            return list(chain(*(e or [w] for w, e in zip(words, exact, strict=True))))
         return []
+
+    def _in_known_words(
+        self, clause: AskedClause, gold: Iterable[str], others: Iterable[str]
+    ) -> list[frozenset[str]]:
+        """List the relations that a clause asks for in a known wording; empty for another one."""
+        several = self._words.several(clause)
+        if set(several) & set(map(relation_key, gold)):
+            return [frozenset([key]) for key in several]
+        found = self._words.exact(clause, others)
+        return [found] if found else []
 
     def _read_themes(self, asking: QuestionToCheck, clauses: Sequence[AskedClause]) -> AskedFacts:
         """Find the gold facts whose themes a general question names, and words of no gold theme."""

@@ -15,14 +15,15 @@ from citeforge.builders.kalma.words import fold
 OPENERS = frozenset("what which who whom whose when where why how".split())
 PREPOSITIONS = frozenset(
     "in on of for to from by with at under into about through as during against among within over "
-    "besides since until".split()
+    "besides since until as".split()
 )
 AUXILIARIES = frozenset(
     "did does do was were is are has have had can could will would should may might".split()
 )
 _DROPPED = AUXILIARIES - {"can", "could", "will", "would", "should", "may", "might"} | frozenset(
     "the a an each both respectively also then been be being which what in on at and or other "
-    "exactly originally eventually himself herself themselves if any all could can".split()
+    "exactly originally eventually himself herself themselves if any all could can else actually "
+    "own finally ever once".split()
 )
 """Words that do not matter for what a clause asks."""
 _ONE = frozenset("he she him his her hers it its himself herself".split())
@@ -82,15 +83,19 @@ class AskedClause:
         if at is None:
             return
         head, tail = self.tokens[: at + 1], self.tokens[at + 1 :]
+        verb = next((i for i, t in enumerate(head) if t.text in AUXILIARIES), None)
         if any(t.text in _LINKS for t in tail):
             for part in split_at_links(tail):
                 yield replace(self, tokens=(*head, *part))
-            return
-        verb = next((i for i, t in enumerate(head) if t.text in AUXILIARIES), None)
-        if verb is not None and any(t.text in _LINKS for t in head[verb + 1 : -1]):
+        elif verb is not None and any(t.text in _LINKS for t in head[verb + 1 : -1]):
             cut = at - 1 if head[at - 1].text == "of" else at
             for part in split_at_links(head[verb + 1 : cut]):
-                yield replace(self, tokens=(*head[: verb + 1], *part, *self.tokens[cut:]))
+                ending = () if part[-1].qids else self.tokens[cut:]
+                yield replace(self, tokens=(*head[: verb + 1], *part, *ending))
+        elif verb is not None and any(t.text in _LINKS for t in head[:verb]):
+            for part in split_at_links(head[:verb]):
+                opener = () if part[0].text in OPENERS else head[:1]
+                yield replace(self, tokens=(*opener, *part, *self.tokens[verb:]))
 
 
 def join_tokens(tokens: Sequence[Token], word: str | None) -> str:
@@ -118,6 +123,8 @@ def count_words(tokens: Sequence[Token]) -> Counter[str]:
             word = token.text
             found[word if word in PREPOSITIONS or word in ("who", "whose") else fold(word)] += 1
         before = token.text
+    if found[fold("who")] and any(t.text in ("did", "does", "do") for t in tokens):
+        found["did"] += 1  # whom did A teach? is not: who taught A?
     return +found
 
 
@@ -146,9 +153,12 @@ class ClauseReader:
         clauses: list[AskedClause] = []
         waiting: list[tuple[Token, ...]] = []
         last: tuple[str, ...] = ()
-        for segment in _split_at_openers(self._tokens(question)):
+        for segment, is_added in _split_at_openers(self._tokens(question)):
             if not any(t.qids for t in segment) and not _has_verb(segment):
-                waiting.append(segment)
+                if is_added and clauses and not waiting:
+                    clauses.append(_share_rest(segment, clauses[-1]))
+                else:
+                    waiting.append(segment)
                 continue
             for tokens in _split_at_entities(segment):
                 qids = self._entities(tokens, last)
@@ -168,17 +178,22 @@ class ClauseReader:
         """List the entities that a clause is about; pronouns mean those named last."""
         found: dict[str, None] = {}
         for token in tokens:
-            if token.is_name:
-                found |= dict.fromkeys(token.qids)
+            for qid in token.qids if token.is_name else ():
+                is_pronoun = qid.startswith("?")
+                found |= dict.fromkeys(self._meant(qid[1:], last) if is_pronoun else (qid,))
         if found:
             return tuple(found)
         for token in tokens:
             if token.text in _BOTH:
                 return tuple(last) if len(last) > 1 else tuple(self._names)
             if token.text in _ONE:
-                meant = self._pronouns.get(token.text)
-                return (meant,) if meant is not None else last[-1:]
+                return self._meant(token.text, last)
         return last
+
+    def _meant(self, pronoun: str, last: tuple[str, ...]) -> tuple[str, ...]:
+        """Find whom a pronoun means: by sex where it is known, else the one named last."""
+        meant = self._pronouns.get(pronoun)
+        return (meant,) if meant is not None else last[-1:]
 
     def _tokens(self, question: str) -> list[Token]:
         """Read words and mentions; "her father B" is B, and "A and B" is one mention."""
@@ -193,8 +208,7 @@ class ClauseReader:
             owner = re.match(r"['’]s?\b|['’](?= )", question[end:])
             at = end + (owner.end() if owner else 0)
             tokens.append(Token(question[start:end], (qid,), owner is not None, True))
-        tokens = self._without_kinship(tokens)
-        return _join_entities(tokens)
+        return _join_entities(self._without_kinship(_read_groups(tokens)))
 
     def _without_kinship(self, tokens: Sequence[Token]) -> list[Token]:
         """Remove what only says who an entity is: ``her father B``, ``B, the son of A``."""
@@ -247,6 +261,24 @@ def _word(text: str) -> Token:
     return Token(low)
 
 
+def _read_groups(tokens: Sequence[Token]) -> list[Token]:
+    """Make one "they" of "each of them", "the two", and of an "each" that stands for both."""
+    read: list[Token] = []
+    for token in tokens:
+        before = read[-1].text if read else ""
+        if token.text in ("them", "two") and before in ("of", "the", "these"):
+            while read and read[-1].text in ("of", "the", "these", "each", "both", "either"):
+                read.pop()
+            if before == "of" and tokens[len(read)].text == "of":
+                read.append(_word("of"))
+            read.append(_word("they"))
+        elif token.text in ("each", "both") and before == "of":
+            read.append(_word("they"))
+        else:
+            read.append(token)
+    return read
+
+
 def _join_entities(tokens: Sequence[Token]) -> list[Token]:
     """Make one mention of ``A and B``, ``A, B`` and ``both A and B``."""
     joined: list[Token] = []
@@ -257,19 +289,26 @@ def _join_entities(tokens: Sequence[Token]) -> list[Token]:
             while k and joined[k - 1].text in ("and", ",", "or", "&", "as", "well", "both"):
                 k -= 1
                 links.append(joined[k].text)
-            if links and k and joined[k - 1].is_name and set(links) != {","}:
-                first = joined[k - 1]
+            first = joined[k - 1] if k else token
+            can_join = first.is_name or (first.text in _ONE and not first.is_owner)
+            if links and k and can_join and set(links) != {","}:
                 if first.qids != token.qids and (token.is_owner or not first.is_owner):
                     text = f"{first.text} and {token.text}"
-                    qids = tuple(dict.fromkeys((*first.qids, *token.qids)))
+                    own = first.qids if first.is_name else (f"?{first.text}",)
+                    qids = tuple(dict.fromkeys((*own, *token.qids)))
                     joined[k - 1 :] = [Token(text, qids, token.is_owner, True)]
                     continue
         joined.append(token)
     return joined
 
 
-def _split_at_openers(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
-    """Split tokens where a clause with a question word of its own begins."""
+def _split_at_openers(tokens: Sequence[Token]) -> list[tuple[tuple[Token, ...], bool]]:
+    """Split tokens where a clause with a question word of its own begins.
+
+    Returns:
+        The tokens of each clause, and whether "and" joins it to the one before and a comma ends it:
+        ``when was A born and where, …`` asks of A where, too.
+    """
     starts = [0]
     for i, token in enumerate(tokens):
         if token.text not in OPENERS or token.qids:
@@ -280,8 +319,13 @@ def _split_at_openers(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
         if k and tokens[k - 1].text in _LINKS and k > starts[-1]:
             starts.append(k)
     cuts = [*starts, len(tokens)]
-    segments = (_strip_links(tokens[a:b]) for a, b in pairwise(cuts))
-    return [s for s in segments if s]
+    found = []
+    for a, b in pairwise(cuts):
+        is_joined = a > 1 and tokens[a - 1].text == "and" and tokens[a - 2].text != ","
+        is_ended = b == len(tokens) or tokens[b - 1].text == "," or tokens[b - 2].text == ","
+        if segment := _strip_links(tokens[a:b]):
+            found.append((segment, is_joined and is_ended))
+    return found
 
 
 def _split_at_entities(tokens: tuple[Token, ...]) -> list[tuple[Token, ...]]:
@@ -313,6 +357,14 @@ def _strip_links(tokens: Sequence[Token]) -> tuple[Token, ...]:
 def _has_verb(tokens: Sequence[Token]) -> bool:
     """Whether words without an entity are a clause by themselves: ``what was the cause``."""
     return any(t.text in AUXILIARIES for t in tokens) or len(tokens) > 5
+
+
+def _share_rest(opener: tuple[Token, ...], clause: AskedClause) -> AskedClause:
+    """Make the clause of question words that follow the clause they ask more about."""
+    rest = _rest_of(clause.tokens)
+    if opener[0].text in PREPOSITIONS and rest[-1].text in PREPOSITIONS:
+        rest = rest[:-1]  # whom did A work for and as what
+    return AskedClause((*opener, *rest), clause.qids)
 
 
 def _rest_of(tokens: tuple[Token, ...]) -> tuple[Token, ...]:

@@ -1,8 +1,10 @@
 """Which relations a clause of a question asks for, by the wordings of the domain and of people."""
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
+from itertools import combinations
 
 from citeforge.builders.kalma.question_clauses import (
     AskedClause,
@@ -10,13 +12,25 @@ from citeforge.builders.kalma.question_clauses import (
     count_words,
 )
 from citeforge.builders.kalma.words import GENERIC, PLAIN, RelationWords, fold, meaning_words
-from citeforge.kg.domain import Domain, read_wordings
+from citeforge.kg.domain import Domain, expand, read_wordings
 from citeforge.schemas.kg import relation_key
 
 _SLOTS = {
     "who": "X", "whom": "X", "whose": "X's", "was": "was", "were": "were", "past": "was",
     "did": "did",
 }  # fmt: skip
+_FRAMES = (
+    "(what|who) was X's {}", "what {} did X have", "(what|who) was the name of X's {}",
+    "(what|who) was X's {} (called|named)",
+)  # fmt: skip
+"""Questions for what a noun stands for."""
+_LABEL_FRAMES = (
+    "what was X's {}", "who was X's {}", "what is known of X's {}", "what was X {}",
+    "who or what was X {}", "who or what was X a {}", "who was X {}",
+)  # fmt: skip
+_WORDS = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+Bag = frozenset[tuple[str, int]]
+"""Words with their numbers, in any order."""
 
 
 class QuestionWords:
@@ -29,35 +43,60 @@ class QuestionWords:
         self._data = read_wordings()
 
     @cached_property
+    def _nouns(self) -> Mapping[str, tuple[str, ...]]:
+        """Nouns for what each relation leads to, by its key."""
+        return {relation_key(label): nouns for label, nouns in self._data.nouns.items()}
+
+    @cached_property
     def wordings(self) -> Mapping[str, tuple[str, ...]]:
         """Wordings of each relation, by its key: those of people, and the domain's own clauses."""
         known: dict[str, list[str]] = {}
         for relation, texts in self._data.relations.items():
             known.setdefault(relation_key(relation), []).extend(texts)
+        for key, nouns in self._nouns.items():
+            known.setdefault(key, []).extend(frame.format(n) for n in nouns for frame in _FRAMES)
         for key, phrase in self.domain.phrasing.phrases_by_key.items():
             clauses = filter(None, (phrase.ask, phrase.many))
             known.setdefault(key, []).extend(clause.format(**_SLOTS) for clause in clauses)
         return {key: tuple(dict.fromkeys(texts)) for key, texts in known.items()}
 
     @cached_property
-    def _by_bag(self) -> Mapping[frozenset[tuple[str, int]], frozenset[str]]:
+    def _bags(self) -> Mapping[str, frozenset[Bag]]:
+        """Words of each wording, by relation."""
+        return {key: _bags_of(texts) for key, texts in self.wordings.items()}
+
+    @cached_property
+    def _by_bag(self) -> Mapping[Bag, frozenset[str]]:
         """Relations by the words of each wording."""
-        found: dict[frozenset[tuple[str, int]], set[str]] = {}
-        for key, texts in self.wordings.items():
-            for text in texts:
-                found.setdefault(_freeze(_bag_of(text)), set()).add(key)
+        found: dict[Bag, set[str]] = {}
+        for key, bags in self._bags.items():
+            for bag in bags:
+                found.setdefault(bag, set()).add(key)
         return {bag: frozenset(keys) for bag, keys in found.items()}
 
     @cached_property
-    def _link_bags(self) -> frozenset[frozenset[tuple[str, int]]]:
+    def _link_bags(self) -> frozenset[Bag]:
         """Words of the wordings that ask for a link."""
-        return frozenset(_freeze(_bag_of(text)) for text in self._data.link)
+        return _bags_of(self._data.link)
+
+    @cached_property
+    def _several(self) -> Mapping[Bag, tuple[str, ...]]:
+        """Relations that are asked for together, by the words of each wording."""
+        return {
+            bag: tuple(map(relation_key, relations))
+            for relations, texts in self._data.several.items()
+            for bag in _bags_of(texts)
+        }
 
     def is_link(self, clause: AskedClause) -> bool:
         """Whether a clause asks what connects two entities."""
         mentioned = [q for t in clause.tokens for q in t.qids]
         has_both = len(clause.qids) == 2 or len({*mentioned}) == 2
         return has_both and _freeze(clause.bag) in self._link_bags
+
+    def several(self, clause: AskedClause) -> tuple[str, ...]:
+        """List the relations that a clause asks for together: ``who were X's parents``."""
+        return self._several.get(_freeze(clause.bag), ())
 
     def exact(self, clause: AskedClause, relations: Iterable[str]) -> frozenset[str]:
         """Find the relations that a clause asks for in a known wording, or by its label."""
@@ -73,29 +112,20 @@ class QuestionWords:
         """
         if _freeze(bag) in self._label_bags(relation):
             return True
-        own = meaning_words(relation).keys()
-        texts = self.wordings.get(relation_key(relation), ())
-        rests = (bag - known for known in map(_bag_of, texts) if not known - bag)
-        return any(rest.keys() <= own for rest in rests)
+        known = self._bags.get(relation_key(relation), frozenset())
+        own = [word for word in meaning_words(relation) if word in bag]
+        more = (c for n in range(1, len(own) + 1) for c in combinations(own, n))
+        return any(_freeze(bag - Counter(words)) in known for words in more)
 
-    def _label_bags(self, relation: str) -> list[frozenset[tuple[str, int]]]:
+    def _label_bags(self, relation: str) -> frozenset[Bag]:
         """Words of questions that ask for a relation by its label: ``what was X's LABEL``."""
         if relation not in self._labels:
             label = relation.replace(",", " ").replace("(", " ").replace(")", " ")
-            texts = (
-                f"what was X's {label}",
-                f"who was X's {label}",
-                f"what is known of X's {label}",
-                f"what was X {label}",
-                f"who or what was X {label}",
-                f"who or what was X a {label}",
-                f"who was X {label}",
-            )
-            self._labels[relation] = [_freeze(_bag_of(text)) for text in texts]
+            self._labels[relation] = _bags_of(frame.format(label) for frame in _LABEL_FRAMES)
         return self._labels[relation]
 
     @cached_property
-    def _labels(self) -> dict[str, list[frozenset[tuple[str, int]]]]:
+    def _labels(self) -> dict[str, frozenset[Bag]]:
         """Words by label, as far as they were needed."""
         return {}
 
@@ -116,7 +146,7 @@ class QuestionWords:
     def own_words(self, relations: Iterable[str]) -> frozenset[str]:
         """List the words, in lower case, of all wordings and labels of relations."""
         texts = [t for r in relations for t in (r, *self.wordings.get(relation_key(r), ()))]
-        return frozenset(w.strip("',()").lower() for t in texts for w in t.split())
+        return frozenset(w.lower() for t in texts for w in _WORDS.findall(t))
 
     def themes_of(self, relation: str) -> frozenset[str]:
         """List the words, as stems, by which general questions may ask for a relation."""
@@ -139,8 +169,13 @@ class QuestionWords:
         return frozenset(map(fold, self._data.themes["all"]))
 
 
+def _bags_of(wordings: Iterable[str]) -> frozenset[Bag]:
+    """Count the words of wordings with all their alternatives."""
+    return frozenset(_bag_of(text) for wording in wordings for text in expand(wording))
+
+
 @cache
-def _bag_of(wording: str) -> Counter[str]:
+def _bag_of(wording: str) -> Bag:
     """Count the words of a wording, in which X is the entity."""
     tokens = []
     for word in wording.lower().replace(",", " ").split():
@@ -148,9 +183,9 @@ def _bag_of(wording: str) -> Counter[str]:
             tokens.append(Token("x", ("?",), word == "x's", True))
         else:
             tokens.append(Token(word))
-    return count_words(tokens)
+    return _freeze(count_words(tokens))
 
 
-def _freeze(bag: Mapping[str, int]) -> frozenset[tuple[str, int]]:
+def _freeze(bag: Mapping[str, int]) -> Bag:
     """Make a key of counted words."""
     return frozenset(bag.items())
