@@ -5,7 +5,8 @@ from importlib import import_module
 
 NAMES = ("convert", "mine", "embed", "score", "llm", "judge", "evaluate", "kg", "leaderboard",
          "explorer", "plots", "segment", "lines", "offline", "runtime", "hidden_attacks",
-         "candidates", "hashes", "start", "documents", "negatives", "twins")  # fmt: skip
+         "candidates", "hashes", "start", "documents", "negatives", "twins",
+         "questions")  # fmt: skip
 
 for name in sys.argv[1:] or NAMES:
     print(f"# {name}", flush=True)

@@ -1,11 +1,10 @@
-"""How many questions the check of `build kalma` keeps, by kind: good ones in two styles, and bad ones.
+"""How many questions the check of `build kalma` keeps: good ones in two styles, bad ones by kind.
 
 Each pair of a template benchmark gets questions composed from a bank of wordings: the one beside
 this script, or that of scripted writers in CITEFORGE_CASES. A bad question differs from the first
-style in one thing. They are checked by the rules, with the nearest wordings by an embedder, and with
-a checker that knows what each question asks (a server on loopback), so what is kept then is what
-nothing but a model's reading could refuse. The graph is that of CITEFORGE_REAL_DATA, else of
-examples/people.
+style in one thing. They are checked by the rules, and with a checker that knows what each question
+asks (a server on loopback): what that keeps, only the rules could have refused. The graph is that
+of CITEFORGE_REAL_DATA, else of examples/people.
 """
 
 from __future__ import annotations
@@ -138,17 +137,18 @@ def bad(asking: QuestionToCheck, ask: Ask, draw: random.Random) -> Iterator[Writ
     if more is not None:
         text = compose([*clauses, ask(more.name, more.relation, 0)])
         yield write("adds a shown fact", text, None, more.relation)
-    turned = {n: m for n, m in zip(names, reversed(names), strict=True)}
+    turned = dict(zip(names, reversed(names), strict=True))
     own = {(turned[n], r) for n, r in facts}
-    if len(names) == 2 and own != {*facts}:
+    is_link = relation.startswith("relationship to ")
+    plain = {fact for fact in facts if not fact[1].startswith("relationship to ")}
+    if len(names) == 2 and {(turned[n], r) for n, r in plain} != plain:
         text = compose([_exchange(c, *names) for c in clauses])
         yield write("people exchanged", text, frozenset(own))
-    if len(names) == 2 and (turned[name], relation) not in facts:
-        one = [*rest, ask(turned[name], relation, 0)]
-        text = compose(one) if names[0] in compose(one) and names[1] in compose(one) else ""
-        if text:
-            yield write("one fact of the other one", text, others | {(turned[name], relation)})
-            owners = frozenset(others | {(turned[name], relation)})
+    if len(names) == 2 and not is_link and (turned[name], relation) not in facts:
+        text = compose([*rest, ask(turned[name], relation, 0)])
+        owners = frozenset(others | {(turned[name], relation)})
+        if all(n in text for n in names):
+            yield write("one fact of the other one", text, owners)
             yield from _mistaken(asking, facts, clauses, at, turned[name], owners)
     kin = clauses[at].replace(name, f"{name}'s {draw.choice(KIN)}")
     yield write("of a relative", compose([*rest, kin]), others, "a relative")
@@ -188,8 +188,10 @@ def _is_other(triple: Any, asking: QuestionToCheck) -> bool:
     known = {(t.qid, t.relation) for t in asking.facts}
     quiet = ("instance of", "sex or gender", "given name", "family name", "child", "father")
     is_link = asking.link is not None and triple.relation == asking.link.relation
-    return (triple.qid, triple.relation) not in known and triple.relation not in quiet and (
-        not is_link
+    return (
+        (triple.qid, triple.relation) not in known
+        and triple.relation not in quiet
+        and (not is_link)
     )
 
 
@@ -208,9 +210,8 @@ def scripted(asking: QuestionToCheck) -> Iterator[Written]:
         if text != whole:
             question = replace(asking, question=text)
             yield Written(f"bad: {kind} (scripted)", question, frozenset(asked), tuple(other))
-    for level, group in ((3, "mixed"),):
-        text = compose([brain.ask(*f, 1 + brain.h(*f) % 2) for f in facts])
-        yield Written(f"good: {group} (scripted)", replace(asking, question=text))
+    mixed = compose([brain.ask(*f, 1 + brain.h(*f) % 2) for f in facts])
+    yield Written("good: mixed (scripted)", replace(asking, question=mixed))
     names = list(dict.fromkeys(t.name for t in asking.facts))
     for kind in "offtopic beyond german long yesno statementq preamble vague leakmean".split():
         general = f"How did the lives of {' and '.join(names)} compare?"
@@ -267,9 +268,13 @@ def oracle(rows: Sequence[Written]) -> Iterator[str]:
             question, facts = (text for _, text in quoted[:2])
             content = json.dumps(_answer(truth[question], facts.splitlines()))
             message = {"role": "assistant", "content": content}
-            reply = {"id": "c", "object": "chat.completion", "model": body["model"],
-                     "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
-                     "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2}}  # fmt: skip
+            reply = {
+                "id": "c",
+                "object": "chat.completion",
+                "model": body["model"],
+                "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+                "usage": {"prompt_tokens": 1, "completion_tokens": 1, "total_tokens": 2},
+            }
             data = json.dumps(reply).encode()
             self.send_response(200)
             self.send_header("Content-Type", "application/json")

@@ -36,7 +36,10 @@ def asking(question: str, *facts: Triple) -> QuestionToCheck:
         ("Which rank did Lee Long hold?", (BRANCH,), (), ()),
         ("Which military branch and rank were Lee Long's, and when was he born?", (),
          ("date of birth of Lee Long",), ()),
-        ("Which military branch and rank were Lee Long's, and how did he like it?", (), (),
+        # Nothing is left to ask for, so whatever the last clause means, it is too much.
+        ("Which military branch and rank were Lee Long's, and how did he like it?", (),
+         ("how did he like it",), ("how did he like it",)),
+        ("Which military branch was Lee Long's, and how did he like it?", (RANK,), (),
          ("how did he like it",)),
     ],
 )  # fmt: skip

@@ -178,8 +178,9 @@ class QuestionCheck:
         own = self._words.own_words(t.relation for t in asking.facts)
         if asking.form == "general":
             own |= self._words.general
+        choices = [c for c in clauses if c.is_choice and self._words.exact(c, ())]
         fault = find_form_fault(
-            asking.question, asking.form, asking.asked_names, clauses, own, asking.shown,
+            asking.question, asking.form, asking.asked_names, clauses, own, choices, asking.shown,
             [t for t in asking.facts if t != asking.link],
         )  # fmt: skip
         read = self._read_themes if asking.form == "general" else self._read_relations

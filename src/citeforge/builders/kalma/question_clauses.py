@@ -68,6 +68,12 @@ class AskedClause:
         """Text of the clause, in lower case where it is no name."""
         return join_tokens(self.tokens, None)
 
+    @property
+    def is_choice(self) -> bool:
+        """Whether the clause lets something be chosen: ``was it a natural or a violent death``."""
+        words = [t.text for t in self.tokens if not t.qids]
+        return "or" in words and self.tokens[0].text in AUXILIARIES
+
     def masked(self, word: str) -> str:
         """Write the clause with a word in place of each entity."""
         return join_tokens(self.tokens, word)
@@ -291,13 +297,14 @@ def _join_entities(tokens: Sequence[Token]) -> list[Token]:
                 links.append(joined[k].text)
             first = joined[k - 1] if k else token
             can_join = first.is_name or (first.text in _ONE and not first.is_owner)
-            if links and k and can_join and set(links) != {","}:
-                if first.qids != token.qids and (token.is_owner or not first.is_owner):
-                    text = f"{first.text} and {token.text}"
-                    own = first.qids if first.is_name else (f"?{first.text}",)
-                    qids = tuple(dict.fromkeys((*own, *token.qids)))
-                    joined[k - 1 :] = [Token(text, qids, token.is_owner, True)]
-                    continue
+            can_join = can_join and first.qids != token.qids
+            is_listed = links and k and set(links) != {","}
+            if is_listed and can_join and (token.is_owner or not first.is_owner):
+                text = f"{first.text} and {token.text}"
+                own = first.qids if first.is_name else (f"?{first.text}",)
+                qids = tuple(dict.fromkeys((*own, *token.qids)))
+                joined[k - 1 :] = [Token(text, qids, token.is_owner, True)]
+                continue
         joined.append(token)
     return joined
 
@@ -311,6 +318,10 @@ def _split_at_openers(tokens: Sequence[Token]) -> list[tuple[tuple[Token, ...], 
     """
     starts = [0]
     for i, token in enumerate(tokens):
+        follows = i > 1 and tokens[i - 1].text in (",", "and") and i + 1 < len(tokens)
+        if follows and token.text in AUXILIARIES and tokens[i + 1].qids:
+            is_clause = any(t.qids for t in tokens[starts[-1] : i - 1])
+            starts += [i] if is_clause else []  # was it a natural or a violent death
         if token.text not in OPENERS or token.qids:
             continue
         k = i

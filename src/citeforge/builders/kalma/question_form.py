@@ -5,7 +5,7 @@ about, and states nothing.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 from citeforge.builders.kalma.mentions import DENIAL
 from citeforge.builders.kalma.phrasing import find_given_away
@@ -43,7 +43,8 @@ _PREMISE = re.compile(
     r"given (?:that|the|his|her|their)|"
     r"considering|seeing|knowing|assuming|amid|while|until|once|thanks to|due to|owing to|when "
     r"(?:he|she|they)|in (?:the )?(?:wake|light|view|aftermath) of|now that|even though|whereas|"
-    r"if|unless|upon|apart from|aside from|notwithstanding|prior to|as a result of)\b",
+    r"if|unless|upon|apart from|aside from|notwithstanding|prior to|as a result of|"
+    r"bearing in mind|being|as (?:X|he|she|they|one|the|a|an))\b(?! when)",
     re.IGNORECASE,
 )
 _SPOKEN = frozenset({"I"})
@@ -55,6 +56,7 @@ def find_form_fault(
     names: Sequence[str],
     clauses: Sequence[AskedClause],
     own_words: frozenset[str],
+    choices: Collection[AskedClause],
     shown: Sequence[Triple],
     gold: Sequence[Triple],
 ) -> str | None:
@@ -66,6 +68,7 @@ def find_form_fault(
         names: entities that it must name.
         clauses: its clauses.
         own_words: words by which its gold facts are asked for, in lower case.
+        choices: clauses that let a gold fact be chosen: ``was it a natural or a violent death``.
         shown: triples that it may rest on.
         gold: facts that it asks for, whose values it must not say.
     """
@@ -79,7 +82,7 @@ def find_form_fault(
         _find_shape_fault(question, bare, form)
         or _find_unnamed(question, names)
         or _find_foreign_language(bare)
-        or _find_statement(bare, own_words, clauses)
+        or _find_statement(bare, own_words, [c for c in clauses if c not in choices])
         or _find_value(bare, own_words, gold)
         or _find_unknown_claim(bare, own_words, shown)
         or _find_repetition(clauses)
