@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
-from importlib.metadata import Distribution, entry_points
+from importlib.metadata import Distribution, distributions
 from typing import TYPE_CHECKING, Any
 
 from citeforge.schemas.errors import InputError, UsageError
@@ -155,13 +155,22 @@ def _load_value(entry: PluginEntry) -> object:
 @cache
 def _package_entries() -> tuple[PluginEntry, ...]:
     """List the plugin entries that installed packages declare, without importing the packages."""
-    found, entries = entry_points(), []
-    for full_name in found.groups:
-        namespace, _, group = full_name.partition(".")
-        for entry in found.select(group=full_name) if namespace == _NAMESPACE else ():
-            origin = "" if entry.dist is None else _package_name(entry.dist)
+    entries: list[PluginEntry] = []
+    seen: set[str] = set()
+    for package in distributions():
+        # Parsing the entry points of all packages takes a tenth of a command's start.
+        if f"[{_NAMESPACE}." not in (package.read_text("entry_points.txt") or ""):
+            continue
+        if package.name in seen:  # a second copy, further down the path
+            continue
+        seen.add(package.name)
+        origin = _package_name(package)
+        for entry in package.entry_points:
+            namespace, _, group = entry.group.partition(".")
+            if namespace != _NAMESPACE:
+                continue
             if group not in GROUPS:
-                warn(f"the plugin {origin} declares {full_name}; known: {', '.join(GROUPS)}")
+                warn(f"the plugin {origin} declares {entry.group}; known: {', '.join(GROUPS)}")
             entries.append(PluginEntry(group, entry.name, origin, entry.module, entry.load))
     return tuple(sorted(entries, key=lambda e: (e.group, e.name)))
 
