@@ -10,7 +10,7 @@ from citeforge.cli.interrupts import catch_signals, end_interrupted, has_cut_off
 def main() -> None:
     """Run the command line; a signal ends it with one line, also while modules are imported."""
     catch_signals()
-    gc.set_threshold(10_000, 20, 50)  # imports make no garbage: looking for it takes a fifth of them
+    gc.set_threshold(10_000, 20, 50)  # imports make no garbage to look for
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")  # else numpy's idle threads spin
     if not sys.stderr.isatty():
         os.environ.setdefault("HF_HUB_DISABLE_PROGRESS_BARS", "1")
