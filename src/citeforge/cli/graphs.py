@@ -36,10 +36,13 @@ def open_kg(options: dict[str, Any]) -> Any:
         UsageError: no graph is named.
     """
     from citeforge.kg.graph import open_graph
+    from citeforge.kg.relabel import relabel_domain
 
     recipe = record_from(KalmaRecipe, options, _NAMED)
     run = record_from(RunOptions, options, _RUN)
-    return open_graph(recipe.kg, recipe.domain, recipe.languages, run, recipe.skip_malformed)
+    graph = open_graph(recipe.kg, recipe.domain, recipe.languages, run, recipe.skip_malformed)
+    relabel_domain(graph)
+    return graph
 
 
 @click.group(cls=NamedCommands)

@@ -190,6 +190,7 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "questions_without_retrieved_graphs": "questions without retrieved sub-graphs",
         "questions_written": "questions written",
         "relations_of_no_entity": "relations without a pair: {!r}, no entity of the class has it",
+        "relations_without_words": "relations of sub-graphs that the domain has no words for",
         "relations_without_a_pair": "relations without a pair: {!r}, its values are: {}",
         "replies_refused": "replies refused: {}: {}",
         "retrieved_graphs": "retrieved sub-graphs",

@@ -44,6 +44,7 @@ from citeforge.kg.classes import merge_classes
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.equivalence import Equivalence, read_equivalence
 from citeforge.kg.graph import KnowledgeGraph, open_graph
+from citeforge.kg.relabel import ENGLISH, relabel_domain
 from citeforge.schemas.counts import count_key, describe_count
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.kg import EMPTY, Triple
@@ -72,6 +73,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     if recipe.source is not None:
         return _build_published(recipe, run)
     kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run, recipe.skip_malformed)
+    relabel_domain(kg)
     if (recipe.pairs is None) == (not recipe.pairs_from_kg):
         raise UsageError(
             "give either --pairs FILE or --pairs-from-kg RELATION,…",
@@ -248,18 +250,35 @@ def _no_questions_error(
 
 
 def _count_unphrased(evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[str, int]:
-    """Count facts asked for whose relation the domain file has no words for; warn of them."""
-    domain = merge_classes(evolver.kg.domain)
-    relations = [t.relation for e in evolutions for t in e.further_facts]
-    wordless = Counter(r for r in relations if domain.phrasing.phrase(r) is None)
-    if not evolver.asker.is_template or not wordless:
+    """Count facts asked for, and in other languages relations, without words; warn of them."""
+    if not evolver.asker.is_template:
         return {}
-    listed = ", ".join(relation for relation, _ in wordless.most_common(5))
-    warn(
-        f"the domain {domain.name!r} has no words for {len(wordless)} relations, asked for "
-        f"{wordless.total():,} times ({listed}); citeforge kg profile helps to write some"
-    )
-    return {"facts_without_words": wordless.total()}
+    kg, counts = evolver.kg, dict[str, int]()
+    domain = merge_classes(kg.domain)
+    relations = (t.relation for e in evolutions for t in e.further_facts)
+    wordless = Counter(r for r in relations if domain.phrasing.phrase(r) is None)
+    if wordless:
+        listed = ", ".join(relation for relation, _ in wordless.most_common(5))
+        warn(
+            f"the domain {domain.name!r} has no words for {len(wordless)} relations, asked for "
+            f"{wordless.total():,} times ({listed}); citeforge kg profile helps to write some"
+        )
+        counts["facts_without_words"] = wordless.total()
+    if kg.languages[0] != ENGLISH and kg.domain.questions is not None:
+        shown = Counter(t.relation for e in evolutions for t in e.pair.pool)
+        unknown = [
+            f"{relation} ({n:,})"
+            for relation, n in shown.most_common()
+            if relation not in domain.uninformative and domain.phrasing.phrase(relation) is None
+        ]
+        if unknown:
+            warn(
+                f"the domain {domain.name!r} has no words for {len(unknown)} relations with labels "
+                f"in {kg.languages[0]}, which questions seldom ask for: "
+                f"{', '.join(unknown[:5])}; add them by id or by English label"
+            )
+            counts["relations_without_words"] = len(unknown)
+    return counts
 
 
 def _make_question(e: Evolution) -> KalmaQuestion:

@@ -28,6 +28,7 @@ from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.kg.classes import merge_classes
 from citeforge.kg.equivalence import read_equivalence
 from citeforge.kg.graph import open_graph
+from citeforge.kg.relabel import relabel_domain
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.kalma import KalmaRecipe
@@ -120,6 +121,7 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
     judge = llm_judge_of(build_judge(recipe.judging, run, stored))
     agreeing = _AgreeingJudge()
     kg = open_graph(recipe.kg, recipe.domain, recipe.languages, run)
+    relabel_domain(kg)
     pairs = select_pairs(recipe, kg).pairs
     recorder = _RequestRecorder(recipe.writer, TemplateWriter(embedded_templates(kg.domain)))
     words = merge_classes(kg.domain)
