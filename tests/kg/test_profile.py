@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from citeforge.kg.domain import form_of, load_domain
+from citeforge.kg.domain import load_domain
 from citeforge.kg.drafts import DraftRelation, ValueSort, plural
+from citeforge.kg.english import form_of
 from citeforge.kg.graph import open_graph
 from citeforge.kg.profile import profile_class
 from citeforge.package.package import Package

@@ -11,7 +11,8 @@ from typing import Literal
 from pydantic import Field
 
 from citeforge.engines.textfiles import read_yaml, validated
-from citeforge.kg.domain import Phrase, Phrasing, load_domain, noun_form, plain_phrase
+from citeforge.kg.domain import Phrase, Phrasing, load_domain, plain_phrase
+from citeforge.kg.english import noun_form
 from citeforge.kg.plain import local_words
 from citeforge.kg.values import DATES, NUMBERS
 from citeforge.schemas.kg import relation_key

@@ -7,7 +7,7 @@ from typing import Any
 
 import yaml
 
-from citeforge.kg.domain import Domain, form_of, list_built_in, load_domain
+from citeforge.kg.domain import Domain, list_built_in, load_domain
 from citeforge.kg.drafts import (
     SCHEMA,
     DraftRelation,
@@ -17,6 +17,7 @@ from citeforge.kg.drafts import (
     draft_phrasing,
     uninformative_relations,
 )
+from citeforge.kg.english import form_of
 from citeforge.kg.facts import COUNT
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.plain import ALT_LABEL, RDF_TYPE, RDFS_LABEL, local_words

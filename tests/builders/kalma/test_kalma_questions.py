@@ -20,13 +20,8 @@ from citeforge.builders.kalma.writer_requests import embedded_templates
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.text.variety import mask_names, measure_variety
-from citeforge.kg.domain import (
-    Domain,
-    Phrase,
-    Phrasing,
-    load_domain,
-    with_article,
-)
+from citeforge.kg.domain import Domain, Phrase, Phrasing, load_domain
+from citeforge.kg.english import with_article
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import open_graph
 from citeforge.package.manifest import read_stats

@@ -8,7 +8,8 @@ import citeforge as cf
 from citeforge.builders.prompts import load_template, render_template
 from citeforge.engines.llm.records import Request
 from citeforge.engines.llm.writers import TemplateWriter
-from citeforge.kg.domain import FORMS, Domain
+from citeforge.kg.domain import Domain
+from citeforge.kg.english import FORMS
 from citeforge.schemas.kg import Triple
 from conftest import ROOT, Inline, refused
 

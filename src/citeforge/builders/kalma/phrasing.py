@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from citeforge.builders.kalma.mentions import contains_value, renderings
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.kg.classes import domain_of
-from citeforge.kg.domain import Domain, Phrase, Phrasing, plain_phrase, with_article
+from citeforge.kg.domain import Domain, Phrase, Phrasing, plain_phrase
+from citeforge.kg.english import with_article
 from citeforge.schemas.kg import Graph, Triple, relation_key
 
 _VERB = re.compile(r"(.+?) ((?:\{(?:did|past|was)\}|did) .+)")

@@ -1,0 +1,53 @@
+"""English names and labels: articles, and the grammatical form of a relation's label."""
+
+import re
+
+FORMS = ("noun", "role", "participle", "active")
+_IRREGULAR = ("made", "built", "born", "found", "held", "sent", "sold", "bought", "won", "known")
+_PREPOSITIONS = ("at", "by", "for", "in", "from", "to", "on", "with")
+# Names that end or begin in these nouns; nouns that are surnames, too, are not among them.
+_BEFORE = r"(?:(?!and )\S+ )"
+"""A word in front of such a noun: a title such as "Foundation and Empire" has no article."""
+_ARTICLE = re.compile(
+    r"(?!The\b|.* on the )(?:"
+    rf"{_BEFORE}*(?:War|Battle|Siege|Treaty|University|Academy|Institute"
+    r"|Kingdom|Republic|Duchy|Order|Legion|House|Church|Ministry|Council|Bank|Museum"
+    r"|Party|Society|League) of .+"
+    rf"|{_BEFORE}*(?:Prize|Medal|Award|Cup|Championship) (?:in|for|of) .+"
+    rf"|{_BEFORE}+(?:Wars?|Revolution|Uprising|Rebellion|Crisis|Party|Movement|Renaissance|Empire"
+    r"|Republic|Kingdom|Dynasty|Congress|Navy|Army|Air Force|Corps|Society|Academy|Institute"
+    r"|Prize|Medal|Award|Museum|Orchestra|Orthodox Church|Catholic Church|Islands|Emirates)"
+    r"|United (?:Kingdom|States)\b.*|Soviet Union|Netherlands|Philippines|Bahamas)$"
+)
+
+
+def form_of(label: str) -> str:
+    """Guess the grammatical form of a relation's label.
+
+    It is ``role`` if the label ends in "of" (member of), ``participle`` if it begins with a
+    participle and ends in a preposition (educated at), else ``noun`` (occupation).
+    """
+    words = label.split()
+    if len(words) == 2 and words[-1] == "of":
+        return "role"
+    is_participle = words[0].endswith(("ed", "en")) or words[0] in _IRREGULAR
+    if len(words) > 1 and is_participle and words[-1] in _PREPOSITIONS:
+        return "participle"
+    return "noun"
+
+
+def noun_form(label: str, form: str) -> str | None:
+    """Get the noun in a relation's label: ``member`` of the role ``member of``; None without one.
+
+    Args:
+        label: the label.
+        form: its form; see :func:`form_of`.
+    """
+    if form == "role":
+        return label.removesuffix(" of")
+    return label if form == "noun" else None
+
+
+def with_article(name: str) -> str:
+    """Add "the" to a name that needs it: ``the Greek War of Independence``, ``Lord Byron``."""
+    return f"the {name}" if _ARTICLE.match(name) else name
