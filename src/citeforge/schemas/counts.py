@@ -234,6 +234,7 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "gold_facts_restated": "gold facts that other shown triples state, too",
         "gold_rows": "gold rows",
         "kappa": "kappa",
+        "kept_by_people": "questions that people decided, form {}: kept",
         "knowledge_per_question_mean": "knowledge per question, mean",
         "mapped_passages": "{} passages",
         "mapped_passages_per_query_fewest": "{} passages per query, fewest",

@@ -33,6 +33,7 @@ from citeforge.ir_convert.source import Source
 from citeforge.plugins.documents.cells import draw_cells
 from citeforge.plugins.documents.checks import CHECKS
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
+from citeforge.plugins.documents.decisions import apply_decisions, decision_stats
 from citeforge.plugins.documents.design import ABSENT, LIST
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.outcome import diversity_stats, mix_stats
@@ -114,9 +115,14 @@ def build_documents(
         )  # fmt: skip
         search = DenseCorpus(model)
         cells = draw_cells(models.asker.design, recipe.n_queries, recipe.seed)
-        questions = QuestionMaker(
-            recipe, cells, models.asker, models.judge, passages, search
-        ).make()
+        maker = QuestionMaker(recipe, cells, models.asker, models.judge, passages, search)
+        questions = maker.make()
+        decided: dict[str, str] = {}
+        if recipe.decided_questions is not None:
+            decisions = apply_decisions(questions, recipe.decided_questions)
+            edited = {q.id for q in decisions.edited}
+            maker.check(decisions.edited, (q for q in questions if q.id not in edited))
+            decided = decision_stats(decisions, questions)
         rejects = path_beside(run.folder, ".questions.jsonl")
         _require_accepted(questions, rejects, models.asker.llm)
         rejects.unlink(missing_ok=True)  # of an earlier build that accepted none
@@ -141,6 +147,7 @@ def build_documents(
             "questions_accepted_share": round(n_accepted / len(questions), 4),
             "prompt_tokens": models.asker.tokens[0],
             "reply_tokens": models.asker.tokens[1],
+            **decided,
             **mix_stats(cells, questions),
             **diversity_stats(
                 "questions", (q.text for q in questions if q.is_accepted), models.embedder
@@ -187,19 +194,24 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
     identities = {WRITER: models.asker.llm.identity()}
     if models.judge is not None:
         identities[JUDGE] = models.judge.judge.identity()
-    judge = model_name(identities, JUDGE)
+    judge, sheet = model_name(identities, JUDGE), recipe.decided_questions
     named = recipe.model_copy(
         update={
             "llm": model_name(identities, WRITER),
             "labels": tuple(Path(path.name) for path in recipe.labels),
             "design": recipe.recorded_design(),
+            "decided_questions": sheet and Path(sheet.name),
             "judging": recipe.judging.model_copy(update={"judge": judge}),
         }
     )
     info = info_of(source, recipe.licence)
     labels = [sha256_file(path) for path in recipe.labels]
     config = named.recorded(
-        prompts=models.asker.prompts, corpus="all", labels_sha256=labels, **_design_file(recipe)
+        prompts=models.asker.prompts,
+        corpus="all",
+        labels_sha256=labels,
+        **_design_file(recipe),
+        decided_questions_sha256=None if sheet is None else sha256_file(sheet),
     )
     return build.draft(
         config, [info], recipe.licence or info.licence, identities,

@@ -35,9 +35,11 @@ ALONE = "one other passage"
 UNCLEAR = "which document"
 NEEDED = "evidence needed"
 NOT_ABSENT = "not answered elsewhere"
+PERSON = "a person"
 CHECKS = (
     FORMAT, FORM, QUOTE, COPY, GIVEAWAY, POINTER, LANGUAGE, LENGTH, TERMS, STATEMENT, REPEAT,
     ENTAILED, ANSWERED, CLOSED_BOOK, HALVES, DIFFICULTY, ALONE, UNCLEAR, NEEDED, NOT_ABSENT,
+    PERSON,
 )  # fmt: skip
 """In the order in which they are made; a question is rejected by the first that it fails."""
 _SAME_QUESTION_RATIO = 90

@@ -132,6 +132,8 @@ class DocumentsRecipe(Licensed):
     """Drop negatives that an audit decided are relevant."""
     labels: Annotated[tuple[Path, ...], Option(metavar="LABELS.jsonl", input=True)] = ()
     """People's relevance labels of passages (labels import), repeatable."""
+    decided_questions: Annotated[Path | None, Option(metavar="SHEET.csv", input=True)] = None
+    """Package the questions that a person kept or edited (labels export --task questions)."""
 
     def settings_text(self) -> str:
         """Write the design in force as YAML, with what built-in users and forms are described by.

@@ -80,12 +80,21 @@ class QuestionMaker:
             with progress("asking for questions", len(fresh), "questions") as advance:
                 self._write_questions(fresh)
                 advance(len(fresh))
-            for question in _accepted(fresh):
-                check_text(question, self.recipe.asking.longest_copy, self.asker.design)
-            reject_repeats(_accepted(fresh), _accepted(made))
-            self._check_questions(fresh)
+            self.check(fresh, made)
             made += fresh
         return made
+
+    def check(self, questions: Sequence[Question], others: Iterable[Question]) -> None:
+        """Check questions by all checks; each is rejected by the first that it fails.
+
+        Args:
+            questions: questions with texts; those that are rejected already are skipped.
+            others: other questions, which they must not repeat.
+        """
+        for question in _accepted(questions):
+            check_text(question, self.recipe.asking.longest_copy, self.asker.design)
+        reject_repeats(_accepted(questions), _accepted(others))
+        self._check_questions(questions)
 
     def _draw_questions(
         self, made: Sequence[Question], written: dict[str, int], order: Iterator[str]

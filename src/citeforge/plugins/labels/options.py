@@ -71,8 +71,8 @@ class AnnotationOptions(Part):
 
     task: str
     """utility, statement-support, citation-support, knowledge-support (of score files);
-    audit-negative, unsure-relevance, twin-relevant, twin-nonrelevant, kalma-authenticity,
-    kalma-relevance, kalma-naturalness, kalma-significance (of a benchmark)."""
+    audit-negative, unsure-relevance, questions, twin-relevant, twin-nonrelevant,
+    kalma-authenticity, kalma-relevance, kalma-naturalness, kalma-significance (of a benchmark)."""
     benchmark: Path | None = None
     """Benchmark, for tasks about one."""
     out: Path

@@ -40,10 +40,11 @@ class AnnotationTask(FrozenRecord):
         name: name in ``labels export --task``.
         unit: unit of a row: ``answer``, ``statement``, ``citation`` (of score files), ``twin``
             (of a benchmark with twins), ``question`` or ``knowledge`` (of a kalma benchmark),
-            ``negative`` (of any benchmark with mapped negatives), or ``unsure`` (of one that keeps
-            pairs that its models could not decide).
+            ``negative`` (of any benchmark with mapped negatives), ``unsure`` (of one that keeps
+            pairs that its models could not decide), or ``written question`` (of documents).
         instruction: question to the annotator.
         columns: columns shown, in order.
+        filled: columns that annotators may fill in besides the label; a CSV sheet has them.
         labels: allowed labels.
         ordinal: whether the labels are ordered numbers (agreement counts distances).
         source: origin of the task.
@@ -54,6 +55,7 @@ class AnnotationTask(FrozenRecord):
     unit: str
     instruction: str
     columns: tuple[str, ...]
+    filled: tuple[str, ...] = ()
     labels: tuple[str, ...]
     ordinal: bool = False
     source: str
@@ -259,9 +261,42 @@ def _twin_items(
             )
 
 
+def _written_items(
+    task: AnnotationTask, package: Package, sample: int | None, seed: int
+) -> Iterator[SheetItem]:
+    """Yield sheet rows of the accepted questions of a documents benchmark, with their evidence.
+
+    Args:
+        task: ``questions``.
+        package: benchmark of the kind ``documents``.
+        sample: number of questions; None for all.
+        seed: seed of the sample.
+    """
+    rows = [r for r in package.table("questions", "questions").to_pylist() if r["accepted"]]
+    ids = [row["_id"] for row in rows]
+    chosen = set(ids if sample is None else sample_ids(ids, sample, seed, "annotate questions"))
+    base = Base(package.folder, package.manifest)
+    texts = base.texts({name for row in rows for name in row["evidence"]})
+    for row in rows:
+        if row["_id"] not in chosen:
+            continue
+        others = f"{len(row['relevant'])} other passages answer it, {len(row['unsure'])} may"
+        yield (
+            {"query_id": row["_id"], "question": row["question"]},
+            {
+                "question": row["question"],
+                "answers": "\n".join(row["answers"]),
+                "statement": row["statement"],
+                "form": row["form"],
+                "evidence": "\n\n".join(_join_title(*texts[name]) for name in row["evidence"]),
+                "checks": f"passed all; {others}",
+            },
+        )
+
+
 _MAKERS = {
     "twin": _twin_items, "negative": _negative_items, UNSURE: _negative_items,
-    "question": _kalma_items, "knowledge": _kalma_items,
+    "written question": _written_items, "question": _kalma_items, "knowledge": _kalma_items,
 }  # fmt: skip
 
 
@@ -346,7 +381,9 @@ def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> She
         write_text(out.with_suffix(".xml"), _label_studio_config(task))
     else:
         names = [ITEM, *task.columns]
-        sheet = Table([*names, LABEL], [[*(row[name] for name in names), ""] for row in rows])
+        to_fill = [LABEL, *task.filled]
+        blank = [""] * len(to_fill)
+        sheet = Table([*names, *to_fill], [[*(row[n] for n in names), *blank] for row in rows])
         write_text(out, sheet.csv())
     content = {"task": task.name, "seed": options.seed, "items": key}
     write_text(

@@ -1,0 +1,143 @@
+"""``labels export --task questions``, a person's decisions, and the build that follows them."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.package.manifest import read_stats
+from citeforge.package.package import Package
+from citeforge.plugins.documents.build import build_documents
+from citeforge.plugins.documents.cells import Cell
+from citeforge.plugins.documents.decisions import apply_decisions
+from citeforge.plugins.documents.design import built_in_forms
+from citeforge.plugins.documents.questions import Evidence, Question
+from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.plugins.labels.options import AnnotationOptions
+from citeforge.plugins.labels.sheets import export_sheet
+from citeforge.schemas.recipes.base import RunOptions
+from conftest import refused
+from plugins.documents.pumps import FormLlm, write_pumps
+from plugins.documents.village import entails
+from stand_ins import RuleJudge
+
+
+def build(folder: Path, out: str, sheet: Path | None = None) -> Package:
+    build_documents(
+        DocumentsRecipe(
+            source=f"folder:{folder / 'docs'}", llm="openai:forms", n_queries=6,
+            design={"questions": [{"name": "number", "share": 2}, {"name": "time"}]},
+            asking={"neighbours": 4, "closed_book": 1, "shown": 2}, decided_questions=sheet,
+        ),
+        RunOptions(out=folder / out),
+        FormLlm(),
+        JudgeSession(RuleJudge(entails)),
+    )  # fmt: skip
+    return Package(folder / out)
+
+
+def fill(sheet: Path, decisions: list[dict[str, str]]) -> list[dict[str, str]]:
+    with sheet.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows.sort(key=lambda row: (row["form"], row["item"]))
+    for row, decision in zip(rows, decisions, strict=True):
+        row.update(decision)
+    with sheet.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return rows
+
+
+def test_the_sheet_goes_round(tmp_path: Path) -> None:
+    write_pumps(tmp_path / "docs", 8)
+    first, sheet = build(tmp_path, "out"), tmp_path / "sheet.csv"
+    export_sheet(AnnotationOptions(task="questions", benchmark=first.folder, out=sheet))
+    rows = fill(
+        sheet,
+        [
+            {"label": "keep"},
+            {"label": "Drop", "why": "nobody asks this"},
+            {"label": "edit", "new_question": "At how many bar is the machine run?"},
+            {},
+            {"label": "keep"},
+            {"label": "edit", "new_answers": "1066"},
+        ],
+    )
+    assert all(" bar. To start the" in row["evidence"] for row in rows)
+    # The second edit is in vain: its statement does not have the new answer. The first one asks
+    # for a machine without a name, which the reader does not find.
+    ids = {k: o["query_id"] for k, o in json.loads(
+        (tmp_path / "sheet.csv.key.json").read_text())["items"].items()}  # fmt: skip
+    names = [ids[row["item"]] for row in rows]
+    package = build(tmp_path, "again", sheet)
+    questions = {r["_id"]: r for r in package.table("questions", "questions").to_pylist()}
+    assert [questions[name]["check"] for name in names] == [
+        None, "a person", "answered with evidence", "a person", None, "statement"
+    ]  # fmt: skip
+    assert questions[names[1]]["reason"] == "nobody asks this"
+    assert questions[names[3]]["reason"] == "not decided"
+    assert package.query_ids == sorted((names[0], names[4]), key=lambda name: int(name[1:]))
+    stats = read_stats(package.folder)
+    # Three of four numbers were decided and one is kept; one of two times.
+    assert str(stats["kept_by_people[number]"]).startswith("1 of 3 (33.3 % [6.1, 79.2])")
+    assert str(stats["kept_by_people[time]"]).startswith("1 of 2 (50.0 %")
+
+
+def test_an_edited_question_that_passes_is_packaged(tmp_path: Path) -> None:
+    write_pumps(tmp_path / "docs", 8)
+    first, sheet = build(tmp_path, "out"), tmp_path / "sheet.csv"
+    export_sheet(AnnotationOptions(task="questions", benchmark=first.folder, out=sheet))
+    rows = fill(sheet, [{"label": "keep"}] * 6)
+    name = rows[0]["question"].split()[-1].rstrip("?")
+    text = f"What pressure in bar does the machine called {name} have?"
+    fill(sheet, [{"label": "edit", "new_question": text}, *[{}] * 5])
+    package = build(tmp_path, "again", sheet)
+    assert text in package.queries["text"].to_pylist()
+    assert len(package.query_ids) == 6
+
+
+COLUMNS = "item,label,new_question,new_answers,new_statement,why"
+
+
+@pytest.mark.parametrize(
+    ("rows", "line", "field", "code"),
+    [
+        (["b,keep,,,,"], 2, "item", "unknown-query"),
+        (["a,keep,,,,", "a,drop,,,,"], 3, "item", "duplicate-key"),
+        (["a,perhaps,,,,"], 2, "label", "wrong-value"),
+        (["a,edit,,,,why"], 2, "new_question", "missing-field"),
+    ],
+)
+def test_a_wrong_row_is_named(
+    tmp_path: Path, rows: list[str], line: int, field: str, code: str
+) -> None:
+    sheet = tmp_path / "s.csv"
+    sheet.write_text("\n".join([COLUMNS, *rows]) + "\n")
+    write_key(sheet, "questions")
+    with refused(code, path=sheet, line=line, field=field):
+        apply_decisions([question()], sheet)
+
+
+def test_a_sheet_of_another_task_or_build_is_refused(tmp_path: Path) -> None:
+    sheet = tmp_path / "s.csv"
+    sheet.write_text(f"{COLUMNS}\na,keep,,,,\n")
+    write_key(sheet, "unsure-relevance")
+    with refused("wrong-kind", path=tmp_path / "s.csv.key.json"):
+        apply_decisions([question()], sheet)
+    write_key(sheet, "questions")
+    with refused("unknown-query", path=sheet, line=2, field="item"):
+        apply_decisions([question(text="Another?")], sheet)
+
+
+def write_key(sheet: Path, task: str) -> None:
+    items = {"a": {"query_id": "q1", "question": "Who?"}}
+    sheet.with_name("s.csv.key.json").write_text(json.dumps({"task": task, "items": items}))
+
+
+def question(**fields: Any) -> Question:
+    cell = Cell(built_in_forms()["single"])
+    return Question("q1", cell, (Evidence("p", "", "x"),), **{"text": "Who?"} | fields)
