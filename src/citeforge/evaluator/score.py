@@ -82,8 +82,12 @@ def prepare_scoring(
     is_of_graphs = all(m.reads == "triples" for m in measures)
     if is_of_graphs and options.protocol == "reference":
         tools = _with_kalma_splitter(tools)
-    elif any(m.is_segmented for m in measures) and (tools.judge or not is_of_graphs):
-        tools = _with_segmenter(tools)  # of graphs, only a judge looks at sentences
+    elif any(
+        # Measures of graphs that ask a judge look at sentences with one alone.
+        m.is_segmented and (tools.judge or not m.asks_judge or m.reads != "triples")
+        for m in measures
+    ):
+        tools = _with_segmenter(tools)
     if options.labels:
         labels = [label for path in options.labels for label in read_labels(path)]
         return ScoringSetup(benchmark, measures, tools, LabelCorrection(labels))

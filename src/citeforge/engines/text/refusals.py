@@ -1,4 +1,4 @@
-"""Detection of refusals among answers, by regular expressions per language."""
+"""Detection of refusals, and of what is said to be missing, by regular expressions per language."""
 
 import re
 from collections.abc import Collection, Iterator
@@ -9,7 +9,9 @@ from pathlib import Path
 from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.schemas.record import FrozenRecord
 
-_DATA = Path(__file__).parent / "data" / "refusals"
+_DATA = Path(__file__).parent / "data"
+ABSENCE_VERSION = 1
+"""Version of the rules of absence, in signatures."""
 _WORD = re.compile(r"\w+")
 _SPACED = bytes(c if chr(c).isalnum() or c == ord("_") else ord(" ") for c in range(128)).ljust(256)
 """ASCII characters that are no part of a word to spaces."""
@@ -59,14 +61,18 @@ class LanguageRules:
 
 
 @cache
-def language_rules(language: str) -> LanguageRules:
-    """Read the refusal rules of a language (``en``), and compile their patterns.
+def language_rules(language: str, kind: str = "refusals") -> LanguageRules:
+    """Read the rules of a language (``en``), and compile their patterns.
 
     A rule is an expression on a line; ``<NAME>`` in it stands for a block, a named expression.
     Strong rules always mean a refusal, weak ones only in an answer without citations. Texts
     without a cue, a word or a part of one, are not searched.
+
+    Args:
+        language: its code.
+        kind: folder of the file: ``refusals``, or ``absence`` for sentences of missing knowledge.
     """
-    path = _DATA / f"{language}.yaml"
+    path = _DATA / kind / f"{language}.yaml"
     file = validated(RuleFile, read_yaml(path), path)
     blocks: dict[str, str] = {}
 
@@ -121,3 +127,18 @@ def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
     """
     answer = _fold(text)
     return not answer or any(r.match(answer, cites) for r in _rules_with_cue(answer, detector))
+
+
+def says_absent(sentence: str, language: str = "en") -> bool:
+    """Whether a sentence says that the given knowledge or evidence does not have something.
+
+    Args:
+        sentence: without marks.
+        language: has rules of absence, and of refusals.
+    """
+    folded = _fold(sentence)
+    words = set(split_words(folded))
+    return any(
+        rules.has_cue(folded, words) and rules.match(folded, cites=True)
+        for rules in (language_rules(language, "absence"), language_rules(language))
+    )

@@ -115,12 +115,15 @@ def align_macro(aligned: ByAnswer[AlignedCitations]) -> Sample:
 
 @dataclass(frozen=True)
 class NaStatements:
-    """Counts of one answer's [NA] statements, and of the absent triples that they entail.
+    """Counts of one answer's statements of absence, and of the absent triples that they name.
+
+    A statement of absence carries an [NA], or says so in words. It names the triples that it
+    entails, or whose relation it has.
 
     Attributes:
-        precise: those that entail an absent triple or answer nothing, between bounds.
+        precise: those that name an absent triple or answer nothing, between bounds.
         n_statements: their number.
-        recalled: absent triples that one of them entails, between bounds.
+        recalled: absent triples that one of them names, between bounds.
         n_absent: absent triples.
     """
 
@@ -218,21 +221,28 @@ def _count_na(
     return statements
 
 
-def na_precision(statements: ByAnswer[NaStatements]) -> Sample:
-    """Compute the share of [NA] statements that are right, over all answers."""
+def share_of_statements(statements: ByAnswer[NaStatements], nothing: str) -> Sample:
+    """Compute the share of statements that are right, over all answers.
+
+    Raises:
+        CannotError: there are none; says ``nothing``.
+    """
     sums = statements.sums(lambda one: (one.precise, one.n_statements))
-    return _micro_between(sums, "no answer has an [NA]")
+    return _micro_between(sums, nothing)
+
+
+na_precision = partial(share_of_statements, nothing="no answer has an [NA]")
 
 
 def na_recall(statements: ByAnswer[NaStatements]) -> Sample:
-    """Compute the share of absent triples that an [NA] statement entails, over all answers."""
+    """Compute the share of absent triples that a statement of absence names, over all answers."""
     return _micro_between(
         statements.sums(lambda one: (one.recalled, one.n_absent)), "nothing is absent"
     )
 
 
 def na_f1(statements: ByAnswer[NaStatements]) -> Sample:
-    """Compute the harmonic mean of [NA] precision and recall; precision without any [NA] is 0."""
+    """Compute the harmonic mean of precision and recall; precision without a statement is 0."""
     precise = statements.sums(lambda one: (one.precise, one.n_statements))
     recalled = statements.sums(lambda one: (one.recalled, one.n_absent))
     if not recalled[0][..., 1].any():

@@ -17,6 +17,7 @@ from citeforge.evaluator.measures import (
     attributed_ir_gold,
     authorship,
     kalma_citations,
+    kalma_honest,
     kalma_judged,
     kalma_marks,
     rage_citations,
@@ -38,6 +39,7 @@ MODULES: tuple[ModuleType, ...] = (
     authorship,
     kalma_citations,
     kalma_judged,
+    kalma_honest,
     kalma_marks,
 )
 """Modules that declare the measures of citeforge itself, in the order in which they are listed."""
@@ -53,6 +55,7 @@ BUILT_IN: tuple[Measure, ...] = (
     *authorship.MEASURES,
     *kalma_citations.MEASURES,
     *kalma_judged.MEASURES,
+    *kalma_honest.MEASURES,
     *kalma_marks.MEASURES,
 )
 """Measures that citeforge declares itself, without those of its plugins."""

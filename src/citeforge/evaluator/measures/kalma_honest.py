@@ -1,0 +1,64 @@
+"""Sentences that say in words which facts the knowledge does not give, without an [NA]."""
+
+from citeforge.engines.text.refusals import ABSENCE_VERSION, says_absent
+from citeforge.evaluator.measures.declared import per_submission
+from citeforge.evaluator.measures.kalma_graphs import KalmaInputs
+from citeforge.evaluator.measures.kalma_judged import (
+    NaStatements,
+    na_f1,
+    na_recall,
+    share_of_statements,
+)
+from citeforge.evaluator.measures.values import ByAnswer, Value
+from citeforge.evaluator.statistics.estimates import Sample
+from citeforge.evaluator.submissions.inputs import AnswerKey
+from citeforge.evaluator.submissions.tools import Need, ScoringTools
+from citeforge.schemas.kg import Triple
+
+
+@per_submission("kalma", reads="triples", source="ours", needs=(Need.SEGMENTER,))
+def honest_statements(inputs: KalmaInputs) -> dict[AnswerKey, NaStatements]:
+    """Find the sentences of missing knowledge in answers, and the absent facts that they name."""
+    # Imported here: all other measures of triples do without domains and their words.
+    from citeforge.builders.kalma.naming import FactNames
+    from citeforge.kg.domain import load_domain
+
+    namer = FactNames(load_domain(inputs.benchmark.manifest.config.get("domain") or "people"))
+    counts = {}
+    for run, reading in inputs.items():
+        shown = reading.shown
+        honest = [c.text for c in inputs.claims(reading) if says_absent(c.text)]
+        named = [set(namer.find_named(text, shown.absent, shown.names)) for text in honest]
+        counts[run, reading.row] = NaStatements(
+            Value.exact(sum(map(bool, named))), len(honest),
+            Value.exact(len(set[Triple]().union(*named))), len(shown.absent),
+        )  # fmt: skip
+    return counts
+
+
+def honest_precision(statements: ByAnswer[NaStatements]) -> Sample:
+    """Compute the share of sentences of missing knowledge that name an absent fact."""
+    return share_of_statements(statements, "no answer says that knowledge is missing")
+
+
+def _name_rules(tools: ScoringTools, protocol: str) -> str:
+    """Name the rules that find sentences of missing knowledge, for signatures."""
+    return f"absence=rules-en@{ABSENCE_VERSION}"
+
+
+_NEEDS = "an absent_… context"
+MEASURES = (
+    honest_statements.measure(
+        "KaLMA.Honest.P", "sentences of missing knowledge that name an absent fact",
+        formula="sentences which say in words that the knowledge does not give something, and name "
+        "an absent fact ÷ sentences which say so",
+        requires=_NEEDS, options=_name_rules, sample=honest_precision),
+    honest_statements.measure(
+        "KaLMA.Honest.R", "absent facts that such a sentence names",
+        formula="absent facts that a sentence names and says to be missing ÷ absent facts",
+        requires=_NEEDS, options=_name_rules, sample=na_recall),
+    honest_statements.measure(
+        "KaLMA.Honest.F1", "harmonic mean of Honest.P and Honest.R",
+        formula="harmonic mean of Honest.P (0 without such a sentence) and Honest.R",
+        requires=_NEEDS, options=_name_rules, sample=na_f1),
+)  # fmt: skip
