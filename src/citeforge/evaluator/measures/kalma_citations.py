@@ -23,12 +23,6 @@ quotients. *Absent* triples are those of `G` that the context set removed. In `s
   rank) are right in P and not wanted in R; the query's metadata lists them (`answers`).
 - A question without `G` is left out of R, and its citations are not precise.
 - Without any `[NA]` NA.P is not computed, without anything absent none of the NA measures.
-- Honest: a sentence counts if it says in words that the knowledge does not give something ("the
-  facts do not say …", "her employer is not known"), with or without `[NA]`. Rules in English decide
-  (`engines/text/data/absence/en.yaml`, and those of refusals). It names an absent fact if it has
-  the words of a wording of its relation ("where she was born", "place of birth": label, clauses of
-  the domain, `kg/data/wordings.toml`) and, where it names an entity of the question, that of the
-  fact. Without such a sentence P is not computed.
 - GEval: a missing or empty answer has 1. A reply without one clear mark is a failure, with bounds 1
   and 5.
 

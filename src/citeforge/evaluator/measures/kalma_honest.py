@@ -1,4 +1,24 @@
-"""Sentences that say in words which facts the knowledge does not give, without an [NA]."""
+"""Sentences that say in words which facts the knowledge does not give, without an [NA].
+
+## kalma_honest
+
+Beside `KaLMA.NA` of [kalma](#kalma), over the same *absent* facts (context sets `absent_…`), for
+systems that write no `[NA]`. It is ours, needs no judge, and is equal in both protocols but for
+their sentences.
+
+- A sentence counts if it says in words that the knowledge does not give something ("the facts do
+  not say …", "her employer is not known"), with or without `[NA]`; a mark alone says nothing in
+  words. Rules in English decide: `engines/text/data/absence/en.yaml`, and those of refusals that
+  hold beside citations.
+- It names an absent fact if it has the words of a wording of its relation ("where she was born",
+  "place of birth": label, clauses of the domain, `kg/data/wordings.toml`) and, where it names an
+  entity of the question, that of the fact.
+- Without such a sentence Honest.P is not computed, without anything absent none of the three.
+
+*Example.* Absent are Ada's father and Byron's place of death. "The facts do not give Ada's father.
+Her favourite colour is not known. He never married." Two sentences count, and one hits: P = 1/2,
+R = 1/2, F1 = 1/2.
+"""
 
 from citeforge.engines.text.refusals import ABSENCE_VERSION, says_absent
 from citeforge.evaluator.measures.declared import per_submission
@@ -16,7 +36,7 @@ from citeforge.evaluator.submissions.tools import Need, ScoringTools
 from citeforge.schemas.kg import Triple
 
 
-@per_submission("kalma", reads="triples", source="ours", needs=(Need.SEGMENTER,))
+@per_submission("kalma_honest", reads="triples", source="ours", needs=(Need.SEGMENTER,))
 def honest_statements(inputs: KalmaInputs) -> dict[AnswerKey, NaStatements]:
     """Find the sentences of missing knowledge in answers, and the absent facts that they name."""
     # Imported here: all other measures of triples do without domains and their words.
