@@ -235,7 +235,7 @@ def _replace_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
 
 
 def _find_profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
-    """Find judge profiles that have moved beside the old package.
+    """Find the judge profiles of a recipe next to the old package, if their paths are gone.
 
     Returns:
         Field of the recipe to its value with the new path.

@@ -137,7 +137,7 @@ class ReplayStore(Store):
     """
 
     def __init__(self, path: Path, readonly: bool = False) -> None:
-        """Open a store, see :class:`Store`; what it keeps is counted for the command that runs."""
+        """Open a store of LLM replies, and record in the ledger what it keeps for later runs."""
         super().__init__(path, readonly)
         self.n_replayed = 0
         self.ledger = current_ledger()
@@ -380,7 +380,7 @@ def ask_once(
     results: dict[int, Result] = {}
 
     def store_result(key: str, result: Result) -> None:
-        """Give a result to all requests with this key."""
+        """Store a result at the index of each request whose key it answers."""
         for index in indexes[key]:
             results[index] = result
             if on_result is not None:

@@ -90,7 +90,7 @@ def language_rules(language: str, kind: str = "refusals") -> LanguageRules:
 
 
 def split_words(text: str) -> list[str]:
-    """Split a text into its words; characters that are neither letters nor digits are in none."""
+    """Split a text into its words, of letters and digits only."""
     if not text.isascii():
         return _WORD.findall(text)
     return text.encode().translate(_SPACED).decode().split()

@@ -125,7 +125,7 @@ def require_cells_alone(
     measures: Sequence[Measure],
     tools: ScoringTools,
 ) -> Sequence[Measure]:
-    """Return the measures if all read the same answers and no single cell is asked for; else raise.
+    """Refuse measures of an experiment's cells together with others or with one named cell.
 
     Raises:
         UsageError: names what does not fit.

@@ -33,7 +33,7 @@ class _Key:
     title: bytes = b""
 
     def differs(self, own: "_Key | None") -> bool:
-        """Whether this passage's text or title differs from the corpus's, where both are known."""
+        """Whether an answer's own passage differs in text or title from the corpus's passage."""
         return own is not None and any(
             mine and theirs and mine != theirs
             for mine, theirs in ((self.text, own.text), (self.title, own.title))

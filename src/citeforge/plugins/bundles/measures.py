@@ -332,7 +332,7 @@ def position_rates(cells: CellAnswers) -> Floats:
 
 
 def place_samples(rates: Floats) -> list[Sample]:
-    """Compute how often each position of the prompt is cited, one sample per position."""
+    """Make a sample per position of the prompt: how often answers cite that position."""
     return [replace(mean_sample(rate), place=f"{at + 1}") for at, rate in enumerate(rates)]
 
 

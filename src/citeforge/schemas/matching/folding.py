@@ -76,7 +76,7 @@ def fold(text: str) -> str:
 
 
 def _write_power(match: re.Match[str]) -> str:
-    """Write raised digits behind a letter or digit as ``^2``; elsewhere they are a mark."""
+    """Write superscript digits after a letter or digit as ``^2``; remove all others."""
     digits = match[0].translate(_RAISED_DIGITS)
     before = match.string[max(0, match.start() - 1) : match.start()]
     is_power = before.isalnum() and digits.strip("-")

@@ -154,7 +154,7 @@ def read_values(run: str) -> frozenset[Key]:
 
 
 def negated(values: frozenset[Key]) -> frozenset[Key]:
-    """Negate each value; what is no value gets a sign."""
+    """Negate each reading of a number: values change sign, other keys get a minus."""
     return frozenset(("-", v) if isinstance(v, (str, tuple)) else -v for v in values)
 
 

@@ -96,7 +96,7 @@ def tokenize(folded: str) -> Tokens:
 
 
 def _read_token(match: re.Match[str]) -> str | Token:
-    """Make the token of a match of the token pattern, by the group that matched."""
+    """Make the token (word, number, date, …) of a match of the token pattern."""
     group, text = match.lastgroup, match[0]
     if group in ("word", "letter"):
         text = text.removeprefix("°") or text  # `10 °C` is `10 C`
