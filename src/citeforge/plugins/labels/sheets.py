@@ -275,11 +275,9 @@ def _written_items(
     rows = [r for r in package.table("questions", "questions").to_pylist() if r["accepted"]]
     ids = [row["_id"] for row in rows]
     chosen = set(ids if sample is None else sample_ids(ids, sample, seed, "annotate questions"))
-    base = Base(package.folder, package.manifest)
-    texts = base.texts({name for row in rows for name in row["evidence"]})
+    rows = [row for row in rows if row["_id"] in chosen]
+    texts = package.texts({name for row in rows for name in row["evidence"]})
     for row in rows:
-        if row["_id"] not in chosen:
-            continue
         others = f"{len(row['relevant'])} other passages answer it, {len(row['unsure'])} may"
         yield (
             {"query_id": row["_id"], "question": row["question"]},
