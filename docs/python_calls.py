@@ -22,6 +22,7 @@ CALLS = {
     "gate --plan": "citeforge.gate_plan",
     "labels export": "citeforge.plugins.labels.sheets.export_sheet",
     "labels plan": "citeforge.plugins.labels.planning.plan_labelling",
+    "labels propose": "citeforge.plugins.labels.nuggets.propose_nuggets",
     "labels import": "citeforge.plugins.labels.returned.import_sheets",
     "labels meta-eval": "citeforge.plugins.labels.meta_eval.judge_quality",
     "audit": "citeforge.audit",

@@ -25,6 +25,7 @@ from citeforge.plugins.labels.options import (
     LabelFiles,
     LabelPlanOptions,
     MetaEvalOptions,
+    NuggetOptions,
 )
 from citeforge.schemas.errors import FailuresError, UsageError
 from citeforge.schemas.recipes.base import Judging
@@ -294,6 +295,39 @@ def plan(answers: Path, **parameters: Any) -> None:
     if options.out is not None:
         write_plan(options.out, result, options)
         click.echo(f"{options.out}: {len(result.queries):,} queries, for labels export --queries")
+
+
+@labels.command("propose", cls=ManyOptions)
+@click.argument("what", type=click.Choice(["nuggets"]))
+@path_argument("benchmark")
+@add_options(field_options(NuggetOptions))
+@path_option("--out", help="FILE.csv for people to edit.")
+@endpoint_options
+def propose(what: str, benchmark: Path, out: Path | None, **parameters: Any) -> None:
+    """Let an LLM list the facts that good answers have, for people to edit.
+
+    Reads the relevant passages of each query. The sheet has a row per nugget: change its text or
+    importance (vital, okay), write no in the column keep, or add rows. `score --assessments
+    SHEET.csv --measures nuggets` reads it. Nuggets by a model favour systems of its family.
+    """
+    from citeforge.library.benchmarks import package_folder
+    from citeforge.plugins.labels.nuggets import plan_nuggets, propose_nuggets
+
+    folder, options = package_folder(benchmark), record_from(NuggetOptions, parameters)
+    run = run_options(parameters, out=out)
+    if run.dry_run:
+        click.echo("\n".join(plan_nuggets(folder, options, run).to_text_lines()))
+        return
+    if out is None:
+        raise UsageError("give --out FILE, or --dry-run", code="missing-option")
+    done = propose_nuggets(folder, options, run)
+    click.echo(f"{out}: {done.n_nuggets:,} nuggets of {done.n_queries:,} queries")
+    if done.failures:
+        query, reason = next(iter(done.failures.items()))
+        raise FailuresError(
+            f"{len(done.failures):,} queries have no nuggets (first: {query}: {reason}); run again "
+            "to ask about them", code="counted-failures",
+        )  # fmt: skip
 
 
 @labels.command("import")

@@ -66,6 +66,17 @@ class LabelPlanOptions(JudgeOptions):
     """File for the answers to label, which labels export --queries reads."""
 
 
+class NuggetOptions(Part):
+    """Options of ``labels propose nuggets``: the LLM, and how many nuggets there are."""
+
+    llm: Annotated[str, Option(input=True, names="llms")]
+    """LLM that lists and weighs nuggets: {llms}."""
+    most: Annotated[int, QUESTIONS] = Field(20, ge=1, le=30)
+    """Most nuggets of a query, vital ones first."""
+    limit: Annotated[int | None, QUESTIONS] = Field(None, ge=1)
+    """Only the first N queries with relevant passages."""
+
+
 class AnnotationOptions(Part):
     """Options of ``labels export``: the task, and which items annotators get."""
 

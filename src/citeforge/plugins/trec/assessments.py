@@ -7,7 +7,7 @@ runs, or points of a good answer without labels; a judge labels those.
   and by ``run_id``, ``runtag``, ``run_tag`` or ``run`` (none: any run):
   ``sentences`` (TREC RAG's support), ``nuggets`` (nuggetizer), ``criteria`` or ``rubrics``;
 - a JSON file, or a folder of them: the same rows, or DRAGUN's rubrics;
-- CSV: DRAGUN's labels, one short answer per row.
+- CSV: a sheet of nuggets (``labels propose nuggets``), or DRAGUN's labels, a row each.
 
 Measures get them by :func:`load_assessments`, once per submission; signatures have their hash.
 """
@@ -23,17 +23,26 @@ import msgspec
 
 from citeforge.engines.files import digest, digest_folder, read_json, sha256_file
 from citeforge.engines.jsonlines import read_rows
-from citeforge.engines.textfiles import read_csv
+from citeforge.engines.textfiles import read_csv, unescape_formula
 from citeforge.evaluator.measures.values import Value
 from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.nuggets import (
+    KEEP,
+    NO,
+    NUGGET,
+    NUGGET_IMPORTANCE,
+    OKAY,
+    QUERY,
+    VITAL,
+    YES,
+)
 
 K = TypeVar("K")
 V = TypeVar("V")
 Key = tuple[str, str]
 """(run, topic); no run where a file names none."""
-VITAL = "vital"
 ASSIGNMENTS = {"support": 1.0, "partial_support": 0.5, "not_support": 0.0, "failed": None}
 VERDICTS = {"satisfied": 1.0, "partially_satisfied": 0.5, "not_satisfied": 0.0}
 ANNOTATIONS = {"supports": 1.0, "partial": 0.5, "none": 0.0, "contradicts": -1.0}
@@ -192,7 +201,12 @@ def read_assessments(paths: Iterable[Path]) -> Assessments:
         if path.suffix != ".csv":
             for line, row in _json_rows(path) if path.suffix == ".json" else read_rows(path, _Row):
                 _add_row(row, assessments, partial(InputError, path=path, line=line))
-    _read_annotations([p for p in files if p.suffix == ".csv"], assessments.lists["dragun"])
+    sheets = [path for path in files if path.suffix == ".csv"]
+    annotations = [path for path in sheets if not _is_nugget_sheet(path)]
+    for path in sheets:
+        if path not in annotations:
+            _read_nugget_sheet(path, assessments.lists["nuggets"])
+    _read_annotations(annotations, assessments.lists["dragun"])
     return assessments
 
 
@@ -256,6 +270,37 @@ def _add_row(row: _Row, assessments: Assessments, fault: MakeError) -> None:
             "assesses nothing", allowed="sentences, nuggets, criteria or rubrics",
             code="missing-field"
         )  # fmt: skip
+
+
+def _is_nugget_sheet(path: Path) -> bool:
+    """Whether a CSV file has the columns of a sheet of nuggets."""
+    return next((NUGGET in row for _, row in read_csv(path)), False)
+
+
+def _read_nugget_sheet(path: Path, lists: PointLists) -> None:
+    """Read the nuggets that people kept in a sheet, and add them to the points of their queries.
+
+    Args:
+        path: CSV file of ``labels propose nuggets``.
+        lists: points of nuggets, by topic.
+    """
+    kept: dict[str, list[Point]] = defaultdict(list)
+    for line, row in read_csv(path, (QUERY, NUGGET, NUGGET_IMPORTANCE, KEEP)):
+        fault = partial(InputError, path=path, line=line)
+        words = {name: row[name].strip().lower() for name in (NUGGET_IMPORTANCE, KEEP)}
+        for name, allowed in ((NUGGET_IMPORTANCE, (VITAL, OKAY)), (KEEP, (YES, NO))):
+            if (word := words[name]) not in allowed:
+                raise fault(
+                    f"unknown value {word!r}", field=name, allowed=" or ".join(allowed),
+                    code="wrong-value",
+                )  # fmt: skip
+        text = unescape_formula(row[NUGGET]).strip()
+        if not text:
+            raise fault("is empty", field=NUGGET, allowed="a fact", code="empty-text")
+        if words[KEEP] == YES:
+            kept[unescape_formula(row[QUERY])].append(Point(text, group=words[NUGGET_IMPORTANCE]))
+    for topic, points in kept.items():
+        _set_once(lists.points, topic, tuple(points), partial(InputError, path=path))
 
 
 def _read_annotations(paths: Iterable[Path], questions: PointLists) -> None:

@@ -48,7 +48,6 @@ from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerKey
 from citeforge.evaluator.submissions.tools import CannotError, Need, no_judge
 from citeforge.plugins.trec.assessments import (
-    VITAL,
     Point,
     Points,
     full_support,
@@ -57,6 +56,7 @@ from citeforge.plugins.trec.assessments import (
     require_one_run,
 )
 from citeforge.schemas.citations.grammar import without_markers
+from citeforge.schemas.nuggets import VITAL
 
 ValuedPoints = Sequence[tuple[Point, Value | None]]
 """Points with their values; None for one without a label."""

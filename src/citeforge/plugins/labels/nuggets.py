@@ -1,0 +1,300 @@
+"""``labels propose nuggets``: an LLM lists the facts that good answers have, for people to edit.
+
+Two steps, as AutoNuggetizer has them (Pradeep et al. 2024): a query's list of nuggets grows over
+windows of its relevant passages; then each nugget is called vital or okay. The sheet is read by
+``score --assessments``.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from citeforge.builders.derive import Base
+from citeforge.builders.writer_prompts import WriterPrompt
+from citeforge.engines.files import require_writable, write_text
+from citeforge.engines.folders import path_beside
+from citeforge.engines.llm.budget import RunPlan
+from citeforge.engines.llm.records import Llm, LlmReply, Request, json_format
+from citeforge.engines.llm.writers import OpenAiLlm
+from citeforge.engines.report_table import Table
+from citeforge.engines.running.names import llm_for_dry_run, make_llm
+from citeforge.engines.running.setup import replay_path, replay_store
+from citeforge.engines.tables import rows_of
+from citeforge.engines.text.short_replies import json_objects
+from citeforge.package.manifest import pretty_json
+from citeforge.plugins.labels.options import NuggetOptions
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.nuggets import KEEP, NUGGET, NUGGET_IMPORTANCE, OKAY, QUERY, VITAL, YES
+from citeforge.schemas.recipes.base import RunOptions
+
+COLUMNS = (QUERY, "question", NUGGET, NUGGET_IMPORTANCE, KEEP)
+"""Columns of a sheet of nuggets."""
+_FOLDER = Path(__file__).parent / "data"
+_WINDOW = 10
+"""Passages of a request, and nuggets that are weighed together (AutoNuggetizer)."""
+_MOST_LISTED = 30
+"""Largest number of nuggets in a list that grows (AutoNuggetizer)."""
+_TRIES = 3
+_LIST_TOKENS, _IMPORTANCE_TOKENS = 1024, 128
+_USUAL_NUGGETS, _USUAL_NUGGET = 10, 60
+"""Number of a query's nuggets and characters of one, for estimates."""
+_LISTED, _WEIGHED = "nuggets", "importance"
+"""Tasks, names of their templates, and fields of their replies."""
+
+
+@dataclass(frozen=True)
+class Nugget:
+    """A fact that a good answer has.
+
+    Attributes:
+        text: the fact.
+        importance: ``vital`` or ``okay``.
+    """
+
+    text: str
+    importance: str
+
+
+@dataclass
+class Topic:
+    """A query, its relevant passages, and the nuggets found so far.
+
+    Attributes:
+        query_id: id of the query.
+        question: text of the query.
+        passages: (title, text) of its relevant passages, in the order of the mapping.
+        texts: nuggets listed so far, the most important one first.
+        weights: importance of the first nuggets.
+        failure: why the LLM gave no list or no importance; empty if it did.
+    """
+
+    query_id: str
+    question: str
+    passages: list[tuple[str, str]]
+    texts: list[str] = field(default_factory=list)
+    weights: list[str] = field(default_factory=list)
+    failure: str = ""
+
+    def choose(self, most: int) -> list[Nugget]:
+        """List the nuggets, vital ones first, at most ``most``; none after a failure."""
+        found = [] if self.failure else list(map(Nugget, self.texts, self.weights))
+        return sorted(found, key=lambda nugget: nugget.importance != VITAL)[:most]
+
+
+def read_topics(folder: Path, limit: int | None) -> list[Topic]:
+    """Read the queries of a package that have relevant passages, at most ``limit``.
+
+    Raises:
+        InputError: the package has no relevant passages.
+    """
+    base = Base(folder)
+    with_passages = [q for q in base.query_ids if base.relevant.get(q)][:limit]
+    if not with_passages:
+        raise InputError(
+            "has no relevant passages, of which nuggets are made", path=folder,
+            allowed="a benchmark of passages with its labels", code="no-relevant",
+        )  # fmt: skip
+    texts = base.texts(sorted({p for q in with_passages for p in base.relevant[q]}))
+    questions = dict(rows_of(base.queries, "_id", "text"))
+    return [
+        Topic(query, questions[query], [texts[p] for p in base.relevant[query]])
+        for query in with_passages
+    ]
+
+
+class NuggetWriter:
+    """Asks an LLM for nuggets and their importance, for all queries at once.
+
+    Attributes:
+        llm: model that is asked.
+        prompts: name of each template to the digest of its text.
+    """
+
+    def __init__(self, llm: Llm) -> None:
+        """Read the templates of both steps."""
+        self.llm = llm
+        self._templates = {name: WriterPrompt(name, _FOLDER) for name in (_LISTED, _WEIGHED)}
+        self.prompts = {name: template.sha256 for name, template in self._templates.items()}
+
+    def find(self, topics: Sequence[Topic]) -> None:
+        """Find nuggets of topics and their importance, in rounds; failures are kept in topics."""
+        for start in range(0, max(len(t.passages) for t in topics), _WINDOW):
+            some = [t for t in topics if t.passages[start:]]
+            self._ask(some, partial(self._list_request, start=start), _take_texts)
+        for start in range(0, _MOST_LISTED, _WINDOW):
+            some = [t for t in topics if t.texts[start:]]
+            self._ask(some, partial(self._weigh_request, start=start), _take_weights)
+
+    def plan(self, topics: Sequence[Topic]) -> RunPlan:
+        """Count the calls of :meth:`find` and their cost; lists of usual length are made up.
+
+        Args:
+            topics: queries with passages; their lists are replaced.
+        """
+        assert isinstance(self.llm, OpenAiLlm)
+        requests = []
+        for topic in topics:
+            for start in range(0, len(topic.passages), _WINDOW):
+                requests.append(self._list_request(topic, start))
+                topic.texts = [
+                    f"{topic.query_id} {n}".ljust(_USUAL_NUGGET, "?")
+                    for n in range(min(start + _WINDOW, _USUAL_NUGGETS))
+                ]
+            requests.append(self._weigh_request(topic, 0))
+        further = [r for topic in topics for r in self._further_weighings(topic)]
+        return self.llm.plan(requests, further, _TRIES)
+
+    def _further_weighings(self, topic: Topic) -> Iterator[Request]:
+        """Make the requests about nuggets of a list that is longer than usual."""
+        texts = [f"{topic.query_id} {n}".ljust(_USUAL_NUGGET, "?") for n in range(_MOST_LISTED)]
+        long = Topic(topic.query_id, topic.question, [], texts)
+        return (self._weigh_request(long, n) for n in range(_WINDOW, _MOST_LISTED, _WINDOW))
+
+    def _list_request(self, topic: Topic, start: int) -> Request:
+        """Make the request to extend a topic's list by a window of its passages."""
+        window = topic.passages[start : start + _WINDOW]
+        passages = [{"title": title, "text": text} for title, text in window]
+        values = {
+            "question": topic.question, "nuggets": topic.texts, "passages": passages,
+            "most": _MOST_LISTED,
+        }  # fmt: skip
+        return self._request(_LISTED, values, _LIST_TOKENS, {"type": "string"})
+
+    def _weigh_request(self, topic: Topic, start: int) -> Request:
+        """Make the request to tell the importance of ten nuggets of a topic."""
+        values = {"question": topic.question, "nuggets": topic.texts[start : start + _WINDOW]}
+        item = {"type": "string", "enum": [VITAL, OKAY]}
+        return self._request(_WEIGHED, values, _IMPORTANCE_TOKENS, item)
+
+    def _request(
+        self, task: str, values: Mapping[str, object], most_tokens: int, item: dict[str, Any]
+    ) -> Request:
+        """Make a task's request, whose reply is a JSON object with a list of items."""
+        reply = json_format(task, {task: {"type": "array", "items": item}})
+        params = {"temperature": 0.0, "max_tokens": most_tokens, "response_format": reply}
+        return self._templates[task].request(values, params)
+
+    def _ask(
+        self,
+        topics: Sequence[Topic],
+        make: Callable[[Topic], Request],
+        take: Callable[[Topic, Request, str], bool],
+    ) -> None:
+        """Ask about topics; unreadable replies are asked for again.
+
+        Args:
+            topics: topics; those with a failure are skipped.
+            make: makes the request about a topic.
+            take: takes the text of a reply into a topic; returns whether it could be read.
+        """
+        still = [(t, make(t)) for t in topics if not t.failure]
+        for attempt in range(_TRIES):
+            again = []
+            asked = [_repeated(request, attempt) for _, request in still]
+            for (topic, request), result in zip(still, self.llm.complete(asked), strict=True):
+                if not isinstance(result, LlmReply):
+                    topic.failure = f"{result.reason}: {result.message}"
+                elif not take(topic, request, result.text):
+                    topic.failure = f"no list in {_TRIES} replies; the last: {result.text[:80]!r}"
+                    again.append((topic, request))
+            if attempt < _TRIES - 1:
+                for topic, _ in again:
+                    topic.failure = ""
+            still = again
+
+
+def _repeated(request: Request, attempt: int) -> Request:
+    """Copy a request as another attempt, whose reply is kept apart."""
+    return Request(request.messages, request.params, attempt, request.task, request.values)
+
+
+def _take_texts(topic: Topic, request: Request, reply: str) -> bool:
+    """Replace a topic's list by that of a reply; return whether the reply has one."""
+    texts = _read_list(reply, _LISTED)
+    if texts is None:
+        return False
+    topic.texts = list(dict.fromkeys(text for t in texts if (text := " ".join(t.split()))))
+    topic.texts = topic.texts[:_MOST_LISTED]
+    return True
+
+
+def _take_weights(topic: Topic, request: Request, reply: str) -> bool:
+    """Add the importance of nuggets to a topic; return whether the reply has one for each."""
+    words = [word.strip().lower() for word in _read_list(reply, _WEIGHED) or ()]
+    nuggets: Any = request.values["nuggets"]
+    if len(words) != len(nuggets) or not {VITAL, OKAY}.issuperset(words):
+        return False
+    topic.weights += words
+    return True
+
+
+def _read_list(reply: str, name: str) -> list[str] | None:
+    """Read the list of texts in a field of a reply's last JSON object; None without one."""
+    found = None
+    for row in json_objects(reply):
+        value = row.get(name)
+        if isinstance(value, list) and all(isinstance(one, str) for one in value):
+            found = value
+    return found
+
+
+@dataclass(frozen=True)
+class ProposedNuggets:
+    """Counts of a finished sheet of nuggets.
+
+    Attributes:
+        n_nuggets: rows of the sheet.
+        n_queries: queries with at least one.
+        failures: query without a list to the reason.
+    """
+
+    n_nuggets: int
+    n_queries: int
+    failures: dict[str, str]
+
+
+def plan_nuggets(folder: Path, options: NuggetOptions, run: RunOptions) -> RunPlan:
+    """Count the LLM calls of :func:`propose_nuggets`, and their cost; asks nothing.
+
+    Raises:
+        UsageError: the LLM is not asked over a network.
+    """
+    llm = llm_for_dry_run(options.llm, run, replay_path(run, options.llm))
+    return NuggetWriter(llm).plan(read_topics(folder, options.limit))
+
+
+def propose_nuggets(folder: Path, options: NuggetOptions, run: RunOptions) -> ProposedNuggets:
+    """Let an LLM list nuggets, and write them as a sheet for people to ``run.out`` (CSV).
+
+    ``OUT.about.json`` beside it has the model, the prompts, the benchmark and the failures.
+
+    Args:
+        folder: package whose relevant passages are read.
+        options: the LLM, and numbers of nuggets and queries.
+        run: file to write, and how the endpoint is reached.
+
+    Raises:
+        InputError: the package has no relevant passages.
+    """
+    require_writable(run.folder)
+    topics = read_topics(folder, options.limit)
+    llm = make_llm(options.llm, store=replay_store(run, options.llm), options=run)
+    writer = NuggetWriter(llm)
+    writer.find(topics)
+    chosen = {topic.query_id: topic.choose(options.most) for topic in topics}
+    rows = [
+        [topic.query_id, topic.question, nugget.text, nugget.importance, YES]
+        for topic in topics
+        for nugget in chosen[topic.query_id]
+    ]
+    write_text(run.folder, Table(COLUMNS, rows).csv())
+    failures = {topic.query_id: topic.failure for topic in topics if topic.failure}
+    package = Base(folder)
+    origin = {
+        "benchmark": package.manifest.name, "benchmark_hash": package.hash,
+        "llm": llm.identity(), "prompts": writer.prompts, "failures": failures,
+    }  # fmt: skip
+    write_text(path_beside(run.folder, ".about.json"), pretty_json(origin))
+    return ProposedNuggets(len(rows), sum(map(bool, chosen.values())), failures)
