@@ -130,6 +130,7 @@ _ENGLISH: dict[Where, dict[str, str]] = {
             "seemingly relevant passages nearer to random ones than to relevant ones",
         "negatives_of_equal_text": "negatives excluded: same text as a relevant passage",
         "negatives_that_are_the_query": "negatives excluded: the query's own {}",
+        "pairs_asked_about_one_entity": "pairs of which one entity is asked about alone",
         "pairs_before_sampling": "pairs found, before sampling",
         "pairs_fitting_several_entities": "pairs dropped: several entities fit",
         "pairs_kept_with_an_impossible_life":

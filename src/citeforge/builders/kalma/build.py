@@ -20,6 +20,7 @@ from citeforge.builders.kalma.contexts import (
     retrieve_graphs,
 )
 from citeforge.builders.kalma.evolve import Evolution, Evolver
+from citeforge.builders.kalma.one_entity import draw_single_entities
 from citeforge.builders.kalma.package import kalma_stats, question_variety, write_tables
 from citeforge.builders.kalma.question_check import (
     LEAST,
@@ -223,8 +224,18 @@ def select_pairs(recipe: KalmaRecipe, kg: KnowledgeGraph) -> SelectedPairs:
         InputError: none is left.
     """
     if recipe.pairs is None:
-        return from_graph(
+        selected = from_graph(
             kg, recipe.kg, recipe.pairs_from_kg, recipe.limit, recipe.seed, recipe.keep_impossible
+        )
+        if recipe.one_entity:
+            drawn = draw_single_entities(kg.domain, selected.pairs, recipe.one_entity, recipe.seed)
+            selected.pairs = drawn.pairs
+            selected.counts["pairs_asked_about_one_entity"] = drawn.n_single
+        return selected
+    if recipe.one_entity:
+        raise UsageError(
+            "--one-entity is for --pairs-from-kg: paragraphs of --pairs are about two entities",
+            code="conflicting-options",
         )
     selected = disambiguate(kg, read_stated(recipe.pairs), recipe.keep_impossible)
     if recipe.limit is not None:
@@ -287,7 +298,7 @@ def _make_question(e: Evolution) -> KalmaQuestion:
     metadata = {
         "entities": [g.qid for g in graphs],
         "names": [g.name for g in graphs],
-        "relation": e.pair.link.relation,
+        **({} if e.pair.link is None else {"relation": e.pair.link.relation}),
     }
     return KalmaQuestion(e.pair.id, graphs, tuple(e.gold), e.specific, e.general, metadata)
 

@@ -75,7 +75,7 @@ def make_contexts(
         seed: seed of all draws; sets of one kind are nested.
     """
     full = {q.query_id: [t for g in q.graphs for t in g.triples] for q in questions}
-    words = "the sub-graphs of both entities, with the specific question"
+    words = "the sub-graphs of its entities, with the specific question"
     contexts = {"full": TripleContext(words, full)}
     if all(q.general for q in questions):
         words = "the same sub-graphs, with the general question"

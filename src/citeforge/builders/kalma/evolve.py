@@ -141,8 +141,8 @@ class Evolution:
     @property
     def facts(self) -> tuple[Triple, ...]:
         """Gold facts in the order of rounds, the link included where it is gold."""
-        link = self.pair.link
-        return tuple(link if t.key == link.key else t for t, _ in self.gold)
+        stated = self.pair.stated
+        return tuple(stated if t.key == stated.key else t for t, _ in self.gold)
 
     @property
     def further_facts(self) -> list[Triple]:
@@ -209,11 +209,11 @@ class Evolver:
         wanting = {name: e for name, e in self._active().items() if not e.seed}
 
         def explain_refusal(name: str, reply: str) -> str | None:
-            """Say why an LLM's sentence on two entities is refused; None if it names both."""
-            link = wanting[name].pair.link
-            return None if link.name in reply and link.value in reply else "does not name both"
+            """Say why an LLM's first sentence is refused; None if it names entity and value."""
+            fact = wanting[name].pair.stated
+            return None if fact.name in reply and fact.value in reply else "does not name both"
 
-        facts = {n: {"fact": self.words.verbalise(e.pair.link)} for n, e in wanting.items()}
+        facts = {n: {"fact": self.words.verbalise(e.pair.stated)} for n, e in wanting.items()}
         taken = self.asker.ask("seed", facts, check_each(explain_refusal)).taken
         for name, e in wanting.items():
             e.seed = taken.get(name, "")
@@ -225,7 +225,7 @@ class Evolver:
         active = self._active()
         values: dict[str, dict[str, Any]] = {}
         for name, e in active.items():
-            annotated = annotate(e.seed, e.pair.pool, e.pair.link)
+            annotated = annotate(e.seed, e.pair.pool, e.pair.stated)
             values[name] = {"paragraph": e.seed, "graphs": e.pair.graphs, "annotated": annotated}
 
         def explain_refusal(name: str, reply: str) -> str | None:
@@ -233,7 +233,7 @@ class Evolver:
             seed, pair = active[name].seed, active[name].pair
             changed = check.find_annotation_fault(reply, seed, pair.pool)
             return changed or check.find_misplaced_mark(
-                reply, pair.pool, pair.link, self.extension.words
+                reply, pair.pool, pair.stated, self.extension.words
             )
 
         replies = self.asker.ask("annotate", values, check_each(explain_refusal))
@@ -248,9 +248,9 @@ class Evolver:
                 e.dropped = plan.reason
                 continue
             e.plan = plan
-            link = e.pair.link
-            gold = tuple(t for t in e.plan.facts if t.key in cited or t == link)
-            own = {t.key for t in (*gold, link)}
+            link = () if e.pair.link is None else (e.pair.link,)
+            gold = tuple(t for t in e.plan.facts if t.key in cited or t in link)
+            own = {t.key for t in (*gold, *link)}
             left_out = [t for t in e.pair.pool if t.key in cited and t.key not in own]
             notes = (*replies.refused[name], *(f"not asked for: {marker(t)}" for t in left_out))
             e.rounds.append(Round(1, text, gold, (), notes))
@@ -347,7 +347,8 @@ def _question_values(evolution: Evolution) -> dict[str, Any]:
     relations: defaultdict[str, dict[str, None]] = defaultdict(dict)
     link = evolution.pair.link
     for triple in evolution.facts:
-        what = f"relationship to {link.value}" if triple == link else triple.relation
+        is_link = link is not None and triple == link
+        what = f"relationship to {triple.value}" if is_link else triple.relation
         relations[triple.name][what] = None
     return {
         "plain": check.without_citations(evolution.paragraph, evolution.pair.pool),

@@ -89,7 +89,7 @@ class Speaker:
         name, owner = with_article(self._graphs[qid].name), self._pair.owner
         is_first = qid not in self._named
         self._named.add(qid)
-        nouns = self._phrasing[owner.qid].links.get(self._pair.link.relation, {})
+        nouns = self._phrasing[owner.qid].links.get(self._pair.stated.relation, {})
         values = _values(self._graphs[qid], self._phrasing[qid].sex)
         noun = next((nouns[v] for v in values if v in nouns), nouns.get("any"))
         if not is_first or qid == owner.qid or noun is None:
@@ -144,7 +144,7 @@ def compose(
 
     Args:
         domain: has the clauses.
-        pair: entities that the question names.
+        pair: entities that the question names, or one.
         facts: what it asks for.
         asks_link: whether it begins with "who was B to A"; else it states the link if it can.
         is_general: whether to write the general question.
@@ -181,7 +181,7 @@ def _clauses(
         groups.setdefault(key(triple), {}).setdefault(triple.qid, []).append(triple)
     excepted = {(key(t), t.qid) for t in pair.pool if t.value_id in (first, second)}
     # The link holds the other way round, too, where the graph does not say so.
-    for relation in domain.inverses(pair.link.relation):
+    for relation in domain.inverses(pair.link.relation) if pair.link else ():
         phrase = find_phrase(domain, relation)
         if is_general:
             excepted.add((phrase.theme, second))

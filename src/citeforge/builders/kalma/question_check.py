@@ -176,8 +176,12 @@ class QuestionCheck:
         """Check a question in which each pronoun means a given entity, else the one named last."""
         clauses = ClauseReader(asking.names, self._nouns, pronouns).read(asking.question)
         own = self._words.own_words(t.relation for t in asking.facts)
+        if asking.link is not None:  # said by the question: "its director"
+            nouns = self.domain.phrasing.links.get(asking.link.relation, {}).values()
+            own |= {word.lower() for noun in nouns for word in noun.split()}
         if asking.form == "general":
             own |= self._words.general
+            own |= self._words.clause_words(t.relation for t in asking.facts)
         choices = [c for c in clauses if c.is_choice and self._words.exact(c, ())]
         fault = find_form_fault(
             asking.question, asking.form, asking.asked_names, clauses, own, choices, asking.shown,

@@ -56,7 +56,7 @@ def _spoil_facts(
     first = (facts[0].qid, relation_key(facts[0].relation))
     if len(asked) > 1:
         yield left_out, [t for t in facts if (t.qid, relation_key(t.relation)) != first]
-    turn = {a.qid: b for a, b in (pair.graphs, pair.graphs[::-1])}
+    turn = dict(zip((g.qid for g in pair.graphs), pair.graphs[::-1], strict=True))
     swapped = [replace(t, qid=turn[t.qid].qid, name=turn[t.qid].name) for t in facts]
     if {(t.qid, relation_key(t.relation)) for t in swapped} != asked:
         yield exchanged, swapped

@@ -152,11 +152,15 @@ class QuestionWords:
         """List the words, as stems, by which general questions may ask for a relation."""
         phrase = self.domain.phrasing.phrase(relation)
         theme = phrase.theme if phrase is not None else ""
-        words = {*self._data.themes.get(theme, ()), *meaning_words(relation)}
-        words |= meaning_words(self.domain.phrasing.themes.get(theme, "")).keys()
-        for way in self._ways.ways(relation):
-            words |= way
-        return frozenset(map(fold, words))
+        stems = {*map(fold, self._data.themes.get(theme, ())), *meaning_words(relation)}
+        stems |= meaning_words(self.domain.phrasing.themes.get(theme, "")).keys()
+        return frozenset(stems.union(*self._ways.ways(relation)))
+
+    def clause_words(self, relations: Iterable[str]) -> frozenset[str]:
+        """List the words, in lower case, of the clauses for the themes of relations."""
+        phrases = filter(None, map(self.domain.phrasing.phrase, relations))
+        clauses = (self.domain.phrasing.themes.get(phrase.theme, "") for phrase in phrases)
+        return frozenset(w.lower() for c in clauses for w in c.format(**_SLOTS).split())
 
     @cached_property
     def general(self) -> frozenset[str]:

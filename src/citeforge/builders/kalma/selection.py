@@ -47,44 +47,50 @@ class StatedPair:
 
 @dataclass(frozen=True)
 class EntityPair:
-    """Two connected entities.
+    """Two connected entities, or one entity alone.
 
     Attributes:
         first: sub-graph of the first.
-        second: sub-graph of the second.
-        link: the triple that connects them, seen from the first.
+        second: sub-graph of the second; None for one entity alone.
+        stated: the triple that the seed sentence states: of two entities the one that connects
+            them, seen from the first.
         paragraph: seed sentence of the questions; empty if the writer is to write it.
     """
 
     first: Graph
-    second: Graph
-    link: Triple
+    second: Graph | None
+    stated: Triple
     paragraph: str = ""
 
     @property
-    def id(self) -> str:
-        """Id of the query about the pair: both entities' QIDs."""
-        return f"{self.first.qid}-{self.second.qid}"
+    def link(self) -> Triple | None:
+        """The triple that connects two entities; None for one entity alone."""
+        return None if self.second is None else self.stated
 
     @property
-    def graphs(self) -> tuple[Graph, Graph]:
-        """Sub-graphs of both entities."""
-        return self.first, self.second
+    def id(self) -> str:
+        """Id of the query about the pair: the QIDs of its entities."""
+        return "-".join(g.qid for g in self.graphs)
+
+    @property
+    def graphs(self) -> tuple[Graph, ...]:
+        """Sub-graphs of both entities, or of the one."""
+        return (self.first,) if self.second is None else (self.first, self.second)
 
     @property
     def owner(self) -> Graph:
         """Sub-graph that has the linking triple; questions name its entity first."""
-        return self.first if self.link.qid == self.first.qid else self.second
+        return next(g for g in self.graphs if g.qid == self.stated.qid)
 
     @property
     def other(self) -> Graph:
-        """Sub-graph of the entity that the linking triple leads to."""
-        return self.second if self.link.qid == self.first.qid else self.first
+        """Sub-graph of the entity that the linking triple leads to; the same for one alone."""
+        return self.graphs[-1] if self.stated.qid == self.first.qid else self.first
 
     @property
     def pool(self) -> tuple[Triple, ...]:
-        """The knowledge pool: all triples of both sub-graphs."""
-        return self.first.triples + self.second.triples
+        """The knowledge pool: all triples of the sub-graphs."""
+        return tuple(t for g in self.graphs for t in g.triples)
 
 
 def values_by_relation(pool: Iterable[Triple]) -> dict[tuple[str, str], list[Triple]]:

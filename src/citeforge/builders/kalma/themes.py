@@ -85,7 +85,7 @@ class Planner:
         self._equivalence = equivalence
         self._used = Counter[str]()
         self._plans: list[set[Key]] = []
-        self._n_links = 0
+        self._n_links = self._n_pairs = 0
 
     def plan(self, pair: EntityPair, stated: Collection[Key] = ()) -> Plan | NoPlan:
         """Choose the facts that a question on two entities asks for, or say why none fit.
@@ -93,14 +93,17 @@ class Planner:
         The choice goes by: clauses of the domain, facts that the seed states, facts of both
         entities, the drawn number of facts, and themes that few questions have had.
         """
-        if relation_key(pair.first.name) == relation_key(pair.second.name):
+        names = {relation_key(g.name) for g in pair.graphs}
+        if len(names) < len(pair.graphs):
             return NoPlan("pairs_of_one_name")
         rejected = set[str]()
-        is_due = LINK_EVERY * (self._n_links + 1) <= len(self._plans) + 1
+        has_link = pair.link is not None
+        is_due = has_link and LINK_EVERY * (self._n_links + 1) <= self._n_pairs + 1
         for asks_link in (True, False) if is_due else (False,):
             if (chosen := self._choose(pair, stated, asks_link, rejected)) is not None:
                 plan, cells = chosen
                 self._n_links += asks_link
+                self._n_pairs += has_link
                 self._used.update({cell.theme for cell in cells})
                 self._plans.append({t.key for t in plan.facts})
                 return plan
@@ -115,7 +118,7 @@ class Planner:
         The reasons why choices are rejected are added to ``rejected``, as keys of the counts of
         pairs that are dropped for them.
         """
-        link = (pair.link,) if asks_link else ()
+        link = (pair.stated,) if asks_link else ()
         low, high = self._choices.min_facts, self._choices.max_facts
         wanted = generator(self._seed, "kalma facts", pair.id).randint(low, high)
 

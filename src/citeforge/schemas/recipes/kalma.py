@@ -84,6 +84,8 @@ class KalmaRecipe(Licensed):
     """JSON Lines or CSV: paragraph, first, relation, second."""
     pairs_from_kg: Annotated[Words, Option(metavar="RELATION,…", joined=True)] = ()
     """Take connected pairs from the graph itself, by these relations."""
+    one_entity: Annotated[float, Option(metavar="SHARE"), QUESTIONS] = Field(0, ge=0, le=1)
+    """Share of the pairs of --pairs-from-kg of which one entity is asked about alone."""
     keep_impossible: Annotated[bool, ROWS] = False
     """Keep pairs with impossible ages or lifetimes (a parent under 10, born after the child, dead
     before birth); else they are dropped. Counted in both cases."""
