@@ -4,6 +4,7 @@ from pathlib import Path
 
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
+from citeforge.plugins.leaderboard.query_pages import query_pages
 from conftest import Inline
 
 
@@ -64,6 +65,23 @@ def test_questions_of_a_graph_are_listed_with_their_gold(
     item = next(package.items())
     lines = lines_of(inline, kalma_package, "--query", item.query_id, "--context", "full")
     assert sum(line.endswith("(gold)") for line in lines) == len(item.knowledge)
+
+
+def test_removed_facts_are_listed(inline: Inline, kalma_package: Path) -> None:
+    package = Package(kalma_package, load_manifest(kalma_package))
+    item = next(package.items("absent_2"))
+    rows = [r for r in package.absent("absent_2").to_pylist() if r["query_id"] == item.query_id]
+    words = {"gold": "gold", "inverse": "would give a removed one away"}
+    expected = [f"{r['name']}, {r['relation']}: {r['value']} ({words[r['why']]})" for r in rows]
+    assert sum(text.endswith("(gold)") for text in expected) == 2
+    assert item.describe_removed() == expected
+    shown = lines_of(inline, kalma_package, "--query", item.query_id, "--context", "absent_2")
+    text = " ".join(" ".join(shown).split())
+    assert all(f"removed: {one}" in text for one in expected)
+    full = lines_of(inline, kalma_package, "--query", item.query_id, "--context", "full")
+    assert not any("removed:" in line for line in full)
+    pages = query_pages(package)
+    assert next(pages).removed["absent_3"][:1] == expected[:1]
 
 
 def test_a_share_has_the_same_digits_in_the_summary_and_on_the_card(

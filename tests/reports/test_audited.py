@@ -33,6 +33,11 @@ def test_without_labels_it_says_so() -> None:
     assert "no sample is labelled" in describe_negatives(bare)[0]
 
 
+def test_a_benchmark_without_negatives_has_no_share_of_them() -> None:
+    bare = audit().model_copy(update={"false_negatives": None, "cascade": None, "negatives": 0})
+    assert describe_negatives(bare) == ["The audit lists: no flaws."]
+
+
 def test_pages_tell_it(tmp_path: Path, package: Path, inline: Inline) -> None:
     shutil.copytree(package, tmp_path / "facts")
     cf.run("random", package, tmp_path / "r.jsonl")

@@ -200,6 +200,8 @@ def _echo_graphs(item: Item) -> None:
         for triple in graph.triples:
             mark = f" ({label})" if (label := item.gold_label(triple)) else ""
             echo_wrapped(f"{triple.relation}: {triple.value}{mark}", 6)
+    for text in item.describe_removed():
+        echo_wrapped(f"removed: {text}", 2)
 
 
 def _show_trace(package: Package, query: str) -> None:

@@ -44,7 +44,7 @@ class KalmaKind(Kind):
         other_questions={GENERAL: "general"},
         template="kalma",
         default_measures=("kalma",),
-        headline=("KaLMA.F1@micro", "KaLMA.P@micro", "KaLMA.R@micro"),
+        headline=("KaLMA.F1@micro", "KaLMA.P@micro", "KaLMA.R@micro", "KaLMA.Align@micro"),
         annotation=(
             "kalma-authenticity",
             "kalma-naturalness",
@@ -83,6 +83,7 @@ class KalmaKind(Kind):
         """Yield queries with sub-graphs, gold facts and facts equivalent to them."""
         table, questions = package.context_table(context), package.questions(context)
         gold = by_query(package.gold.to_pylist())
+        absent = by_query(package.absent(context).to_pylist())
         for row, (query, triples) in enumerate(rows_of(table, "query_id", "triples")):
             if query_id not in (None, query):
                 continue
@@ -92,8 +93,10 @@ class KalmaKind(Kind):
             knowledge = tuple(dict.fromkeys(map(from_row, facts)))
             same = {from_row(t): from_row(g) for g in facts for t in g["equivalents"]}
             yield Item(
-                query, questions[row], context, graphs=graphs, knowledge=knowledge, equivalents=same
-            )
+                query, questions[row], context, graphs=graphs, knowledge=knowledge,
+                equivalents=same,
+                removed=tuple((from_row(t), t["why"]) for t in absent.get(query, ())),
+            )  # fmt: skip
 
     def read_answers(
         self, reads: str, submission: Submission, measures: Sequence[Measure], tools: ScoringTools

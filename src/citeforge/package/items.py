@@ -129,6 +129,8 @@ class Item(Displayed):
         gold: gold rows, in order.
         knowledge: minimum knowledge set (KaLMA): the triples that an answer should cite.
         equivalents: triples that state one of these in other words, to the one that they state.
+        removed: triples that the context set lacks, each with the reason: ``gold``, or ``inverse``
+            for one that would give a removed one away.
     """
 
     query_id: str
@@ -139,6 +141,7 @@ class Item(Displayed):
     gold: GoldRows = field(default_factory=GoldRows)
     knowledge: tuple[Triple, ...] = ()
     equivalents: Mapping[Triple, Triple] = field(default_factory=dict)
+    removed: tuple[tuple[Triple, str], ...] = ()
 
     @property
     def relevant(self) -> tuple[int, ...]:
@@ -157,6 +160,11 @@ class Item(Displayed):
         if (same := self.equivalents.get(triple)) is None:
             return ""
         return f"gold, as {same.name}, {same.relation}: {same.value}"
+
+    def describe_removed(self) -> list[str]:
+        """Describe the triples that were removed from what is shown, one text per triple."""
+        reasons = {"gold": "gold", "inverse": "would give a removed one away"}
+        return [f"{t.name}, {t.relation}: {t.value} ({reasons[why]})" for t, why in self.removed]
 
     def _headline(self) -> str:
         """Summarise the query in one line: id, text, and how much is shown."""

@@ -52,13 +52,17 @@ def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
 def describe_negatives(audit: Audit) -> list[str]:
     """Write an audit's results as sentences: false negatives, flaws, how suspects were decided."""
     share, cascade = audit.false_negatives, audit.cascade
-    lines = [
-        f"Of {audit.negatives:,} negatives {share.text} are relevant (estimated from {share.n:,} "
-        f"labelled ones; 95 % interval: {share.method})."
-        if share
-        else f"What share of the {audit.negatives:,} negatives is relevant was not estimated: "
-        "no sample is labelled (labels export --task audit-negative)."
-    ]
+    lines = []
+    if share is not None:
+        lines.append(
+            f"Of {audit.negatives:,} negatives {share.text} are relevant (estimated from "
+            f"{share.n:,} labelled ones; 95 % interval: {share.method})."
+        )
+    elif audit.negatives:
+        lines.append(
+            f"What share of the {audit.negatives:,} negatives is relevant was not estimated: "
+            "no sample is labelled (labels export --task audit-negative)."
+        )
     flaws = [f"{len(rows):,} {kind}" for kind, rows in audit.flaws.items() if rows]
     lines.append(f"The audit lists: {', '.join(flaws) or 'no flaws'}.")
     if cascade is not None:

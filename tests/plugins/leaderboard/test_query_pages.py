@@ -37,6 +37,7 @@ def test_viewer(browser: Any, site: Path, other_sites: dict[str, Path]) -> None:
     kalma = opened(browser, next((other_sites["kalma"] / "queries").glob("*.html")))
     assert kalma.locator("svg line.gold").count() >= 1
     assert kalma.locator("svg circle").count() > 5
+    assert kalma.locator("p", has_text="Removed:").count() == 1
     for result in (page, twins, kalma):
         assert result.problems == []
 

@@ -110,7 +110,7 @@ def write_pages(
     lines = find_lines(files, audit)
     index = templates.get_template("index.html.j2").render(
         site=site, n_queries=len(pages), line=LINE if lines else "",
-        data=script_json({"views": [compact(v, lines) for v in views], "line": LINE}),
+        data=script_json({"views": [compact(v, lines, len(pages)) for v in views], "line": LINE}),
         intro=introduction(package, about or Presentation(), files),
         measures=explain_measures(views),
         audit=describe_negatives(audit) if audit else [], cautions=caution_lines(files),

@@ -98,6 +98,7 @@ class QueryPage:
         text: text of the query.
         contexts: context set to its passages.
         stars: context set to its sub-graphs.
+        removed: context set to texts of the triples that were removed from them.
         gold: gold answers.
         other: the general question of a kalma benchmark.
         left_out: context sets that the page does not show.
@@ -107,6 +108,7 @@ class QueryPage:
     text: str
     contexts: dict[str, list[PassageView]] = field(default_factory=dict)
     stars: dict[str, list[Star]] = field(default_factory=dict)
+    removed: dict[str, list[str]] = field(default_factory=dict)
     gold: list[str] = field(default_factory=list)
     other: str = ""
     left_out: list[str] = field(default_factory=list)
@@ -267,6 +269,7 @@ def graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
         gold = {t.key for t in items[0].knowledge}
         for item in items:
             page.stars[item.context] = [_lay_out_star(g, gold) for g in item.graphs]
+            page.removed[item.context] = item.describe_removed()
         yield page
 
 

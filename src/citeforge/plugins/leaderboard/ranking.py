@@ -14,6 +14,7 @@ from citeforge.plugins.leaderboard.about import definition_link
 from citeforge.reports.notes import marked_name
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
+_ASKED = re.compile(r"\|asked:(\d+)")
 DIRECTIONS = {True: 1, False: -1, None: 0}
 """Whether higher is better, to the factor by which the page sorts values; 0 for no ranking."""
 
@@ -68,7 +69,9 @@ def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list
     for (context, protocol), mine in keyed.items():
         names = list(dict.fromkeys(m.name for f in mine for m in f.measures))
         names.sort(key=lambda n: declared_place(n.split("[")[0]))
-        signatures = {m.name: m.signature for f in reversed(mine) for m in f.measures}
+        # Competitors that answered all queries set what is compared.
+        leading = sorted(mine, key=lambda f: (f.is_control, _count_asked(f) is not None))
+        signatures = {m.name: m.signature for f in reversed(leading) for m in f.measures}
         entries = {n: [_find_comparable(f, n, signatures[n]) for f in mine] for n in names}
         ranks = {n: rank_systems(mine, row) for n, row in entries.items()}
         directed = [n for n in names if direction(n) is not None]
@@ -90,20 +93,63 @@ def _find_comparable(file: ScoreFile, name: str, signature: str) -> MeasureScore
     return next((m for m in file.measures if m.name == name and m.signature == signature), None)
 
 
-def compact(view: View, lines: Lines = MappingProxyType({})) -> dict[str, object]:
+def _count_asked(file: ScoreFile) -> int | None:
+    """Count the queries of a file that was scored on a part of them; None for all of them."""
+    asked = (_ASKED.search(measure.signature) for measure in file.measures)
+    return next((int(match[1]) for match in asked if match), None)
+
+
+def _describe_gaps(view: View, n_queries: int) -> list[str]:
+    """Describe, per system, that it was scored on fewer queries, and why values are missing.
+
+    Args:
+        view: the ranking.
+        n_queries: queries of the benchmark.
+    """
+    notes = []
+    for i, file in enumerate(view.files):
+        n_asked = _count_asked(file)
+        texts = [] if n_asked is None else [f"{n_asked:,} of {n_queries:,} queries"]
+        if any(m.name in view.entries and view.entries[m.name][i] is None for m in file.measures):
+            # Of equal settings, the queries are what is left to differ.
+            others = "other queries" if _differ_in_queries(view, i) else "other settings"
+            texts.append(f"–: {others} than the values here")
+        elif any(view.entries[n][i] is None for n in view.measures):
+            texts.append("–: not computed")
+        notes.append("; ".join(texts))
+    return notes
+
+
+def _differ_in_queries(view: View, at: int) -> bool:
+    """Whether a system was scored on other queries than those that a ranking has values of."""
+    compared = {
+        _count_asked(file)
+        for i, file in enumerate(view.files)
+        if any(row[i] is not None for row in view.entries.values())
+    }
+    return _count_asked(view.files[at]) not in compared
+
+
+def compact(
+    view: View, lines: Lines = MappingProxyType({}), n_queries: int = 0
+) -> dict[str, object]:
     """Make a ranking's data for its page's JSON; its keys are one letter long.
 
     Title ``t``; of each measure its name ``m``, better direction ``b``, definition ``d``, link
     ``l``, digits ``k``, values in hundredths ``v``, the line to beat ``e`` and the systems at or
     below it ``u``; of each system its name ``s``, page ``p``, rank ``g`` and interval ``i`` by the
     main measure, number of missing answers ``n``, whether it is a control ``c``, and what its
-    submission states: fields ``f``, values ``a``.
+    submission states: fields ``f``, values ``a``. Measures that sum up scores are ``h``, and what
+    is to be said beside a system's name ``o``.
 
     Args:
         view: the ranking.
         lines: lines to beat, by score signature.
+        n_queries: queries of the benchmark.
     """
     columns = [name for name in ABOUT_FIELDS if any(about_text(f, name) for f in view.files)]
+    summing = dict.fromkeys(name for file in view.files for name in file.headline)
+    headline = [name for name in summing if name in view.measures]
     return {
         "t": view.title,
         "m": [marked_name(view.files, n) for n in view.measures],
@@ -111,6 +157,8 @@ def compact(view: View, lines: Lines = MappingProxyType({})) -> dict[str, object
         "d": [definition(n) for n in view.measures],
         "l": [definition_link(n) for n in view.measures],
         "main": view.measures.index(view.main) if view.main else 0,
+        "h": [view.measures.index(n) for n in headline],
+        "o": _describe_gaps(view, n_queries),
         "s": [f.system for f in view.files],
         "p": list(view.slugs),
         "k": [column_digits(filter(None, view.entries[n])) for n in view.measures],

@@ -15,8 +15,8 @@ function choose(view) {
   state.start = 0;
   filters = makeFilters(v.f, v.a, () => { state.start = 0; draw(); });
   get("filtering").hidden = !get("filters").childElementCount;
-  // What systems say of themselves has room beside three measures.
-  state.columns = [...new Set([v.main, ...v.m.keys()])].slice(0, v.f.length ? 3 : 6).sort((a, b) => a - b);
+  // What systems say of themselves has room beside three measures, or those that sum up scores.
+  state.columns = [...new Set([v.main, ...v.h, ...v.m.keys()])].slice(0, v.f.length ? Math.max(3, v.h.length) : 6);
   state.fields = [...v.f.keys()];
   get("measure").replaceChildren(...v.m.map((name, i) => make("option", { value: i }, name)));
   get("measure").value = v.main;
@@ -162,7 +162,8 @@ function draw() {
       ...(ranked ? [make("td", {}, ranks)] : []),
       make("td", { class: "left system" },
         make("a", { href: `systems/${v.p[i]}.html`, dir: "auto", title: v.s[i] }, v.s[i]),
-        ...(v.c[i] ? [make("small", {}, "control, not ranked")] : [])));
+        ...(v.c[i] ? [make("small", {}, "control, not ranked")] : []),
+        ...(v.o[i] ? [make("small", {}, v.o[i])] : [])));
     for (const m of columns) {
       const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i], v.k[m])), ...(v.u[m].includes(i) ? [" ≤"] : []));
       const ends = m === state.by ? interval(v, i) : null;
