@@ -123,6 +123,15 @@ def read(values: Mapping[str, Any]) -> str:
     return next((answer for word, answer in answers.items() if word in question), NOTHING)
 
 
+def find(values: Mapping[str, Any]) -> str:
+    """Answer, statement and quote for a question that somebody else asked."""
+    answer = read({"question": values["question"], "passages": [values["passage"]]})
+    if answer == NOTHING:
+        return NOTHING
+    name = next(name for name in KNOWN if name in values["question"])
+    return f"Quote: {answer}\nAnswer: {answer}\nStatement: The {name} runs at {answer}."
+
+
 @dataclass
 class FormLlm:
     """Writes sound questions of the form that it is told, and reads; lazy in some forms.
@@ -143,6 +152,8 @@ class FormLlm:
         return [LlmReply(self._reply(r), prompt_tokens=1, completion_tokens=1) for r in requests]
 
     def _reply(self, request: Request) -> str:
+        if request.task == "evidence":
+            return find(request.values)
         if request.task != "question":
             return read(request.values)
         prompt = request.messages[-1][1]

@@ -96,7 +96,7 @@ def test_the_package_is_sound_and_its_gold_cites(erring: Built) -> None:
         leader, crops = by_name[names[-1]].leader, by_name[names[0]].crops
         wanted = crops if row["form"] == "list" else (leader,)
         assert tuple(a for g in item.gold.qa_pairs for a in g.aliases) == wanted
-    assert set(erring.manifest.config["prompts"]) == {"question", "answer", "examples"}
+    assert set(erring.manifest.config["prompts"]) == {"question", "answer", "evidence", "examples"}
 
 
 @pytest.fixture(scope="module")

@@ -40,6 +40,7 @@ from citeforge.plugins.documents.outcome import diversity_stats, mix_stats
 from citeforge.plugins.documents.questions import Question, apply_labels
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.rounds import QuestionMaker, count_questions
+from citeforge.plugins.documents.seeds import find_seed_evidence, make_asker, read_seeds
 from citeforge.plugins.documents.tables import QUESTIONS
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import GrammarInfo, Manifest
@@ -117,6 +118,11 @@ def build_documents(
         cells = draw_cells(models.asker.design, recipe.n_queries, recipe.seed)
         maker = QuestionMaker(recipe, cells, models.asker, models.judge, passages, search)
         questions = maker.make()
+        seeds = read_seeds(recipe.seeds) if recipe.seeds is not None else ()
+        if recipe.keep_seeds:
+            found = find_seed_evidence(maker, seeds)
+            maker.check(found, questions)
+            questions += found
         decided: dict[str, str] = {}
         if recipe.decided_questions is not None:
             decisions = apply_decisions(questions, recipe.decided_questions)
@@ -149,6 +155,11 @@ def build_documents(
             "reply_tokens": models.asker.tokens[1],
             **decided,
             **mix_stats(cells, questions),
+            **(
+                diversity_stats("seeds", (s.question for s in seeds), models.embedder)
+                if seeds
+                else {}
+            ),
             **diversity_stats(
                 "questions", (q.text for q in questions if q.is_accepted), models.embedder
             ),
@@ -186,7 +197,8 @@ def _open_models(
     llm = llm or make_llm(recipe.llm, store=store, options=run)
     fields = "seed embedder embedder_revision mining mixtures decided licence name source"
     rage = make_record(RageRecipe, **{name: getattr(recipe, name) for name in fields.split()})
-    return Models(PromptedLlm(llm, recipe.load_design()), judge, rage, recipe_embedder(rage, run))
+    asker = make_asker(recipe, llm)
+    return Models(asker, judge, rage, recipe_embedder(rage, run))
 
 
 def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models) -> Manifest:
@@ -201,6 +213,7 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
             "labels": tuple(Path(path.name) for path in recipe.labels),
             "design": recipe.recorded_design(),
             "decided_questions": sheet and Path(sheet.name),
+            "seeds": recipe.seeds and Path(recipe.seeds.name),
             "judging": recipe.judging.model_copy(update={"judge": judge}),
         }
     )
@@ -211,6 +224,7 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
         corpus="all",
         labels_sha256=labels,
         **_design_file(recipe),
+        seeds_sha256=None if recipe.seeds is None else sha256_file(recipe.seeds),
         decided_questions_sha256=None if sheet is None else sha256_file(sheet),
     )
     return build.draft(

@@ -36,10 +36,13 @@ UNCLEAR = "which document"
 NEEDED = "evidence needed"
 NOT_ABSENT = "not answered elsewhere"
 PERSON = "a person"
+SEED_COPY = "copy of a seed"
+NO_EVIDENCE = "seed without evidence"
 CHECKS = (
-    FORMAT, FORM, QUOTE, COPY, GIVEAWAY, POINTER, LANGUAGE, LENGTH, TERMS, STATEMENT, REPEAT,
+    FORMAT, FORM, QUOTE, COPY, GIVEAWAY, POINTER, LANGUAGE, LENGTH, TERMS, STATEMENT, SEED_COPY,
+    REPEAT,
     ENTAILED, ANSWERED, CLOSED_BOOK, HALVES, DIFFICULTY, ALONE, UNCLEAR, NEEDED, NOT_ABSENT,
-    PERSON,
+    PERSON, NO_EVIDENCE,
 )  # fmt: skip
 """In the order in which they are made; a question is rejected by the first that it fails."""
 _SAME_QUESTION_RATIO = 90
@@ -225,6 +228,18 @@ def reject_repeats(questions: Sequence[Question], earlier: Iterable[Question]) -
                 break
         else:
             forms.append((form, question))
+
+
+def reject_seed_copies(questions: Iterable[Question], seeds: Iterable[str]) -> None:
+    """Reject written questions with nearly the words, and the same names, as a seed question."""
+    forms = [(_compared_form(seed), seed) for seed in seeds]
+    for question in questions:
+        form = _compared_form(question.text)
+        for other, seed in forms:
+            is_alike = token_sort_ratio(form, other, score_cutoff=_SAME_QUESTION_RATIO)
+            if is_alike and _name_words(question.text) == _name_words(seed):
+                question.reject(SEED_COPY, f"copies a seed: {seed!r}")
+                break
 
 
 def _compared_form(text: str) -> str:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from citeforge.builders.writer_prompts import WriterPrompt
+from citeforge.engines.draws import sample_ids
 from citeforge.engines.files import digest
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.text.quoting import without_tags
@@ -14,11 +15,13 @@ from citeforge.plugins.documents.design import LIST, Design
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.schemas.finish_reasons import TRUNCATED
 
-QUESTION, ANSWER = "question", "answer"
+QUESTION, ANSWER, EVIDENCE = "question", "answer", "evidence"
 """Tasks of the LLM, and names of their templates."""
 _FOLDER = Path(__file__).parent / "data"
 _QUESTION_TOKENS, _ANSWER_TOKENS, _LIST_TOKENS = 200, 48, 160
 """Most tokens of a question with its answer, of an answer, and of a list."""
+_SHOWN_SEEDS = 5
+"""Most seed questions that a writer is shown at once."""
 _END = "\nEnd"
 """End of examples, so that a small LLM does not continue with a question of its own."""
 _WARM_TEMPERATURE = 0.7
@@ -46,16 +49,21 @@ class PromptedLlm:
         tokens: numbers of tokens of all prompts and of all replies, stored replies included.
     """
 
-    def __init__(self, llm: Llm, design: Design | None = None) -> None:
+    def __init__(
+        self, llm: Llm, design: Design | None = None, seeds: Sequence[str] = (), draw_seed: int = 0
+    ) -> None:
         """Read the prompt templates for questions and answers, and the worked examples.
 
         Args:
             llm: model that is asked.
             design: what the questions are to be like; None for no wishes.
+            seeds: questions of users, of which some are shown as examples.
+            draw_seed: seed of the draw of these.
         """
         self.llm, self.design = llm, design or Design()
+        self.seeds, self._draw_seed = tuple(seeds), draw_seed
         self.tokens = [0, 0]
-        self._templates = {n: WriterPrompt(n, _FOLDER) for n in (QUESTION, ANSWER)}
+        self._templates = {n: WriterPrompt(n, _FOLDER) for n in (QUESTION, ANSWER, EVIDENCE)}
         self.prompts = {name: template.sha256 for name, template in self._templates.items()}
         self._examples = read_yaml(_FOLDER / "examples.yaml")
         self.prompts["examples"] = digest(self._examples)
@@ -65,7 +73,7 @@ class PromptedLlm:
         form = question.cell.form
         values: dict[str, object] = {
             "form": form.base, "wishes": [form.description] * bool(form.description),
-            "is_first": True, "language": self.design.language,
+            "is_first": True, "language": self.design.language, "seeds": [],
         }  # fmt: skip
         turns: list[tuple[str, str]] = []
         for example in self._examples.get(form.check, self._examples[form.base]):
@@ -75,6 +83,9 @@ class PromptedLlm:
         values |= {
             "passages": _as_rows(question.evidence),
             "wishes": self._list_wishes(question.cell),
+            "seeds": sample_ids(
+                self.seeds, _SHOWN_SEEDS, self._draw_seed, f"seeds of {question.id}"
+            ),
         }
         return self._request(QUESTION, values, _QUESTION_TOKENS, turns=turns)
 
@@ -83,6 +94,12 @@ class PromptedLlm:
         user = cell.user
         asks = f"Ask as this person would: {user.description}." if user is not None else ""
         return [wish for wish in (cell.form.description, asks, *self.design.wishes) if wish]
+
+    def to_find(self, question: Question, passage: Evidence) -> Request:
+        """Make the LLM request to answer a seed question from a passage, with a quote."""
+        (row,) = _as_rows([passage])
+        values = {"question": question.text, "passage": row}
+        return self._request(EVIDENCE, values, _QUESTION_TOKENS)
 
     def to_answer(
         self, question: Question, passages: Sequence[Evidence] = (), sample: int = 0

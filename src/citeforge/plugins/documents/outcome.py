@@ -28,7 +28,7 @@ def mix_stats(cells: Mapping[Cell, int], questions: Sequence[Question]) -> Stats
         wanted = Counter[str]()
         for cell, n in cells.items():
             wanted[axis(cell)] += n
-        made = Counter(axis(q.cell) for q in questions if q.is_accepted)
+        made = Counter(axis(q.cell) for q in questions if q.is_accepted and q.cell in cells)
         for name, n_wanted in wanted.items():
             if not name:  # a design without users
                 continue

@@ -23,10 +23,11 @@ from citeforge.engines.running.setup import (
 from citeforge.engines.tables import iter_batches, rows_of
 from citeforge.plugins.documents.cells import Cell, draw_cells
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
-from citeforge.plugins.documents.design import ABSENT, LIST, PAIR
+from citeforge.plugins.documents.design import ABSENT, LIST, PAIR, SINGLE, built_in_forms
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.plugins.documents.seeds import make_asker, read_seeds
 from citeforge.schemas.counts import describe_count
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import premise_of
@@ -65,7 +66,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
     llm = llm_for_dry_run(recipe.llm, run, replay_path(run, recipe.llm))
     judge = llm_judge_of(build_judge(recipe.judging, run, replay_store(run, recipe.llm)))
     design = recipe.load_design()
-    asker, tries = PromptedLlm(llm, design), recipe.asking.tries
+    asker, tries = make_asker(recipe, llm), recipe.asking.tries
     with TemporaryDirectory(prefix="citeforge-") as scratch:
         planned = run.model_copy(update={"out": Path(scratch) / "plan"})
         with open_build(recipe, planned) as build:
@@ -86,6 +87,11 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         )
         for number, (cell, name) in enumerate(drawn)
     ]
+    if recipe.keep_seeds and recipe.seeds is not None and drawn:
+        asked += [
+            _plan_seed(asker, recipe, n_near, number, texts[drawn[number % len(drawn)][1]])
+            for number in range(len(read_seeds(recipe.seeds)))
+        ]
     requests, further, pairs = (
         [one for some in asked for one in getattr(some, name)]
         for name in ("requests", "further", "pairs")
@@ -148,6 +154,25 @@ def _plan_question(
         for k in range(1 + quotes)
     ]
     return _PlannedCalls(requests, one[1 + n_halves + n_read :], pairs)
+
+
+def _plan_seed(
+    asker: PromptedLlm, recipe: DocumentsRecipe, n_near: int, number: int, passage: Evidence
+) -> _PlannedCalls:
+    """Plan the calls about one seed question: to find its evidence, then those of all checks.
+
+    Args:
+        n_near: number of nearest passages that are searched.
+        number: number of the seed.
+        passage: stands in for the nearest passages.
+    """
+    has_judge, cell = recipe.judging.judge is not None, Cell(built_in_forms()[SINGLE])
+    checks = _plan_question(asker, recipe, has_judge, n_near, -1 - number, cell, passage)
+    question = Question(f"seed{number}", cell, (), text=f"seed {number}".ljust(_USUAL_CHARACTERS))
+    rows = [replace(passage, title=f"{passage.title} {n}") for n in range(recipe.asking.shown)]
+    finding = [asker.to_find(question, row) for row in rows]
+    _, *others = checks.requests  # a seed is not written
+    return replace(checks, requests=[*finding, *others])
 
 
 def _plan_embedding(

@@ -132,8 +132,19 @@ class DocumentsRecipe(Licensed):
     """Drop negatives that an audit decided are relevant."""
     labels: Annotated[tuple[Path, ...], Option(metavar="LABELS.jsonl", input=True)] = ()
     """People's relevance labels of passages (labels import), repeatable."""
+    seeds: Annotated[Path | None, Option(metavar="QUESTIONS.jsonl", input=True)] = None
+    """Questions that users have (question, perhaps answers): examples that no question copies."""
+    keep_seeds: bool = False
+    """Find evidence for the --seeds, check them, and package those that pass."""
     decided_questions: Annotated[Path | None, Option(metavar="SHEET.csv", input=True)] = None
     """Package the questions that a person kept or edited (labels export --task questions)."""
+
+    @model_validator(mode="after")
+    def _require_seeds(self) -> Self:
+        """Refuse --keep-seeds without --seeds."""
+        if self.keep_seeds and self.seeds is None:
+            raise ValueError("--keep-seeds requires --seeds")
+        return self
 
     def settings_text(self) -> str:
         """Write the design in force as YAML, with what built-in users and forms are described by.

@@ -25,6 +25,7 @@ from citeforge.plugins.documents.checks import (
     check_text,
     fits_passage,
     reject_repeats,
+    reject_seed_copies,
 )
 from citeforge.plugins.documents.corpus import PassagePool
 from citeforge.plugins.documents.design import ABSENT, PAIR
@@ -80,6 +81,7 @@ class QuestionMaker:
             with progress("asking for questions", len(fresh), "questions") as advance:
                 self._write_questions(fresh)
                 advance(len(fresh))
+            reject_seed_copies(_accepted(fresh), self.asker.seeds)
             self.check(fresh, made)
             made += fresh
         return made
@@ -258,6 +260,12 @@ class QuestionMaker:
                 question.reject(
                     FORM, f"the evidence says what is to be wrong: {question.premise!r}"
                 )
+
+    def find_nearest(self, texts: Mapping[str, str], depth: int) -> dict[str, list[Evidence]]:
+        """Find the nearest passages of texts by their ids, best first."""
+        ranked = self.search.rank(texts, depth)
+        found = self.passages.texts([r.docid for hits in ranked.values() for r in hits])
+        return {name: [found[r.docid] for r in hits] for name, hits in ranked.items()}
 
     def _find_near_passages(self, questions: Sequence[Question]) -> dict[str, list[Evidence]]:
         """Find each question's nearest passages, without its evidence if it is answerable."""

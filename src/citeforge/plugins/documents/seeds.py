@@ -1,0 +1,110 @@
+"""Seed questions: those that users have already, as examples and to be packaged with evidence."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.llm.records import Llm
+from citeforge.plugins.documents.cells import Cell
+from citeforge.plugins.documents.checks import NO_EVIDENCE
+from citeforge.plugins.documents.design import SINGLE, Form
+from citeforge.plugins.documents.llm_requests import PromptedLlm
+from citeforge.plugins.documents.questions import Question, is_answered, read_question
+from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.plugins.documents.rounds import QuestionMaker
+from citeforge.schemas.errors import InputError
+
+SEED = "seed"
+"""Form and origin of questions that were not written by the build."""
+_CELL = Cell(Form(name=SEED, base=SINGLE))
+
+
+class _Row(msgspec.Struct, forbid_unknown_fields=True):
+    """Line of a file of seed questions."""
+
+    question: str
+    answers: list[str] = []
+
+
+@dataclass(frozen=True)
+class Seed:
+    """A question that users have, with its answers if they are known."""
+
+    question: str
+    answers: tuple[str, ...] = ()
+
+
+def read_seeds(path: Path) -> tuple[Seed, ...]:
+    """Read seed questions from JSON Lines.
+
+    Args:
+        path: file whose lines have ``question``, and perhaps ``answers``.
+
+    Raises:
+        InputError: it cannot be read, a line is at fault, or there is no question.
+    """
+    seeds = []
+    for line, row in read_rows(path, _Row):
+        if not row.question.strip():
+            raise InputError(
+                "is empty", path=path, line=line, field="question", code="empty-text"
+            )  # fmt: skip
+        answers = tuple(answer.strip() for answer in row.answers if answer.strip())
+        seeds.append(Seed(" ".join(row.question.split()), answers))
+    if not seeds:
+        raise InputError(
+            "has no questions", path=path, allowed='lines such as {"question": "Who?"}',
+            code="no-queries",
+        )  # fmt: skip
+    return tuple(seeds)
+
+
+def make_asker(recipe: DocumentsRecipe, llm: Llm) -> PromptedLlm:
+    """Make the writer and reader of a build, with its design and seed questions.
+
+    Raises:
+        InputError: the design or the file of seeds is at fault.
+        UsageError: forms are named by the design and by options.
+    """
+    seeds = () if recipe.seeds is None else read_seeds(recipe.seeds)
+    texts = tuple(dict.fromkeys(seed.question for seed in seeds))
+    return PromptedLlm(llm, recipe.load_design(), texts, recipe.seed)
+
+
+def find_seed_evidence(maker: QuestionMaker, seeds: Sequence[Seed]) -> list[Question]:
+    """Find the passage that answers each seed question, with answer, statement and quote.
+
+    Of the nearest passages, the first counts from which the LLM answers (if the answers are known:
+    one of them). Seeds without such a passage are rejected.
+
+    Args:
+        maker: searches and asks.
+        seeds: questions of users.
+
+    Returns:
+        One question per seed, which no other check has seen.
+    """
+    questions = [
+        Question(f"{SEED}{n}", _CELL, (), seed.question) for n, seed in enumerate(seeds, 1)
+    ]
+    near = maker.find_nearest({q.id: q.text for q in questions}, maker.recipe.asking.shown)
+    pairs = [(q, passage) for q in questions for passage in near[q.id]]
+    replies: Iterator[str] = iter(
+        [reply.text for reply in maker.asker.ask([maker.asker.to_find(*pair) for pair in pairs])]
+    )
+    for question, seed in zip(questions, seeds, strict=True):
+        for passage in near[question.id]:
+            found = Question(question.id, _CELL, (passage,))
+            fault = read_question(f"Question: {seed.question}\n{next(replies)}", found)
+            if question.evidence or fault is not None:
+                continue
+            right = Question(question.id, _CELL, (passage,), answers=list(seed.answers))
+            if not seed.answers or is_answered(right, found.answers[0]):
+                question.evidence, question.answers = (passage,), found.answers
+                question.statement, question.quotes = found.statement, found.quotes
+        if not question.evidence:
+            question.reject(NO_EVIDENCE, "none of the nearest passages answers it")
+    return questions
