@@ -32,6 +32,7 @@ from citeforge.builders.kalma.question_check import (
     describe_fact,
     make_question_check,
 )
+from citeforge.engines.running.setup import run_embedder
 from citeforge.kg.domain import load_domain
 from citeforge.schemas.recipes.base import RunOptions
 
@@ -323,6 +324,9 @@ def measure(rows: Sequence[Written]) -> dict[str, Counter[str]]:
     kept = {}
     rules = make_question_check(domain, "rule", None, RunOptions())
     kept["rules"] = count_kept(rows, rules, "-v" in sys.argv)
+    with tempfile.TemporaryDirectory() as folder:
+        rules.compare_with(run_embedder("offline", RunOptions()), Path(folder))
+        kept["nearest wordings"] = count_kept(rows, rules, "-v" in sys.argv)
     with oracle(rows) as url, tempfile.TemporaryDirectory() as folder:
         run = RunOptions(out=Path(folder) / "x", base_url=url)
         check = make_question_check(domain, "openai:oracle", None, run)

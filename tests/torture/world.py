@@ -92,7 +92,7 @@ def commands(url: str) -> list[Command]:
         Command("build-documents", f"{documents} --out out", (*out, *stores), True),
         Command(
             "build-kalma-llm",
-            f"{kalma} --stand-in --writer openai:m --base-url {url} --out out",
+            f"{kalma} --stand-in --writer openai:m --nearest none --base-url {url} --out out",
             (*out, stores[0]),
             True,
         ),

@@ -186,6 +186,7 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "queries_without_relevant_passages": "queries left out: no relevant passage",
         "questions_accepted": "questions accepted: {}",
         "questions_not_checked": "questions that the checker could not check",
+        "clauses_read_by_nearest_wording": "clauses of questions read by their nearest wording",
         "questions_not_made": "questions wanted and not made: {}",
         "questions_rejected": "questions taken by the check: {}",
         "questions_without_retrieved_graphs": "questions without retrieved sub-graphs",

@@ -138,7 +138,7 @@ def test_pairs_files(tmp_path: Path, suffix: str) -> None:
 
 
 def options(out: Path, *relations: str, **more: Any) -> tuple[cf.KalmaRecipe, cf.RunOptions]:
-    recipe = cf.KalmaRecipe(kg=f"file:{GRAPH}", pairs_from_kg=relations, **more)
+    recipe = cf.KalmaRecipe(kg=f"file:{GRAPH}", pairs_from_kg=relations, nearest="none", **more)
     return recipe, cf.RunOptions(out=out)
 
 

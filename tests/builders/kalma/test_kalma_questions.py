@@ -255,7 +255,12 @@ def test_without_themes_more_than_three_relations_meet() -> None:
 
 def build(out: Path, *args: Any, llm: Any = None, **more: Any) -> Any:
     recipe = cf.KalmaRecipe.model_validate(
-        {"kg": f"file:{GRAPH}", "pairs_from_kg": ("spouse", "father", "child"), **more}
+        {
+            "kg": f"file:{GRAPH}",
+            "pairs_from_kg": ("spouse", "father", "child"),
+            "nearest": "none",
+            **more,
+        }
     )
     return build_kalma(recipe, cf.RunOptions(out=out), llm=llm)
 

@@ -19,7 +19,7 @@ from servers.running import openai_server
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
 BUILD = ("build", "kalma", "--kg", f"file:{GRAPH}", "--pairs-from-kg", "father", "--limit", "1")
-MODELS = ("--writer", "openai:m", "--checker", "openai:m")
+MODELS = ("--writer", "openai:m", "--checker", "openai:m", "--nearest", "none")
 
 
 def in_quotes(text: str) -> str:

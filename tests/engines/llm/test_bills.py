@@ -51,7 +51,8 @@ def test_twins(inline: Inline, package: Path) -> None:
 def test_kalma(inline: Inline) -> None:
     graph = EXAMPLES / "people" / "graph.ttl"
     words = ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father",
-             "--max-facts", 5, "--licence", "cc0-1.0", "--writer", "openai:m")  # fmt: skip
+             "--max-facts", 5, "--licence", "cc0-1.0", "--writer", "openai:m", "--nearest",
+             "none")  # fmt: skip
     (about, most, _, cost), (n, paid) = bill(inline, words, lambda body: chat(USELESS), "k")
     # Nothing but the seeds is asked for, three times each. A whole build asks for a seed, an
     # annotation, 3 to 5 facts (of 4 to 5, one of which may be the link) and two questions a pair.
@@ -100,7 +101,8 @@ def test_a_build_on_stored_bad_replies_says_how_to_ask_again(
 ) -> None:
     graph = EXAMPLES / "people" / "graph.ttl"
     words = ("build", "kalma", "--kg", f"file:{graph}", "--pairs-from-kg", "father",
-             "--licence", "cc0-1.0", "--writer", "openai:m", "--out", "k")  # fmt: skip
+             "--licence", "cc0-1.0", "--writer", "openai:m", "--nearest", "none",
+             "--out", "k")  # fmt: skip
     with provider(lambda body: chat(USELESS)) as server:
         first = inline(*words, "--base-url", server.url, **KEY)
         n = len(server.bodies)

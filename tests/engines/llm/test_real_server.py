@@ -184,6 +184,7 @@ def test_kalma_is_built_answered_and_scored(served: Served, tmp_path: Path, inli
     done = inline(
         *("build", "kalma", "--kg", "file:two.ttl", "--pairs-from-kg", "father"),
         *("--writer", f"openai:{served.model}", *endpoint, "--min-facts", 1, "--attempts", 1),
+        *("--nearest", "none"),
         *("--stand-in", "--licence", "cc0-1.0", "--out", "two"),
         OPENAI_API_KEY=os.environ["OPENAI_API_KEY"],
     )

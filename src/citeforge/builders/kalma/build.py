@@ -29,16 +29,18 @@ from citeforge.builders.kalma.question_check import (
     share_stats,
 )
 from citeforge.builders.kalma.question_controls import control_questions, error_stats
+from citeforge.builders.kalma.question_nearest import resolve_embedder
 from citeforge.builders.kalma.selection import SelectedPairs, disambiguate, from_graph, read_stated
 from citeforge.builders.kalma.writer_requests import embedded_templates, prompt_hashes
 from citeforge.engines.files import sha256_file
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import require_askable
+from citeforge.engines.models.embedder import model_of
 from citeforge.engines.models.perplexity import perplexity_name
 from citeforge.engines.plugins import warn
 from citeforge.engines.running.names import WRITERS, make_llm, make_perplexity
-from citeforge.engines.running.setup import build_judge, replay_store
+from citeforge.engines.running.setup import build_judge, replay_store, run_embedder
 from citeforge.engines.text.sentences import SentenceSegmenter
 from citeforge.ir_convert.kalma import read_entries, read_gold
 from citeforge.kg.classes import merge_classes
@@ -51,7 +53,7 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.kg import EMPTY, Triple
 from citeforge.schemas.manifest import GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import RunOptions, model_name
-from citeforge.schemas.recipes.kalma import DOMAIN_FILE, KalmaRecipe
+from citeforge.schemas.recipes.kalma import DOMAIN_FILE, NONE, KalmaRecipe
 from citeforge.schemas.sources import GRAPH, SourceInfo
 
 _GRAMMAR = GrammarInfo(name="triples-1", form="[QID, relation: value]")
@@ -98,7 +100,12 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     if asks.llm is not None:
         models["checker of questions"] = asks.llm.identity()
     evolver = Evolver(kg, writer, perplexity, check, recipe.choices, recipe.seed, asks)
+    nearest = None if evolver.asker.is_template else resolve_embedder(recipe.nearest)
     with open_build(recipe, run) as build:
+        if nearest is not None:
+            embedder = run_embedder(nearest, run)
+            models["embedder of wordings"] = model_of(embedder.fingerprint())
+            asks.compare_with(embedder, build.workspace.stage("embeddings"))
         source, spec = _describe_source(kg, recipe.licence)
         config = _config(recipe, kg, spec, models, check, asks)
         draft = build.draft(config, [source], recipe.licence, models, _GRAMMAR)
@@ -126,6 +133,8 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         shares: Stats = {}
         if not evolver.asker.is_template:
             shares = check_stats(asks, usable) | _template_variety(usable)
+        if asks.nearest is not None and asks.nearest.n_near:
+            counts["clauses_read_by_nearest_wording"] = asks.nearest.n_near
         if asks.failed:
             counts["questions_not_checked"] = asks.failed
         return _write_package(
@@ -198,6 +207,7 @@ def _config(
         "writer": model_name(models, "writer"),
         "perplexity": model_name(models, "perplexity"),
         "judging": recipe.judging.model_copy(update={"judge": judge}),
+        "nearest": NONE if asks.nearest is None else asks.nearest.embedder.fingerprint()["name"],
         "checker": recipe.checker if asks.llm is None else asks.llm.identity()["name"],
     }
     return recipe.model_copy(update=update).recorded(

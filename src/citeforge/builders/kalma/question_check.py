@@ -3,17 +3,20 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
+from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from citeforge.builders.kalma.question_clauses import PREPOSITIONS, AskedClause, ClauseReader
 from citeforge.builders.kalma.question_form import find_form_fault
+from citeforge.builders.kalma.question_nearest import LEAST_COSINE, NearestWordings
 from citeforge.builders.kalma.question_words import QuestionWords
 from citeforge.builders.kalma.words import fold
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.llm.records import Failure, Llm, Request, Result, json_format, signature_name
 from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.running.names import CHECKERS, make_llm
 from citeforge.engines.text.short_replies import json_objects
 from citeforge.kg.domain import Domain
@@ -81,6 +84,7 @@ class AskedFacts:
         failure: why it could not be checked; empty where it was.
         undecided: clauses that no rule understands.
         form_fault: what is wrong with its form; empty for nothing.
+        unread: the undecided clauses, with their words.
     """
 
     missing: tuple[Triple, ...] = ()
@@ -88,6 +92,12 @@ class AskedFacts:
     failure: str = ""
     undecided: tuple[str, ...] = ()
     form_fault: str = ""
+    unread: tuple[AskedClause, ...] = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether only clauses that no rule understands are in the way."""
+        return bool(self.undecided) and not self.form_fault and not self.beyond
 
     def find_fault(self, asking: QuestionToCheck) -> str | None:
         """Say why a question is refused; None if it is accepted."""
@@ -114,12 +124,14 @@ class QuestionCheck:
     Attributes:
         domain: words of relations.
         llm: the model that is asked what the rules leave open; None for the rules alone.
+        nearest: wordings that clauses in unknown words are compared with; None for no comparison.
         failed: questions of which no reply could be read.
     """
 
     def __init__(self, domain: Domain, llm: Llm | None = None) -> None:
         """Set the domain whose words the rules use, and the LLM that is asked where they end."""
         self.domain, self.llm = domain, llm
+        self.nearest: NearestWordings | None = None
         self.failed = 0
         self._known: dict[QuestionToCheck, AskedFacts] = {}
         self._words = QuestionWords(domain)
@@ -127,13 +139,26 @@ class QuestionCheck:
         kin = " ".join((*domain.phrasing.links, *nouns, *domain.relation_words)).lower()
         self._nouns = frozenset(kin.split()) - PREPOSITIONS
 
+    def compare_with(self, embedder: Embedder, folder: Path) -> None:
+        """Compare clauses in unknown words with all wordings from now on.
+
+        Args:
+            embedder: makes vectors.
+            folder: folder for those of the wordings.
+        """
+        self.nearest = NearestWordings(self._words, embedder, folder)
+
     @property
     def checked_by(self) -> str:
         """Name of the rule or LLM that checks questions, for manifests."""
+        rule = "rule: form and words of the relations"
+        if self.nearest is not None:
+            name = self.nearest.embedder.fingerprint()["name"]
+            rule += f"; else nearest wording by {name}, cosine {LEAST_COSINE} or more"
         if self.llm is None:
-            return "rule: form and words of the relations"
+            return rule
         prompt = writer_prompt("kalma/asks").sha256[:8]
-        return f"rule: form and words; else {signature_name(self.llm)}, prompt {prompt}"
+        return f"{rule}; else {signature_name(self.llm)}, prompt {prompt}"
 
     def check(
         self, askings: Sequence[QuestionToCheck], asks_model: bool = False
@@ -145,13 +170,15 @@ class QuestionCheck:
             asks_model: whether the LLM, if there is one, is asked where the rules are enough, too.
         """
         ruled = [self._check_by_rule(a) for a in askings]
+        if self.nearest is not None:
+            self.nearest.read(chain(*(r.unread for r in ruled if r.is_open)), self._nouns)
+            ruled = [
+                self._check_by_rule(a) if r.is_open else r
+                for a, r in zip(askings, ruled, strict=True)
+            ]
         if self.llm is None:
             return ruled
-        open_ = [
-            a
-            for a, r in zip(askings, ruled, strict=True)
-            if asks_model or (r.undecided and not r.form_fault and not r.beyond)
-        ]
+        open_ = [a for a, r in zip(askings, ruled, strict=True) if asks_model or r.is_open]
         for attempt in range(TRIES):
             waiting = [a for a in dict.fromkeys(open_) if self._known.get(a, _UNREAD).failure]
             requests = [_make_request(a, attempt) for a in waiting]
@@ -215,7 +242,7 @@ class QuestionCheck:
         for fact in asking.facts:
             gold.setdefault((fact.qid, relation_key(fact.relation)), []).append(fact)
         twice = ""
-        asked = set[Triple]()
+        asked, unread = set[Triple](), list[AskedClause]()
         beyond, undecided = dict[str, None](), dict[str, None]()
         for clause in clauses:
             if asking.link is not None and self._words.is_link(clause):
@@ -227,6 +254,7 @@ class QuestionCheck:
             found = self._relations_of(clause, asking)
             if not found:
                 undecided[clause.text] = None
+                unread.append(clause)
             for group in found:
                 for qid in clause.qids:
                     meant = [key for key in sorted(group) if (qid, key) in gold]
@@ -242,7 +270,10 @@ class QuestionCheck:
         missing = tuple(t for t in asking.facts if t not in asked)
         if undecided and not missing:
             beyond |= undecided  # all is asked for: what these clauses ask is more, or the same
-        return AskedFacts(missing, tuple(beyond), undecided=tuple(undecided), form_fault=twice)
+        return AskedFacts(
+            missing, tuple(beyond), undecided=tuple(undecided), form_fault=twice,
+            unread=tuple(unread),
+        )  # fmt: skip
 
     def _asks_link_backwards(
         self, qid: str, group: frozenset[str], asking: QuestionToCheck, asked: set[Triple]
@@ -272,7 +303,8 @@ class QuestionCheck:
         words = [self._words.by_words(part, gold) for part in parts]
         if words and all(w or e for w, e in zip(words, exact, strict=True)):
             return list(chain(*(e or [w] for w, e in zip(words, exact, strict=True))))
-        return []
+        near = "" if self.nearest is None else self.nearest.relation(clause)
+        return [frozenset([near])] if near in set(map(relation_key, gold)) else []
 
     def _in_known_words(
         self, clause: AskedClause, gold: Iterable[str], others: Iterable[str]

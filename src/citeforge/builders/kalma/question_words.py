@@ -61,6 +61,14 @@ class QuestionWords:
         return {key: tuple(dict.fromkeys(texts)) for key, texts in known.items()}
 
     @cached_property
+    def plain_wordings(self) -> Mapping[str, tuple[str, ...]]:
+        """Wordings of each relation that have no alternatives, for an embedder."""
+        return {
+            key: tuple(text for text in texts if text == next(expand(text)))
+            for key, texts in self.wordings.items()
+        }
+
+    @cached_property
     def _bags(self) -> Mapping[str, frozenset[Bag]]:
         """Words of each wording, by relation."""
         return {key: _bags_of(texts) for key, texts in self.wordings.items()}

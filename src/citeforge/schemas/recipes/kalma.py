@@ -24,6 +24,8 @@ DOMAIN_FILE = "domain_file"
 """Field of ``config`` in manifests: name and sha256 of the domain file."""
 RULE = "rule"
 """Checker of questions that asks no model."""
+AUTO, NONE = "auto", "none"
+"""After ``--nearest``: the embedded embedder where it is installed, or no comparison."""
 
 
 class Choices(Part):
@@ -106,6 +108,9 @@ class KalmaRecipe(Licensed):
     checker: Annotated[str, Option(input=True, names="checkers"), QUESTIONS] = RULE
     """Check of what the rules leave open in a model's questions: {checkers} (rule: they are
     refused)."""
+    nearest: Annotated[str, Option(input=True, names="embedders"), QUESTIONS] = AUTO
+    """Embedder that finds the nearest known wording of a clause in other words: {embedders}; none;
+    or auto, which is offline where that is installed. The template's questions need none."""
     choices: Choices = Choices()
     """Settings of the evolution of questions."""
     retrieved: Annotated[bool, QUESTIONS] = False

@@ -1,0 +1,100 @@
+"""Nearest wordings of clauses in words that no rule knows, by the cosines of an embedder."""
+
+from collections.abc import Collection, Iterable
+from functools import cached_property
+from importlib.util import find_spec
+from pathlib import Path
+
+from citeforge.builders.kalma.question_clauses import OPENERS, AskedClause
+from citeforge.builders.kalma.question_words import QuestionWords
+from citeforge.builders.kalma.words import fold
+from citeforge.engines.models.embedder import Embedder
+from citeforge.engines.retrieval.records import Retriever
+from citeforge.engines.retrieval.settings import RetrieverSettings, make_dense
+from citeforge.engines.running.names import EMBEDDERS, OFFLINE
+from citeforge.engines.tables import table_of, write_table
+from citeforge.schemas.recipes.kalma import AUTO, NONE
+from citeforge.schemas.tables import CORPUS
+
+LEAST_COSINE = 0.9
+"""Smallest cosine at which a clause asks what its nearest wording asks."""
+_ENTITY = "X"
+_DECISIVE = frozenset(map(fold, OPENERS - {"what", "which"})) | {"number"}
+"""Words that a clause and its nearest wording must share: when, where, who, how many."""
+
+
+def resolve_embedder(name: str) -> str | None:
+    """Resolve ``--nearest`` to the name of an embedder; None for none."""
+    if name == AUTO:
+        needed = EMBEDDERS.get(OFFLINE).needs
+        return OFFLINE if find_spec(needed) is not None else None
+    return None if name == NONE else name
+
+
+class NearestWordings:
+    """Wordings of relations as vectors, and the clauses that were compared with them.
+
+    Attributes:
+        embedder: makes the vectors.
+    """
+
+    def __init__(self, words: QuestionWords, embedder: Embedder, folder: Path) -> None:
+        """Set the embedder of wordings and clauses; nothing is embedded yet.
+
+        Args:
+            words: wordings of relations.
+            embedder: makes vectors.
+            folder: folder for the vectors of the wordings.
+        """
+        self.embedder, self._words, self._folder = embedder, words, folder
+        self._known: dict[str, str] = {}
+
+    def read(self, clauses: Iterable[AskedClause], kin: Collection[str]) -> None:
+        """Compare clauses with all wordings, except those that were compared before.
+
+        Args:
+            clauses: in words that no rule knows.
+            kin: nouns of kin: a clause on somebody's father is not about the one that it names.
+        """
+        texts = {clause.masked(_ENTITY): clause for clause in clauses}
+        fresh = {text: text for text in texts if text not in self._known}
+        if not fresh:
+            return
+        ranked = self._retriever.rank(fresh, depth=1)
+        for text, (nearest,) in ranked.items():
+            key, _, number = nearest.docid.rpartition("#")
+            wording = self._words.plain_wordings[key][int(number)]
+            fits = nearest.score >= LEAST_COSINE and _agree(texts[text], wording, kin)
+            self._known[text] = key if fits else ""
+
+    def relation(self, clause: AskedClause) -> str:
+        """Get the key of the relation whose wording is near a clause; empty if none is near."""
+        return self._known.get(clause.masked(_ENTITY), "")
+
+    @property
+    def n_near(self) -> int:
+        """Number of different clauses for which a wording is near."""
+        return sum(map(bool, self._known.values()))
+
+    @cached_property
+    def _retriever(self) -> Retriever:
+        """Embed all wordings, or read their vectors from the folder, at the first clause."""
+        rows = [
+            (f"{key}#{number:04}", "", text, None)
+            for key, texts in self._words.plain_wordings.items()
+            for number, text in enumerate(texts)
+        ]
+        self._folder.mkdir(parents=True, exist_ok=True)
+        files = write_table(self._folder, "wordings", table_of(rows, CORPUS))
+        corpus = [self._folder / file for file in files]
+        return make_dense(RetrieverSettings(corpus, lambda: self.embedder, self._folder))
+
+
+def _agree(clause: AskedClause, wording: str, kin: Collection[str]) -> bool:
+    """Whether a clause and a wording ask for the same kind of answer, of the one that is named."""
+    said = {token.text for token in clause.tokens if not token.qids}
+    known = {word.lower() for word in wording.split()}
+    owned = {word for word in said if word.endswith(("'s", "s'"))}
+    if not any(token.qids for token in clause.tokens) or (said - known) & {*kin} or owned:
+        return False
+    return {*map(fold, said)} & _DECISIVE == {*map(fold, known)} & _DECISIVE
