@@ -303,8 +303,10 @@ class QuestionCheck:
         words = [self._words.by_words(part, gold) for part in parts]
         if words and all(w or e for w, e in zip(words, exact, strict=True)):
             return list(chain(*(e or [w] for w, e in zip(words, exact, strict=True))))
-        near = "" if self.nearest is None else self.nearest.relation(clause)
-        return [frozenset([near])] if near in set(map(relation_key, gold)) else []
+        if self.nearest is None:
+            return []
+        near = self.nearest.relations(clause) & set(map(relation_key, gold))
+        return [near] if near else []
 
     def _in_known_words(
         self, clause: AskedClause, gold: Iterable[str], others: Iterable[str]

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable
 from functools import cached_property
 from importlib.util import find_spec
+from itertools import pairwise
 from pathlib import Path
 
 from citeforge.builders.kalma.question_clauses import OPENERS, AskedClause
@@ -47,7 +48,8 @@ class NearestWordings:
             folder: folder for the vectors of the wordings.
         """
         self.embedder, self._words, self._folder = embedder, words, folder
-        self._known: dict[str, str] = {}
+        self._known: dict[str, frozenset[str]] = {}
+        self._texts = list(words.plain_wordings)
 
     def read(self, clauses: Iterable[AskedClause], kin: Collection[str]) -> None:
         """Compare clauses with all wordings, except those that were compared before.
@@ -62,14 +64,15 @@ class NearestWordings:
             return
         ranked = self._retriever.rank(fresh, depth=1)
         for text, (nearest,) in ranked.items():
-            key, _, number = nearest.docid.rpartition("#")
-            wording = self._words.plain_wordings[key][int(number)]
-            fits = nearest.score >= LEAST_COSINE and _agree(texts[text], wording, kin)
-            self._known[text] = key if fits else ""
+            wording = self._texts[int(nearest.docid)]
+            found = self._words.plain_wordings[wording]
+            own = self._words.own_words(found) - {*kin}
+            fits = nearest.score >= LEAST_COSINE and _agree(texts[text], wording, own)
+            self._known[text] = found if fits else frozenset()
 
-    def relation(self, clause: AskedClause) -> str:
-        """Get the key of the relation whose wording is near a clause; empty if none is near."""
-        return self._known.get(clause.masked(_ENTITY), "")
+    def relations(self, clause: AskedClause) -> frozenset[str]:
+        """Get the keys of the relations whose wording is near a clause; empty if none is near."""
+        return self._known.get(clause.masked(_ENTITY), frozenset())
 
     @property
     def n_near(self) -> int:
@@ -79,22 +82,24 @@ class NearestWordings:
     @cached_property
     def _retriever(self) -> Retriever:
         """Embed all wordings, or read their vectors from the folder, at the first clause."""
-        rows = [
-            (f"{key}#{number:04}", "", text, None)
-            for key, texts in self._words.plain_wordings.items()
-            for number, text in enumerate(texts)
-        ]
+        rows = [(f"{n:05}", "", text, None) for n, text in enumerate(self._texts)]
         self._folder.mkdir(parents=True, exist_ok=True)
         files = write_table(self._folder, "wordings", table_of(rows, CORPUS))
         corpus = [self._folder / file for file in files]
         return make_dense(RetrieverSettings(corpus, lambda: self.embedder, self._folder))
 
 
-def _agree(clause: AskedClause, wording: str, kin: Collection[str]) -> bool:
-    """Whether a clause and a wording ask for the same kind of answer, of the one that is named."""
+def _agree(clause: AskedClause, wording: str, own: Collection[str]) -> bool:
+    """Whether a clause and a wording ask for the same kind of answer, of the one that is named.
+
+    Args:
+        clause: in words that no rule knows.
+        wording: the nearest one.
+        own: words of the relation that may follow a possessive: not of its friend or its father.
+    """
     said = {token.text for token in clause.tokens if not token.qids}
     known = {word.lower() for word in wording.split()}
-    owned = {word for word in said if word.endswith(("'s", "s'"))}
-    if not any(token.qids for token in clause.tokens) or (said - known) & {*kin} or owned:
+    owned = [b.text for a, b in pairwise(clause.tokens) if a.is_owner or a.text.endswith("'s")]
+    if not any(token.qids for token in clause.tokens) or not {*owned} <= {*own, *known}:
         return False
     return {*map(fold, said)} & _DECISIVE == {*map(fold, known)} & _DECISIVE

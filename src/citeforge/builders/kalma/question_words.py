@@ -61,12 +61,14 @@ class QuestionWords:
         return {key: tuple(dict.fromkeys(texts)) for key, texts in known.items()}
 
     @cached_property
-    def plain_wordings(self) -> Mapping[str, tuple[str, ...]]:
-        """Wordings of each relation that have no alternatives, for an embedder."""
-        return {
-            key: tuple(text for text in texts if text == next(expand(text)))
-            for key, texts in self.wordings.items()
-        }
+    def plain_wordings(self) -> Mapping[str, frozenset[str]]:
+        """Wordings without alternatives, for an embedder, and the relations that each asks for."""
+        found: dict[str, set[str]] = {}
+        for key, texts in self.wordings.items():
+            for text in texts:
+                if text == next(expand(text)):
+                    found.setdefault(text, set()).add(key)
+        return {text: frozenset(keys) for text, keys in found.items()}
 
     @cached_property
     def _bags(self) -> Mapping[str, frozenset[Bag]]:
