@@ -5,8 +5,7 @@ Only ``data/people.yaml`` is specific to people.
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -39,7 +38,6 @@ from citeforge.schemas.record import FrozenRecord
 
 SLOTS = ("who", "whose", "whom", "was", "were", "past", "did")
 _SLOT = re.compile(r"\{(\w*)\}|[{}]")
-_ALTERNATIVES = re.compile(r"\(([^()]*)\)")
 
 
 def _check_slots(text: str) -> str:
@@ -180,48 +178,6 @@ def word_groups(name: str) -> tuple[tuple[str, ...], ...]:
     """Read groups of relations or words with the same meaning from ``data/NAME.toml``."""
     text = (_DATA / f"{name}.toml").read_text(encoding="utf-8")
     return tuple(map(tuple, tomllib.loads(text)["groups"]))
-
-
-@dataclass(frozen=True)
-class Wordings:
-    """Ways in which people ask, as ``data/wordings.toml`` has them.
-
-    Attributes:
-        relations: label of a relation to questions that ask for it; X is the entity.
-        nouns: label of a relation to nouns for what it leads to.
-        several: labels of relations to questions that ask for all of these.
-        link: questions that ask what connects two entities.
-        themes: theme to the words by which general questions name it.
-    """
-
-    relations: Mapping[str, tuple[str, ...]]
-    nouns: Mapping[str, tuple[str, ...]]
-    several: Mapping[tuple[str, ...], tuple[str, ...]]
-    link: tuple[str, ...]
-    themes: Mapping[str, tuple[str, ...]]
-
-
-def expand(wording: str) -> Iterator[str]:
-    """Yield the texts that a wording with alternatives stands for: ``(a|b) c``."""
-    match = _ALTERNATIVES.search(wording)
-    if match is None:
-        yield " ".join(wording.split())
-        return
-    for one in match[1].split("|"):
-        yield from expand(f"{wording[: match.start()]}{one}{wording[match.end() :]}")
-
-
-@cache
-def read_wordings() -> Wordings:
-    """Read the ways in which people ask for relations, links and themes."""
-    data = tomllib.loads((_DATA / "wordings.toml").read_text(encoding="utf-8"))
-    return Wordings(
-        {label: tuple(texts) for label, texts in data["relations"].items()},
-        {label: tuple(text.split(", ")) for label, text in data["nouns"].items()},
-        {tuple(labels.split(", ")): tuple(texts) for labels, texts in data["several"].items()},
-        tuple(data["link"]["ask"]),
-        {theme: tuple(words.split()) for theme, words in data["themes"].items()},
-    )
 
 
 def _check_id(text: str) -> str:

@@ -94,6 +94,10 @@ def test_ordinary_english_is_understood(question: str) -> None:
          "asks for what is no gold"),
         (f"{FIRST} which party was Bob Moor a member of, and what did he like best?",
          "asks for what is no gold: what did he like best"),
+        ("How many parties was Bob Moor a member of, what did Ann Lee die of, and where was she "
+         "born?", "asks in unknown words"),
+        ("When was Bob Moor a member of a political party, what did Ann Lee die of, and where was "
+         "she born?", "asks in unknown words"),
         (f"{FIRST} what did Bob Moor like best?", "asks in unknown words"),
         (f"{FIRST} which party was Ann Lee's father's, as Bob Moor was a politician?",
          "states a premise"),
@@ -194,15 +198,34 @@ def test_pronouns_mean_whom_they_can_mean() -> None:
     assert find_fault(told, gold=facts) == ""
     assert find_fault(exchanged, gold=facts).startswith("asks for what is no gold")
     # Where the graph has no sex, either may be "she", but not both "she" and "he".
-    unknown = tuple(t for t in SHOWN if t.relation != "sex or gender")
+    link = Triple("Q1", "Ann Lee", "P26", "spouse", "Bob Moor", "Q2")
+    unknown = (link, *(t for t in SHOWN[1:] if t.relation != "sex or gender"))
     for question, is_right in (
         (told, True),
         (exchanged, True),
         (text.format("which party was she in, and what did she die of?"), False),
     ):
-        asking = QuestionToCheck(question, facts, unknown, LINK)
+        asking = QuestionToCheck(question, (link, *facts[1:]), unknown, link)
         (found,) = CHECK.check([asking])
         assert (found.find_fault(asking) is None) is is_right, question
+
+
+def test_a_pronoun_that_none_of_the_people_can_be_is_refused() -> None:
+    men = tuple(Triple(t.qid, t.name, t.pid, t.relation, "male") for t in SHOWN[-2:])
+    text = "Which party was Bob Moor in, what did Ann Lee die of, and where was {} born?"
+    for pronoun, reason in (("he", ""), ("she", "says 'she', which is none of its people")):
+        asking = QuestionToCheck(text.format(pronoun), GOLD, (*SHOWN[:-2], *men), LINK)
+        (found,) = CHECK.check([asking])
+        assert (found.find_fault(asking) or "") == reason
+
+
+def test_a_father_is_male_also_where_the_graph_has_no_sex() -> None:
+    known = tuple(t for t in SHOWN if t.relation != "sex or gender")
+    text = "What was Bob Moor to Ann Lee, which party was {} in, and what did {} die of?"
+    for one, other, is_right in (("he", "she", True), ("she", "he", False)):
+        asking = QuestionToCheck(text.format(one, other), (LINK, CAUSE, PARTY), known, LINK)
+        (found,) = CHECK.check([asking])
+        assert (found.find_fault(asking) is None) is is_right
 
 
 def test_one_fact_is_not_asked_for_in_two_wordings() -> None:

@@ -1,7 +1,9 @@
 """Check that questions ask for their gold facts and nothing else, by rule or by an LLM."""
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -216,23 +218,57 @@ class QuestionCheck:
         )  # fmt: skip
         read = self._read_themes if asking.form == "general" else self._read_relations
         found = read(asking, clauses)
-        return replace(found, form_fault=fault or found.form_fault)
+        return replace(found, form_fault=fault or self._find_nobody(asking) or found.form_fault)
 
     def _read_pronouns(self, asking: QuestionToCheck) -> list[dict[str, str]]:
         """List what "he" and "she" may mean: by sex, or anybody where no sex is known."""
-        phrasing = self.domain.phrasing
-        words = {sex: {*three, f"{three[2]}s"} for sex, three in phrasing.pronouns.items()}
-        sexes = {t.qid: t.value for t in asking.shown if t.relation == phrasing.sex}
+        words, sexes = self._pronouns, self._find_sexes(asking)
         people = list(asking.names)
         if len(people) == 2 and len(words) == 2 and not any(sexes.get(q) in words for q in people):
             orders = (people, people[::-1])
             turns = [dict(zip(words, order, strict=True)) for order in orders]
             return [{}, *({w: q for sex, q in t.items() for w in words[sex]} for t in turns)]
+        if len(people) == 2 and len(words) == 2:
+            # One sex is known: a pronoun of the other sex can only mean the other one.
+            for one, other in (people, people[::-1]):
+                if sexes.get(one) in words and sexes.get(other) not in words:
+                    rest = next(sex for sex in words if sex != sexes[one])
+                    sexes = {**sexes, other: rest} if other not in sexes else sexes
         meant: dict[str, list[str]] = {}
         for qid in people:
             for word in words.get(sexes.get(qid, ""), ()):
                 meant.setdefault(word, []).append(qid)
         return [{word: qids[0] for word, qids in meant.items() if len(qids) == 1}]
+
+    @cached_property
+    def _pronouns(self) -> dict[str, set[str]]:
+        """Pronouns of each sex."""
+        three_of = self.domain.phrasing.pronouns
+        return {sex: {*three, f"{three[2]}s"} for sex, three in three_of.items()}
+
+    def _find_sexes(self, asking: QuestionToCheck) -> dict[str, str]:
+        """Find the sex of each entity, by the graph, or by kin: a father is male."""
+        phrasing = self.domain.phrasing
+        kin = {noun: sex for nouns in phrasing.links.values() for sex, noun in nouns.items()}
+        found = {
+            q: kin[t.relation]
+            for t in (*asking.facts, *asking.shown)
+            for q, name in asking.names.items()
+            if kin.get(t.relation) in self._pronouns and t.value in (name, q)
+        }
+        return found | {t.qid: t.value for t in asking.shown if t.relation == phrasing.sex}
+
+    def _find_nobody(self, asking: QuestionToCheck) -> str | None:
+        """Say which "he" or "she" of a question none of its entities can be."""
+        sexes = self._find_sexes(asking)
+        known = {sexes.get(q) for q in asking.names}
+        if not known <= self._pronouns.keys():
+            return None
+        said = set(re.findall(r"[a-z]+", asking.question))
+        for sex in self._pronouns.keys() - known:
+            if wrong := said & self._pronouns[sex]:
+                return f"says {min(wrong)!r}, which is none of its people"
+        return None
 
     def _read_relations(
         self, asking: QuestionToCheck, clauses: Sequence[AskedClause]

@@ -292,13 +292,15 @@ def _join_entities(tokens: Sequence[Token]) -> list[Token]:
         if token.is_name and len(joined) > 1:
             links = []
             k = len(joined)
-            while k and joined[k - 1].text in ("and", ",", "or", "&", "as", "well", "both"):
+            while k and joined[k - 1].text in ("and", ",", "or", "&", "as", "well", "both", "of"):
                 k -= 1
                 links.append(joined[k].text)
             first = joined[k - 1] if k else token
             can_join = first.is_name or (first.text in _ONE and not first.is_owner)
             can_join = can_join and first.qids != token.qids
-            is_listed = links and k and set(links) != {","}
+            if "of" in links:  # the works of A and of B
+                can_join = can_join and k > 1 and joined[k - 2].text == "of"
+            is_listed = k and bool({*links} - {",", "of"})
             if is_listed and can_join and (token.is_owner or not first.is_owner):
                 text = f"{first.text} and {token.text}"
                 own = first.qids if first.is_name else (f"?{first.text}",)

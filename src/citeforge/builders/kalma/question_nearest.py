@@ -6,8 +6,8 @@ from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
-from citeforge.builders.kalma.question_clauses import OPENERS, AskedClause
-from citeforge.builders.kalma.question_words import QuestionWords
+from citeforge.builders.kalma.question_clauses import AskedClause
+from citeforge.builders.kalma.question_words import DECISIVE, QuestionWords
 from citeforge.builders.kalma.words import fold
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.retrieval.records import Retriever
@@ -20,8 +20,6 @@ from citeforge.schemas.tables import CORPUS
 LEAST_COSINE = 0.9
 """Smallest cosine at which a clause asks what its nearest wording asks."""
 _ENTITY = "X"
-_DECISIVE = frozenset(map(fold, OPENERS - {"what", "which"})) | {"number"}
-"""Words that a clause and its nearest wording must share: when, where, who, how many."""
 
 
 def resolve_embedder(name: str) -> str | None:
@@ -102,4 +100,4 @@ def _agree(clause: AskedClause, wording: str, own: Collection[str]) -> bool:
     owned = [b.text for a, b in pairwise(clause.tokens) if a.is_owner or a.text.endswith("'s")]
     if not any(token.qids for token in clause.tokens) or not {*owned} <= {*own, *known}:
         return False
-    return {*map(fold, said)} & _DECISIVE == {*map(fold, known)} & _DECISIVE
+    return {*map(fold, said)} & DECISIVE == {*map(fold, known)} & DECISIVE

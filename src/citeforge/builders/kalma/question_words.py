@@ -2,17 +2,19 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from functools import cache, cached_property
 from itertools import combinations
 
 from citeforge.builders.kalma.question_clauses import (
+    OPENERS,
     AskedClause,
     Token,
     count_words,
 )
 from citeforge.builders.kalma.words import GENERIC, PLAIN, RelationWords, fold, meaning_words
-from citeforge.kg.domain import Domain, expand, read_wordings
+from citeforge.kg.domain import Domain
+from citeforge.kg.wordings import expand, read_wordings
 from citeforge.schemas.kg import relation_key
 
 _SLOTS = {
@@ -29,6 +31,8 @@ _LABEL_FRAMES = (
     "who or what was X {}", "who or what was X a {}", "who was X {}",
 )  # fmt: skip
 _WORDS = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+DECISIVE = frozenset(map(fold, OPENERS - {"what", "which"})) | {fold("many")}
+"""Words that decide which kind of answer a clause asks for: when, where, who, how many."""
 Bag = frozenset[tuple[str, int]]
 """Words with their numbers, in any order."""
 
@@ -146,12 +150,17 @@ class QuestionWords:
         found = {}
         for relation in relations:
             ways = [way for way in self._ways.ways(relation) if way <= said.keys()]
-            if ways:
+            if ways and self._answers(relation, said.keys()):
                 found[relation_key(relation)] = frozenset[str]().union(*ways)
         rest = {
             stem for stem, word in said.items() if word not in PLAIN and stem not in GENERIC
         } - frozenset[str]().union(*found.values())
         return frozenset() if rest else frozenset(found)
+
+    def _answers(self, relation: str, said: Collection[str]) -> bool:
+        """Whether a relation can answer when, where, why or how many, if a clause asks that."""
+        ways = frozenset[str]().union(*self._ways.ways(relation))
+        return {*said} & DECISIVE - {fold("who"), fold("whose")} <= ways
 
     def own_words(self, relations: Iterable[str]) -> frozenset[str]:
         """List the words, in lower case, of all wordings and labels of relations."""
