@@ -33,6 +33,7 @@ from citeforge.builders.kalma.question_check import (
     make_question_check,
 )
 from citeforge.engines.running.setup import run_embedder
+from citeforge.ir_convert.kalma import read_entries
 from citeforge.kg.domain import load_domain
 from citeforge.schemas.recipes.base import RunOptions
 
@@ -334,10 +335,46 @@ def measure(rows: Sequence[Written]) -> dict[str, Counter[str]]:
     return kept
 
 
+def read_published(folder: Path) -> list[Written]:
+    """Published questions of BioKaLMA; all facts of their graphs may be asked for."""
+    rows = []
+    for form in ("specific", "general"):
+        for item in read_entries(folder / f"{form}.json"):
+            triples = tuple(t for graph in item.graphs for t in graph.triples)
+            asking = QuestionToCheck(item.question, triples, triples, None, form)
+            rows.append(Written(form, asking))
+    return rows
+
+
+def print_published(rows: Sequence[Written], folder: Path) -> None:
+    """Print how many published questions the rules read whole, and what stops them at the rest."""
+    check = make_question_check(load_domain("people"), "rule", None, RunOptions())
+    for name in ("rules", "nearest wordings"):
+        if name != "rules":
+            check.compare_with(run_embedder("offline", RunOptions()), folder)
+        found = check.check([row.asking for row in rows])
+        for form in ("specific", "general"):
+            results = [r for r, row in zip(found, rows, strict=True) if row.group == form]
+            faults = Counter(_first_words(r.form_fault) for r in results if r.form_fault)
+            whole = sum(not (r.form_fault or r.undecided) for r in results)
+            n_open = sum(r.is_open for r in results)
+            print(
+                f"BioKaLMA, {form}, {name}: {len(results)} questions, read whole {whole}, "
+                f"open {n_open}, of another form {faults.total()}: {faults.most_common(4)}"
+            )
+
+
+def _first_words(fault: str) -> str:
+    return fault.partition(":")[0]
+
+
 def main() -> None:
     """Print, for each kind of question, how many of how many are kept."""
     rows = write_all(read_pairs())
     print_table(rows, measure(rows))
+    if real := os.environ.get("CITEFORGE_REAL_DATA"):
+        with tempfile.TemporaryDirectory() as folder:
+            print_published(read_published(Path(real) / "biokalma"), Path(folder))
 
 
 def print_table(rows: Sequence[Written], kept: dict[str, Counter[str]]) -> None:

@@ -1,6 +1,8 @@
 """Questions as writers word them, right and wrong in many ways, checked without a model."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck
 from citeforge.kg.domain import load_domain
@@ -127,6 +129,23 @@ def test_what_is_wrong_with_a_specific_question(question: str, reason: str) -> N
 def test_what_is_wrong_with_a_general_question(question: str, reason: str) -> None:
     fault = find_fault(question, "general", (CAUSE, PARTY))
     assert fault.startswith(reason) and bool(fault) is bool(reason), fault
+
+
+WORDS = (
+    "what which who whom when where how as of for in and or , was did does were the each both them "
+    "two they he she her his it born die job party of-age"
+).split()
+
+
+@given(st.lists(st.sampled_from([*WORDS, "Ann Lee", "Bob Moor", "Ann Lee's"]), max_size=14))
+def test_any_order_of_words_is_read(words: list[str]) -> None:
+    text = " ".join(words).replace(" ,", ",") + "?"
+    for form in ("specific", "general"):
+        asking = QuestionToCheck(text, GOLD, SHOWN, LINK, form)
+        (found,) = CHECK.check([asking])
+        # Neither of the two names can be left out.
+        named = "Ann Lee" in text and "Bob Moor" in text
+        assert named or found.find_fault(asking) is not None
 
 
 PARENTS = (of_bob("father", "Tom Moor"), of_bob("mother", "Eve Hill"))

@@ -375,7 +375,7 @@ def _has_verb(tokens: Sequence[Token]) -> bool:
 def _share_rest(opener: tuple[Token, ...], clause: AskedClause) -> AskedClause:
     """Make the clause of question words that follow the clause they ask more about."""
     rest = _rest_of(clause.tokens)
-    if opener[0].text in PREPOSITIONS and rest[-1].text in PREPOSITIONS:
+    if rest and opener[0].text in PREPOSITIONS and rest[-1].text in PREPOSITIONS:
         rest = rest[:-1]  # whom did A work for and as what
     return AskedClause((*opener, *rest), clause.qids)
 
