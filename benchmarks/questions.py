@@ -341,7 +341,8 @@ def read_published(folder: Path) -> list[Written]:
     for form in ("specific", "general"):
         for item in read_entries(folder / f"{form}.json"):
             triples = tuple(t for graph in item.graphs for t in graph.triples)
-            asking = QuestionToCheck(item.question, triples, triples, None, form)
+            text = item.question.removeprefix("question: ")
+            asking = QuestionToCheck(text, triples, triples, None, form)
             rows.append(Written(form, asking))
     return rows
 
@@ -360,12 +361,13 @@ def print_published(rows: Sequence[Written], folder: Path) -> None:
             n_open = sum(r.is_open for r in results)
             print(
                 f"BioKaLMA, {form}, {name}: {len(results)} questions, read whole {whole}, "
-                f"open {n_open}, of another form {faults.total()}: {faults.most_common(4)}"
+                f"open {n_open}, of another form {faults.total()}: {faults.most_common(5)}"
             )
 
 
 def _first_words(fault: str) -> str:
-    return fault.partition(":")[0]
+    """Kind of a fault, without what it is about."""
+    return re.split(r"[:'\"]", fault)[0].strip()
 
 
 def main() -> None:
