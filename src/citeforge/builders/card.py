@@ -70,7 +70,7 @@ class SidecarFiles:
         """
 
         def read_sidecar(name: str, default: Any) -> Any:
-            """Parse a JSON file of the package, or the text that is to replace it.
+            """Parse a JSON file of the package, or its new text if that is not written yet.
 
             Args:
                 name: name of the file.

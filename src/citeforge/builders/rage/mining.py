@@ -248,7 +248,7 @@ class SeeminglyRelevant:
         return _Pairs(pair_rows, positions, id_ranks, verdicts)
 
     def _score_limits(self, rows: npt.NDArray[np.int64]) -> dict[str, tuple[Floats, Floats]]:
-        """Compute bounds of the highest score that options such as ``--margin`` allow.
+        """Compute the highest allowed score of negatives, by option such as ``--margin``.
 
         Args:
             rows: numbers of the queries.

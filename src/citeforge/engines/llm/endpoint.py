@@ -191,7 +191,7 @@ class Endpoint:
 
     @property
     def server(self) -> Server | None:
-        """The endpoint whose stored replies are used; None for those of any."""
+        """Endpoint whose stored replies are used; None if replies of every endpoint are."""
         return Server(server_address(self.options), self.options.same_server)
 
     def send(self, route: Route, waiting: dict[str, Request], take: Take) -> None:

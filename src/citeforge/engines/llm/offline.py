@@ -156,7 +156,7 @@ def _make_batches(prompts: Sequence[_Prompt]) -> Iterator[list[_Prompt]]:
     """Group requests into batches of equal parameters and similar length, the longest first."""
 
     def shared_parameters(prompt: _Prompt) -> tuple[int, tuple[str, ...], str]:
-        """Get what a batch shares: (reply limit, stop words, key of a request that is alone)."""
+        """Get the parameters by which requests are batched: reply limit, stop words, …."""
         is_alone = prompt.temperature > 0 or prompt.wants_logprobs
         return prompt.max_tokens, prompt.request.stop, prompt.key if is_alone else ""
 

@@ -60,7 +60,7 @@ def replay_store(run: RunOptions, *models: str) -> ReplayStore | None:
 
 
 def _is_missing(path: Path, run: RunOptions) -> bool:
-    """Whether a dry run would have to make a store; it makes no files."""
+    """Whether a store is missing that a dry run, which writes no files, must not create."""
     return run.dry_run and not path.exists()
 
 

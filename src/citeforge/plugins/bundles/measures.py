@@ -274,7 +274,7 @@ def citation_moved_share(evidence: Evidence) -> Sample:
 
 
 def post_rationalised_share(evidence: Evidence) -> Sample:
-    """Compute how often answers say the same, and still cite, once the evidence is replaced."""
+    """Compute how often an answer stays the same and cites after its evidence was replaced."""
     gold = evidence.gold
     return _among_citing(
         evidence,

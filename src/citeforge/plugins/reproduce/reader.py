@@ -37,7 +37,7 @@ InputError for a file with other content than expected."""
 
 
 def only_file(files: FileGroups, reader: str) -> Sequence[Path]:
-    """Get the file, in its parts, that a table row names; raise an error for several files.
+    """Get the paths (parts) of a table row's file; raise an error if it names several files.
 
     Args:
         files: the row's groups of files, each file as its paths.

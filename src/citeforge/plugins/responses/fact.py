@@ -92,7 +92,7 @@ def reference_reports(answers: Answers) -> ReportsCounts:
 
 
 def _are_facts_brought(answers: Answers) -> bool:
-    """Whether the submission brings the statement–URL pairs of all its reports."""
+    """Whether the submission's file already contains statement–URL pairs for all reports."""
     return all(answer.facts is not None for answer in answers if not answer.is_missing)
 
 

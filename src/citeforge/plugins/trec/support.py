@@ -151,7 +151,7 @@ def _full_alone(sentences: Sequence[Weights]) -> list[Weights]:
 
 
 def _mean_of_all(answers: ByAnswer[SupportShares], part: str) -> Sample:
-    """Average precision or recall by the mean weight of a sentence's citations.
+    """Average precision or recall (``part``) of answers over all judged citations.
 
     Raises:
         CannotError: the protocol is ``strict``.

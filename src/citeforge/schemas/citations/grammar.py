@@ -300,7 +300,7 @@ class _Scan:
         return end
 
     def _remove(self, start: int, end: int, *, is_mark: bool = True) -> None:
-        """Add a span to leave out of the text; also an unread mark if it may be a citation."""
+        """Record a span to remove from the text, and as an unread mark if it may be a citation."""
         self.markers.append(Marker(start, end, (), is_residue=True))
         if is_mark:
             self.unparsed.append((start, end))

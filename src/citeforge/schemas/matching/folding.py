@@ -37,7 +37,7 @@ class _Characters(dict[int, str | None]):
 
 
 def _fold_character(char: str) -> str | None:
-    """Fold one character that is neither letter case nor a compatibility form; None drops it."""
+    """Fold one character for comparison, such as a dash to ``-``; None drops it."""
     if char in _SPECIAL:
         return _SPECIAL[char]
     category = unicodedata.category(char)
