@@ -1,6 +1,7 @@
 """Documents that are like one another, builds that fall short, and passages embedded once."""
 
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.package.package import Package
 from citeforge.plugins.documents.build import build_documents
-from citeforge.plugins.documents.cells import Cell
+from citeforge.plugins.documents.cells import Cell, spread_cells
 from citeforge.plugins.documents.checks import fits_passage
 from citeforge.plugins.documents.design import built_in_forms
 from citeforge.plugins.documents.kinds import DOCUMENTS
@@ -112,3 +113,13 @@ def test_passages_are_embedded_once(tmp_path: Path) -> None:
     build_documents(recipe, run, ErringLlm(errs=False), JudgeSession(RuleJudge(entails)))
     kept = [p.name for p in (tmp_path / "vectors").glob("passages-*.vectors")]
     assert kept == ["passages-float32-00000.vectors"]
+
+
+def test_few_passages_are_shared_among_the_forms() -> None:
+    forms = built_in_forms()
+    single, several, none = (Cell(forms[name]) for name in ("single", "list", "absent"))
+    spread = spread_cells({single: 4, several: 2, none: 2})
+    # Of four passages half go to the form with half of the questions.
+    assert Counter(spread[:4]) == {single: 2, several: 1, none: 1}
+    assert Counter(spread) == {single: 4, several: 2, none: 2}
+    assert spread_cells({single: 0, several: 1}) == [several]

@@ -54,3 +54,16 @@ def draw_cells(design: Design, total: int, seed: int) -> dict[Cell, int]:
         users = [people[name] for name, n in per_user.items() for _ in range(n)]
         generator(seed, "users of questions").shuffle(users)
     return dict(Counter(map(Cell, asked, users)))
+
+
+def spread_cells(numbers: Mapping[Cell, int]) -> list[Cell]:
+    """List each cell as often as its number says, spread evenly over the list.
+
+    So each cell gets its share of the passages where these are fewer than the questions.
+    """
+    places = [
+        ((place + 0.5) / number, at, cell)
+        for at, (cell, number) in enumerate(numbers.items())
+        for place in range(number)
+    ]
+    return [cell for _, _, cell in sorted(places, key=lambda one: one[:2])]

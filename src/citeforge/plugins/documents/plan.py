@@ -21,7 +21,7 @@ from citeforge.engines.running.setup import (
     run_embedder,
 )
 from citeforge.engines.tables import iter_batches, rows_of
-from citeforge.plugins.documents.cells import Cell, draw_cells
+from citeforge.plugins.documents.cells import Cell, draw_cells, spread_cells
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
 from citeforge.plugins.documents.design import ABSENT, LIST, PAIR, SINGLE, built_in_forms
 from citeforge.plugins.documents.llm_requests import PromptedLlm
@@ -75,8 +75,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
             passages = PassagePool(corpus, recipe.seed)
             names = iter(passages.order)
             wanted = draw_cells(design, recipe.n_queries, recipe.seed)
-            cells = [cell for cell, n in wanted.items() for _ in range(n)]
-            drawn = list(zip(cells, names, strict=False))
+            drawn = list(zip(spread_cells(wanted), names, strict=False))
             texts = passages.texts([name for _, name in drawn])
             parts = _plan_embedding(recipe, run, corpus, len(drawn))
             build.workspace.package_folder.mkdir(exist_ok=True)

@@ -8,7 +8,7 @@ from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.dense import DenseCorpus
-from citeforge.plugins.documents.cells import Cell
+from citeforge.plugins.documents.cells import Cell, spread_cells
 from citeforge.plugins.documents.checks import (
     ALONE,
     ANSWERED,
@@ -108,16 +108,15 @@ class QuestionMaker:
             written: number of questions written so far, by form; those drawn are added.
             order: ids of passages in the order in which questions are written about them.
         """
-        drawn: list[tuple[Cell, str]] = []
+        numbers: dict[Cell, int] = {}
         wanted_of_form = wanted_by_form(self.cells)
         for cell, wanted in self.cells.items():
             form = cell.form.name
             accepted = sum(q.cell == cell for q in _accepted(made))
             tries_left = self.recipe.asking.tries * wanted_of_form[form] - written[form]
-            n = min(wanted - accepted, tries_left)
-            batch = [(cell, name) for _, name in zip(range(n), order, strict=False)]
-            written[form] += len(batch)
-            drawn += batch
+            numbers[cell] = max(0, min(wanted - accepted, tries_left))
+            written[form] += numbers[cell]
+        drawn = list(zip(spread_cells(numbers), order, strict=False))
         texts = self.passages.texts([name for _, name in drawn])
         partners = self._find_partners(
             [texts[name] for cell, name in drawn if cell.form.base == PAIR]
