@@ -27,7 +27,7 @@ wd:P19 r:label "place of birth"@en ; b:directClaim wdt:P19 .
 wd:Q5 r:label "human"@en . wd:Q9 r:label "film"@en . wd:Q20 r:label "female"@en .
 wd:Q1 r:label "Orlando"@en ; wdt:P31 wd:Q9 ; wdt:P57 wd:Q2 ; wdt:P136 wd:Q11 ; wdt:P495 wd:Q12 .
 wd:Q2 r:label "Sally Potter"@en ; wdt:P31 wd:Q5 ; wdt:P21 wd:Q20 ; wdt:P106 wd:Q13 ;
-    wdt:P19 wd:Q14 ; wdt:P136 wd:Q15 ; wdt:P800 wd:Q3 .
+    wdt:P19 wd:Q14 ; wdt:P136 wd:Q15 ; wdt:P800 wd:Q1, wd:Q3 .
 wd:Q3 r:label "Yes"@en ; wdt:P31 wd:Q9 ; wdt:P136 wd:Q11 ; wdt:P57 wd:Q4 .
 wd:Q4 r:label "Madonna"@en ; wdt:P31 wd:Q5 .
 wd:Q11 r:label "drama film"@en . wd:Q12 r:label "United Kingdom"@en . wd:Q13 r:label "dancer"@en .
@@ -45,11 +45,14 @@ def film(tmp_path: Path, inline: Inline) -> Path:
 def test_a_draft_names_the_domain_of_the_other_class(film: Path) -> None:
     domain = load_domain(str(film))
     assert [other.name for other in domain.others] == ["people"]
+    # A title gets no article.
+    assert (domain.titles, domain.name_in_text("Star Wars")) == (True, "Star Wars")
+    assert domain.others[0].name_in_text("Boer Wars") == "the Boer Wars"
     kg = open_graph(f"file:{film.parent / 'g.ttl'}", str(film), ("en",), RunOptions())
     # A film and a person, in either direction: never two of the other class.
     (director,), (work,) = (kg.properties([r])[r] for r in ("director", "notable work"))
     assert kg.pairs([director, work]) == [
-        ("Q1", "P57", "Q2"), ("Q2", "P800", "Q3"), ("Q3", "P57", "Q4"),
+        ("Q1", "P57", "Q2"), ("Q2", "P800", "Q1"), ("Q2", "P800", "Q3"), ("Q3", "P57", "Q4"),
     ]  # fmt: skip
     graphs = kg.subgraphs(["Q1", "Q2"])
     assert [domain_of(domain, graphs[q]).entity_class for q in ("Q1", "Q2")] == ["Q9", "Q5"]
@@ -71,7 +74,8 @@ def test_each_entity_has_the_words_of_its_class(film: Path, inline: Inline) -> N
     (specific,) = package.forms["specific"]["text"].to_pylist()
     assert specific == (
         "Of which genre is Orlando, from which country does it come, for which work was its "
-        "director Sally Potter best known, and in which genre did she work?"
+        "director Sally Potter best known besides Orlando, and in which genre did Sally Potter "
+        "work?"
     )
     assert inline.ok("verify", "k") and inline.ok("audit", "k")
 

@@ -202,6 +202,8 @@ class Domain(FrozenRecord):
         direct_iri: what direct relations begin with.
         instance_of: id of the relation to an entity's class.
         min_name_parts: fewest words of a name that is looked up.
+        titles: whether names of its entities are titles of works, which get no article ("Star
+            Wars"); other names may ("the Greek War of Independence").
         uninformative: labels of relations that no question asks for.
         single_valued: relations with one true value, each with words that state it.
         inverse: relation label to the label of its inverse.
@@ -224,6 +226,7 @@ class Domain(FrozenRecord):
     instance_of: Id = "P31"
     direct_iri: IriStart = "http://www.wikidata.org/prop/direct/"
     min_name_parts: int = Field(1, ge=1)
+    titles: bool = False
     uninformative: tuple[str, ...] = ()
     single_valued: dict[str, tuple[str, ...]] = {}
     inverse: dict[str, tuple[str, ...]] = {}
@@ -320,6 +323,10 @@ class Domain(FrozenRecord):
         """
         return self.forms.get(relation) or form_of(relation)
 
+    def name_in_text(self, name: str) -> str:
+        """Write an entity's name as sentences and questions have it: ``the Siege of Acre``."""
+        return name if self.titles else with_article(name)
+
     def verbalise(self, triple: Triple) -> str:
         """Write a triple as a sentence (KaLMA, appendix A.3).
 
@@ -329,7 +336,7 @@ class Domain(FrozenRecord):
         form = self.form_of(triple.relation)
         template = self.templates.get(form, _DEFAULTS[form])
         values = {
-            "name": with_article(triple.name), "relation": triple.relation,
+            "name": self.name_in_text(triple.name), "relation": triple.relation,
             "value": with_article(triple.value),
         }  # fmt: skip
         try:

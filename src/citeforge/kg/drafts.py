@@ -58,7 +58,7 @@ class _DraftWords(FrozenRecord):
     uninformative: tuple[str, ...]
     schema_labels: dict[str, str] = Field(alias="schema")
     schema_left_out: frozenset[str]
-    classes: dict[Literal["person", "place"], tuple[str, ...]]
+    classes: dict[Literal["person", "place", "work"], tuple[str, ...]]
     values: dict[ValueSort, _ValueWords]
     themes: dict[str, str]
     relations: dict[str, _RelationWords]
@@ -126,11 +126,12 @@ class ValueKinds:
             return "own"
         sorts = Counter[ValueSort]()
         for label, n in self.classes.items():
-            sorts[class_sort(label)] += n
+            sort = class_sort(label)
+            sorts["thing" if sort == "work" else sort] += n
         return max(sorts, key=lambda s: (sorts[s], s), default="thing")
 
 
-def class_sort(label: str) -> Literal["person", "place", "thing"]:
+def class_sort(label: str) -> Literal["person", "place", "work", "thing"]:
     """Say what the entities of a class are, by the words of its label."""
     words = set(_WORD.findall(label.lower()))
     for sort, known in _words().classes.items():

@@ -13,6 +13,7 @@ from citeforge.kg.drafts import (
     DraftRelation,
     ValueKinds,
     ValueSort,
+    class_sort,
     draft_label,
     draft_phrasing,
     uninformative_relations,
@@ -107,6 +108,7 @@ class ClassProfile:
                 "name": _file_name(self.label), "entity_class": self.entity_class,
                 "entity_iri": domain.entity_iri, "direct_iri": domain.direct_iri,
                 "instance_of": domain.instance_of,
+                **_titles(self.label),
                 "uninformative": [r.label for r in self.relations if r.label in left_out],
                 "questions": words.model_dump(mode="json", exclude_defaults=True),
                 **({"others": [domain.name]} if self._has_class_of(domain) else {}),
@@ -117,6 +119,11 @@ class ClassProfile:
         """Whether the graph has entities of the class of a built-in domain."""
         is_there = any(name == domain.entity_class for name, _, _ in self.classes)
         return is_there and domain.name in list_built_in()
+
+
+def _titles(class_label: str) -> dict[str, bool]:
+    """Make the field of a draft by which names of works get no article; empty for other classes."""
+    return {"titles": True} if class_sort(class_label) == "work" else {}
 
 
 def _file_name(label: str) -> str:
@@ -266,7 +273,7 @@ class PlainProfile:
             ],
         )
         content = {
-            "name": name, "model": "plain", "plain": plain,
+            "name": name, "model": "plain", "plain": plain, **_titles(local_words(class_iri)),
             **({"uninformative": dull} if dull else {}),
             "questions": words.model_dump(mode="json", exclude_defaults=True),
         }  # fmt: skip

@@ -8,7 +8,6 @@ from citeforge.builders.kalma.mentions import contains_value, renderings
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.kg.classes import domain_of
 from citeforge.kg.domain import Domain, Phrase, Phrasing, plain_phrase
-from citeforge.kg.english import with_article
 from citeforge.schemas.kg import Graph, Triple, relation_key
 
 _VERB = re.compile(r"(.+?) ((?:\{(?:did|past|was)\}|did) .+)")
@@ -38,7 +37,9 @@ class Speaker:
     def __init__(self, pair: EntityPair, domain: Domain, asks_link: bool) -> None:
         """Start a question about two entities; one that asks for their link has named both."""
         self._pair = pair
-        self._phrasing = {g.qid: domain_of(domain, g).phrasing for g in pair.graphs}
+        domains = {g.qid: domain_of(domain, g) for g in pair.graphs}
+        self._phrasing = {qid: own.phrasing for qid, own in domains.items()}
+        self._names = {g.qid: domains[g.qid].name_in_text(g.name) for g in pair.graphs}
         self._graphs = {g.qid: g for g in pair.graphs}
         self._named = set(self._graphs) if asks_link else set[str]()
         self._last: tuple[str, ...] = ()
@@ -77,7 +78,7 @@ class Speaker:
         pair = self._pair
         verb = "is" if self._is_living(pair.other.qid) else "was"
         self._last = (pair.owner.qid, pair.other.qid)
-        names = [with_article(g.name) for g in (pair.other, pair.owner)]
+        names = [self._names[g.qid] for g in (pair.other, pair.owner)]
         return f"{self._phrasing[pair.other.qid].opener} {verb} {names[0]} to {names[1]}"
 
     def _is_living(self, qid: str) -> bool:
@@ -86,7 +87,7 @@ class Speaker:
 
     def _mention(self, qid: str) -> str:
         """Get an entity's name; its first mention may tell how it is related: ``her husband B``."""
-        name, owner = with_article(self._graphs[qid].name), self._pair.owner
+        name, owner = self._names[qid], self._pair.owner
         is_first = qid not in self._named
         self._named.add(qid)
         nouns = self._phrasing[owner.qid].links.get(self._pair.stated.relation, {})
@@ -96,7 +97,7 @@ class Speaker:
             return name
         if owner.qid not in self._named:
             self._named.add(owner.qid)
-            return f"{possessive(with_article(owner.name))} {noun} {name}"
+            return f"{possessive(self._names[owner.qid])} {noun} {name}"
         pronouns = _pronouns(owner, self._phrasing[owner.qid])
         return f"{pronouns[1]} {noun} {name}" if pronouns else name
 
