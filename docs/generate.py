@@ -23,6 +23,7 @@ from citeforge.evaluator.measures.definitions import (
 )
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.kg.domain import Domain
+from citeforge.kg.engines import GRAPHS
 from citeforge.plugins.audit.run import KnownFlaw
 from citeforge.plugins.leaderboard.boards import BOARDS_VERSION, Boards
 from citeforge.schemas.audit import AUDIT_VERSION, Audit
@@ -70,6 +71,12 @@ def datasets_page() -> str:
             f"| licence | {source.licence} |\n"
             + (f"\n```bibtex\n{source.citation}\n```\n" if source.citation else "")
         )
+    rows = [("`--kg`", "graph"), *((f"`{c.form}`", c.help) for c in GRAPHS.all().values())]
+    parts.append(
+        "\n## Graphs\n\nCommands that read a knowledge graph (`build kalma`, `kg`) take it as "
+        "`--kg`: in Wikidata's RDF model, or any RDF with a domain that maps it. "
+        "[docs/kalma.md](docs/kalma.md) says what is read of a file.\n\n" + markdown_table(rows)
+    )
     return "".join(parts)
 
 

@@ -15,6 +15,7 @@ import yaml
 import citeforge as cf
 from citeforge.kg.domain import load_domain
 from citeforge.kg.engines import BASE, MALFORMED, StoreEngine
+from citeforge.kg.english import with_unit
 from citeforge.kg.graph import KnowledgeGraph, open_graph
 from citeforge.kg.link import Linker
 from citeforge.kg.snapshot import write_snapshot
@@ -321,9 +322,14 @@ wd:Q11573 r:label "metre"@en, "Meter"@de . wd:Q218593 r:label "inch"@en . wd:Q19
 @pytest.mark.parametrize(
     ("values", "amount", "unit", "expected"),
     [
-        ('"+1.68"^^xsd:decimal', "66", "wd:Q218593", ["1.68 metre"]),
-        ('"+1.68"^^xsd:decimal, 66', "66", "wd:Q218593", ["1.68 metre", "66 inch"]),
-        ('"+1.68"^^xsd:decimal', '"+1.68"^^xsd:decimal', "wd:Q218593", ["1.68 inch", "1.68 metre"]),
+        ('"+1.68"^^xsd:decimal', "66", "wd:Q218593", ["1.68 metres"]),
+        ('"+1.68"^^xsd:decimal, 66', "66", "wd:Q218593", ["1.68 metres", "66 inches"]),
+        (
+            '"+1.68"^^xsd:decimal',
+            '"+1.68"^^xsd:decimal',
+            "wd:Q218593",
+            ["1.68 inches", "1.68 metres"],
+        ),
         ("66", "66", "wd:Q199", ["66"]),
         ('"+3"^^xsd:decimal', "66", "wd:Q199", ["3"]),  # no statement says its unit
         ("66", "66", "wd:Q404", []),
@@ -339,6 +345,38 @@ def test_quantities_keep_their_unit(
     write_snapshot(kg, ["Q1"], tmp_path / "s.nt")
     frozen = KnowledgeGraph(StoreEngine(tmp_path / "s.nt"), load_domain("people"))
     assert frozen.subgraphs(["Q1"]) == kg.subgraphs(["Q1"])
+
+
+@pytest.mark.parametrize(
+    ("number", "unit", "expected"),
+    [
+        ("92", "minute", "92 minutes"),
+        ("1", "metre", "1 metre"),
+        ("115000000", "United States dollar", "115000000 United States dollars"),
+        ("1.5", "metre per second", "1.5 metres per second"),
+        ("20", "degree Celsius", "20 degrees Celsius"),
+        ("2", "century", "2 centuries"),
+        ("5", "foot", "5 feet"),
+        ("7", "gigahertz", "7 gigahertz"),
+        ("3", "km", "3 km"),
+        ("3", "US dollar", "3 US dollars"),
+        ("about 3", "metre", "about 3 metre"),
+    ],
+)
+def test_units_are_in_the_plural(number: str, unit: str, expected: str) -> None:
+    assert with_unit(number, unit) == expected
+
+
+def test_labels_that_name_nothing_are_none(tmp_path: Path) -> None:
+    body = (
+        'wd:Q1 r:label "Ann Lee"@en ; wdt:P31 wd:Q5 ; wdt:P2 wd:Q2, wd:Q3, wd:Q4, wd:Q6 .'
+        'wd:Q2 r:label "Q11606009"@en . wd:Q3 r:label "child, name unknown"@en .'
+        'wd:Q4 r:label "Unknown Pleasures"@en . wd:Q6 r:label "Q5"@en .'
+    )
+    kg = graph(tmp_path, body)
+    # The title of a record, and the name of a car, stay.
+    assert [value for _, value, _ in facts(kg, "Q1")] == ["Q5", "Unknown Pleasures"]
+    assert kg.counts["values_without_a_label"] == 2
 
 
 def test_coordinates_are_left_out_and_counted(tmp_path: Path) -> None:
@@ -410,7 +448,12 @@ def test_units_and_coordinates_of_plain_rdf(tmp_path: Path) -> None:
         f"x:height '1.68'^^{metre}, '3'^^{dollar}, 4, 'x'^^{metre} ; "
         "x:place 'Point(1 2)'^^geo:wktLiteral",
     )
-    values = [("height", "1.68 metre"), ("height", "3 us dollar"), ("height", "4"), ("height", "x")]
+    values = [
+        ("height", "1.68 metres"),
+        ("height", "3 us dollars"),
+        ("height", "4"),
+        ("height", "x"),
+    ]
     assert plain_facts(kg) == values
     assert kg.counts["values_as_coordinates"] == 1
 

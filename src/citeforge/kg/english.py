@@ -1,6 +1,11 @@
-"""English names and labels: articles, and the grammatical form of a relation's label."""
+"""English names and labels: articles, plurals of units, the form of a relation's label."""
 
 import re
+import tomllib
+from decimal import Decimal, InvalidOperation
+from functools import cache
+from pathlib import Path
+from typing import Any
 
 FORMS = ("noun", "role", "participle", "active")
 _IRREGULAR = ("made", "built", "born", "found", "held", "sent", "sold", "bought", "won", "known")
@@ -51,3 +56,42 @@ def noun_form(label: str, form: str) -> str | None:
 def with_article(name: str) -> str:
     """Add "the" to a name that needs it: ``the Greek War of Independence``, ``Lord Byron``."""
     return f"the {name}" if _ARTICLE.match(name) else name
+
+
+_UNITS = Path(__file__).parent / "data" / "units.toml"
+_UNIT = re.compile(r"(?P<noun>.+?)(?P<rest>(?: (?:per|of|to|in)\b| \(|/).*)?$")
+
+
+@cache
+def _read_units() -> dict[str, Any]:
+    """Read the plurals of units that are not regular."""
+    return tomllib.loads(_UNITS.read_text(encoding="utf-8"))
+
+
+def with_unit(number: str, unit: str) -> str:
+    """Write a number with the English name of its unit: ``92 minutes``, ``1 metre per second``."""
+    try:
+        is_one = abs(Decimal(number)) == 1
+    except InvalidOperation:
+        is_one = True
+    match = _UNIT.match(unit)
+    if is_one or match is None:
+        return f"{number} {unit}".rstrip()
+    words = match["noun"].split(" ")
+    at = 0 if words[0] in _read_units()["first"] else -1
+    words[at] = _pluralise(words[at])
+    return f"{number} {' '.join(words)}{match['rest'] or ''}"
+
+
+def _pluralise(noun: str) -> str:
+    """Make the plural of a unit's noun; symbols and plurals stay as they are."""
+    data = _read_units()
+    if noun in data["irregular"]:
+        return str(data["irregular"][noun])
+    if not noun.isalpha() or not noun[1:].islower() or noun.endswith(tuple(data["unchanged"])):
+        return noun
+    if len(noun) < 3 or (noun.endswith("s") and not noun.endswith("ss")):
+        return noun
+    if noun.endswith("y") and noun[-2] not in "aeiou":
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if noun.endswith(("s", "x", "z", "ch", "sh")) else f"{noun}s"

@@ -1,11 +1,15 @@
 """Conversion of result rows to triples: labels, dates, quantities; omissions are counted."""
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
 
 from citeforge.kg.domain import Domain
+from citeforge.kg.english import with_unit
 from citeforge.kg.values import (
     DATE_TIME,
     NUMBERS,
@@ -19,6 +23,7 @@ from citeforge.kg.values import (
 )
 from citeforge.schemas.kg import Triple
 
+_PLACEHOLDERS = Path(__file__).parent / "data" / "placeholders.toml"
 _LEFT_OUT = frozenset(
     WIKIBASE + name
     for name in "ExternalId Url CommonsMedia GeoShape TabularData Math MusicalNotation".split()
@@ -61,22 +66,25 @@ class FactReader:
             self.counts["labels_with_hidden_characters"] += 1
         return label
 
-    def label(self, rows: Iterable[Row], variable: str) -> str | None:
+    def label(self, rows: Iterable[Row], variable: str, *languages: str) -> str | None:
         """Get the label in a variable of some rows, in the best language; None if there is none.
 
         Args:
             rows: rows about one entity or relation, one per language.
             variable: variable of the query that has the label.
+            languages: the best first; none for the reader's.
         """
         labels = {
             r[variable].language: label
             for r in rows
             if variable in r and (label := self.clean(r[variable].value))
+            if not _placeholders().fullmatch(label.lower())
         }
-        return next((labels[lang] for lang in self.languages if lang in labels), None)
+        best = languages or self.languages
+        return next((labels[lang] for lang in best if lang in labels), None)
 
-    def read_merged(self, rows: Iterable[Row]) -> tuple[str, str] | None:
-        """Get (id, label) of the entity that a value was merged into; None if it was not merged.
+    def read_merged(self, rows: Iterable[Row]) -> tuple[str, str | None] | None:
+        """Get (id, label or None) of the entity that a value was merged into; None for no such one.
 
         Args:
             rows: rows with the value, ``into`` and ``intoLabel`` where it has no label of its own.
@@ -86,7 +94,7 @@ class FactReader:
             if "into" in row and self.is_entity(row["into"]):
                 into.setdefault(row["into"], []).append(row)
         labels = {self.id_of(t): self.label(same, "intoLabel") for t, same in into.items()}
-        return next(((q, labels[q] or q) for q in sorted(labels, key=by_number)), None)
+        return next(((q, labels[q]) for q in sorted(labels, key=by_number)), None)
 
     def triples(self, entity: str, name: str, value: Term, rows: list[Row]) -> Iterator[Triple]:
         """Make the triples of one value of an entity: none if left out, one per unit of a quantity.
@@ -140,17 +148,28 @@ class FactReader:
         text = self.clean(value.value)
         if value.datatype in NUMBERS:
             text = text.removeprefix("+")
-        with_unit: dict[Term, list[Row]] = {}
+        by_unit: dict[Term, list[Row]] = {}
         for row in rows:
             if "unit" in row:
-                with_unit.setdefault(row["unit"], []).append(row)
-        if not with_unit and text:
+                by_unit.setdefault(row["unit"], []).append(row)
+        if not by_unit and text:
             yield text
-        for unit, same in with_unit.items():
+        for unit, same in by_unit.items():
             label = "" if self.id_of(unit) == _NO_UNIT else self.label(same, "unitLabel")
             if label is None:
                 self.counts["values_without_a_unit_label"] += 1
-            yield "" if label is None else f"{text} {label}".rstrip()
+                yield ""
+            elif self.label(same, "unitLabel", "en") == label:
+                yield with_unit(text, label)
+            else:
+                yield f"{text} {label}".rstrip()
+
+
+@cache
+def _placeholders() -> re.Pattern[str]:
+    """Read the labels that name nothing, as one expression."""
+    content = tomllib.loads(_PLACEHOLDERS.read_text(encoding="utf-8"))
+    return re.compile("|".join(f"(?:{pattern})" for pattern in content["patterns"]))
 
 
 def by_number(name: str) -> tuple[int, str]:

@@ -10,6 +10,7 @@ from typing import Any
 from pyoxigraph import Literal as RdfLiteral
 from pyoxigraph import NamedNode, Store
 
+from citeforge.kg.english import with_unit
 from citeforge.kg.plain import (
     ALT_LABEL,
     CLASS,
@@ -265,7 +266,7 @@ def _with_unit(value: Any) -> str:
     datatype = value.datatype.value
     if datatype.startswith((XSD, RDF)) or not _is_number(value.value):
         return str(value.value)
-    return f"{value.value.strip()} {local_words(datatype)}"
+    return with_unit(value.value.strip(), local_words(datatype))
 
 
 def _is_number(text: str) -> bool:
