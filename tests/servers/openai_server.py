@@ -68,6 +68,7 @@ class Server:
         said = payload.get("messages") or [{"content": ""}]
         entry = {"body": name, "attempt": attempt, "fault": fault, "time": time.monotonic()}
         entry |= {"text": said[-1]["content"], "input": payload.get("input")}
+        entry["model"] = payload.get("model")
         self.log.write(json.dumps(entry) + "\n")
         self.arrived += 1
         await self.wait_for_gate(self.arrived)

@@ -99,6 +99,30 @@ def test_manifest_and_command_name_the_design(package: Package) -> None:
     assert "--design design.yaml" in " ".join((package.folder / "README.md").read_text().split())
 
 
+def test_another_model_reads_the_questions(
+    inline: Inline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write_documents(tmp_path / "docs", N)
+    monkeypatch.setenv("OPENAI_API_KEY", "key")
+    with openai_server(tmp_path / "log", replies=replies()) as server:
+        words = [
+            "build", "documents", "--source", f"folder:{tmp_path / 'docs'}", "--llm",
+            "openai:writes", "--checker", "openai:reads", "--queries", "2", "--pair", "0", "--list",
+            "0", "--absent", "0", "--base-url", server.url, "--neighbours", "3", "--closed-book",
+            "1", "--shown", "2",
+        ]  # fmt: skip
+        planned = inline.ok(*words, "--dry-run", "--price", "1,1").stdout
+        inline.ok(*words, "--out", tmp_path / "out")
+        asked = Counter(request["model"] for request in server.requests())
+    # Each is written; and read with evidence, by heart, in three others alone, in two together.
+    assert asked == {"writes": 2, "reads": 2 * (1 + 1 + 3 + 1)}
+    assert "writes, writer" in planned
+    assert "reads, reader" in planned
+    manifest = Package(tmp_path / "out").manifest
+    assert manifest.models["question reader"]["name"] == "openai:reads"
+    assert manifest.config["checker"] == "openai:reads"
+
+
 def test_the_writer_is_told_who_asks(tmp_path: Path) -> None:
     write_pumps(tmp_path / "docs", 4)
     llm = FormLlm()

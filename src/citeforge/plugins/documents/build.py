@@ -56,7 +56,7 @@ from citeforge.schemas.tables import (
     UNSURE,
 )
 
-WRITER, JUDGE = "question writer", "relevance judge"
+WRITER, READER, JUDGE = "question writer", "question reader", "relevance judge"
 """Roles in manifests."""
 _SURE, _UNSURE = 1.0, 0.0
 """Scores of judgements; an unsure passage is shown neither as relevant nor as a negative."""
@@ -84,6 +84,7 @@ def build_documents(
     run: RunOptions,
     llm: Llm | None = None,
     judge: JudgeSession | None = None,
+    reader: Llm | None = None,
 ) -> Manifest:
     """Have an LLM write questions about documents, check them, and package those that pass.
 
@@ -92,17 +93,18 @@ def build_documents(
         run: output folder, devices, and how endpoints are reached.
         llm: writes and answers questions; None for the recipe's.
         judge: decides what passages entail; None for the recipe's, if it names one.
+        reader: answers questions; None for the recipe's checker, if it names one, else the writer.
 
     Raises:
         InputError: the documents or the output folder are at fault, or no question was accepted.
     """
     with open_build(recipe, run) as build:
         source = open_documents(recipe, build.workspace.stage("archives"))
-        models = _open_models(recipe, run, build, llm, judge)
+        models = _open_models(recipe, run, build, llm, judge, reader)
         draft = _draft(recipe, build, source, models)
         if (finished := build.finished(draft)) is not None:
             return finished
-        require_askable(models.asker.llm)
+        require_askable(models.asker.llm, models.asker.reader)
         info, corpus, tables = read_documents(recipe, source, build.workspace)
         folder = run.embeddings or build.workspace.stage("embeddings")
         passages = PassagePool(corpus, recipe.seed)
@@ -181,6 +183,7 @@ def _open_models(
     build: Build,
     llm: Llm | None,
     judge: JudgeSession | None,
+    reader: Llm | None,
 ) -> Models:
     """Open the LLM, the judge and the embedder of a build.
 
@@ -190,26 +193,33 @@ def _open_models(
         build: folder of the build.
         llm: LLM to use; None for the recipe's.
         judge: judge to use; None for the recipe's.
+        reader: LLM that answers questions; None for the recipe's, if it names one.
     """
-    store = replay_store(run, recipe.llm) if llm is None else None
+    named = [name for name in (recipe.llm, recipe.checker) if name is not None]
+    store = replay_store(run, *named) if llm is None else None
     if judge is None:
         judge = build_judge(recipe.judging, run, store)
+    if recipe.checker is not None and reader is None:
+        reader = make_llm(recipe.checker, store=store, options=run)
     llm = llm or make_llm(recipe.llm, store=store, options=run)
     fields = "seed embedder embedder_revision mining mixtures decided licence name source"
     rage = make_record(RageRecipe, **{name: getattr(recipe, name) for name in fields.split()})
-    asker = make_asker(recipe, llm)
+    asker = make_asker(recipe, llm, reader)
     return Models(asker, judge, rage, recipe_embedder(rage, run))
 
 
 def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models) -> Manifest:
     """Draft a package's manifest from what is known before any question is written."""
     identities = {WRITER: models.asker.llm.identity()}
+    if recipe.checker is not None:
+        identities[READER] = models.asker.reader.identity()
     if models.judge is not None:
         identities[JUDGE] = models.judge.judge.identity()
     judge, sheet = model_name(identities, JUDGE), recipe.decided_questions
     named = recipe.model_copy(
         update={
             "llm": model_name(identities, WRITER),
+            "checker": model_name(identities, READER),
             "labels": tuple(Path(path.name) for path in recipe.labels),
             "design": recipe.recorded_design(),
             "decided_questions": sheet and Path(sheet.name),

@@ -50,7 +50,12 @@ class PromptedLlm:
     """
 
     def __init__(
-        self, llm: Llm, design: Design | None = None, seeds: Sequence[str] = (), draw_seed: int = 0
+        self,
+        llm: Llm,
+        design: Design | None = None,
+        seeds: Sequence[str] = (),
+        draw_seed: int = 0,
+        reader: Llm | None = None,
     ) -> None:
         """Read the prompt templates for questions and answers, and the worked examples.
 
@@ -59,8 +64,9 @@ class PromptedLlm:
             design: what the questions are to be like; None for no wishes.
             seeds: questions of users, of which some are shown as examples.
             draw_seed: seed of the draw of these.
+            reader: model that answers the questions; None for ``llm``.
         """
-        self.llm, self.design = llm, design or Design()
+        self.llm, self.reader, self.design = llm, reader or llm, design or Design()
         self.seeds, self._draw_seed = tuple(seeds), draw_seed
         self.tokens = [0, 0]
         self._templates = {n: WriterPrompt(n, _FOLDER) for n in (QUESTION, ANSWER, EVIDENCE)}
@@ -146,9 +152,13 @@ class PromptedLlm:
         return Request(messages, params, sample, task, values, needs_text=False)
 
     def ask(self, requests: Sequence[Request]) -> list[TextReply]:
-        """Send requests to the LLM, and return the replies in order; equal requests cost once."""
+        """Send requests of one task to its LLM; return the replies in order.
+
+        Equal requests cost once.
+        """
         replies = []
-        for result in self.llm.complete(requests):
+        reads = any(request.task == ANSWER for request in requests)
+        for result in (self.reader if reads else self.llm).complete(requests):
             self.tokens[0] += result.prompt_tokens
             self.tokens[1] += result.completion_tokens
             if isinstance(result, Failure):

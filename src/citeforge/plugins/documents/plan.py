@@ -24,7 +24,7 @@ from citeforge.engines.tables import iter_batches, rows_of
 from citeforge.plugins.documents.cells import Cell, draw_cells, spread_cells
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
 from citeforge.plugins.documents.design import ABSENT, LIST, PAIR, SINGLE, built_in_forms
-from citeforge.plugins.documents.llm_requests import PromptedLlm
+from citeforge.plugins.documents.llm_requests import ANSWER, PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.seeds import make_asker, read_seeds
@@ -63,8 +63,10 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         InputError: the documents are at fault.
         UsageError: the LLM is not asked over a network.
     """
-    llm = llm_for_dry_run(recipe.llm, run, replay_path(run, recipe.llm))
-    judge = llm_judge_of(build_judge(recipe.judging, run, replay_store(run, recipe.llm)))
+    named = [name for name in (recipe.llm, recipe.checker) if name is not None]
+    path = replay_path(run, *named)
+    llm, reader = (llm_for_dry_run(name, run, path) for name in (named[0], named[-1]))
+    judge = llm_judge_of(build_judge(recipe.judging, run, replay_store(run, *named)))
     design = recipe.load_design()
     asker, tries = make_asker(recipe, llm), recipe.asking.tries
     with TemporaryDirectory(prefix="citeforge-") as scratch:
@@ -95,7 +97,15 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         [one for some in asked for one in getattr(some, name)]
         for name in ("requests", "further", "pairs")
     )
-    parts = {llm.who(CHAT): llm.plan(requests, further, tries), **parts}
+    if recipe.checker is None:
+        parts = {llm.who(CHAT): llm.plan(requests, further, tries), **parts}
+    else:
+        written = [request for request in requests if request.task != ANSWER]
+        answered = [request for request in requests if request.task == ANSWER]
+        parts |= {
+            f"{llm.who(CHAT)}, writer": llm.plan(written, (), tries),
+            f"{reader.who(CHAT)}, reader": reader.plan(answered, further, tries),
+        }
     if judge is not None:
         parts[judge.llm.who(CHAT)] = judge.bill(pairs, times=tries)
     plan = total_plan(parts)

@@ -100,6 +100,8 @@ class DocumentsRecipe(Licensed):
     """folder:PATH, or another source of passages (corpus:PATH), which are not cut."""
     llm: Annotated[str, Option(input=True, names="llms")]
     """LLM that writes questions and tries to answer them: {llms}."""
+    checker: Annotated[str | None, Option(input=True, names="llms")] = None
+    """LLM that tries to answer the questions, to check them (default: --llm): {llms}."""
     n_queries: Annotated[int, Option("--queries")] = Field(200, ge=1)
     """Number of questions."""
     shares: QuestionShares = QuestionShares()

@@ -62,8 +62,13 @@ def read_seeds(path: Path) -> tuple[Seed, ...]:
     return tuple(seeds)
 
 
-def make_asker(recipe: DocumentsRecipe, llm: Llm) -> PromptedLlm:
+def make_asker(recipe: DocumentsRecipe, llm: Llm, reader: Llm | None = None) -> PromptedLlm:
     """Make the writer and reader of a build, with its design and seed questions.
+
+    Args:
+        recipe: names design and seeds.
+        llm: model that writes questions.
+        reader: model that answers them; None for the same.
 
     Raises:
         InputError: the design or the file of seeds is at fault.
@@ -71,7 +76,7 @@ def make_asker(recipe: DocumentsRecipe, llm: Llm) -> PromptedLlm:
     """
     seeds = () if recipe.seeds is None else read_seeds(recipe.seeds)
     texts = tuple(dict.fromkeys(seed.question for seed in seeds))
-    return PromptedLlm(llm, recipe.load_design(), texts, recipe.seed)
+    return PromptedLlm(llm, recipe.load_design(), texts, recipe.seed, reader)
 
 
 def find_seed_evidence(maker: QuestionMaker, seeds: Sequence[Seed]) -> list[Question]:
