@@ -100,3 +100,12 @@ def test_other_domains_are_checked(tmp_path: Path, film: Path) -> None:
             load_domain(str(film))
         assert message in str(error.value)
         assert error.value.line == own.splitlines().index("others:") + 1
+    content = {"name": "d", "entity_class": "Q9", "others": ["people"]}
+    assert [other.name for other in load_domain(content).others] == ["people"]
+    plain = {"classes": ["urn:c"], "labels": ["urn:l"], "relations": {"urn:r": {"label": "r"}}}
+    for wrong in (
+        content | {"others": ["persons"]},
+        {"name": "d", "model": "plain", "plain": plain, "others": ["people"]},
+    ):
+        with refused("wrong-value", field="others"):
+            load_domain(wrong)

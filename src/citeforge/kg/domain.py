@@ -275,6 +275,18 @@ class Domain(FrozenRecord):
             raise ValueError("model: plain and the mapping `plain` go together")
         return self
 
+    @field_validator("others", mode="before")
+    @classmethod
+    def _load_others(cls, others: Any) -> Any:
+        """Replace names of built-in domains by these domains."""
+        known = list_built_in()
+        if not isinstance(others, list | tuple):
+            return others
+        for name in others:
+            if isinstance(name, str) and name not in known:
+                raise ValueError(f"{name!r} is not a domain; there are {', '.join(known)}")
+        return [_built_in(one) if isinstance(one, str) else one for one in others]
+
     @field_validator("others")
     @classmethod
     def _check_others(cls, others: tuple["Domain", ...], info: ValidationInfo) -> Any:
@@ -400,7 +412,7 @@ def _read_other(name: Any, path: Path, at: int) -> Any:
     if not isinstance(name, str):
         return name
     if name in list_built_in():
-        return _built_in(name)
+        return name
     if not (path.parent / name).is_file():
         raise InputError(
             f"has no domain {name!r} beside it", path=path, field=f"others.{at}",

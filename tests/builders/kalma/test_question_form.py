@@ -259,3 +259,12 @@ def test_a_shared_surname_may_be_said_once() -> None:
     asking = QuestionToCheck(text, (CAUSE, known), (link, CAUSE, known), link, "general")
     (found,) = CHECK.check([asking])
     assert found.find_fault(asking) is None
+
+
+def test_who_or_what_is_one_opener() -> None:
+    ally = of_ann("ally of", "Sweden")
+    asking = QuestionToCheck(
+        "Where was Ann Lee born, and who or what was she an ally of?", (BIRTH, ally), (*SHOWN, ally)
+    )
+    (found,) = CHECK.check([asking])
+    assert found.find_fault(asking) is None

@@ -329,7 +329,8 @@ def _split_at_openers(tokens: Sequence[Token]) -> list[tuple[tuple[Token, ...], 
         k = i
         while k and tokens[k - 1].text in PREPOSITIONS and not tokens[k - 1].qids:
             k -= 1
-        if k and tokens[k - 1].text in _LINKS and k > starts[-1]:
+        is_one = k > 1 and [t.text for t in tokens[k - 2 : i + 1]] == ["who", "or", "what"]
+        if k and tokens[k - 1].text in _LINKS and k > starts[-1] and not is_one:
             starts.append(k)
     cuts = [*starts, len(tokens)]
     found = []
