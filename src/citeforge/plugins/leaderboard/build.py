@@ -19,7 +19,7 @@ from citeforge.plugins.leaderboard.about import Presentation, introduce_all
 from citeforge.plugins.leaderboard.board_check import Event, latest_events, read_history
 from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
 from citeforge.plugins.leaderboard.matrix import BoardColumn, board_column, compact_matrix
-from citeforge.plugins.leaderboard.pages import TEMPLATES, Site, environment, write_pages
+from citeforge.plugins.leaderboard.pages import Site, environment, write_assets, write_pages
 from citeforge.publishing.hidden import matching_gold
 from citeforge.reports.pages.markup import script_json
 from citeforge.schemas.errors import InputError
@@ -131,8 +131,7 @@ def _write_matrix(
         columns=columns, data=script_json(compact_matrix(columns)),
     )  # fmt: skip
     write_text(root / "index.html", text)
-    for asset in ("site.css", "site.js", "matrix.js"):
-        write_text(root / asset, (TEMPLATES / asset).read_text(encoding="utf-8"))
+    write_assets(root, "site.js", "matrix.js")
     return Site(*counts, n_queries, len(text.encode()))
 
 

@@ -33,7 +33,7 @@ from citeforge.plugins.leaderboard.ranking import (
 from citeforge.reports.audited import describe_negatives, read_audit
 from citeforge.reports.notes import SLICES_NOTE, caution_lines, line_notes, missing_lines
 from citeforge.reports.pages.explorer import make_explorer
-from citeforge.reports.pages.markup import page_templates, script_json
+from citeforge.reports.pages.markup import page_templates, read_assets, script_json
 from citeforge.reports.tables import slice_tables
 from citeforge.schemas.audit import LINE
 from citeforge.schemas.scores import MeasureScore, ScoreFile
@@ -68,6 +68,14 @@ def environment() -> Environment:
     return templates
 
 
+def write_assets(out: Path, *scripts: str) -> None:
+    """Write the style sheet of a site's pages and some of its scripts into a folder."""
+    style = (TEMPLATES / "site.css").read_text(encoding="utf-8")
+    write_text(out / "site.css", read_assets("page.css") + style)
+    for name in scripts:
+        write_text(out / name, (TEMPLATES / name).read_text(encoding="utf-8"))
+
+
 def write_pages(
     package: Package,
     files: Sequence[ScoreFile],
@@ -88,7 +96,9 @@ def write_pages(
         about: texts of the first page that override those of the package.
     """
     templates = environment()
-    views = make_views(files, package.contexts)
+    views = make_views(
+        files, {name: c.description for name, c in package.manifest.contexts.items()}
+    )
     site: dict[str, Any] = {
         "title": title or package.name,
         "benchmark": package.name,
@@ -99,8 +109,7 @@ def write_pages(
         "folder": out.name,
         "is_hidden": any(f.gold == "withheld" for f in files),
     }
-    for name in ("site.css", "site.js", "ranking.js", "viewer.js"):
-        write_text(out / name, (TEMPLATES / name).read_text(encoding="utf-8"))
+    write_assets(out, "site.js", "ranking.js", "viewer.js")
     site["answers"] = _write_answers_page(templates, site, files, out)
     pages = list(query_pages(package, {f.context for f in files}))
     slugs: set[str] = set()

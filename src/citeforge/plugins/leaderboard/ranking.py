@@ -1,7 +1,8 @@
 """Rankings with intervals of values and ranks, and their compact data for the page."""
 
+import math
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -17,6 +18,10 @@ from citeforge.schemas.scores import MeasureScore, ScoreFile
 _ASKED = re.compile(r"\|asked:(\d+)")
 DIRECTIONS = {True: 1, False: -1, None: 0}
 """Whether higher is better, to the factor by which the page sorts values; 0 for no ranking."""
+PROTOCOLS = {
+    "strict": "strict: corrected definitions, and a missing answer has the worst value",
+    "reference": "reference: what the papers' own code computes",
+}
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,7 @@ class View:
 
     Attributes:
         title: context and protocol.
+        about: context set, and what systems are shown in it.
         measures: names of measures, in declared order.
         files: one score file per system.
         slugs: file names of the systems' pages.
@@ -34,6 +40,7 @@ class View:
     """
 
     title: str
+    about: str
     measures: tuple[str, ...]
     files: tuple[ScoreFile, ...]
     slugs: tuple[str, ...]
@@ -53,12 +60,14 @@ def slug(text: str, used_slugs: set[str]) -> str:
     return name
 
 
-def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list[View]:
+def make_views(
+    files: Sequence[ScoreFile], contexts: Mapping[str, str] = MappingProxyType({})
+) -> list[View]:
     """Make a ranking per context set and protocol, of scores with equal score signatures.
 
     Args:
         files: score files of one benchmark.
-        contexts: its context sets, which order views with equally many systems.
+        contexts: its context sets with descriptions, which order views of as many systems.
     """
     used_slugs: set[str] = set()
     slugs = {id(f): slug(f"{f.system} {f.context}", used_slugs) for f in files}
@@ -79,7 +88,8 @@ def make_views(files: Sequence[ScoreFile], contexts: Sequence[str] = ()) -> list
         main = next((n for n in preferred if n in names), "")
         views.append(
             View(
-                f"{context}, {protocol}", tuple(names), tuple(mine),
+                f"{context}, {protocol}", f"{context}: {contexts[context]}" if context in contexts
+                else context, tuple(names), tuple(mine),
                 tuple(slugs[id(f)] for f in mine), entries, ranks, main,
             )
         )  # fmt: skip
@@ -135,12 +145,12 @@ def compact(
 ) -> dict[str, object]:
     """Make a ranking's data for its page's JSON; its keys are one letter long.
 
-    Title ``t``; of each measure its name ``m``, better direction ``b``, definition ``d``, link
-    ``l``, digits ``k``, values in hundredths ``v``, the line to beat ``e`` and the systems at or
-    below it ``u``; of each system its name ``s``, page ``p``, rank ``g`` and interval ``i`` by the
-    main measure, number of missing answers ``n``, whether it is a control ``c``, and what its
-    submission states: fields ``f``, values ``a``. Measures that sum up scores are ``h``, and what
-    is to be said beside a system's name ``o``.
+    Title ``t`` and what it means ``z``; of each measure its name ``m``, better direction ``b``,
+    definition ``d``, link ``l``, digits ``k``, ends of its range ``x``, values in hundredths ``v``,
+    the line to beat ``e`` and the systems at or below it ``u``; of each system its name ``s``, page
+    ``p``, rank ``g`` and interval ``i`` by the main measure, number of missing answers ``n``,
+    whether it is a control ``c``, and what its submission states: fields ``f``, values ``a``.
+    Measures that sum up scores are ``h``, and what is to be said beside a system's name ``o``.
 
     Args:
         view: the ranking.
@@ -152,6 +162,7 @@ def compact(
     headline = [name for name in summing if name in view.measures]
     return {
         "t": view.title,
+        "z": f"{view.about}; {PROTOCOLS[view.files[0].protocol]}" if view.files else "",
         "m": [marked_name(view.files, n) for n in view.measures],
         "b": [DIRECTIONS[direction(n)] for n in view.measures],
         "d": [definition(n) for n in view.measures],
@@ -161,6 +172,7 @@ def compact(
         "o": _describe_gaps(view, n_queries),
         "s": [f.system for f in view.files],
         "p": list(view.slugs),
+        "x": [measure_range(n) for n in view.measures],
         "k": [column_digits(filter(None, view.entries[n])) for n in view.measures],
         "v": [[e and hundredths(e.value) for e in view.entries[n]] for n in view.measures],
         "g": [r or 0 for r in view.ranks.get(view.main, [])],
@@ -175,6 +187,16 @@ def compact(
         "f": columns,
         "a": [[about_text(f, name) for name in columns] for f in view.files],
     }  # fmt: skip
+
+
+def measure_range(name: str) -> list[int | None]:
+    """Get the ends of a measure's possible values in hundredths; None for an open end."""
+    measure = find_measure(name.split("[")[0])
+    if measure is None:
+        return [None, None]
+    low = None if math.isinf(measure.low) else measure.low * measure.scale
+    high = None if measure.high is None else measure.high * measure.scale
+    return [hundredths(low), hundredths(high)]
 
 
 def _find_line(view: View, name: str, lines: Lines) -> float | None:

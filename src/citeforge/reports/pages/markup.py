@@ -22,14 +22,16 @@ _TEMPLATES = Path(__file__).parent / "templates"
 def page_templates(folder: Path) -> Environment:
     """Load a folder's page templates, once; they escape texts, and fail on missing values.
 
-    ``wide_tables`` is a script for the end of a page: it notes which tables have to be scrolled.
+    They may extend ``page.html.j2`` of reports. ``page_css`` is the style of every page, and
+    ``wide_tables`` a script for its end, which notes which tables have to be scrolled.
     """
     templates = Environment(
-        loader=FileSystemLoader(folder), autoescape=select_autoescape(default=True),
+        loader=FileSystemLoader([folder, _TEMPLATES]), autoescape=select_autoescape(default=True),
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     templates.filters |= {"markdown_text": markdown_text, "markdown_code": markdown_code}
     templates.globals["wide_tables"] = read_assets("wide_tables.js")
+    templates.globals["page_css"] = read_assets("page.css")
     return templates
 
 

@@ -61,8 +61,8 @@ def page_report(
     folder = out.with_suffix(".data") if out is not None and len(inside) > MOST_INLINE else None
     cells = render_markup("authorship.html.j2", tables=report.tables) if report.is_design else ""
     html = render_markup(
-        "report.html.j2", figures=plots.html, figures_css=plots.css, explorer=explorer,
-        explorer_css=read_assets("explorer.css"), chunks="" if folder else inside,
+        "report.html.j2", figures=plots.html, explorer=explorer,
+        styles=plots.css + read_assets("explorer.css"), chunks="" if folder else inside,
         folder=quote(folder.name) if folder else "",
         scripts=read_assets("chunks.js", "figures.js", "explorer.js"),
         title=title or f"Cited generation on {', '.join(names)}",

@@ -183,7 +183,7 @@ def _write_html(result: Robustness, title: str) -> str:
     """Write the report as one HTML page that loads nothing from other sites."""
     plots = plots_part(map(ranks_figure, [result]))
     return _render(
-        "robustness.html.j2", result, title, figures=plots.html, figures_css=plots.css,
+        "robustness.html.j2", result, title, figures=plots.html, styles=plots.css,
         chunks=script_json(plots.tables), scripts=read_assets("chunks.js", "figures.js"),
     )  # fmt: skip
 

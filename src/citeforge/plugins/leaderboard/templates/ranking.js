@@ -42,6 +42,7 @@ function choose(view) {
   get("fields").replaceChildren(make("legend", {}, "About systems"), ...fields);
   get("fields").hidden = !fields.length;
   if (v.m.length) explain(v.main);
+  get("meaning").textContent = `${v.z}.`;
   draw();
 }
 
@@ -163,6 +164,7 @@ function draw() {
       make("td", { class: "left system" },
         make("a", { href: `systems/${v.p[i]}.html`, dir: "auto", title: v.s[i] }, v.s[i]),
         ...(v.c[i] ? [make("small", {}, "control, not ranked")] : []),
+        ...(v.n[i] ? [make("small", { class: "missing" }, `${v.n[i]} ${v.n[i] === 1 ? "answer" : "answers"} missing`)] : []),
         ...(v.o[i] ? [make("small", {}, v.o[i])] : [])));
     for (const m of columns) {
       const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i], v.k[m])), ...(v.u[m].includes(i) ? [" ≤"] : []));
@@ -183,7 +185,7 @@ function draw() {
   const head = make("tr", {}, make("th", { scope: "col" }, "Rank"),
     ...(ranked ? [make("th", { scope: "col" }, "95 %")] : []),
     header("System", null, true), ...columns.map(m => header(v.m[m], m)),
-    make("th", { scope: "col", class: "left" }, "Interval"),
+    make("th", { scope: "col", class: "left" }, "Interval", ticks(span, v.k[state.by])),
     ...state.fields.map(f => make("th", { scope: "col", class: "left" }, v.f[f])));
   get("table").replaceChildren(make("thead", {}, head), make("tbody", {}, ...page));
   const end = Math.min(state.start + PAGE, rows.length);
@@ -193,10 +195,17 @@ function draw() {
   get("next").disabled = end >= rows.length;
 }
 
-// The axis reaches from zero, or below, to the highest end of an interval.
+// The axis has the range of the measure; where that is open, it reaches from zero to all ends of intervals.
 function scale(v) {
   const known = v.v[state.by].flatMap((value, i) => [value, ...(interval(v, i) || [])]).filter(x => x !== null);
-  return [Math.min(0, ...known), Math.max(...known, 1)];
+  const [low, high] = v.x[state.by];
+  return [low ?? Math.min(0, ...known), high ?? Math.max(...known, 1)];
+}
+
+// The ends of the axis, above the bars.
+function ticks([low, high], digits) {
+  const whole = [low, high].every(x => x % 100 === 0) ? 0 : digits;
+  return make("span", { class: "scale", "aria-hidden": "true" }, make("span", {}, shown(low, whole)), make("span", {}, shown(high, whole)));
 }
 
 // The bar spans the interval; where there is none, it reaches from zero to the value.
