@@ -108,19 +108,35 @@ def test_how_to_submit_is_a_link_or_a_text(package: Path) -> None:
         }[told]  # fmt: skip
 
 
-def test_the_axis_of_the_bars_reaches_the_ends_of_the_intervals(browser: Any, site: Path) -> None:
+def test_the_axis_of_the_bars_is_the_range_of_the_measure(browser: Any, site: Path) -> None:
     page = opened(browser, site / "index.html")
-    bars, highest = [], 0.0
+    bars = []
     for row in page.locator("tbody tr").all():
         low, high = map(float, row.locator("td small:not(.phone)").first.inner_text().split(" – "))
         style = row.locator(".bar i").get_attribute("style")
         left, width = map(float, re.findall(r"([\d.]+)%", style))
         bars.append((low, high, left, left + width))
-        highest = max(highest, high)
     assert len(bars) == 3
     for low, high, left, right in bars:
-        assert left == pytest.approx(100 * low / highest, abs=0.01)
-        assert right == pytest.approx(100 * high / highest, abs=0.01)
+        assert left == pytest.approx(low, abs=0.01)  # per cent of 0 to 100
+        assert right == pytest.approx(high, abs=0.01)
+    assert page.locator("thead .scale span").all_inner_texts() == ["0", "100"]
+
+
+def test_missing_answers_and_what_is_needed_to_take_part_are_on_the_first_page(
+    browser: Any, package: Path, tmp_path: Path
+) -> None:
+    queries = [f"q{i:02d}" for i in range(1, 31)]
+    rows = [entry("CiteF1", [0.5] * 30)]
+    file = scored(Package(package).hash, "half" * 40, rows, queries)
+    file.counts.n_missing = 12
+    build_site(package, [file], tmp_path / "site", "Title" * 40)
+    page = opened(browser, tmp_path / "site" / "index.html")
+    expect(page.locator("tbody .missing")).to_have_text("12 answers missing")
+    expect(page.locator("#meaning")).to_contain_text("strict: corrected definitions")
+    expect(page.get_by_text("How to take part")).to_contain_text("citeforge check")
+    page.set_viewport_size({"width": 390, "height": 844})
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
 
 
 def test_every_column_leads_to_its_definition(browser: Any, site: Path) -> None:

@@ -98,7 +98,7 @@ def test_views_with_as_many_systems_come_in_the_order_of_the_benchmark() -> None
     contexts = ["full", "absent_1", "own"]
     files = [f.model_copy(update={"context": c}) for c in reversed(contexts) for f in FILES]
     files.append(file("third", 0.5).model_copy(update={"context": "own"}))
-    views = make_views(files, contexts[:2])
+    views = make_views(files, dict.fromkeys(contexts[:2], "passages"))
     assert [v.title for v in views] == ["own, strict", "full, strict", "absent_1, strict"]
 
 

@@ -30,7 +30,7 @@ def test_the_page_refers_to_nothing_outside(page: str) -> None:
 def test_embedded_data_cannot_leave_its_element(files: list[ScoreFile], page: str) -> None:
     assert "<" not in script_json([f.model_dump(mode="json") for f in files])
     assert json.loads(script_json({"a": "</script>&<!--"})) == {"a": "</script>&<!--"}
-    assert page.count("<script") == 5  # data, index, chunks; two of ours
+    assert page.count("<script") == 6  # data, index, chunks; three of ours
 
 
 def test_hostile_text_is_shown_and_never_run(

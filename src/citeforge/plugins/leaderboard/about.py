@@ -24,11 +24,6 @@ _TEXT = Path(__file__).parent / "templates" / "definitions.md"
 _FAMILY = re.compile(r"measures/(\w+)\.md")
 _MEASURE = re.compile(r"[A-Z][\w.@-]+")
 _SUBMIT = "How to submit"
-_SUBMIT_FILE = (
-    "ask your system the prompts of citeforge export prompts, look at its answers with citeforge "
-    "check, and send the file to the maintainers"
-)
-"""What takes part in a board that does not say how."""
 _WEB = ("https://", "http://")
 
 
@@ -154,6 +149,11 @@ class Introduction:
     links: tuple[tuple[str, str], ...]
     contexts: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def says_how_to_submit(self) -> bool:
+        """Whether facts or links have instructions for submitters."""
+        return _SUBMIT in {**dict(self.facts), **dict(self.links)}
+
 
 def introduction(package: Package, about: Presentation, files: Sequence[ScoreFile]) -> Introduction:
     """Make the head of a benchmark's page: description, facts, links and context sets."""
@@ -190,7 +190,7 @@ def _format_count(count: object) -> str:
 def _facts(about: Presentation) -> list[tuple[str, str]]:
     """List (name, value) of date, organisation, and how to submit unless that is a link."""
     day = "" if about.date is None else about.date.isoformat()
-    submit = "" if about.submit.startswith(_WEB) else about.submit or _SUBMIT_FILE
+    submit = "" if about.submit.startswith(_WEB) else about.submit
     return [("Date", day), ("Organisation", about.organisation or ""), (_SUBMIT, submit)]
 
 

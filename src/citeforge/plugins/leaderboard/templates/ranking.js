@@ -42,7 +42,7 @@ function choose(view) {
   get("fields").replaceChildren(make("legend", {}, "About systems"), ...fields);
   get("fields").hidden = !fields.length;
   if (v.m.length) explain(v.main);
-  get("meaning").textContent = `${v.z}.`;
+  if (v.m.length) get("meaning").textContent = `${v.z}.`;
   draw();
 }
 
