@@ -261,6 +261,8 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "question_check_refused": "error of the check of questions, right ones: refused",
         "questions_accepted_share": "questions accepted, share",
         "questions_that_ask_for_more": "{} questions that ask for what is no gold",
+        "questions_that_leave_an_entity_out":
+            "specific questions that do not name both of their entities",
         "questions_with_further_answers":
             "general questions with a shown answer that is no gold and counts as right",
         "questions_with_restated_facts": "questions with such facts",

@@ -17,7 +17,7 @@ from citeforge.builders.kalma.contexts import (
 )
 from citeforge.builders.kalma.evolve import Specificity
 from citeforge.builders.kalma.mentions import Mentions, annotate, marker
-from citeforge.builders.kalma.package import parse_year
+from citeforge.builders.kalma.package import kalma_stats, parse_year
 from citeforge.builders.kalma.selection import StatedPair, disambiguate
 from citeforge.builders.kalma.words import RelationWords
 from citeforge.builders.kalma.writer_requests import TASKS, refusal_kind, request
@@ -252,6 +252,16 @@ def test_other_facts_that_answer_a_general_question() -> None:
     specific = replace(question, general="")
     counts = count_answers([specific], same, equivalence, PEOPLE)
     assert counts["questions_with_uncounted_answers"] == 0
+
+
+def test_questions_that_name_one_of_two_entities_are_counted() -> None:
+    graphs = (Graph("Q1", "Ada Byron", ()), Graph("Q2", "Lord Byron", ()))
+    both = KalmaQuestion("a", graphs, (), "Who was Lord Byron to Ada Byron?")
+    one = KalmaQuestion("b", graphs, (), "When was Ada Byron born?")
+    single = KalmaQuestion("c", graphs[:1], (), "When was Ada Byron born?")
+    key = "questions_that_leave_an_entity_out"
+    assert kalma_stats([both, one, single], {})[key] == 1
+    assert key not in kalma_stats([both, single], {})
 
 
 FAMILY = {"Q1": "Hans Albert Einstein", "Q2": "Albert Einstein", "Q3": "Mileva Maric"}

@@ -139,6 +139,8 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object
         **further,
         **question_variety(questions),
     }
+    if n_partial := sum(map(_leaves_an_entity_out, questions)):
+        stats["questions_that_leave_an_entity_out"] = n_partial
     if years:
         stats["years_of_birth"] = f"{_year_text(min(years))} to {_year_text(max(years))}"
     for name, some in ((SENSITIVE, triples), (SENSITIVE_GOLD, gold)):
@@ -165,6 +167,12 @@ def question_variety(questions: Sequence[KalmaQuestion], writer: str = "") -> St
         if texts:
             stats |= variety_stats(f"{form} questions{writer}", texts)
     return stats
+
+
+def _leaves_an_entity_out(question: KalmaQuestion) -> bool:
+    """Whether the specific question on several entities does not name all of them."""
+    names = [graph.name for graph in question.graphs]
+    return len(names) > 1 and not all(name in question.specific for name in names)
 
 
 def parse_year(date: str) -> int | None:
