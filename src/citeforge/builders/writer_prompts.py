@@ -23,11 +23,17 @@ class WriterPrompt:
         sha256: hash of its text, for manifests.
     """
 
-    def __init__(self, name: str, folder: Path = _FOLDER) -> None:
-        """Read the template ``NAME.j2`` of a folder."""
-        path = folder / f"{name}.j2"
-        source = path.read_text(encoding="utf-8")
-        self.task, self.sha256 = path.stem, digest(source)
+    def __init__(self, name: str, folder: Path = _FOLDER, source: str | None = None) -> None:
+        """Compile a template.
+
+        Args:
+            name: name of the task.
+            folder: has the file ``NAME.j2``.
+            source: text of the template; None for that of the file.
+        """
+        if source is None:
+            source = (folder / f"{name}.j2").read_text(encoding="utf-8")
+        self.task, self.sha256 = name, digest(source)
         self._template = SandboxedEnvironment(undefined=StrictUndefined).from_string(source)
 
     def render(self, values: Mapping[str, Any]) -> str:

@@ -4,6 +4,7 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import yaml
 
 from citeforge import load
 from citeforge.builders.rebuild import list_resources
+from citeforge.engines.files import digest
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.package.fields import read_fields
 from citeforge.package.manifest import read_stats
@@ -21,7 +23,9 @@ from citeforge.plugins.documents.cells import Cell, apportion, draw_cells
 from citeforge.plugins.documents.checks import check_text
 from citeforge.plugins.documents.design import Design, built_in_forms
 from citeforge.plugins.documents.form_rules import find_form_fault
+from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.outcome import mean_pairwise_cosine, mix_stats
+from citeforge.plugins.documents.prompts import SAMPLES, find_template_fault
 from citeforge.plugins.documents.questions import Evidence, Question, is_answered, read_question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.schemas.recipes.base import RunOptions
@@ -223,6 +227,47 @@ def test_the_mean_cosine_is_that_of_all_pairs() -> None:
     assert mean_pairwise_cosine([[1, 0], [0, 1], [0.6, 0.8]]) == pytest.approx((0 + 0.6 + 0.8) / 3)
 
 
+OWN = "Say it briefly.\\n{% for p in passages %}{{ quote(p.text) }}{% endfor %}\\n"
+
+
+def test_own_prompts_are_used_and_hashed(tmp_path: Path) -> None:
+    write_pumps(tmp_path / "docs", 4)
+    llm = FormLlm()
+    own = OWN.replace("\\n", "\n") + "{{ quote(question) }} {{ note }}"
+    design = {"prompts": {"answer": own}, "questions": [{"name": "number"}]}
+    package = make(tmp_path, llm, design, 1)
+    asked = [r.messages[-1][1] for r in llm.asked if r.task == "answer"]
+    assert asked
+    assert all(one.startswith("Say it briefly.") for one in asked)
+    config, defaults = package.manifest.config, PromptedLlm(llm).prompts
+    assert config["prompts"]["answer"] == digest(own) != defaults["answer"]
+    assert config["prompts"]["question"] == defaults["question"]
+    assert config["design"]["prompts"]["answer"] == own
+
+
+@pytest.mark.parametrize(
+    ("template", "fault"),
+    [
+        ("{{ quote(question) }}{{ quote(passages[0].text) }}{{ note }}", ""),
+        ("{{ question }}{{ quote(passages[0].text) }}{{ note }}", "shows a text without quotes"),
+        ("{{ quote(question) }}{{ note }}", "does not use passages"),
+        ("{{ quote(question) }}{{ quote(passages[0].text) }}", "lacks {{ note }}"),
+        ("{{ quote(query) }}", "unknown variable of the prompt 'query'"),
+        ("{% if question %}", "is not a template that can be filled in"),
+        ("{{ passages.__class__.__mro__ }}", "is not a template that can be filled in"),
+    ],
+)
+def test_wrong_templates_are_refused(template: str, fault: str) -> None:
+    assert (find_template_fault("answer", template) or "").startswith(fault)
+    assert bool(find_template_fault("answer", template)) == bool(fault)
+
+
+def test_built_in_templates_keep_the_rules() -> None:
+    for task in SAMPLES:
+        source = resources.files("citeforge.plugins.documents") / "data" / f"{task}.j2"
+        assert find_template_fault(task, source.read_text(encoding="utf-8")) is None
+
+
 def test_a_lazy_writer_leaves_a_form_short(tmp_path: Path) -> None:
     write_pumps(tmp_path / "docs", 30)
     design = {"questions": [{"name": "number"}, {"name": "yes/no"}]}
@@ -276,6 +321,7 @@ def test_the_design_in_force_is_printed(inline: Inline, tmp_path: Path) -> None:
         ("questions:\n- {name: number, share: 0}\n", 2, "questions.0.share", "out-of-range"),
         ("users: []\nquestions:\n- {name: absent}\n", 2, "questions", "wrong-value"),
         ("questions:\n- {name: time}\n- {name: time}\n", 1, "questions", "wrong-value"),
+        ("prompts:\n  answer: '{{ x }}'\n", 2, "prompts.answer", "wrong-value"),
         ("language: xy\n", 1, "language", "wrong-value"),
         ("length:\n  least: 5\n  most: 4\n", 3, "length.most", "wrong-value"),
         ("difficulty: mild\n", 1, "difficulty", "wrong-value"),

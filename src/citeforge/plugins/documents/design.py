@@ -8,6 +8,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator
 
 from citeforge.engines.textfiles import read_yaml
+from citeforge.plugins.documents.prompts import Prompts
 from citeforge.schemas.errors import UnknownValueError
 from citeforge.schemas.record import FrozenRecord
 
@@ -172,6 +173,8 @@ class Design(FrozenRecord):
     """easy: a search finds the passages at once; hard: other passages are nearer."""
     terms: Terms = Terms()
     """Terms to keep, and to avoid."""
+    prompts: Prompts = Prompts()
+    """Templates in place of the built-in prompts."""
 
     @field_validator("language")
     @classmethod

@@ -69,7 +69,9 @@ class PromptedLlm:
         self.llm, self.reader, self.design = llm, reader or llm, design or Design()
         self.seeds, self._draw_seed = tuple(seeds), draw_seed
         self.tokens = [0, 0]
-        self._templates = {n: WriterPrompt(n, _FOLDER) for n in (QUESTION, ANSWER, EVIDENCE)}
+        self._templates = {
+            name: WriterPrompt(name, _FOLDER, own) for name, own in self.design.prompts
+        }
         self.prompts = {name: template.sha256 for name, template in self._templates.items()}
         self._examples = read_yaml(_FOLDER / "examples.yaml")
         self.prompts["examples"] = digest(self._examples)
