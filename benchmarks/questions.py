@@ -209,7 +209,7 @@ def scripted(asking: QuestionToCheck) -> Iterator[Written]:
         whole = compose([brain.ask(*fact, 0) for fact in facts])
         text = brain.poor_specific(kind, facts, whole, body)
         asked, other = brain.REG.get(text, (facts, []))
-        if text != whole:
+        if text != whole and not (kind == "swap" and {*asked} == {*facts}):
             question = replace(asking, question=text)
             yield Written(f"bad: {kind} (scripted)", question, frozenset(asked), tuple(other))
     mixed = compose([brain.ask(*f, 1 + brain.h(*f) % 2) for f in facts])

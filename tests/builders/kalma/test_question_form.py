@@ -162,6 +162,8 @@ JOBS = (of_ann("occupation", "judge"), of_ann("employer", "city of Oslo"))
          (PARTY, CAUSE, BIRTH, MORE)),
         ("Who were the parents of Bob Moor, and where was Ann Lee born?", (*PARENTS, BIRTH)),
         ("Who did Ann Lee work for and as what, and which party was Bob Moor in?", (*JOBS, PARTY)),
+        ("What were the place and cause of death of Ann Lee, and which party was Bob Moor in?",
+         (CAUSE, of_ann("place of death", "Rome"), PARTY)),
         ("What job and employer did Ann Lee have, and which party was Bob Moor in?",
          (*JOBS, PARTY)),
     ],

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
 from itertools import combinations
 
@@ -31,6 +31,7 @@ _LABEL_FRAMES = (
     "who or what was X {}", "who or what was X a {}", "who was X {}",
 )  # fmt: skip
 _WORDS = re.compile(r"[^\W_]+(?:['’-][^\W_]+)*")
+_ANSWERED = frozenset("when where why how many much".split())
 DECISIVE = frozenset(map(fold, OPENERS - {"what", "which"})) | {fold("many")}
 """Words that decide which kind of answer a clause asks for: when, where, who, how many."""
 Bag = frozenset[tuple[str, int]]
@@ -150,17 +151,17 @@ class QuestionWords:
         found = {}
         for relation in relations:
             ways = [way for way in self._ways.ways(relation) if way <= said.keys()]
-            if ways and self._answers(relation, said.keys()):
+            if ways and self._answers(relation, clause):
                 found[relation_key(relation)] = frozenset[str]().union(*ways)
         rest = {
             stem for stem, word in said.items() if word not in PLAIN and stem not in GENERIC
         } - frozenset[str]().union(*found.values())
         return frozenset() if rest else frozenset(found)
 
-    def _answers(self, relation: str, said: Collection[str]) -> bool:
+    def _answers(self, relation: str, clause: AskedClause) -> bool:
         """Whether a relation can answer when, where, why or how many, if a clause asks that."""
-        ways = frozenset[str]().union(*self._ways.ways(relation))
-        return {*said} & DECISIVE - {fold("who"), fold("whose")} <= ways
+        said = {fold(t.text) for t in clause.tokens if t.text in _ANSWERED}
+        return said <= frozenset[str]().union(*self._ways.ways(relation))
 
     def own_words(self, relations: Iterable[str]) -> frozenset[str]:
         """List the words, in lower case, of all wordings and labels of relations."""
