@@ -27,13 +27,13 @@ class WriterPrompt:
         """Compile a template.
 
         Args:
-            name: name of the task.
+            name: name of the task, perhaps below folders.
             folder: has the file ``NAME.j2``.
             source: text of the template; None for that of the file.
         """
         if source is None:
             source = (folder / f"{name}.j2").read_text(encoding="utf-8")
-        self.task, self.sha256 = name, digest(source)
+        self.task, self.sha256 = Path(name).name, digest(source)
         self._template = SandboxedEnvironment(undefined=StrictUndefined).from_string(source)
 
     def render(self, values: Mapping[str, Any]) -> str:
