@@ -50,6 +50,7 @@ def test_words_follow_the_labels_of_the_graph(tmp_path: Path) -> None:
     assert words.phrasing.links["Ehepartner"]["weiblich"] == "wife"
     assert words.inverse["Ehepartner"] == ("Ehepartner",)
     assert words.single_valued["Geburtsort"] == own.single_valued["place of birth"]
+    assert "Geburtsort" in words.phrasing.also["places"]
     assert "ist ein(e)" in words.uninformative and "instance of" not in words.uninformative
     assert relabelled(tmp_path, "people", "en").domain == own
 

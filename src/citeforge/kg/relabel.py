@@ -10,6 +10,8 @@ from citeforge.kg.values import Row, iri, literal
 from citeforge.schemas.kg import relation_key
 
 _ID = re.compile(r"P[1-9]\d*")
+_BY_THEME = frozenset(("also", "theme_wordings"))
+"""Parts of a domain's words that list relations by theme."""
 ENGLISH = "en"
 """Language of the labels by which domains name relations."""
 
@@ -123,10 +125,11 @@ def _map_names(
     if (words := content["questions"]) is None:
         return mapped
     own = dict(words)
+    for part in _BY_THEME.intersection(words):
+        own[part] = _map_lists(words[part], relation)
     own["relations"] = _map_keys(words["relations"], relation)
     links = {r: _map_keys(nouns, value) for r, nouns in words["links"].items()}
     own["links"] = _map_keys(links, relation)
-    own["also"] = {t: _map_list(some, relation) for t, some in words["also"].items()}
     own["pronouns"] = _map_keys(words["pronouns"], value)
     own["sex"] = relation(words["sex"]) if words["sex"] else ""
     if (living := words["living"]) is not None:
@@ -143,3 +146,12 @@ def _map_keys(content: Mapping[str, Any], rename: Callable[[str], str]) -> dict[
 def _map_list(names: Iterable[str], rename: Callable[[str], str]) -> list[str]:
     """Apply a function to each of some names."""
     return [rename(name) for name in names]
+
+
+def _map_lists(content: Any, rename: Callable[[str], str]) -> Any:
+    """Apply a function to each text in the lists of a mapping, at any depth; keep all else."""
+    if isinstance(content, dict):
+        return {key: _map_lists(value, rename) for key, value in content.items()}
+    if isinstance(content, list | tuple):
+        return [rename(v) if isinstance(v, str) else _map_lists(v, rename) for v in content]
+    return content
