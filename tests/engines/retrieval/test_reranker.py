@@ -2,6 +2,7 @@
 
 import random
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,10 @@ from conftest import refused
 from servers import tiny_rerankers as tiny
 from servers.tiny_nli import KEYS, WORDS
 
-pytest.importorskip("sentence_transformers")
+# Imported by tests alone: every worker collects this file, also one that runs no test of it.
+pytestmark = pytest.mark.skipif(
+    find_spec("sentence_transformers") is None, reason="needs sentence_transformers"
+)
 
 
 def pairs(n: int, longest: int = 20) -> list[tuple[str, str]]:
