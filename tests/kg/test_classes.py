@@ -73,9 +73,8 @@ def test_each_entity_has_the_words_of_its_class(film: Path, inline: Inline) -> N
     package = Package(film.parent / "k")
     (specific,) = package.forms["specific"]["text"].to_pylist()
     assert specific == (
-        "Of which genre is Orlando, from which country does it come, for which work was its "
-        "director Sally Potter best known besides Orlando, and in which genre did Sally Potter "
-        "work?"
+        "From which country does Orlando come, of which genre is it, for which work was its "
+        "director Sally Potter best known, and with which genre was she associated?"
     )
     assert inline.ok("verify", "k") and inline.ok("audit", "k")
 

@@ -3,9 +3,8 @@
 Only ``data/people.yaml`` is specific to people.
 """
 
-import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -21,6 +20,7 @@ from pydantic import (
 )
 
 from citeforge.engines.textfiles import read_yaml, validated, yaml_line
+from citeforge.kg.clauses import Ask, LinkAsk, ThemeWording
 from citeforge.kg.english import form_of, with_article
 from citeforge.kg.plain import (
     CLASS,
@@ -32,28 +32,10 @@ from citeforge.kg.plain import (
     PlainModel,
 )
 from citeforge.kg.values import is_iri
+from citeforge.kg.wordings import read_wordings
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import Triple, relation_key
 from citeforge.schemas.record import FrozenRecord
-
-SLOTS = ("who", "whose", "whom", "was", "were", "past", "did")
-_SLOT = re.compile(r"\{(\w*)\}|[{}]")
-
-
-def _check_slots(text: str) -> str:
-    """Refuse a clause with an unknown slot in braces; return the clause."""
-    for slot in _SLOT.finditer(text):
-        if slot[1] not in SLOTS:
-            raise ValueError(f"{slot[0]} is no slot; there are {', '.join(SLOTS)}")
-    return text
-
-
-Ask = Annotated[str, AfterValidator(_check_slots)]
-"""A clause of a question: ``where {past} {who} born``.
-
-Slots: ``who``, ``whose``, ``whom`` (a name, or a pronoun once it was named), ``was`` (is, was, are,
-were, as the entity), ``were`` (are, were), ``past`` (was, were), ``did`` (does, did, do).
-"""
 
 
 class Phrase(FrozenRecord):
@@ -63,11 +45,37 @@ class Phrase(FrozenRecord):
         theme: theme of general questions that covers the relation; empty for the relation itself.
         ask: the clause of specific questions.
         many: the clause where several values are asked for; None for the same.
+        variants: other clauses for ``ask``.
+        variants_many: other clauses for ``many``.
     """
 
     theme: str = ""
     ask: Ask
     many: Ask | None = None
+    variants: tuple[Ask, ...] = ()
+    variants_many: tuple[Ask, ...] = ()
+
+    @model_validator(mode="after")
+    def _require_many(self) -> Self:
+        """Refuse other clauses for several values where there is no first one."""
+        if self.variants_many and self.many is None:
+            raise ValueError("variants_many needs many")
+        return self
+
+    def wordings(self, is_many: bool) -> tuple[str, ...]:
+        """List the clauses that ask for one value, or for several; the domain's first comes first.
+
+        Args:
+            is_many: whether several values are asked for.
+        """
+        if is_many and self.many is not None:
+            return (self.many, *self.variants_many)
+        return (self.ask, *self.variants)
+
+    @property
+    def all_wordings(self) -> tuple[str, ...]:
+        """All clauses that ask for the relation."""
+        return tuple(dict.fromkeys((*self.wordings(False), *self.wordings(True))))
 
 
 class Living(FrozenRecord):
@@ -92,6 +100,8 @@ class Phrasing(FrozenRecord):
         themes: clauses of general questions, by theme.
         also: theme to relations of other themes that answer a general question for it, too; no
             question is made from them, and to cite them is right.
+        theme_wordings: other clauses of general questions, by theme.
+        link_asks: clauses that ask what connects two entities.
         links: relation to what its value is called beside the entity ("her husband"), by the
             value's sex; ``any`` for others.
         opener: the word that asks what the entity at the other end of the link is.
@@ -103,6 +113,8 @@ class Phrasing(FrozenRecord):
     relations: dict[str, Phrase] = {}
     themes: dict[str, Ask] = {}
     also: dict[str, tuple[str, ...]] = {}
+    theme_wordings: dict[str, tuple[ThemeWording, ...]] = {}
+    link_asks: tuple[LinkAsk, ...] = Field(default_factory=lambda: read_wordings().link_asks)
     links: dict[str, dict[str, str]] = {}
     opener: Literal["who", "what"] = "who"
     sex: str = ""
@@ -118,7 +130,20 @@ class Phrasing(FrozenRecord):
         for theme in self.also:
             if theme not in self.themes:
                 raise ValueError(f"also: {theme!r} is not among the themes")
+        for theme in self.theme_wordings:
+            if theme not in self.themes:
+                raise ValueError(f"theme_wordings: {theme!r} is not among the themes")
         return self
+
+    def theme_asks(self, theme: str, relations: Collection[str]) -> list[str]:
+        """List the clauses of general questions for some relations of a theme.
+
+        Args:
+            theme: its name; one that is not declared has no clause.
+            relations: labels of the relations that are asked for.
+        """
+        base = [self.themes[theme]] if theme in self.themes else []
+        return base + [w.ask for w in self.theme_wordings.get(theme, ()) if w.fits(relations)]
 
     def theme_of(self, relation: str) -> str:
         """Get the declared theme of a relation; an empty text without one."""

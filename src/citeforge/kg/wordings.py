@@ -20,6 +20,7 @@ class Wordings:
         nouns: label of a relation to nouns for what it leads to.
         several: labels of relations to questions that ask for all of these.
         link: questions that ask what connects two entities.
+        link_asks: clauses for them, with slots.
         themes: theme to the words by which general questions name it.
     """
 
@@ -27,6 +28,7 @@ class Wordings:
     nouns: Mapping[str, tuple[str, ...]]
     several: Mapping[tuple[str, ...], tuple[str, ...]]
     link: tuple[str, ...]
+    link_asks: tuple[str, ...]
     themes: Mapping[str, tuple[str, ...]]
 
 
@@ -49,5 +51,6 @@ def read_wordings() -> Wordings:
         {label: tuple(text.split(", ")) for label, text in data["nouns"].items()},
         {tuple(labels.split(", ")): tuple(texts) for labels, texts in data["several"].items()},
         tuple(data["link"]["ask"]),
+        tuple(data["link"]["clauses"]),
         {theme: tuple(words.split()) for theme, words in data["themes"].items()},
     )

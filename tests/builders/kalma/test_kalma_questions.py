@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from citeforge.builders.kalma.writer_requests import embedded_templates
 from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.text.variety import mask_names, measure_variety
-from citeforge.kg.domain import Domain, Phrase, Phrasing, load_domain
+from citeforge.kg.domain import Domain, Phrasing, load_domain
 from citeforge.kg.english import with_article
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import open_graph
@@ -29,7 +29,7 @@ from citeforge.package.package import Package
 from citeforge.schemas.kg import Graph, Triple
 from citeforge.schemas.recipes.kalma import Choices
 from citeforge.schemas.text import normalise_em
-from conftest import EXAMPLES, refused, write_jsonl
+from conftest import EXAMPLES, write_jsonl
 from stand_ins import RuleLlm
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
@@ -58,8 +58,8 @@ def asked(facts: Sequence[Triple], asks_link: bool = False, **given: Any) -> tup
     """The general and the specific question."""
     both = (pair(**given, **_facts_by_qid(facts)),)
     return (
-        compose(PEOPLE, *both, facts, asks_link, is_general=True),
-        compose(PEOPLE, *both, facts, asks_link, is_general=False),
+        compose(PEOPLE, *both, facts, asks_link, is_general=True).text,
+        compose(PEOPLE, *both, facts, asks_link, is_general=False).text,
     )
 
 
@@ -130,7 +130,7 @@ def test_the_other_one_is_excepted_from_answers() -> None:
     both = [*facts[:1], fact("Q1", "mother", "E"), fact("Q1", "child", "F")]
     link = fact("Q1", "father", "George Byron", "Q2")
     shown = pair(Q1=[link, *both[1:]], Q2=both[:1])
-    assert compose(PEOPLE, shown, both, asks_link=False, is_general=True) == (
+    assert compose(PEOPLE, shown, both, asks_link=False, is_general=True).text == (
         "Which family members did Ada Byron and her father George Byron each have besides each "
         "other?"
     )
@@ -140,7 +140,7 @@ def test_without_a_known_sex_the_name_is_said_again() -> None:
     facts = [fact("Q1", "height", "x"), fact("Q1", "residence", "y")]
     graphs = [Graph(q, name, tuple(t for t in facts if t.qid == q)) for q, name in NAMES.items()]
     bare = EntityPair(graphs[0], graphs[1], fact("Q1", "sibling", "George Byron", "Q2"))
-    assert compose(PEOPLE, bare, facts, asks_link=True, is_general=False) == (
+    assert compose(PEOPLE, bare, facts, asks_link=True, is_general=False).text == (
         "Who was George Byron to Ada Byron, how tall was Ada Byron, and where did Ada Byron live?"
     )
 
@@ -333,11 +333,18 @@ def test_what_questions_of_the_example_are(name: str, example: Callable[[str], P
             phrase = WORDS.phrase(row["relation"])
             assert phrase is not None
             # The head and the end of its clause are there.
-            head, end = re.split(r" ?(?:\{?did\}?|\{\w+\}) ", phrase.ask)[0], phrase.ask.split()[-1]
-            heads = (head, (phrase.many or head).split(" {")[0])
-            assert any(h.lower() in specific.lower() for h in heads), (specific, phrase.ask)
-            assert end.startswith("{") or end in specific, (specific, phrase.ask)
-    assert sum(t.startswith("Who ") and " to " in t for t in texts["specific"]) <= len(metadata) / 3
+            assert any(map(partial(has_head_and_end, specific), phrase.all_wordings)), specific
+    n_links = len([r for r in rows if r["value_id"] in r["query_id"].split("-")])
+    assert n_links <= len(metadata) / 3
+
+
+def has_head_and_end(question: str, ask: str) -> bool:
+    """Whether a question has the words of a clause before its verb, and its end."""
+    owned = re.fullmatch(r"(?:who|what) \{(?:was|were)\} \{whose\} (.+)", ask)
+    if owned is not None:
+        return owned[1] in question
+    head, end = re.split(r" (?:did\b|\{)", ask)[0], ask.split()[-1]
+    return head.lower() in question.lower() and (end.startswith("{") or end in question)
 
 
 def test_statistics_state_the_variety_of_questions(example: Callable[[str], Package]) -> None:
@@ -348,7 +355,7 @@ def test_statistics_state_the_variety_of_questions(example: Callable[[str], Pack
         texts = zip(table["text"].to_pylist(), metadata, strict=True)
         found = measure_variety([mask_names(text, names) for text, names in texts])
         assert stats[f"distinct_openers[{form} questions]"] == found.n_openers > 1
-        assert stats[f"self_repetition[{form} questions]"] == round(found.self_repetition, 4) > 0
+        assert stats[f"self_repetition[{form} questions]"] == round(found.self_repetition, 4)
         assert f"distinct first three words, {form} questions" in card
 
 
@@ -471,25 +478,6 @@ def test_a_domain_without_words_says_so(tmp_path: Path, capsys: pytest.CaptureFi
     assert "'plain people' has no words for" in capsys.readouterr().err
     for text in Package(tmp_path / "k").forms["specific"]["text"].to_pylist():
         assert re.search(r"(?i)(?:what is known of|who or what (?:is|was)) ", text)
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        ({"ask": "who {is} {whose} father"}, r"\{is\} is no slot"),
-        ({"ask": "who {0} x"}, r"\{0\} is no slot"), ({"ask": "who {was.x} x"}, r"\{ is no slot"),
-        ({"ask": "who", "many": "{"}, r"\{ is no slot"),
-    ],
-)  # fmt: skip
-def test_wrong_words_are_refused(words: dict[str, str], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        Phrase.model_validate(words)
-    given = {"name": "x", "entity_class": "Q5", "questions": {"relations": {"a": words}}}
-    with refused("wrong-value") as caught:
-        load_domain(given)
-    assert "questions.relations.a" in str(caught.value)
-    with pytest.raises(ValueError, match="a: 'life' is not among the themes"):
-        Phrasing.model_validate({"relations": {"a": {"theme": "life", "ask": "who {was} {who}"}}})
 
 
 # --- gold that stands where it is said -----------------------------------------------------------

@@ -54,7 +54,7 @@ def test_each_entity_is_drawn_once_and_begins_with_a_fact_of_its_own() -> None:
 def test_questions_about_one_entity_name_it_once() -> None:
     alone = EntityPair(A, None, A.triples[0])
     assert (alone.link, alone.owner, alone.other, alone.id) == (None, A, A, "Q1")
-    questions = [compose(PEOPLE, alone, A.triples, False, is_general=g) for g in (True, False)]
+    questions = [compose(PEOPLE, alone, A.triples, False, is_general=g).text for g in (True, False)]
     assert questions == [
         "What career did Name Q1 have, and which family members did Name Q1 have?",
         "What occupation did Name Q1 have, for whom did Name Q1 work, and what children did Name "

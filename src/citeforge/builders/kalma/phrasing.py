@@ -1,8 +1,10 @@
 """Composed questions: a clause per theme (general) or per relation (specific)."""
 
+import random
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from citeforge.builders.kalma.mentions import contains_value, renderings
 from citeforge.builders.kalma.selection import EntityPair
@@ -10,8 +12,10 @@ from citeforge.kg.classes import domain_of
 from citeforge.kg.domain import Domain, Phrase, Phrasing, plain_phrase
 from citeforge.schemas.kg import Graph, Triple, relation_key
 
+T = TypeVar("T")
+
 _VERB = re.compile(r"(.+?) ((?:\{(?:did|past|was)\}|did) .+)")
-_WHO = re.compile(r"who \{was\} \{whose\} (.+)")
+_OWNER = re.compile(r"(who|what) \{(was|were)\} \{whose\} (.+)")
 
 
 @dataclass(frozen=True)
@@ -29,6 +33,47 @@ class Clause:
     qids: tuple[str, ...]
     theme: str
     besides: bool
+
+
+@dataclass(frozen=True)
+class Composed:
+    """A composed question.
+
+    Attributes:
+        text: the question.
+        asks: templates of its clauses, before those that share a verb are joined.
+    """
+
+    text: str
+    asks: tuple[str, ...]
+
+
+class _Chooser:
+    """Chooses the wordings of one question: the first of each list, or by drawing."""
+
+    def __init__(self, rng: random.Random | None, barred: Collection[str]) -> None:
+        """Set the generator of draws, if any, and templates that are chosen last."""
+        self._rng, self._barred = rng, {*barred}
+        self.asks: list[str] = []
+
+    def choose(self, asks: Sequence[str]) -> str:
+        """Choose a template that the question has not, if there is one."""
+        free = [ask for ask in asks if ask not in self._barred] or asks
+        ask = self.pick(free)
+        self._barred.add(ask)
+        self.asks.append(ask)
+        return ask
+
+    def pick(self, options: Sequence[T]) -> T:
+        """Draw one of several options; the first where nothing is drawn."""
+        return options[0] if self._rng is None else self._rng.choice(options)
+
+    def shuffle(self, items: Iterable[T]) -> list[T]:
+        """Put items in a drawn order; in their own where nothing is drawn."""
+        listed = list(items)
+        if self._rng is not None:
+            self._rng.shuffle(listed)
+        return listed
 
 
 class Speaker:
@@ -70,16 +115,22 @@ class Speaker:
             self._last = ()  # a pronoun might mean either
         return text
 
-    def link(self) -> str:
+    def link(self, ask: str) -> str:
         """Write the clause that asks how the pair's two entities are related: ``who was B to A``.
 
         Later clauses may call both by a pronoun.
         """
         pair = self._pair
-        verb = "is" if self._is_living(pair.other.qid) else "was"
+        first = pair.other if ask.index("{other}") < ask.index("{owner}") else pair.owner
+        is_present = self._is_living(first.qid)
+        are_present = all(map(self._is_living, self._graphs))
         self._last = (pair.owner.qid, pair.other.qid)
-        names = [self._names[g.qid] for g in (pair.other, pair.owner)]
-        return f"{self._phrasing[pair.other.qid].opener} {verb} {names[0]} to {names[1]}"
+        return ask.format(
+            opener=self._phrasing[pair.other.qid].opener,
+            other=self._names[pair.other.qid], owner=self._names[pair.owner.qid],
+            was="is" if is_present else "was", did="does" if is_present else "did",
+            were="are" if are_present else "were",
+        )  # fmt: skip
 
     def _is_living(self, qid: str) -> bool:
         """Whether the question speaks of an entity in the present tense."""
@@ -139,8 +190,14 @@ def find_phrase(domain: Domain, relation: str) -> Phrase:
 
 
 def compose(
-    domain: Domain, pair: EntityPair, facts: Sequence[Triple], asks_link: bool, is_general: bool
-) -> str:
+    domain: Domain,
+    pair: EntityPair,
+    facts: Sequence[Triple],
+    asks_link: bool,
+    is_general: bool,
+    rng: random.Random | None = None,
+    barred: Collection[str] = (),
+) -> Composed:
     """Compose the question for facts: a clause per theme (general) or per relation (specific).
 
     Args:
@@ -149,27 +206,37 @@ def compose(
         facts: what it asks for.
         asks_link: whether it begins with "who was B to A"; else it states the link if it can.
         is_general: whether to write the general question.
+        rng: draws wordings and the order of clauses; None for the domain's first ones.
+        barred: templates of clauses that it shall not have, where the domain has others.
     """
+    chooser = _Chooser(rng, barred)
     domains = {g.qid: domain_of(domain, g) for g in (pair.owner, pair.other)}
+    speaker = Speaker(pair, domain, asks_link)
+    link_asks = domains[pair.other.qid].phrasing.link_asks
+    texts = [speaker.link(chooser.choose(link_asks))] if asks_link else []
     if len({d.entity_class for d in domains.values()}) == 1:
-        clauses = _clauses(next(iter(domains.values())), pair, facts, is_general)
+        clauses = _clauses(domains[pair.owner.qid], pair, facts, is_general, chooser)
     else:  # no clause is about both: each has the words of its own class
         clauses = [
             clause
-            for qid, own in domains.items()
-            for clause in _clauses(own, pair, [t for t in facts if t.qid == qid], is_general)
+            for qid, own in chooser.shuffle(domains.items())
+            for clause in _clauses(
+                own, pair, [t for t in facts if t.qid == qid], is_general, chooser
+            )
         ]
-    speaker = Speaker(pair, domain, asks_link)
-    texts = [speaker.link()] if asks_link else []
     texts += [speaker.say(clause) for clause in clauses]
     text = f"{', '.join(texts[:-1])}, and {texts[-1]}" if len(texts) > 1 else texts[0]
-    return f"{text[0].upper()}{text[1:]}?"
+    return Composed(f"{text[0].upper()}{text[1:]}?", tuple(chooser.asks))
 
 
 def _clauses(
-    domain: Domain, pair: EntityPair, facts: Sequence[Triple], is_general: bool
+    domain: Domain,
+    pair: EntityPair,
+    facts: Sequence[Triple],
+    is_general: bool,
+    chooser: _Chooser,
 ) -> list[Clause]:
-    """List a question's clauses: those on both entities, then the link's owner, then the other."""
+    """List a question's clauses; those about the same entities stay together."""
     groups: dict[str, dict[str, list[Triple]]] = {}
     phrases = {t.relation: find_phrase(domain, t.relation) for t in pair.pool}
 
@@ -188,40 +255,72 @@ def _clauses(
             excepted.add((phrase.theme, second))
         elif relation not in domain.single_valued:
             excepted.add((phrase.ask, second))
+
+    def wordings(name: str, *values: Sequence[Triple]) -> Sequence[str]:
+        """List the clauses for a group of facts of one entity, or of both."""
+        relations = dict.fromkeys(t.relation for some in values for t in some)
+        asks = domain.phrasing.theme_asks(name, relations) if is_general else []
+        return asks or phrases[next(iter(relations))].wordings(max(map(len, values)) > 1)
+
     clauses = []
-    for name, mine in groups.items():
-        phrase = phrases[next(iter(mine.values()))[0].relation]
-        one = domain.phrasing.themes.get(name, phrase.ask) if is_general else phrase.ask
-        many = one if is_general or phrase.many is None else phrase.many
+    themes = chooser.shuffle(dict.fromkeys(phrases[t.relation].theme for t in facts))
+    for name, mine in _in_order_of_themes(chooser.shuffle(groups.items()), themes, phrases):
+        theme = phrases[next(iter(mine.values()))[0].relation].theme
         besides = {q: (name, q) in excepted for q in mine}
         is_shared = len(mine) == 2 and len({*besides.values()}) == 1
-        asks = {q: many if len(values) > 1 else one for q, values in mine.items()}
-        if is_shared and "{whose}" not in one and "{whom}" not in one:
-            ask = many if many in asks.values() else one
-            clauses.append(Clause(ask, (first, second), phrase.theme, besides[first]))
+        asks = wordings(name, *mine.values())
+        shared = [a for a in asks if "{who}" in a or (is_general and "{whom}" in a)]
+        if is_shared and shared:
+            ask = chooser.choose(shared)
+            clauses.append(Clause(ask, (first, second), theme, besides[first]))
         else:
-            clauses += [Clause(a, (q,), phrase.theme, besides[q]) for q, a in asks.items()]
-    order = [(first, second), (first,), (second,)]
+            clauses += [
+                Clause(chooser.choose(wordings(name, own)), (q,), theme, besides[q])
+                for q, own in mine.items()
+            ]
+    both = (first, second)
+    orders = [[both, (first,), (second,)], [both, (second,), (first,)], [(first,), both, (second,)],
+              [(second,), (first,), both]]  # fmt: skip
+    order = chooser.pick(orders)
     return sorted(_join_clauses(clauses), key=lambda clause: order.index(clause.qids))
+
+
+_Group = tuple[str, dict[str, list[Triple]]]
+"""Key of some facts that one clause asks for, and the facts by entity."""
+
+
+def _in_order_of_themes(
+    groups: Iterable[_Group], themes: Sequence[str], phrases: Mapping[str, Phrase]
+) -> list[_Group]:
+    """Sort groups of facts by their themes, so that clauses of one theme stay together."""
+
+    def rank(group: _Group) -> int:
+        """Get the place of a group's theme."""
+        return themes.index(phrases[next(iter(group[1].values()))[0].relation].theme)
+
+    return sorted(groups, key=rank)
 
 
 def _join_clauses(clauses: Iterable[Clause]) -> list[Clause]:
     """Join clauses that share a verb or an owner: ``when and where was she born``."""
-    groups: dict[tuple[str, Clause], list[str]] = {}
+    groups: dict[tuple[str, Clause], list[tuple[str, str]]] = {}
     for clause in clauses:
-        owner, verb = _WHO.fullmatch(clause.ask), _VERB.fullmatch(clause.ask)
+        owner, verb = _OWNER.fullmatch(clause.ask), _VERB.fullmatch(clause.ask)
         bare = replace(clause, ask="")
         if clause.besides or not (owner or verb):
-            groups["@", clause] = [clause.ask]
+            groups["@", clause] = [(clause.ask, "")]
         elif owner:
-            groups.setdefault(("who {were} {whose} @", bare), []).append(owner[1])
+            frame = f"{owner[1]} {{were}} {{whose}} @"
+            groups.setdefault((frame, bare), []).append((owner[3], f"{{{owner[2]}}}"))
         elif verb:
-            groups.setdefault((f"@ {verb[2]}", bare), []).append(verb[1])
+            groups.setdefault((f"@ {verb[2]}", bare), []).append((verb[1], ""))
     joined = []
     for (frame, clause), parts in groups.items():
-        text = parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
-        one = frame.replace("{were}", "{was}") if len(parts) == 1 else frame
-        joined.append(replace(clause, ask=one.replace("@", text)))
+        texts = [text for text, _ in parts]
+        text = texts[0] if len(texts) == 1 else f"{', '.join(texts[:-1])} and {texts[-1]}"
+        if len(parts) == 1 and parts[0][1]:
+            frame = frame.replace("{were}", parts[0][1])
+        joined.append(replace(clause, ask=frame.replace("@", text)))
     return joined
 
 

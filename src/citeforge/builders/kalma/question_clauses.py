@@ -214,7 +214,7 @@ class ClauseReader:
             owner = re.match(r"['’]s?\b|['’](?= )", question[end:])
             at = end + (owner.end() if owner else 0)
             tokens.append(Token(question[start:end], (qid,), owner is not None, True))
-        return _join_entities(self._without_kinship(_read_groups(tokens)))
+        return _join_entities(self._without_kinship(_read_groups(_read_objects(tokens))))
 
     def _without_kinship(self, tokens: Sequence[Token]) -> list[Token]:
         """Remove what only says who an entity is: ``her father B``, ``B, the son of A``."""
@@ -283,6 +283,15 @@ def _read_groups(tokens: Sequence[Token]) -> list[Token]:
         else:
             read.append(token)
     return read
+
+
+def _read_objects(tokens: Sequence[Token]) -> list[Token]:
+    """Read "her" at the end of a clause as the object that it is: ``who taught her``."""
+    ends = [*(t.text in _LINKS and not t.qids for t in tokens[1:]), True]
+    return [
+        replace(token, is_owner=False) if is_end and token.text == "her" else token
+        for token, is_end in zip(tokens, ends, strict=False)
+    ]
 
 
 def _join_entities(tokens: Sequence[Token]) -> list[Token]:

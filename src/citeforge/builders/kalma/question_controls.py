@@ -43,7 +43,7 @@ def control_questions(
         asks_link = pair.link in gold
         facts = [t for t in gold if t != pair.link]
         for fault, asked in [(RIGHT, facts), *_spoil_facts(domain, pair, facts)]:
-            text = compose(domain, pair, asked, asks_link, is_general=False)
+            text = compose(domain, pair, asked, asks_link, is_general=False).text
             yield Control(fault, QuestionToCheck(text, tuple(gold), pair.pool, pair.link))
 
 

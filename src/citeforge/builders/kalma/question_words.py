@@ -61,8 +61,8 @@ class QuestionWords:
         for key, nouns in self._nouns.items():
             known.setdefault(key, []).extend(frame.format(n) for n in nouns for frame in _FRAMES)
         for key, phrase in self.domain.phrasing.phrases_by_key.items():
-            clauses = filter(None, (phrase.ask, phrase.many))
-            known.setdefault(key, []).extend(clause.format(**_SLOTS) for clause in clauses)
+            clauses = (clause.format(**_SLOTS) for clause in phrase.all_wordings)
+            known.setdefault(key, []).extend(clauses)
         return {key: tuple(dict.fromkeys(texts)) for key, texts in known.items()}
 
     @cached_property
@@ -173,13 +173,17 @@ class QuestionWords:
         phrase = self.domain.phrasing.phrase(relation)
         theme = phrase.theme if phrase is not None else ""
         stems = {*map(fold, self._data.themes.get(theme, ())), *meaning_words(relation)}
-        stems |= meaning_words(self.domain.phrasing.themes.get(theme, "")).keys()
+        plain = self.everything | {fold(w) for w in self.general}
+        for ask in self.domain.phrasing.theme_asks(theme, [relation]):
+            stems |= meaning_words(ask).keys() - plain
         return frozenset(stems.union(*self._ways.ways(relation)))
 
     def clause_words(self, relations: Iterable[str]) -> frozenset[str]:
         """List the words, in lower case, of the clauses for the themes of relations."""
-        phrases = filter(None, map(self.domain.phrasing.phrase, relations))
-        clauses = (self.domain.phrasing.themes.get(phrase.theme, "") for phrase in phrases)
+        words = self.domain.phrasing
+        asked = list(relations)
+        themes = dict.fromkeys(map(words.theme_of, asked))
+        clauses = (ask for theme in themes for ask in words.theme_asks(theme, asked))
         return frozenset(w.lower() for c in clauses for w in c.format(**_SLOTS).split())
 
     @cached_property

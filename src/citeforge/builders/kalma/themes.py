@@ -8,6 +8,7 @@ from itertools import chain, combinations
 from citeforge.builders.kalma.mentions import contains_value
 from citeforge.builders.kalma.phrasing import compose, find_given_away, find_phrase
 from citeforge.builders.kalma.selection import EntityPair, values_by_relation
+from citeforge.builders.kalma.variation import Variation
 from citeforge.engines.draws import generator
 from citeforge.kg.classes import domain_of
 from citeforge.kg.domain import Domain
@@ -86,6 +87,7 @@ class Planner:
         self._used = Counter[str]()
         self._plans: list[set[Key]] = []
         self._n_links = self._n_pairs = 0
+        self._variation = Variation(domain, seed)
 
     def plan(self, pair: EntityPair, stated: Collection[Key] = ()) -> Plan | NoPlan:
         """Choose the facts that a question on two entities asks for, or say why none fit.
@@ -102,6 +104,7 @@ class Planner:
         for asks_link in (True, False) if is_due else (False,):
             if (chosen := self._choose(pair, stated, asks_link, rejected)) is not None:
                 plan, cells = chosen
+                plan = self._reword(pair, plan)
                 self._n_links += asks_link
                 self._n_pairs += has_link
                 self._used.update({cell.theme for cell in cells})
@@ -186,10 +189,25 @@ class Planner:
         """Compose the general and specific question for facts; None if one contains an answer."""
         asks_link = pair.link in facts
         asked = [t for t in facts if t != pair.link]
-        general = compose(self._domain, pair, asked, asks_link, is_general=True)
-        specific = compose(self._domain, pair, asked, asks_link, is_general=False)
+        general = compose(self._domain, pair, asked, asks_link, is_general=True).text
+        specific = compose(self._domain, pair, asked, asks_link, is_general=False).text
         leak = find_given_away(general, asked) or find_given_away(specific, asked)
         return None if leak else Plan(facts, general, specific)
+
+    def _reword(self, pair: EntityPair, plan: Plan) -> Plan:
+        """Draw the wordings of a plan's questions; lengths and names stay within its bounds."""
+        names = [g.name for g in pair.graphs if g.name in plan.specific]
+        specific = self._variation.word(
+            "specific", pair, plan.facts, (), lambda text: all(name in text for name in names)
+        )
+        n_words, most = len(plan.general.split()), len(specific.text.split()) - 1
+        most = max(n_words, min(GENERAL_WORDS, most))
+        names = [g.name for g in pair.graphs if g.name in plan.general]
+        general = self._variation.word(
+            "general", pair, plan.facts, specific.asks,
+            lambda text: len(text.split()) <= most and all(name in text for name in names),
+        )  # fmt: skip
+        return Plan(plan.facts, general.text, specific.text)
 
     def _cells(self, pair: EntityPair) -> Iterator[Cell]:
         """Yield the (theme, entity) groups of facts that can all be asked for."""

@@ -1,0 +1,78 @@
+"""Choice of the wordings of each question, so that the questions of a benchmark vary."""
+
+import random
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Sequence
+
+from citeforge.builders.kalma.phrasing import Composed, compose, find_given_away
+from citeforge.builders.kalma.selection import EntityPair
+from citeforge.engines.draws import generator
+from citeforge.engines.text.variety import find_opener, mask_names, word_runs
+from citeforge.kg.domain import Domain
+from citeforge.schemas.kg import Triple
+
+LONG = 30
+"""Words above which shorter wordings are better."""
+_STILTED = re.compile(r"\bX's? (?:[a-z]+ )+X's?(?= )|\bof (?:them|him|her|it)\b")
+"""Stilted words, with X for names: ``Byron's daughter Ada's birth``, ``the birth of her``."""
+_NUMBERS = range(100)
+"""Numbers of the wordings that are drawn for each question; the best one is taken."""
+
+
+class Variation:
+    """Draws wordings of each question, and takes the one that repeats earlier questions least.
+
+    Questions are worded one after the other; those of one form are compared with each other.
+    """
+
+    def __init__(self, domain: Domain, seed: int) -> None:
+        """Start without questions; the seed draws the wordings."""
+        self._domain, self._seed = domain, seed
+        self._openers = {"specific": Counter[str](), "general": Counter[str]()}
+        self._runs = {"specific": Counter[tuple[str, ...]](), "general": Counter[tuple[str, ...]]()}
+
+    def word(
+        self, form: str, pair: EntityPair, facts: Sequence[Triple], barred: Collection[str],
+        fits: Callable[[str], bool],
+    ) -> Composed:  # fmt: skip
+        """Draw wordings of one question, take the best fitting one, and note it.
+
+        Args:
+            form: ``specific`` or ``general``.
+            pair: entities that it names.
+            facts: what it asks for, the link included where it is asked for.
+            barred: templates of clauses that it shall not have, where the domain has others.
+            fits: whether a wording may be taken; the domain's first one always may.
+        """
+        asked = [t for t in facts if t != pair.link]
+        asks_link = len(asked) < len(facts)
+        names = [g.name for g in pair.graphs]
+        openers, runs = self._openers[form], self._runs[form]
+
+        def cost(question: Composed) -> tuple[float, ...]:
+            """Say how stilted a wording is, how long, and how much of it earlier questions have."""
+            masked = mask_names(question.text, names)
+            runs_in_order = word_runs(masked)
+            mine = {*runs_in_order}
+            return (
+                len(question.asks) - len({*question.asks}) + len({*question.asks} & {*barred}),
+                len(_STILTED.findall(masked)) + len(runs_in_order) - len(mine),
+                max(0, len(question.text.split()) - LONG),
+                openers[find_opener(masked)] + openers[find_opener(question.text)],
+                sum(run in runs for run in mine) / max(1, len(mine)),
+            )
+
+        def draw(rng: random.Random | None) -> Composed:
+            """Compose the question in drawn wordings, or in the domain's first ones."""
+            return compose(self._domain, pair, asked, asks_link, form == "general", rng, barred)
+
+        first = compose(self._domain, pair, asked, asks_link, form == "general")
+        generators = (generator(self._seed, "kalma wording", form, pair.id, n) for n in _NUMBERS)
+        drawn = [*map(draw, generators), draw(None)]
+        fitting = [q for q in drawn if fits(q.text) and find_given_away(q.text, asked) is None]
+        best = min(fitting, key=cost, default=first)
+        masked = mask_names(best.text, names)
+        openers.update({find_opener(masked), find_opener(best.text)})
+        runs.update({*word_runs(masked)})
+        return best

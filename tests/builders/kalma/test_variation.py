@@ -1,0 +1,197 @@
+"""Wordings of composed questions: drawn by the seed, understood by the check, and varied."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from citeforge.builders.kalma.phrasing import compose
+from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck
+from citeforge.builders.kalma.selection import EntityPair
+from citeforge.builders.kalma.themes import Plan, Planner
+from citeforge.builders.kalma.variation import Variation
+from citeforge.engines.text.variety import find_opener, mask_names, measure_variety
+from citeforge.kg.clauses import ThemeWording
+from citeforge.kg.domain import Domain, Phrasing, load_domain
+from citeforge.kg.equivalence import Equivalence
+from citeforge.schemas.kg import Graph, Triple
+from citeforge.schemas.recipes.kalma import Choices
+
+PEOPLE = load_domain("people")
+WORDS = PEOPLE.phrasing
+NAMES = {"Q1": "Ada Byron", "Q2": "George Byron"}
+SEXES = {"Q1": "female", "Q2": "male"}
+
+
+def fact(qid: str, relation: str, value: str, value_id: str = "") -> Triple:
+    return Triple(qid, NAMES[qid], "P1", relation, value, value_id)
+
+
+def pair(facts: Sequence[Triple]) -> EntityPair:
+    """Ada Byron, her father, and facts of both."""
+    graphs = [
+        Graph(q, name, (fact(q, "sex or gender", SEXES[q]), fact(q, "date of birth", "1"),
+                        *(t for t in facts if t.qid == q)))
+        for q, name in NAMES.items()
+    ]  # fmt: skip
+    return EntityPair(graphs[0], graphs[1], fact("Q1", "father", "George Byron", "Q2"))
+
+
+def career(qid: str, n: int) -> list[Triple]:
+    relations = ("occupation", "employer", "work location", "field of work")
+    return [fact(qid, r, f"{qid} {r} value") for r in relations[:n]]
+
+
+def people_with(**words: Any) -> Domain:
+    """The domain of people with other words for questions."""
+    mine = WORDS.model_dump() | {"themes": {}, "theme_wordings": {}, "also": {}} | words
+    return Domain.model_validate({**PEOPLE.model_dump(), "questions": mine})
+
+
+def in_words(ask: str, relations: Sequence[str], is_many: bool, theme: str) -> str:
+    """The question for facts of Ada Byron in a domain with one clause, of a relation or theme."""
+    phrase = {"theme": theme, "ask": ask, "many": ask if is_many else None}
+    domain = people_with(
+        relations=dict.fromkeys(relations, phrase), themes={theme: ask} if theme else {}
+    )
+    facts = [fact("Q1", r, f"value {n}") for r in relations for n in range(1 + is_many)]
+    return compose(domain, pair(facts), facts, asks_link=False, is_general=bool(theme)).text
+
+
+def refusal(question: str, form: str, relations: Sequence[str], is_many: bool) -> str | None:
+    """Why the check refuses a question for facts of Ada Byron."""
+    facts = [fact("Q1", r, f"value {n}") for r in relations for n in range(1 + is_many)]
+    both = pair(facts)
+    asking = QuestionToCheck(question, tuple(facts), both.pool, both.link, form)
+    return QuestionCheck(PEOPLE).check([asking])[0].find_fault(asking)
+
+
+@pytest.mark.parametrize("is_many", [False, True])
+def test_the_check_understands_every_clause_of_people(is_many: bool) -> None:
+    for relation, phrase in WORDS.relations.items():
+        for ask in phrase.wordings(is_many):
+            assert ask.count("{who") == 1, ask
+            text = in_words(ask, [relation], is_many, theme="")
+            assert refusal(text, "specific", [relation], is_many) is None, text
+
+
+def test_the_check_understands_every_theme_of_people() -> None:
+    for theme, wordings in WORDS.theme_wordings.items():
+        mine = [label for label, phrase in WORDS.relations.items() if phrase.theme == theme]
+        for wording in wordings:
+            assert wording.ask.count("{who") == 1, wording
+            relations = list(wording.only or wording.needs or mine)
+            assert {*relations} <= {*mine}, wording
+            assert wording.fits(relations)
+            text = in_words(wording.ask, relations, False, theme)
+            assert refusal(text, "general", relations, False) is None, text
+
+
+def test_a_wording_of_a_theme_is_for_some_relations() -> None:
+    wording = ThemeWording(ask="who {was} {who}", needs=("genre",), only=("genre", "movement"))
+    assert wording.fits(["Genre", "movement"]) and wording.fits(["genre"])
+    assert not wording.fits(["movement"])  # none of those that it needs
+    assert not wording.fits(["genre", "instrument"])  # one besides
+    both = ["date of death", "place of death"]
+    causes = [*both, "cause of death"]
+    asks = {name: WORDS.theme_asks("death", some) for name, some in (("b", both), ("c", causes))}
+    assert "what led to {whose} death" in asks["c"] and "what led to {whose} death" not in asks["b"]
+    assert asks["b"][0] == asks["c"][0] == WORDS.themes["death"]
+
+
+def test_what_belongs_to_one_is_asked_for_together() -> None:
+    many = {"ask": "x", "many": "what {were} {whose} occupations"}
+    domain = people_with(relations={
+        "employer": {"ask": "who {was} {whose} employer", "theme": "career"},
+        "genre": {"ask": "what {was} {whose} genre", "theme": "career"},
+        "occupation": {**many, "theme": "career"},
+    }, themes={"career": "what career {did} {who} have"})  # fmt: skip
+    facts = [fact("Q1", "genre", "a"), *(fact("Q1", "occupation", v) for v in "bc"),
+             fact("Q1", "employer", "d")]  # fmt: skip
+    both = pair(facts)
+    text = compose(domain, both, facts, asks_link=True, is_general=False).text
+    assert text == (
+        "Who was George Byron to Ada Byron, what were Ada Byron's genre and occupations, and who "
+        "was her employer?"
+    )
+    assert compose(domain, both, facts[1:3], asks_link=True, is_general=False).text == (
+        "Who was George Byron to Ada Byron, and what were Ada Byron's occupations?"
+    )
+
+
+def test_wordings_are_drawn_by_the_seed() -> None:
+    facts = [*career("Q1", 4), *career("Q2", 2), fact("Q1", "place of birth", "x")]
+    both = pair(facts)
+    anything = Variation(PEOPLE, 0).word("specific", both, facts, (), lambda _: True)
+    again = Variation(PEOPLE, 0).word("specific", both, facts, (), lambda _: True)
+    other = Variation(PEOPLE, 1).word("specific", both, facts, (), lambda _: True)
+    assert anything == again != other
+    # Nothing fits: the first wordings.
+    base = compose(PEOPLE, both, facts, asks_link=False, is_general=False)
+    assert Variation(PEOPLE, 0).word("specific", both, facts, (), lambda _: False) == base
+
+
+def test_no_clause_is_said_twice_where_there_are_others() -> None:
+    facts = [fact(q, r, f"{q} {r} value") for q in NAMES for r in ("father", "mother")]
+    facts = [t for t in facts if (t.qid, t.relation) != ("Q1", "father")]
+    both = pair(facts)
+    first = compose(PEOPLE, both, facts, asks_link=True, is_general=False)
+    assert first.asks == (
+        WORDS.link_asks[0], "who {was} {whose} mother", "what {was} the name of {whose} mother",
+        "who {was} {whose} father",
+    )  # fmt: skip
+    # The general question has none of the specific one's.
+    buried = [fact(q, "place of burial", f"{q} value") for q in NAMES]
+    made = pair(buried)
+    barred = compose(PEOPLE, made, buried, asks_link=True, is_general=False).asks
+    assert barred == (WORDS.link_asks[0], WORDS.themes["burial"])
+    general = compose(PEOPLE, made, buried, True, is_general=True, barred=barred)
+    assert not {*general.asks} & {*barred}
+
+
+def test_openers_of_a_benchmark_vary() -> None:
+    facts = [*career("Q1", 4), *career("Q2", 2)]
+    both = pair(facts)
+    free = Planner(PEOPLE, Choices(max_shared=99), 0, Equivalence(PEOPLE))
+    plans = [free.plan(replace_names(both, n)) for n in range(12)]
+    made = [plan for plan in plans if isinstance(plan, Plan)]
+    assert len(made) == 12
+    for form in ("general", "specific"):
+        texts = [
+            mask_names(getattr(plan, form), [f"Ada {n}", f"George {n}"])
+            for n, plan in enumerate(made)
+        ]
+        assert measure_variety(texts).n_openers >= 8
+        assert max(Counter(map(find_opener, texts)).values()) <= 2
+
+
+def replace_names(both: EntityPair, n: int) -> EntityPair:
+    """The pair with other names and ids."""
+    names = {"Q1": f"Ada {n}", "Q2": f"George {n}"}
+
+    def rename(triple: Triple) -> Triple:
+        value, value_id = triple.value, triple.value_id
+        if value_id in names:
+            value, value_id = names[value_id], f"{value_id}{n}"
+        own = {"qid": f"{triple.qid}{n}", "name": names[triple.qid]}
+        return replace(triple, value=value, value_id=value_id, **own)
+
+    first, second = (
+        Graph(f"{g.qid}{n}", names[g.qid], tuple(map(rename, g.triples))) for g in both.graphs
+    )
+    return EntityPair(first, second, rename(both.link))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ({"theme_wordings": {"life": ["how"]}}, "'life' is not among the themes"),
+        ({"link_asks": ["who {was} {other}"]}, r"names no \{owner\}"),
+        ({"link_asks": ["who {past} {other} to {owner}"]}, r"\{past\} is no slot"),
+    ],
+)
+def test_wrong_other_words_are_refused(words: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        Phrasing.model_validate(words)
