@@ -73,8 +73,9 @@ def test_each_entity_has_the_words_of_its_class(film: Path, inline: Inline) -> N
     package = Package(film.parent / "k")
     (specific,) = package.forms["specific"]["text"].to_pylist()
     assert specific == (
-        "From which country does Orlando come, of which genre is it, for which work was its "
-        "director Sally Potter best known, and with which genre was she associated?"
+        "With which genre was Orlando's director Sally Potter associated, for which work was she "
+        "best known besides Orlando, of which genre is Orlando, and from which country does it "
+        "come?"
     )
     assert inline.ok("verify", "k") and inline.ok("audit", "k")
 
