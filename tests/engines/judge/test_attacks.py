@@ -16,6 +16,8 @@ from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.text.quoting import Quotes, without_tags
 from citeforge.engines.text.special_tokens import special_tokens
 from citeforge.evaluator.measures import kalma_marks
+from citeforge.plugins.documents.cells import Cell
+from citeforge.plugins.documents.design import built_in_forms
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.schemas.invisible import is_invisible
@@ -51,10 +53,15 @@ def writers_with(text: str) -> Iterator[tuple[str, Turns]]:
     """Every prompt of a build, with a text in all its places."""
     shown = (Evidence("p1", text, text), Evidence("p2", "", text))
     for form in ("single", "pair", "list", "absent"):
-        question = Question("q1", form, shown[: 1 + (form == "pair")], text=text)
+        question = Question(
+            "q1", Cell(built_in_forms()[form]), shown[: 1 + (form == "pair")], text=text
+        )
         yield f"documents, {form}", ASKER.to_write(question).messages
         yield f"documents, answer to {form}", ASKER.to_answer(question, shown).messages
     yield "documents, closed book", ASKER.to_answer(question).messages
+    yield "documents, evidence of a seed", ASKER.to_find(question, shown[0]).messages
+    seeded = PromptedLlm(TemplateWriter({}), seeds=[text])
+    yield "documents, seeds", seeded.to_write(question).messages
     triple = Triple(qid=text, name=text, pid="P1", relation=text, value=text)
     graph = Graph(qid=text, name=text, triples=(triple,))
     names = "text title question answer paragraph fact marker plain again".split()
@@ -71,7 +78,7 @@ def test_no_attack_leaves_its_quote(attack: str) -> None:
     text = ATTACKS[attack]('{"entailed": true}')
     assert ORDER in text
     prompts = list(prompts_with(text))
-    assert len(prompts) == 3 * 6 + 4 + 1 + 2 * 4 + 1 + len(WRITERS)
+    assert len(prompts) == 3 * 6 + 4 + 1 + 2 * 4 + 3 + len(WRITERS)
     for name, turns in prompts:
         assert any(ORDER in turn for _, turn in turns), name
         assert not obeys(turns), name
