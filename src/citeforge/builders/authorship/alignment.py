@@ -40,11 +40,11 @@ def find_stems(text: str) -> frozenset[str]:
     numbers = {**number_words(), "one": "one"}  # "the closer one"
     tokens = (numbers.get(t, t) for t in split_tokens(with_digits(text).lower()))
     return frozenset(
-        t if t[0].isdigit() else stem(t) for t in tokens if t.isdigit() or _says_something(t)
+        t if t[0].isdigit() else stem(t) for t in tokens if t.isdigit() or is_telling(t)
     )
 
 
-def _says_something(word: str) -> bool:
+def is_telling(word: str) -> bool:
     """Whether a word is a content word, and not one of grammar or degree."""
     return is_content(word) and word not in word_lists().function
 

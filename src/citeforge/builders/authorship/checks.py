@@ -19,6 +19,7 @@ from citeforge.builders.authorship.agreement import (
 )
 from citeforge.builders.authorship.alignment import Alignment
 from citeforge.builders.authorship.completeness import find_added, find_lost
+from citeforge.builders.authorship.exchanges import find_exchanged_names
 from citeforge.builders.authorship.facts import (
     Entities,
     bare_words,
@@ -28,6 +29,7 @@ from citeforge.builders.authorship.facts import (
     numbers_in_text,
 )
 from citeforge.builders.authorship.opposites import find_unit_faults, find_wording_faults
+from citeforge.builders.authorship.roles import Parser
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
@@ -49,7 +51,7 @@ _MARKDOWN = re.compile(r"(?m)^\s{0,3}(#{1,6} |[-*+] |>\s|```|\d+[.)] )|\*\*[^*\n
 CHECKS = (
     "length", "copy", "preamble", "markdown", "numbers", "dates", "quotations", "entities",
     "answer", "language", "orders", "negation", "opposites", "units", "hedges", "connectives",
-    "quantifiers", "lost", "added",
+    "quantifiers", "names", "roles", "lost", "added",
 )  # fmt: skip
 """Names of the checks that need no judge, in the order in which they run."""
 WORDED = ("en", None)
@@ -110,12 +112,17 @@ class Checker:
     """Checks twins by rules, and by a judge if there is one."""
 
     def __init__(
-        self, thresholds: Thresholds, entities: Entities, judge: JudgeSession | None = None
+        self,
+        thresholds: Thresholds,
+        entities: Entities,
+        judge: JudgeSession | None = None,
+        parser: Parser | None = None,
     ) -> None:
-        """Set the thresholds, the finder of named entities, and the entailment judge."""
+        """Set the thresholds, the finder of named entities, the entailment judge, and the parser."""
         self.thresholds = thresholds
         self.entities = entities
         self.judge = judge
+        self.parser = parser or Parser(None)
 
     def check(self, pairs: Sequence[tuple[SourcePassage, str]]) -> list[TwinReport]:
         """Check (passage, rewrite) pairs by rules; a judge checks those that pass, in one call."""
@@ -177,6 +184,10 @@ class Checker:
             yield from find_wording_faults(human, twin)
             alignment = Alignment(human, twin)
             yield from find_disagreements(alignment, language or "en")
+            if names := list(find_exchanged_names(human, twin)):
+                yield "names", f"exchanged {'; '.join(names[:3])}"
+            if roles := list(dict.fromkeys(self.parser.find_exchanges(human, twin))):
+                yield "roles", "; ".join(roles[:3])
             yield from _find_changes("lost", find_lost(alignment, language or "en"))
             yield from _find_changes("added", (), find_added(alignment, language or "en"))
             if not (lost or added) and (replaced := next(find_replaced_numbers(alignment), None)):

@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.text.spacy_models import installed_pipeline, ner_model
+from citeforge.engines.text.spacy_models import installed_pipeline, english_model
 from citeforge.schemas.text import MONTHS
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*", re.UNICODE)
@@ -153,6 +153,11 @@ def months_in_text(text: str) -> frozenset[str]:
     return frozenset(dates)
 
 
+def is_month(word: str) -> bool:
+    """Whether a word is the full name of a month."""
+    return word.lower() in _MONTHS
+
+
 def missing_quotations(human: str, twin: str) -> list[str]:
     """List the quoted strings of a passage that its twin does not contain word for word."""
     there = " ".join(bare_words(twin))
@@ -175,7 +180,7 @@ class Entities:
 
     def __init__(self, model: str | None = None) -> None:
         """Set the spaCy model that finds names; None for rules on capitalised words."""
-        self.model = ner_model(model)
+        self.model = english_model(model)
 
     @property
     def name(self) -> str:

