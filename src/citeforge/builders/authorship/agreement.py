@@ -102,7 +102,11 @@ def find_disagreements(alignment: Alignment, language: str) -> Iterator[tuple[st
     """
     for check, reasons in (
         ("hedges", _find_hedge_changes(alignment, language)),
-        ("connectives", _find_exchanges(alignment, language, "connectives")),
+        (
+            "connectives",
+            list(_find_exchanges(alignment, language, "connectives"))
+            or _find_added_connectives(alignment, language),
+        ),
         (
             "quantifiers",
             chain(
@@ -185,6 +189,18 @@ def _find_exchanges(alignment: Alignment, language: str, sort: str) -> Iterator[
             for new in groups:
                 if new is not old and (gained := match.find_gained(new)):
                     yield f"{lost[0]!r} became {gained[0]!r}"
+
+
+def _find_added_connectives(alignment: Alignment, language: str) -> Iterator[str]:
+    """Yield each "although" of a rewrite of which the passage has no counterpart.
+
+    A "because" may only say what the order of two sentences says.
+    """
+    concession = word_groups(language, "connectives").get("concession")
+    if concession is not None:
+        for match in _matches(alignment):
+            if match.verb == "adds":
+                yield from (f"adds {word!r}" for word in match.find_lost(concession))
 
 
 def _find_limits(alignment: Alignment, language: str) -> Iterator[str]:

@@ -17,7 +17,7 @@ from citeforge.builders.authorship.agreement import (
     find_orders,
     find_replaced_numbers,
 )
-from citeforge.builders.authorship.alignment import Alignment
+from citeforge.builders.authorship.alignment import Alignment, split_sentences
 from citeforge.builders.authorship.completeness import find_added, find_lost
 from citeforge.builders.authorship.exchanges import find_exchanged_names
 from citeforge.builders.authorship.facts import (
@@ -28,6 +28,7 @@ from citeforge.builders.authorship.facts import (
     numbers_from_years,
     numbers_in_text,
 )
+from citeforge.builders.authorship.meaning import SentenceVectors
 from citeforge.builders.authorship.opposites import find_unit_faults, find_wording_faults
 from citeforge.builders.authorship.roles import Parser
 from citeforge.builders.writer_prompts import writer_prompt
@@ -117,15 +118,20 @@ class Checker:
         entities: Entities,
         judge: JudgeSession | None = None,
         parser: Parser | None = None,
+        vectors: SentenceVectors | None = None,
     ) -> None:
-        """Set the thresholds, the finder of named entities, the entailment judge, and the parser."""
+        """Set thresholds, and what finds names, judges entailment, parses and embeds sentences."""
         self.thresholds = thresholds
         self.entities = entities
         self.judge = judge
         self.parser = parser or Parser(None)
+        self.vectors = vectors
 
     def check(self, pairs: Sequence[tuple[SourcePassage, str]]) -> list[TwinReport]:
         """Check (passage, rewrite) pairs by rules; a judge checks those that pass, in one call."""
+        if self.vectors is not None:
+            texts = (text for passage, twin in pairs for text in (passage.text, twin))
+            self.vectors.add(s.text for text in texts for s in split_sentences(text))
         reports = [self._check_by_rules(passage, twin) for passage, twin in pairs]
         if self.judge is None:
             return reports
@@ -188,8 +194,10 @@ class Checker:
                 yield "names", f"exchanged {'; '.join(names[:3])}"
             if roles := list(dict.fromkeys(self.parser.find_exchanges(human, twin))):
                 yield "roles", "; ".join(roles[:3])
-            yield from _find_changes("lost", find_lost(alignment, language or "en"))
-            yield from _find_changes("added", (), find_added(alignment, language or "en"))
+            yield from _find_changes("lost", find_lost(alignment, language or "en", self.vectors))
+            yield from _find_changes(
+                "added", (), find_added(alignment, language or "en", self.vectors)
+            )
             if not (lost or added) and (replaced := next(find_replaced_numbers(alignment), None)):
                 yield "numbers", replaced
             if units := list(find_unit_faults(human, twin)):

@@ -7,9 +7,11 @@ as it has new ones. Where a sentence or clause is gone, or new, the words of one
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 from citeforge.builders.authorship.agreement import compile_words, read_words
 from citeforge.builders.authorship.alignment import Alignment, Sentence, make_sentence
+from citeforge.builders.authorship.meaning import SentenceVectors
 
 _PUNCTUATION = r"[,:](?!\d)|[;()—]|\s[–-]\s"
 _LEAST_WORDS = 2
@@ -40,16 +42,70 @@ _ADDED_SENTENCE = _Limits(matched=0.34, unmatched=2, excess=0.5, freedom=0.5)
 _ADDED_CLAUSE = _Limits(matched=0.0, unmatched=2, excess=0.75, freedom=0.9)
 
 
-def find_lost(alignment: Alignment, language: str) -> list[str]:
-    """List the clauses of a passage that its rewrite lacks."""
-    return list(_find_unmatched(alignment, 0, _clauses(alignment.before, language), _LOST))
+_OTHER = 0.45
+"""Cosine below which a sentence says nothing that the other text says."""
+_SAME = 0.5
+"""Cosine from which a sentence or clause says what a part of the other text says."""
 
 
-def find_added(alignment: Alignment, language: str) -> list[str]:
-    """List the sentences and clauses of a rewrite that its passage lacks."""
-    sentences = list(_find_unmatched(alignment, 1, alignment.after, _ADDED_SENTENCE))
-    clauses = _clauses(alignment.after, language)
-    return sentences or list(_find_unmatched(alignment, 1, clauses, _ADDED_CLAUSE))
+def find_lost(
+    alignment: Alignment, language: str, vectors: SentenceVectors | None = None
+) -> list[str]:
+    """List the sentences and clauses of a passage that its rewrite lacks.
+
+    Args:
+        alignment: passage and rewrite.
+        language: that of the passage.
+        vectors: second opinion on what words match, if there is one.
+    """
+    clauses = list(_find_unmatched(alignment, 0, _clauses(alignment.before, language), _LOST))
+    return _review(alignment, 0, clauses, language, vectors)
+
+
+def find_added(
+    alignment: Alignment, language: str, vectors: SentenceVectors | None = None
+) -> list[str]:
+    """List the sentences and clauses of a rewrite that its passage lacks; arguments as above."""
+    added = list(_find_unmatched(alignment, 1, alignment.after, _ADDED_SENTENCE))
+    if not added:
+        clauses = _clauses(alignment.after, language)
+        added = list(_find_unmatched(alignment, 1, clauses, _ADDED_CLAUSE))
+    return _review(alignment, 1, added, language, vectors)
+
+
+def _review(
+    alignment: Alignment,
+    side: int,
+    unmatched: list[str],
+    language: str,
+    vectors: SentenceVectors | None,
+) -> list[str]:
+    """Drop pieces that are near a part of the other text, and add sentences near none.
+
+    Args:
+        alignment: passage and rewrite.
+        side: 0 for pieces of the passage, 1 for those of the rewrite.
+        unmatched: pieces without a match by their words.
+        language: that of both texts.
+        vectors: vectors of sentences; None for no second opinion.
+    """
+    if vectors is None:
+        return unmatched
+    sentences = (alignment.before, alignment.after)
+    texts = [[s.text for s in own] for own in sentences]
+    whole = texts[1 - side] + [" ".join(two) for two in pairwise(texts[1 - side])]
+    cosines = vectors.find_nearest(texts[side], whole)
+    there = frozenset[str]().union(*(s.stems for s in sentences[1 - side]))
+    new = [
+        s.text
+        for s, cosine in zip(sentences[side], cosines, strict=True)
+        if cosine < _OTHER and 2 * len(s.stems & there) < len(s.stems)
+    ]
+    if unmatched:
+        parts = [c.text for c in _clauses(sentences[1 - side], language)]
+        nearest = vectors.find_nearest(unmatched, whole + parts)
+        unmatched = [t for t, c in zip(unmatched, nearest, strict=True) if c < _SAME]
+    return list(dict.fromkeys([*new, *unmatched]))
 
 
 def _clauses(sentences: list[Sentence], language: str) -> list[Sentence]:

@@ -11,6 +11,8 @@ from citeforge.builders.authorship.wording import stem
 
 _WINDOW = 7
 """Words before and behind a name, in its sentence, that tell what is said of it."""
+_MARGIN = 1
+"""Words that two names may have in common with each other by chance."""
 _TOKEN = re.compile(r"[^\W_]+(?:[’'-][^\W_]+)*")
 
 
@@ -18,14 +20,15 @@ def find_exchanged_names(human: str, twin: str) -> Iterator[str]:
     """Yield the pairs of names in a passage that its rewrite exchanges.
 
     Two names are exchanged if each of them is, in the rewrite, among words that surround only the
-    other one in the passage, and these are more than the words that stayed.
+    other one in the passage, and these are more than the words that stayed,
+    by a margin.
     """
     before, after = _find_surroundings(human), _find_surroundings(twin)
     for a, b in combinations(sorted(before.keys() & after.keys()), 2):
         old_a, old_b = before[a] - before[b], before[b] - before[a]
         new_a, new_b = after[a] - after[b], after[b] - after[a]
         moved = len(old_a & new_b), len(old_b & new_a)
-        if all(moved) and sum(moved) > len(old_a & new_a) + len(old_b & new_b):
+        if all(moved) and sum(moved) > len(old_a & new_a) + len(old_b & new_b) + _MARGIN:
             yield f"{a!r} and {b!r}"
 
 

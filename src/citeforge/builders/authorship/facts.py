@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.text.spacy_models import installed_pipeline, english_model
+from citeforge.engines.text.spacy_models import english_model, installed_pipeline
 from citeforge.schemas.text import MONTHS
 
 _WORD = re.compile(r"\w+(?:['’]\w+)*", re.UNICODE)
@@ -27,6 +27,9 @@ _TENS_AND_ONES = rf"(?:{_TENS})[- ](?:{'|'.join(_SMALL[1:10])})\b"
 _WRITTEN = rf"(?:{_TENS_AND_ONES}|{'|'.join(_SMALL[1:])}|{_TENS})"
 _SCALE = rf"(?:[- ](?:{'|'.join(sorted(_SCALES, key=len, reverse=True))})\b)"
 # "2.4 million", "one hundred and five", "a century", "twenty-four"; not "twenty" alone.
+_ROMANS = "0 I II III IV V VI VII VIII IX X XI XII XIII XIV XV XVI XVII XVIII XIX XX".split()
+_ROMAN = re.compile(rf"(?<=[a-z] )(?:{'|'.join(n for n in _ROMANS[:1:-1])})\b")
+"""Numbers of monarchs, wars and volumes; "I" is a word, too."""
 _LONG_NUMBER = re.compile(
     rf"(?<![\w.,])(?:(?:\d+(?:,\d{{3}})*(?:\.\d+)?|{_WRITTEN}|an?){_SCALE}+"
     rf"(?:(?: and |[- ]){_WRITTEN}\b)?|{_WRITTEN} and a half\b|{_TENS_AND_ONES})",
@@ -107,6 +110,7 @@ def numbers_in_text(text: str) -> Numbers:
     """Find the numbers in a text, without separators and ordinal endings (``1,200``: ``1200``)."""
     text, allowed = with_digits(text), set[str]()
     required = {_normalise_number(n) for n in _NUMBER.findall(text)}
+    required |= {str(_ROMANS.index(n)) for n in _ROMAN.findall(text)}
     for word in bare_words(text):
         allowed.update(x for x in (_OTHER_WORDS.get(word), _WORD_NUMBERS.get(word)) if x)
         if word in _WORD_NUMBERS and word not in _AMBIGUOUS:

@@ -7,6 +7,7 @@ from citeforge.builders.authorship.facts import number_words, with_digits
 from citeforge.builders.authorship.wording import (
     DIRECTION,
     NEAR,
+    PREFIX,
     Wording,
     affirmed_forms,
     stem,
@@ -15,6 +16,7 @@ from citeforge.builders.authorship.wording import (
 
 _PLAINEST = frozenset({"not", "never"})
 _UNTIL = frozenset({"until", "till", "before"})
+_POSSESSIVES = frozenset({"whose", "his", "her", "their", "its"})
 _SHARED = 3
 """A sentence says the same as another one if it has a third of the other's content words."""
 _COMPARATIVES = frozenset({"more", "less", "worse"})
@@ -36,8 +38,30 @@ def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
         f"sides of {was!r} exchanged" if was == became else f"{was!r} became {became!r}"
         for was, became in _find_swapped_words(before, after)
     ]
+    swaps += _find_prefixes(before, after)
     if swaps:
         yield "opposites", "; ".join(dict.fromkeys(swaps))
+
+
+def _find_prefixes(before: Wording, after: Wording) -> list[str]:
+    """List words that a rewrite has with a negative prefix and the passage without, or vice versa.
+
+    Neither text has both, and neither sentence has a negation that makes up for the prefix.
+    """
+    found, texts = [], (before, after)
+    for text, other in (texts, texts[::-1]):
+        for index, word in enumerate(text.tokens):
+            prefix = PREFIX.match(word)
+            if prefix is None or word in word_lists().unprefixed or word in other.tokens:
+                continue
+            plain = word[prefix.end() :].lstrip("-")
+            if plain not in other.tokens or plain in text.tokens or len(plain) < 4:
+                continue
+            there = other.tokens.index(plain)
+            if not text.count_negations(index) and not other.count_negations(there):
+                pair = (word, plain) if text is before else (plain, word)
+                found.append(f"{pair[0]!r} became {pair[1]!r}")
+    return found
 
 
 def _find_denials(text: Wording, other: Wording) -> Iterator[str]:
@@ -82,8 +106,27 @@ def _find_substitutions(before: Wording, after: Wording) -> Iterator[list[tuple[
     for context, words in new.items():
         for side, index in words.items():
             was = old.get(context, {})
-            if side not in was:
-                yield from ([(was[s], index)] for s in was if s.group == side.group)
+            for s in was if side not in was else ():
+                # "The beginning of B" is no "A ends and B".
+                if s.group == side.group and _of_follows(before, was[s]) == _of_follows(
+                    after, index
+                ):
+                    yield [(was[s], index)]
+
+
+def _of_follows(text: Wording, index: int) -> bool:
+    """Whether "of" follows the token at an index."""
+    return text.tokens[index + 1 : index + 2] == ["of"]
+
+
+def _is_told_from_other_end(before: Wording, old: int, after: Wording, new: int) -> bool:
+    """Whether "the son of B" became "whose father B": the relation, told from its other end."""
+    is_owned = [
+        text.tokens[max(0, index - 1)] in _POSSESSIVES
+        for text, index in ((before, old), (after, new))
+    ]
+    follows = _of_follows(before, old), _of_follows(after, new)
+    return (is_owned[0] and follows[1]) or (is_owned[1] and follows[0])
 
 
 def _is_denied(text: Wording, index: int) -> bool:
@@ -131,6 +174,8 @@ def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
         is_mutual = lost.group in word_lists().mutual
         if any((is_mutual or (_is_compared(before, a) and _is_compared(after, b)))
                and _are_sides_swapped(before, after, a, b) for a, b in pairs):  # fmt: skip
+            continue
+        if is_mutual and any(_is_told_from_other_end(before, a, after, b) for a, b in pairs):
             continue
         shared = {pair: len(before.about(pair[0]) & after.about(pair[1])) for pair in pairs}
         if any(shared.values()):
@@ -187,10 +232,19 @@ def _words_around(text: Wording, index: int) -> tuple[list[str], list[str]]:
 
 _WORDS = "|".join(sorted(number_words(), key=len, reverse=True))
 _UNIT = re.compile(
-    rf"(?P<before>[$€£¥] ?)?(?<![\w.,])(?P<number>\d+(?:[.,]\d+)*|{_WORDS}|an?(?= )|per(?= ))[- ]?"
+    rf"(?P<before>[$€£¥] ?)?(?<![\w.,])"
+    rf"(?P<number>\d+(?:[.,]\d+)*|{_WORDS}|an?(?= )|several|few|many)[- ]?"
     r"(?P<after>(?:°\s?[CF]\b|%|[ap]\.m\b|[^\W\d_]+[²2]?)?(?: [^\W\d_]+)?)",
     re.IGNORECASE,
 )  # fmt: skip
+
+
+_SQUARE = re.compile(r"\bsq(?:uare|\.)?[ -](?=[kcm]?m\b|\w*met|mile|f[eo]|ft)", re.IGNORECASE)
+_RATE = re.compile(
+    r"\b(?:per|each|every|(?<!\bfor )(?<!\bin )(?<!\bof )(?<!\bthan )an?)\s+(\w+)"
+    r"(?! (?:later|earlier|ago|before|after|old)\b)",
+    re.IGNORECASE,
+)
 
 
 def find_unit_faults(human: str, twin: str) -> Iterator[str]:
@@ -200,7 +254,11 @@ def find_unit_faults(human: str, twin: str) -> Iterator[str]:
         human: English passage.
         twin: rewrite.
     """
-    old, new = (_units(with_digits(text)) for text in (human, twin))
+    rates = [_find_rates(text) for text in (human, twin)]
+    if all(rates) and (added := sorted(rates[1] - rates[0])):
+        yield f"{sorted(rates[0])[0]!r} became {added[0]!r}"
+        return
+    old, new = (_units(with_digits(_SQUARE.sub("sq", text))) for text in (human, twin))
     for number, units in old.items():
         there = new.get(number, {})
         if units and there and not units.keys() & there.keys():
@@ -215,13 +273,22 @@ def find_unit_faults(human: str, twin: str) -> Iterator[str]:
             return
 
 
+def _find_rates(text: str) -> set[str]:
+    """Find what amounts in a text are paid or done per: a day, a year."""
+    rates = word_lists().rates
+    found = {rates.get(m[1].lower(), "") for m in _RATE.finditer(text)}
+    found |= {rates[w] for w in re.findall(r"\w+", text.lower()) if w in rates and w != rates[w]}
+    return {f"per {rate}" for rate in found if rate}
+
+
 def _units(text: str) -> dict[str, dict[str, str]]:
     """Map each number in a text to its units of measurement, and these to their wording there."""
     found: dict[str, dict[str, str]] = {}
     units = word_lists().units
     for match in _UNIT.finditer(text):
         number = match["number"].lower().replace(",", "")
-        number = "1" if number in ("a", "an", "per") else number_words().get(number, number)
+        number = "1" if number in ("a", "an") else number_words().get(number, number)
+        number = "several" if number in ("few", "many") else number
         own = found.setdefault(number, {})
         words = [
             (match["before"] or "").strip(),

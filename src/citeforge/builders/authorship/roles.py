@@ -6,13 +6,14 @@
 
 from collections.abc import Iterator
 from itertools import combinations
-from math import inf
 from typing import Any
 
 from citeforge.builders.authorship.agreement import read_words
 from citeforge.builders.authorship.wording import stem
 from citeforge.engines.text.spacy_models import english_model, installed_pipeline
 
+NO_PARSER = "none"
+"""After ``--parser``: nothing is parsed."""
 _AGENT, _PATIENT = "agent", "patient"
 _NOUNS = frozenset({"NOUN", "PROPN"})
 _VERBS = frozenset({"VERB", "AUX"})
@@ -32,15 +33,15 @@ class Parser:
     """
 
     def __init__(self, model: str | None) -> None:
-        """Set the model: its name, ``auto`` for the one that is installed, None for none."""
-        self.model = english_model(model)
+        """Set the model: its name, ``auto`` for an installed one; None or ``none`` for none."""
+        self.model = None if model == NO_PARSER else english_model(model)
         self._pipeline = None if self.model is None else installed_pipeline(self.model)
 
     @property
     def name(self) -> str:
         """Name and version of the spaCy model, for manifests."""
         if self._pipeline is None:
-            return "none"
+            return NO_PARSER
         return f"spacy:{self._pipeline.meta['name']}-{self._pipeline.meta['version']}"
 
     def find_exchanges(self, human: str, twin: str) -> Iterator[str]:
@@ -49,7 +50,6 @@ class Parser:
             return
         before, after = (_find_features(self._pipeline(text)) for text in (human, twin))
         yield from _find_swaps(before, after)
-        yield from _find_swaps(_without_roles(before), _without_roles(after), 0)
         yield from _find_turned_roles(before, after)
         yield from _find_replaced_names(before, after)
 
@@ -72,14 +72,8 @@ def _names_by_feature(text: Features, other: Features) -> dict[Feature, set[str]
     return found
 
 
-def _find_swaps(before: Features, after: Features, most: float = inf) -> Iterator[str]:
-    """Yield "A and B" where A does in the rewrite what B does in the passage, and vice versa.
-
-    Args:
-        before: features of the passage.
-        after: features of the rewrite.
-        most: most features that A and B may keep.
-    """
+def _find_swaps(before: Features, after: Features) -> Iterator[str]:
+    """Yield "A and B" where A does in the rewrite what B does in the passage, and vice versa."""
     both = sorted(w for w in before.keys() & after.keys() if before[w] and after[w])
     for a, b in combinations(both, 2):
         if a[0] != b[0]:  # "Simcoe" and "the village" may be one thing
@@ -87,7 +81,7 @@ def _find_swaps(before: Features, after: Features, most: float = inf) -> Iterato
         old, new = ({w: f[w] - f[o] for w, o in ((a, b), (b, a))} for f in (before, after))
         kept = len(old[a] & new[a]) + len(old[b] & new[b])
         swapped = len(old[a] & new[b]), len(old[b] & new[a])
-        if all(swapped) and sum(swapped) > kept <= most:
+        if all(swapped) and sum(swapped) > kept:
             yield f"{a[1]!r} and {b[1]!r} exchanged"
 
 
@@ -102,11 +96,6 @@ def _find_turned_roles(before: Features, after: Features) -> Iterator[str]:
             other = {_AGENT: _PATIENT, _PATIENT: _AGENT}.get(role)
             if other and (verb, other) in new - old and (verb, role) not in new:
                 yield f"{word[1]!r} turned from {role} to {other} of {verb!r}"
-
-
-def _without_roles(text: Features) -> Features:
-    """Keep only names and the words that they depend on: "X ended" is "the end of X"."""
-    return {w: {(word, "") for word, _ in found} for w, found in text.items() if w[0] == "PROPN"}
 
 
 def _find_features(document: Any) -> Features:

@@ -21,6 +21,8 @@ from citeforge.builders.authorship.checks import (
     twin_request,
 )
 from citeforge.builders.authorship.facts import Entities
+from citeforge.builders.authorship.meaning import SentenceVectors
+from citeforge.builders.authorship.roles import NO_PARSER, Parser
 from citeforge.builders.authorship.wording import count_denials
 from citeforge.builders.build import Stats, open_build
 from citeforge.builders.derive import Base, Docs
@@ -33,7 +35,7 @@ from citeforge.engines.llm.records import Llm, Request
 from citeforge.engines.llm.replay import replayed_note
 from citeforge.engines.llm.writers import CHAT
 from citeforge.engines.running.names import llm_for_dry_run, make_llm
-from citeforge.engines.running.setup import build_judge, replay_path, replay_store
+from citeforge.engines.running.setup import build_judge, replay_path, replay_store, run_embedder
 from citeforge.engines.tables import rows_with
 from citeforge.engines.text.languages import detect_language
 from citeforge.schemas.counts import count_key
@@ -71,17 +73,26 @@ def build_twins(recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None) ->
             code="wrong-benchmark",
         )
     contexts, entities = _read_contexts(base, recipe), Entities(recipe.ner)
-    writer = TwinWriter(llm, Checker(recipe.thresholds, entities, judge), recipe.attempts)
+    parser, embedder = Parser(recipe.parser), None
+    if recipe.embedder is not None:
+        embedder = run_embedder(recipe.embedder, run)
+    vectors = None if embedder is None else SentenceVectors(embedder)
+    checker = Checker(recipe.thresholds, entities, judge, parser, vectors)
+    writer = TwinWriter(llm, checker, recipe.attempts)
     models = base.manifest.models | {"twin author": llm.identity()}
     if judge is not None:
         models["entailment judge"] = judge.judge.identity()
+    if embedder is not None:
+        models["sentence embedder"] = embedder.fingerprint()
     with open_build(recipe, run) as build:
         own, facts = base.manifest, {**base.facts(), "entities": entities.name}
+        facts["parser"] = parser.name
         facts["prompts"] = {"twin": writer_prompt("twin").sha256}
         # Models as they call themselves: answers of a store are those of the model that gave them.
         judging = {"judge": model_name(models, "entailment judge")}
         update = {
             "ner": entities.model,
+            "parser": parser.model or NO_PARSER,
             "benchmark": Path(own.name),
             "llm": model_name(models, "twin author"),
             "contexts": tuple(contexts),
@@ -355,6 +366,8 @@ def _count_outcomes(rewriting: Rewriting, keep_failed: bool) -> dict[str, int]:
             for a, b, language in human
             if language is not None
         )
+    if rewriting.writer.checker.parser.model is None:
+        counts["twins_not_parsed"] = len(human)
     failed = Counter(name for report in reports for name in report.failed)
     return counts | {count_key("twin_checks_failed", n): c for n, c in sorted(failed.items())}
 

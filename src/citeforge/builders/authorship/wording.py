@@ -11,8 +11,10 @@ from citeforge.builders.authorship.facts import number_words
 
 _DATA = Path(__file__).parent / "data" / "wording.toml"
 _NOT = re.compile(r"\b(?:(can)not|(\w+)n['’]t)\b", re.IGNORECASE)
-_PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|non)(?=[a-z]{3})")
+PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|non)(?=[a-z]{3})")
 DIRECTION = re.compile(r"(north|south)?[- ]?(north|south|east|west)(?:ern(?:most)?|erly|wards?)?$")
+_PART_OF_NAME = re.compile(r"\b((?:North|South|East|West)(?:ern)?) (?=[A-Z])")
+"""Direction in a name, such as North York; names are compared elsewhere."""
 NEAR = 4
 """Words between a negation and what it denies, at most."""
 _ADVERBS = {"before": "earlier", "after": "later"}
@@ -40,6 +42,8 @@ class _Lists:
     phrases: tuple[tuple[str, str], ...]
     units: dict[str, tuple[tuple[str, str], ...]]
     kinds: tuple[str, ...]
+    rates: dict[str, str]
+    unprefixed: frozenset[str]
     counted: dict[str, frozenset[str]]
 
 
@@ -74,6 +78,12 @@ def word_lists() -> _Lists:
         tuple((p.replace("_", " "), p) for p in sorted(set(phrases), key=len, reverse=True)),
         {form: tuple(kinds) for form, kinds in units.items()},
         tuple(data["units"]),
+        {
+            word: spellings.split(",")[0]
+            for spellings in data["rates"]["en"].split("|")
+            for word in spellings.split(",")
+        },
+        frozenset(data["prefixed"]["en"].split()),
         {language: frozenset(words.split()) for language, words in data["counted"].items()},
     )
 
@@ -101,12 +111,15 @@ class Wording:
     def __init__(self, text: str) -> None:
         """Split a text into lower-case tokens; phrases of the word lists become one token each."""
         lists = word_lists()
-        lower = _NOT.sub(lambda m: f"{m[1] or m[2]} not", text).lower()
+        named = _PART_OF_NAME.sub(lambda m: f"{m[1]}\uf8ff", text)
+        lower = _NOT.sub(lambda m: f"{m[1] or m[2]} not", named).lower()
         for phrase, joined in lists.phrases:
             if phrase in lower:
                 lower = re.sub(rf"\b{phrase}\b", joined.replace("_", "\uf8ff"), lower)
         # "three weeks before." is "three weeks earlier".
-        lower = re.sub(r"\b(before|after)(?= *[.,;]|$)", lambda m: _ADVERBS[m[1]], lower)
+        lower = re.sub(
+            r"\b(before|after)(?: that| this)?(?= *[.,;]|$)", lambda m: _ADVERBS[m[1]], lower
+        )
         self.tokens = [t.replace("\uf8ff", "_") for t in split_tokens(lower)]
 
     def sentence(self, index: int) -> tuple[int, int]:
@@ -210,7 +223,7 @@ def stem(word: str) -> str:
 
 def affirmed_forms(word: str) -> list[str]:
     """Get the stems of a word and of what follows its negative prefix: "uncom", "commo"."""
-    prefix = _PREFIX.match(word)
+    prefix = PREFIX.match(word)
     return [stem(word), *([stem(word[prefix.end() :])] if prefix else [])]
 
 

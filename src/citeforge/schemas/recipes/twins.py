@@ -84,6 +84,11 @@ class TwinsRecipe(Hideable):
     ner: Annotated[str | None, Option(input=True), QUESTIONS] = None
     """Installed spaCy model for named entities, or auto: the one of the extra `ner` where it is
     installed (default: rules)."""
+    parser: Annotated[str | None, Option(input=True), QUESTIONS] = "auto"
+    """Installed spaCy model of English that parses sentences, to find exchanged roles (auto: that
+    of the extra `ner`, where it is installed), or none."""
+    embedder: Annotated[str | None, Option(input=True, names="embedders"), QUESTIONS] = None
+    """Embedder that compares sentences without a match (default: words alone): {embedders}."""
     judging: Judging = Judging()
     """Judge that checks entailment both ways."""
     keep_failed: Annotated[bool, ROWS] = False

