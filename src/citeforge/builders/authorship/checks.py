@@ -8,7 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from rapidfuzz.distance import Levenshtein
 
@@ -307,4 +307,5 @@ def twin_request(title: str, text: str, temperature: float, attempt: int) -> Req
     """Make the LLM request to rewrite a passage as its twin; attempts are counted from 0."""
     n_bytes = len(text.encode("utf-8", "surrogatepass"))
     params = {"temperature": temperature, "max_tokens": 64 + n_bytes // 2}
-    return writer_prompt("twin").request({"title": title, "text": text}, params, attempt)
+    request = writer_prompt("twin").request({"title": title, "text": text}, params, attempt)
+    return replace(request, usual_reply=text)

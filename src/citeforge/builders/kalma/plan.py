@@ -18,7 +18,7 @@ from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.ledger import open_ledger
 from citeforge.engines.llm.budget import Bound, RunPlan, planned_total, total_plan
-from citeforge.engines.llm.records import LlmReply, Request, Result
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.writers import CHAT, TemplateWriter
 from citeforge.engines.models.perplexity import Perplexity
 from citeforge.engines.models.served import ServedPerplexity
@@ -48,8 +48,15 @@ class _RequestRecorder:
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
         """Record LLM requests, and reply to each from a template instead of asking the LLM."""
-        self.requests += requests
-        return self.template.complete(requests)
+        results = self.template.complete(requests)
+        self.requests += map(_with_reply, requests, results)
+        return results
+
+
+def _with_reply(request: Request, result: Result) -> Request:
+    """Note on a request the stand-in's reply, which is about as long as the real one."""
+    text = "" if isinstance(result, Failure) else result.text
+    return replace(request, usual_reply=text)
 
 
 class _AgreeingJudge:
@@ -80,9 +87,10 @@ class _CheckRecorder:
 
     def complete(self, requests: Sequence[Request]) -> list[Result]:
         """Record requests, and reply to each that all its facts are asked for."""
-        self.requests += requests
         numbers = [list(range(1, len(r.values["facts"].splitlines()) + 1)) for r in requests]
-        return [LlmReply(json.dumps({"asked": n, "other": []})) for n in numbers]
+        results = [LlmReply(json.dumps({"asked": n, "other": []})) for n in numbers]
+        self.requests += map(_with_reply, requests, results)
+        return list(results)
 
 
 class _PerplexityRecorder:

@@ -18,7 +18,7 @@ from citeforge.schemas.recipes.base import Prices, RunOptions
 _PER_MESSAGE = 8
 CHARACTERS_PER_TOKEN = 4
 USUAL_ANSWER = 128
-"""Tokens of a usual reply, for estimates, where its limit allows as many; thoughts come on top."""
+"""Tokens of a reply of unknown length, for estimates; thoughts come on top."""
 PRICE_ADVICE = "add --price IN,OUT (per million tokens), e.g. --price 0.15,0.60"
 
 
@@ -53,9 +53,20 @@ def estimate_prompt_tokens(body: Mapping[str, Any]) -> int:
     return sum(map(len, texts)) // CHARACTERS_PER_TOKEN + _PER_MESSAGE * len(texts)
 
 
-def estimate_call(body: Mapping[str, Any]) -> "Bound":
-    """Estimate the tokens of a usual call: its prompt, and a reply of usual length."""
-    reply = min(USUAL_ANSWER, answer_limit(body))
+def count_tokens(text: str) -> int:
+    """Estimate the tokens of a reply: a quarter of its characters, and its end."""
+    return len(text) // CHARACTERS_PER_TOKEN + 1
+
+
+def estimate_call(body: Mapping[str, Any], usual_reply: str = "") -> "Bound":
+    """Estimate the tokens of a usual call: its prompt, and a reply of usual length.
+
+    Args:
+        body: body of the request.
+        usual_reply: text about as long as the reply; empty if nothing is known of it.
+    """
+    usual = count_tokens(usual_reply) if usual_reply else USUAL_ANSWER
+    reply = min(usual, answer_limit(body))
     return Bound(1, estimate_prompt_tokens(body), reply)
 
 
@@ -81,7 +92,7 @@ def estimate_paid(body: Mapping[str, Any], reply: LlmReply) -> LlmReply:
     """Fill in a reply's numbers of tokens with estimates if the server counted none."""
     if reply.prompt_tokens or reply.completion_tokens:
         return reply
-    n_written = sum(map(len, (reply.text, *reply.thoughts))) // CHARACTERS_PER_TOKEN + 1
+    n_written = count_tokens("".join((reply.text, *reply.thoughts)))
     paid = estimate_prompt_tokens(body), int(min(n_written, answer_limit(body)))
     return replace(reply, prompt_tokens=paid[0], completion_tokens=paid[1])
 
@@ -186,8 +197,8 @@ class RunPlan:
             f"answered by store  {self.stored:,}",
             f"calls to make      {about.calls:,}" + (once and f"{once}; at most {most.calls:,}"),
             f"prompt tokens      about {about.prompt_tokens:,}; at most {most.prompt_tokens:,}",
-            f"completion tokens  about {limit(about.completion_tokens)} (up to {USUAL_ANSWER} per "
-            f"reply, without thoughts); at most {limit(most.completion_tokens)}",
+            f"completion tokens  about {limit(about.completion_tokens)} (replies of usual length, "
+            f"without thoughts); at most {limit(most.completion_tokens)}",
             f"cost               {cost}",
             *(part._part_line(who) for who, part in self.parts),
             *self.notes,

@@ -184,7 +184,7 @@ class Endpoint:
             (bound_call(r.payload(self.model), self.room(r)) for r in [*rest, *further, *again]),
             Bound(),
         )
-        about = sum((estimate_call(r.payload(self.model)) for r in rest), Bound())
+        about = sum((estimate_call(r.payload(self.model), r.usual_reply) for r in rest), Bound())
         share = BATCH_PRICE if self.options.batch and route.has_batches else 1.0
         n_stored = len(requests) - len(rest)
         return RunPlan(len(requests), n_stored, about, most, self.options.price, share)

@@ -43,6 +43,8 @@ class Request:
             under test may answer so. Not part of the body.
         gets_room: whether ``max_tokens`` is what the answer needs, so that the client adds room for
             thoughts; a system under test has to think within its limit. Not part of the body.
+        usual_reply: text about as long as the reply, for estimates; empty if nothing is known of
+            it. Not part of the body.
     """
 
     messages: tuple[tuple[str, str], ...]
@@ -52,6 +54,7 @@ class Request:
     values: Mapping[str, Any] = field(default_factory=dict)
     needs_text: bool = True
     gets_room: bool = True
+    usual_reply: str = ""
 
     def payload(self, model: str) -> dict[str, Any]:
         """Make the JSON body of this request to a model, as a dictionary."""

@@ -41,6 +41,10 @@ class TextReply:
     failure: str = ""
 
 
+USUAL_CHARACTERS = 100
+"""Length of a question, a statement or a quote, for estimates."""
+
+
 class PromptedLlm:
     """Fills in the prompts of documents' questions, sends them to an LLM, and counts tokens.
 
@@ -151,7 +155,8 @@ class PromptedLlm:
         params |= {"max_tokens": most_tokens} | ({"stop": [_END]} if turns else {})
         messages = (*turns, ("user", self._fill_template(task, values)))
         # A reply without an end may contain an answer before the limit.
-        return Request(messages, params, sample, task, values, needs_text=False)
+        usual = turns[-1][1] if turns else "?" * USUAL_CHARACTERS
+        return Request(messages, params, sample, task, values, needs_text=False, usual_reply=usual)
 
     def ask(self, requests: Sequence[Request]) -> list[TextReply]:
         """Send requests of one task to its LLM; return the replies in order.

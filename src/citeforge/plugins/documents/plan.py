@@ -24,7 +24,7 @@ from citeforge.engines.tables import iter_batches, rows_of
 from citeforge.plugins.documents.cells import Cell, draw_cells, spread_cells
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
 from citeforge.plugins.documents.design import ABSENT, LIST, PAIR, SINGLE, built_in_forms
-from citeforge.plugins.documents.llm_requests import ANSWER, PromptedLlm
+from citeforge.plugins.documents.llm_requests import ANSWER, USUAL_CHARACTERS, PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.seeds import make_asker, read_seeds
@@ -32,8 +32,6 @@ from citeforge.schemas.counts import describe_count
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import premise_of
 
-_USUAL_CHARACTERS = 100
-"""Length of a question, a statement or a quote, for estimates."""
 _USUAL_QUOTES = 2
 """Quotes of a pair or a list, for estimates."""
 _SHARD = 8192
@@ -131,7 +129,7 @@ def _plan_question(
 
     def stand_in(start: str) -> str:
         """Make a text of usual length that differs from those of other questions."""
-        return f"{start} {number}".ljust(_USUAL_CHARACTERS, "?")
+        return f"{start} {number}".ljust(USUAL_CHARACTERS, "?")
 
     shown = min(recipe.asking.shown, n_near)
     question = Question(f"q{number}", cell, (passage,), text=stand_in("question"))
@@ -177,7 +175,7 @@ def _plan_seed(
     """
     has_judge, cell = recipe.judging.judge is not None, Cell(built_in_forms()[SINGLE])
     checks = _plan_question(asker, recipe, has_judge, n_near, -1 - number, cell, passage)
-    question = Question(f"seed{number}", cell, (), text=f"seed {number}".ljust(_USUAL_CHARACTERS))
+    question = Question(f"seed{number}", cell, (), text=f"seed {number}".ljust(USUAL_CHARACTERS))
     rows = [replace(passage, title=f"{passage.title} {n}") for n in range(recipe.asking.shown)]
     finding = [asker.to_find(question, row) for row in rows]
     _, *others = checks.requests  # a seed is not written
@@ -199,7 +197,7 @@ def _plan_embedding(
         embedder = run_embedder(recipe.embedder, rehearsed, recipe.embedder_revision)
         for batch in iter_batches(corpus, ["title", "text"], _SHARD):
             embedder.encode([premise_of(*row) for row in rows_of(batch)], "passage")
-        questions = [f"{n}".ljust(_USUAL_CHARACTERS, "?") for n in range(n_questions)]
+        questions = [f"{n}".ljust(USUAL_CHARACTERS, "?") for n in range(n_questions)]
         embedder.encode(questions, "query")
         embedder.encode(questions[::-1], "query")  # all accepted ones together, for their cosines
     who = f"embedding {recipe.embedder}"
