@@ -20,6 +20,7 @@ from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.design import built_in_forms
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
+from citeforge.plugins.labels.nuggets import NuggetWriter, Topic
 from citeforge.schemas.invisible import is_invisible
 from citeforge.schemas.kg import Graph, Triple
 from citeforge.schemas.lookalikes import latin_letters
@@ -62,6 +63,9 @@ def writers_with(text: str) -> Iterator[tuple[str, Turns]]:
     yield "documents, evidence of a seed", ASKER.to_find(question, shown[0]).messages
     seeded = PromptedLlm(TemplateWriter({}), seeds=[text])
     yield "documents, seeds", seeded.to_write(question).messages
+    nuggets, topic = NuggetWriter(TemplateWriter({})), Topic("q1", text, [(text, text)], [text])
+    yield "nuggets, list", nuggets.to_list(topic, 0).messages
+    yield "nuggets, importance", nuggets.to_weigh(topic, 0).messages
     triple = Triple(qid=text, name=text, pid="P1", relation=text, value=text)
     graph = Graph(qid=text, name=text, triples=(triple,))
     names = "text title question answer paragraph fact marker plain again".split()
@@ -158,7 +162,7 @@ DISGUISES: dict[str, Callable[[str], str]] = {
 }
 PLACES_OF_REQUESTS = {
     "builders/writer_prompts.py", "engines/judge/llm.py", "evaluator/measures/kalma_marks.py",
-    "plugins/documents/llm_requests.py",
+    "plugins/documents/llm_requests.py", "plugins/labels/nuggets.py",
 }  # fmt: skip
 """Files that ask models with prompts of ours, all of them in :func:`prompts_with`."""
 OF_SYSTEMS = {"systems/prompt_files.py", "systems/system.py"}

@@ -122,10 +122,10 @@ class NuggetWriter:
         """Find nuggets of topics and their importance, in rounds; failures are kept in topics."""
         for start in range(0, max(len(t.passages) for t in topics), _WINDOW):
             some = [t for t in topics if t.passages[start:]]
-            self._ask(some, partial(self._list_request, start=start), _take_texts)
+            self._ask(some, partial(self.to_list, start=start), _take_texts)
         for start in range(0, _MOST_LISTED, _WINDOW):
             some = [t for t in topics if t.texts[start:]]
-            self._ask(some, partial(self._weigh_request, start=start), _take_weights)
+            self._ask(some, partial(self.to_weigh, start=start), _take_weights)
 
     def plan(self, topics: Sequence[Topic]) -> RunPlan:
         """Count the calls of :meth:`find` and their cost; lists of usual length are made up.
@@ -137,12 +137,12 @@ class NuggetWriter:
         requests = []
         for topic in topics:
             for start in range(0, len(topic.passages), _WINDOW):
-                requests.append(self._list_request(topic, start))
+                requests.append(self.to_list(topic, start))
                 topic.texts = [
                     f"{topic.query_id} {n}".ljust(_USUAL_NUGGET, "?")
                     for n in range(min(start + _WINDOW, _USUAL_NUGGETS))
                 ]
-            requests.append(self._weigh_request(topic, 0))
+            requests.append(self.to_weigh(topic, 0))
         further = [r for topic in topics for r in self._further_weighings(topic)]
         return self.llm.plan(requests, further, _TRIES)
 
@@ -150,9 +150,9 @@ class NuggetWriter:
         """Make the requests about nuggets of a list that is longer than usual."""
         texts = [f"{topic.query_id} {n}".ljust(_USUAL_NUGGET, "?") for n in range(_MOST_LISTED)]
         long = Topic(topic.query_id, topic.question, [], texts)
-        return (self._weigh_request(long, n) for n in range(_WINDOW, _MOST_LISTED, _WINDOW))
+        return (self.to_weigh(long, n) for n in range(_WINDOW, _MOST_LISTED, _WINDOW))
 
-    def _list_request(self, topic: Topic, start: int) -> Request:
+    def to_list(self, topic: Topic, start: int) -> Request:
         """Make the request to extend a topic's list by a window of its passages."""
         window = topic.passages[start : start + _WINDOW]
         passages = [{"title": title, "text": text} for title, text in window]
@@ -162,7 +162,7 @@ class NuggetWriter:
         }  # fmt: skip
         return self._request(_LISTED, values, _LIST_TOKENS, {"type": "string"})
 
-    def _weigh_request(self, topic: Topic, start: int) -> Request:
+    def to_weigh(self, topic: Topic, start: int) -> Request:
         """Make the request to tell the importance of ten nuggets of a topic."""
         values = {"question": topic.question, "nuggets": topic.texts[start : start + _WINDOW]}
         item = {"type": "string", "enum": [VITAL, OKAY]}
