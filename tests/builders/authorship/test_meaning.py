@@ -34,6 +34,24 @@ def test_each_text_is_embedded_once_and_cosines_are_rounded() -> None:
     assert embedder.calls == [["a ship", "a town", "a market"], ["a vessel"]]
 
 
+class _Refined(_Topics):
+    """Embedder that can also compute in float64, whose vectors have more digits."""
+
+    def at(self, compute: str) -> Any:
+        assert compute == "fp64"
+        return _Topics()
+
+    def count_cut(self, pieces: Any, kind: str) -> None:
+        return None
+
+    def encode(self, texts: Any, kind: str) -> Any:
+        raise AssertionError("embeds in float32")
+
+
+def test_an_embedder_that_can_computes_in_float64() -> None:
+    assert SentenceVectors(_Refined()).find_nearest(["a ship"], ["a vessel"]) == [1.0]
+
+
 class _Directions(_Topics):
     """Embedder for which a ship and all other things have nothing in common."""
 

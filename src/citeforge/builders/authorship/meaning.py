@@ -5,10 +5,10 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from citeforge.engines.models.embedder import Embedder
+from citeforge.engines.models.embedder import Embedder, Refinable
 
 _DIGITS = 4
-"""Decimals of cosines: float32 on another processor may differ in the seventh."""
+"""Decimals of cosines; in float64 each digit is that of exact arithmetic."""
 
 
 class SentenceVectors:
@@ -19,8 +19,8 @@ class SentenceVectors:
     """
 
     def __init__(self, embedder: Embedder) -> None:
-        """Set the embedder."""
-        self.embedder = embedder
+        """Set the embedder, which computes in float64 if it can: so no processor decides."""
+        self.embedder = embedder.at("fp64") if isinstance(embedder, Refinable) else embedder
         self._vectors: dict[str, npt.NDArray[np.float64]] = {}
 
     def add(self, texts: Iterable[str]) -> None:
