@@ -91,7 +91,6 @@ WRITERS = (
     "builders/rage/joined_corpora.py",
     "builders/rage/material.py",
     "plugins/documents/corpus.py",
-    "plugins/documents/tables.py",
 )
 """What makes tables, and the one reader."""
 

@@ -290,6 +290,10 @@ class Package(Displayed):
         """Table of twins, LLM-written versions of passages (schema TWINS); may have no rows."""
         return read_table(self.shards("twins", "twins"), TWINS)
 
+    def written_questions(self) -> pa.Table:
+        """Read the table of all questions that an LLM wrote, rejected ones included."""
+        return self.table("questions", "questions")
+
     @cached_property
     def cosines(self) -> pa.Table:
         """Table of cosines of mined passages and queries (schema COSINES); may have no rows."""

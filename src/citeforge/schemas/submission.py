@@ -137,8 +137,8 @@ class SubmissionLine(msgspec.Struct, gc=False, forbid_unknown_fields=True):
             (:mod:`citeforge.schemas.finish_reasons`).
         spans: which words are cited for, and which are quoted, where the system says.
         meta: anything else.
-        prompt: what was asked, as ``export prompts`` wrote it; not read.
-        benchmark: name of the benchmark that was answered, likewise.
+        prompt: what was asked, as ``export prompts`` wrote it; answers that begin with it are cut.
+        benchmark: name of the benchmark that was answered; not read.
         benchmark_hash: its hash, as in a header: a line of another benchmark is refused.
     """
 

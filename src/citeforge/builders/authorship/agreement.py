@@ -212,7 +212,7 @@ def _find_limits(alignment: Alignment, language: str) -> Iterator[str]:
 
 
 def find_replaced_numbers(alignment: Alignment) -> Iterator[str]:
-    """Yield number words in place of which the matching sentences have others: one, two."""
+    """Describe replaced numbers, the first of each sentence: ``'two' became 'three'``."""
     old, new = (" ".join(s.text for s in side) for side in (alignment.before, alignment.after))
     implied = numbers_from_years(old) | numbers_from_years(new)
     for i, sentence in enumerate(alignment.before):

@@ -197,12 +197,12 @@ def read_decision(result: Result, profile: JudgeProfile) -> Decision | None:
         unreadable = result.reason in ("truncated", "empty")
         return None if unreadable else JudgeFailure(result.message)
     if profile.field:
-        return _read_json(read_field(result.text, profile.field, profile.verdicts), profile)
+        return _to_verdict(read_field(result.text, profile.field, profile.verdicts), profile)
     return _read_word(result.text, profile)
 
 
-def _read_json(values: set[bool | int | str], profile: JudgeProfile) -> Verdict | None:
-    """Map the values of a JSON reply to a verdict; None if there is none, or two differ."""
+def _to_verdict(values: set[bool | int | str], profile: JudgeProfile) -> Verdict | None:
+    """Map the values of a reply's field to a verdict; None if there is none, or two differ."""
     levels = zip(
         LEVELS,
         (profile.supported, profile.partial, profile.unsupported, profile.contradicted),

@@ -59,4 +59,4 @@ TABLES = {"documents": DOCUMENTS, "repeats": REPEATS, "questions": QUESTIONS}
 
 def question_column(package: Package, column: str) -> dict[str, Any]:
     """Map the id of every question that was written to its value in a column of the table."""
-    return dict(rows_of(package.table("questions", "questions"), "_id", column))
+    return dict(rows_of(package.written_questions(), "_id", column))

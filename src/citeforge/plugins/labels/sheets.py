@@ -272,7 +272,7 @@ def _written_items(
         sample: number of questions; None for all.
         seed: seed of the sample.
     """
-    rows = [r for r in package.table("questions", "questions").to_pylist() if r["accepted"]]
+    rows = [r for r in package.written_questions().to_pylist() if r["accepted"]]
     ids = [row["_id"] for row in rows]
     chosen = set(ids if sample is None else sample_ids(ids, sample, seed, "annotate questions"))
     rows = [row for row in rows if row["_id"] in chosen]

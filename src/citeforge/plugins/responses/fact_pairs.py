@@ -148,17 +148,17 @@ def _cited_texts(written: _Written, statements: Sequence[Statement]) -> Iterator
         yield before
 
 
-def _has_only_links(text: str, start: int, end: int, labels: Sequence[tuple[int, int]]) -> bool:
+def _has_only_links(text: str, start: int, end: int, link_texts: Sequence[tuple[int, int]]) -> bool:
     """Whether a stretch of a report has only links, perhaps with a label before them ("Sources:").
 
     Args:
         text: the report.
         start: start of the stretch.
         end: its end.
-        labels: (start, end) of the texts of links in it.
+        link_texts: (start, end) of the text of each link in it.
     """
     rest = []
-    for first, last in labels:
+    for first, last in link_texts:
         rest.append(text[start:first])
         start = last
     words = _MARK.sub(" ", " ".join([*rest, text[start:end]])).strip(" \t\r\n.,;:()，；、。*_-•")
