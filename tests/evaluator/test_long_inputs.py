@@ -261,6 +261,15 @@ def grow_time(reader: Reader, case: Case) -> float:
         FACTOR * size < LONGEST and thread_seconds(reader, long_text(case, FACTOR * size)) < ENOUGH
     ):
         size *= 2
+    growth = grow_time_from(reader, case, size)
+    # Memory that texts above some length need is a step; what grows too fast does so above it, too.
+    if growth > MOST_TIME:
+        growth = min(growth, grow_time_from(reader, case, FACTOR * size))
+    return growth
+
+
+def grow_time_from(reader: Reader, case: Case, size: int) -> float:
+    """How many times as long a reader takes for `FACTOR` times a length."""
     texts = [long_text(case, n) for n in (size, FACTOR * size)]
     short = long = math.inf
     for _ in range(6):
