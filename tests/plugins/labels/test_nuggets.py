@@ -11,7 +11,14 @@ import pytest
 
 import citeforge as cf
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
-from citeforge.plugins.labels.nuggets import NuggetWriter, Topic, read_topics
+from citeforge.plugins.labels.nuggets import (
+    NuggetWriter,
+    ProposedNuggets,
+    Topic,
+    propose_nuggets,
+    read_topics,
+)
+from citeforge.plugins.labels.options import NuggetOptions
 from citeforge.plugins.trec.assessments import read_assessments
 from conftest import Inline, refused
 from servers.running import openai_server
@@ -80,6 +87,18 @@ def test_replies_that_cannot_be_read_are_asked_for_again(slips: int, n_asked: in
     assert (len(llm.asked), len(one.choose(20)), one.failure) == (n_asked, 3, "")
 
 
+def test_a_window_without_news_keeps_the_list() -> None:
+    class SilentLlm(ListingLlm):
+        def _reply(self, request: Request) -> Result:
+            if request.task == "nuggets" and request.values["nuggets"]:
+                return LlmReply('{"nuggets": []}')
+            return super()._reply(request)
+
+    one = topic("a", 12)
+    NuggetWriter(SilentLlm()).find([one])
+    assert one.texts == [f"a{i}" for i in range(10)]  # those of the first window
+
+
 def test_failures_are_of_their_query_alone() -> None:
     one, other, slipping = topic("a", 3), topic("b", 3), topic("c", 3)
     NuggetWriter(ListingLlm(fails=one.question)).find([one, other])
@@ -87,6 +106,9 @@ def test_failures_are_of_their_query_alone() -> None:
     assert len(other.choose(20)) == 3
     NuggetWriter(ListingLlm(slips=3)).find([slipping])
     assert slipping.failure.startswith("no list in 3 replies") and slipping.choose(20) == []
+    for failed, advice in ((slipping, "take another --llm"), (one, "another --out and --store")):
+        done = ProposedNuggets(0, 0, {failed.query_id: failed.failure})
+        assert done.describe_failures().endswith(advice)
 
 
 def test_a_sheet_goes_to_people_and_to_score(inline: Inline, package: Path, tmp_path: Path) -> None:
@@ -111,6 +133,10 @@ def test_a_sheet_goes_to_people_and_to_score(inline: Inline, package: Path, tmp_
         (queries[0], "'=Honey keeps for years", "okay", "yes"),
         (queries[0], "Honey is sweet", "okay", "yes"),
     ]
+    with refused("output-exists"):
+        propose_nuggets(
+            package, NuggetOptions(llm="openai:m"), cf.RunOptions(out=sheet)
+        )  # people's edits stay
     rows[2]["keep"] = "No"
     rows[1]["importance"] = "Vital"
     with sheet.open("w", newline="") as file:

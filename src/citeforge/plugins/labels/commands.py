@@ -323,11 +323,7 @@ def propose(what: str, benchmark: Path, out: Path | None, **parameters: Any) -> 
     done = propose_nuggets(folder, options, run)
     click.echo(f"{out}: {done.n_nuggets:,} nuggets of {done.n_queries:,} queries")
     if done.failures:
-        query, reason = next(iter(done.failures.items()))
-        raise FailuresError(
-            f"{len(done.failures):,} queries have no nuggets (first: {query}: {reason}); run again "
-            "to ask about them", code="counted-failures",
-        )  # fmt: skip
+        raise FailuresError(done.describe_failures(), code="counted-failures")
 
 
 @labels.command("import")

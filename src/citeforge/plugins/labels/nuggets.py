@@ -37,6 +37,7 @@ _WINDOW = 10
 _MOST_LISTED = 30
 """Largest number of nuggets in a list that grows (AutoNuggetizer)."""
 _TRIES = 3
+_UNREADABLE = f"no list in {_TRIES} replies"
 _LIST_TOKENS, _IMPORTANCE_TOKENS = 1024, 128
 _USUAL_NUGGETS, _USUAL_NUGGET = 10, 60
 """Number of a query's nuggets and characters of one, for estimates."""
@@ -197,7 +198,7 @@ class NuggetWriter:
                 if not isinstance(result, LlmReply):
                     topic.failure = f"{result.reason}: {result.message}"
                 elif not take(topic, request, result.text):
-                    topic.failure = f"no list in {_TRIES} replies; the last: {result.text[:80]!r}"
+                    topic.failure = f"{_UNREADABLE}; the last: {result.text[:80]!r}"
                     again.append((topic, request))
             if attempt < _TRIES - 1:
                 for topic, _ in again:
@@ -215,8 +216,9 @@ def _take_texts(topic: Topic, request: Request, reply: str) -> bool:
     texts = _read_list(reply, _LISTED)
     if texts is None:
         return False
-    topic.texts = list(dict.fromkeys(text for t in texts if (text := " ".join(t.split()))))
-    topic.texts = topic.texts[:_MOST_LISTED]
+    lines = (" ".join(text.split()) for text in texts)
+    listed = list(dict.fromkeys(filter(None, lines)))
+    topic.texts = listed[:_MOST_LISTED] or topic.texts  # no news is no reason to drop the others
     return True
 
 
@@ -254,6 +256,17 @@ class ProposedNuggets:
     n_queries: int
     failures: dict[str, str]
 
+    def describe_failures(self) -> str:
+        """Say how many queries have no nuggets, why the first has none, and what helps."""
+        query, reason = next(iter(self.failures.items()))
+        advice = (
+            "take another --llm" if reason.startswith(_UNREADABLE)
+            else "run again with another --out and --store"
+        )  # fmt: skip
+        return (
+            f"{len(self.failures):,} queries have no nuggets (first: {query}: {reason}); {advice}"
+        )
+
 
 def plan_nuggets(folder: Path, options: NuggetOptions, run: RunOptions) -> RunPlan:
     """Count the LLM calls of :func:`propose_nuggets`, and their cost; asks nothing.
@@ -276,9 +289,16 @@ def propose_nuggets(folder: Path, options: NuggetOptions, run: RunOptions) -> Pr
         run: file to write, and how the endpoint is reached.
 
     Raises:
-        InputError: the package has no relevant passages.
+        InputError: the package has no relevant passages, or the file is there already, which people
+            may have edited.
     """
     require_writable(run.folder)
+    if run.folder.exists():
+        raise InputError(
+            "is there already, perhaps with people's edits", path=run.folder,
+            allowed="another --out; --store with its FILE.replay.db pays for nothing twice",
+            code="output-exists",
+        )  # fmt: skip
     topics = read_topics(folder, options.limit)
     llm = make_llm(options.llm, store=replay_store(run, options.llm), options=run)
     writer = NuggetWriter(llm)
@@ -295,6 +315,7 @@ def propose_nuggets(folder: Path, options: NuggetOptions, run: RunOptions) -> Pr
     origin = {
         "benchmark": package.manifest.name, "benchmark_hash": package.hash,
         "llm": llm.identity(), "prompts": writer.prompts, "failures": failures,
+        "without_nuggets": [q for q, some in chosen.items() if not some and q not in failures],
     }  # fmt: skip
     write_text(path_beside(run.folder, ".about.json"), pretty_json(origin))
     return ProposedNuggets(len(rows), sum(map(bool, chosen.values())), failures)
