@@ -123,6 +123,8 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "hidden_times_shown": "hidden contexts: times that a passage is shown",
         "judged_passages_of_no_corpus": "judged passages missing from the corpus",
         "judgements_of_unknown_passages": "judgements of unknown passages, skipped",
+        "labels_of_dropped_or_edited_questions":
+            "labels left out: of questions that people dropped or edited",
         "mapped_rows_of_unknown_passages": "{} rows of unknown passages, skipped",
         "mined_negatives_compared":
             "seemingly relevant passages compared with random and relevant ones",

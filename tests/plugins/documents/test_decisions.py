@@ -25,12 +25,13 @@ from plugins.documents.village import entails
 from stand_ins import RuleJudge
 
 
-def build(folder: Path, out: str, sheet: Path | None = None) -> Package:
+def build(folder: Path, out: str, sheet: Path | None = None, labels: Path | None = None) -> Package:
     build_documents(
         DocumentsRecipe(
             source=f"folder:{folder / 'docs'}", llm="openai:forms", n_queries=6,
             design={"questions": [{"name": "number", "share": 2}, {"name": "time"}]},
             asking={"neighbours": 4, "closed_book": 1, "shown": 2}, decided_questions=sheet,
+            labels=(labels,) if labels else (),
         ),
         RunOptions(out=folder / out),
         FormLlm(),
@@ -85,6 +86,12 @@ def test_the_sheet_goes_round(tmp_path: Path) -> None:
     # Three of four numbers were decided and one is kept; one of two times.
     assert str(stats["kept_by_people[number]"]).startswith("1 of 3 (33.3 % [6.1, 79.2])")
     assert str(stats["kept_by_people[time]"]).startswith("1 of 2 (50.0 %")
+    # A dropped and an undecided number are not missing; a number and a time that failed are.
+    counts = package.manifest.counts
+    assert counts["questions_rejected[a person]"] == 2
+    assert {form: counts[f"questions_not_made[{form}]"] for form in ("number", "time")} == {
+        "number": 4 - 1 - 2, "time": 2 - 1
+    }  # fmt: skip
 
 
 def test_an_edited_question_that_passes_is_packaged(tmp_path: Path) -> None:
@@ -98,6 +105,58 @@ def test_an_edited_question_that_passes_is_packaged(tmp_path: Path) -> None:
     package = build(tmp_path, "again", sheet)
     assert text in package.queries["text"].to_pylist()
     assert len(package.query_ids) == 6
+
+
+def test_labels_of_questions_hold_for_their_words(tmp_path: Path) -> None:
+    """Labels of an earlier build are known, whatever a person decides about its questions."""
+    write_pumps(tmp_path / "docs", 8)
+    first, sheet = build(tmp_path, "out"), tmp_path / "sheet.csv"
+    export_sheet(AnnotationOptions(task="questions", benchmark=first.folder, out=sheet))
+    rows = fill(sheet, [{}] * 6)
+    name = rows[2]["question"].split()[-1].rstrip("?")
+    text = f"What pressure in bar does the machine called {name} have?"
+    statement = " ".join(reversed(rows[5]["statement"].removesuffix(".").split()))
+    fill(
+        sheet,
+        [
+            {"label": "keep"},
+            {"label": "drop"},
+            {"label": "edit", "new_question": text},
+            {},
+            {"label": "keep"},
+            {"label": "edit", "new_statement": statement},
+        ],
+    )
+    items = json.loads((tmp_path / "sheet.csv.key.json").read_text())["items"]
+    ids = [items[row["item"]]["query_id"] for row in rows]
+    asked = [(name, row["question"]) for name, row in zip(ids, rows, strict=True)]
+    passages = sorted(one for batch in first.passages() for one in batch["_id"].to_pylist())
+    other = {  # a passage that is not the evidence
+        r["_id"]: next(p for p in passages if p not in r["evidence"])
+        for r in first.table("questions", "questions").to_pylist()
+    }
+    labels = tmp_path / "labels.jsonl"
+    labels.write_text(
+        "".join(
+            json.dumps({"query_id": name, "question": question, "passage": other[name],
+                        "label": "relevant"}) + "\n"
+            for name, question in [*asked, (ids[2], text)]
+        )
+    )  # fmt: skip
+    package = build(tmp_path, "again", sheet, labels)
+    counts = package.manifest.counts
+    # Left out: of the dropped one, of the undecided one, and of the old words of the edited one.
+    assert counts["labels_of_dropped_or_edited_questions"] == 3
+    assert counts["passages_people_call[relevant]"] == 7 - 3
+    relevant = package.mappings["relevant"].to_pylist()
+    pairs = {(r["query-id"], r["corpus-id"]) for r in relevant}
+    assert {(ids[n], other[ids[n]]) for n in (0, 2, 4, 5)} <= pairs
+    # 6 were wanted and 4 are there: the other two were a person's decision.
+    assert len(package.query_ids) == 4
+    assert not [key for key in counts if key.startswith("questions_not_made")]
+    labels.write_text(json.dumps({"query_id": ids[0], "question": "Who?", "passage": "x"}) + "\n")
+    with refused("unknown-query", path=labels, line=1, field="query_id"):
+        build(tmp_path, "third", sheet, labels)
 
 
 COLUMNS = "item,label,new_question,new_answers,new_statement,why"

@@ -317,6 +317,7 @@ def test_the_design_in_force_is_printed(inline: Inline, tmp_path: Path) -> None:
     [
         ("users:\n- name: expert\n- {name: nurse}\n", 3, "users.1.description", "wrong-value"),
         ("questions:\n- name: number\n- name: numbr\n", 3, "questions.1.name", "wrong-value"),
+        ("questions:\n- name: seed\n  like: time\n", 2, "questions.0.name", "wrong-value"),
         ("questions:\n- {name: a, like: b}\n", 2, "questions.0.like", "wrong-value"),
         ("questions:\n- {name: number, share: 0}\n", 2, "questions.0.share", "out-of-range"),
         ("users: []\nquestions:\n- {name: absent}\n", 2, "questions", "wrong-value"),

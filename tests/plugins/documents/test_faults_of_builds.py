@@ -3,22 +3,27 @@
 import json
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import LlmReply, Request, Result
+from citeforge.engines.retrieval.records import Rankings, ranked
 from citeforge.package.package import Package
 from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.cells import Cell, spread_cells
 from citeforge.plugins.documents.checks import fits_passage
-from citeforge.plugins.documents.design import built_in_forms
+from citeforge.plugins.documents.design import Design, built_in_forms
 from citeforge.plugins.documents.kinds import DOCUMENTS
-from citeforge.plugins.documents.questions import Evidence, Question
+from citeforge.plugins.documents.llm_requests import PromptedLlm
+from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.plugins.documents.rounds import QuestionMaker
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import Inline, refused
 from plugins.documents.builds import SINGLE, built
+from plugins.documents.pumps import FormLlm, pump, written
 from plugins.documents.village import ErringLlm, entails, write_documents
 from stand_ins import RuleJudge
 
@@ -31,7 +36,10 @@ TZ3 = Evidence("b", "TZ-3 > Cleaning", "Replace the ring of the pump after 24 mo
     ("text", "reply", "fits"),
     [
         ("After how many months is the ring replaced, by Cleaning?", "24 months", True),
-        ("Nach wie vielen Monaten wird der Ring gewechselt?", "24 months.", True),
+        # Of a question in another language the words that tell documents apart are translated.
+        ("Nach wie vielen Monaten wird die Dichtung gewechselt?", "24 months.", False),
+        ("Nach wie vielen Monaten wird der Ring vom Deckel gewechselt?", "24 months.", False),
+        ("Why?", "24 months", False),  # no word of the evidence
         ("After how many months is the ring of a PK-7 replaced?", "24 months", False),
         ("After how many months is the lid's ring replaced?", "24 months", False),
         # The reader made this answer up.
@@ -43,6 +51,80 @@ def test_a_question_fits_another_document_that_it_does_not_tell_apart(
 ) -> None:
     question = Question("q1", ONE, (PK7,), text, ["18 months"])
     assert fits_passage(question, TZ3, reply) == fits
+
+
+def test_words_that_any_text_has_tell_no_documents_apart_in_any_language() -> None:
+    own = Evidence("a", "PK-7", "Der Ring des Deckels ist nach spätestens 18 Monaten zu ersetzen.")
+    other = Evidence("b", "TZ-3", "Ein Ring der Pumpe muss alle 24 Monate ersetzt werden, vor dem "
+                     "Ablauf von 25 Monaten.")  # fmt: skip
+    text = "Nach wie vielen Monaten ist der Ring spätestens zu wechseln?"
+    asked = [Question("q1", ONE, (own,), t) for t in (text.replace("spätestens ", ""), text)]
+    # "Nach" is no word of the other passage, and tells nothing; "spätestens" does.
+    assert [fits_passage(question, other, "24 Monate") for question in asked] == [True, False]
+
+
+class Ranked:
+    """Passages, and a search that finds them in a fixed order, whatever is asked."""
+
+    def __init__(self, passages: list[Evidence]) -> None:
+        self._by_id = {passage.id: passage for passage in passages}
+
+    def rank(self, texts: dict[str, str], depth: int) -> Rankings:
+        names = list(self._by_id)[:depth]
+        return {text: ranked(text, ((name, 1.0) for name in names)) for text in texts}
+
+    def texts(self, ids: list[str]) -> dict[str, Evidence]:
+        return {name: self._by_id[name] for name in ids}
+
+    def file_of(self, name: str) -> str:
+        return name
+
+
+@pytest.mark.parametrize(
+    ("rank", "reason"),
+    [
+        (1, ""),
+        (3, ""),
+        (4, "a search finds its evidence below rank 3: not easy"),
+        (9, "a search finds its evidence below rank 3: not easy"),
+    ],
+)
+def test_an_easy_question_is_one_whose_evidence_is_found(rank: int, reason: str) -> None:
+    """One passage is searched besides the evidence, yet the first three ranks count."""
+    one = pump(0)
+    passages = [Evidence(f"o{n}", "", pump(n).text) for n in range(1, 10)]
+    passages.insert(rank - 1, Evidence("e", one.name, one.text))
+    recipe = DocumentsRecipe(
+        source="folder:docs", llm="openai:m", asking={"neighbours": 1, "closed_book": 0}
+    )
+    form = Cell(built_in_forms()["number"])
+    question = Question("q1", form, (passages[rank - 1],))
+    assert read_question(written("number", one), question) is None
+    world: Any = Ranked(passages)
+    asker = PromptedLlm(FormLlm(), Design(difficulty="easy"))
+    QuestionMaker(recipe, {form: 1}, asker, None, world, world).check([question], [])
+    assert question.reason == reason
+
+
+@pytest.mark.parametrize("option", ["seeds", "labels", "decided_questions", "source"])
+def test_a_file_that_a_build_reads_is_not_the_one_that_it_removes(
+    tmp_path: Path, option: str
+) -> None:
+    write_documents(tmp_path / "docs", 2)
+    folder = tmp_path / "docs" if option == "source" else tmp_path
+    own = folder / "out.questions.jsonl"
+    own.write_text('{"question": "Who?"}\n')
+    values: dict[str, Any] = {
+        "seeds": own, "labels": (own,), "decided_questions": own, "source": f"folder:{folder}"
+    }  # fmt: skip
+    recipe = DocumentsRecipe(
+        **{"source": f"folder:{tmp_path / 'docs'}", "llm": "openai:m", option: values[option]}
+    )
+    llm = ErringLlm()
+    with refused("output-exists", path=own):
+        build_documents(recipe, RunOptions(out=folder / "out"), llm)
+    assert not llm.asked
+    assert own.read_text() == '{"question": "Who?"}\n'
 
 
 @pytest.mark.parametrize(("tells", "check"), [(True, None), (False, "which document")])

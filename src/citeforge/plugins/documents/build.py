@@ -37,7 +37,7 @@ from citeforge.plugins.documents.decisions import apply_decisions, decision_stat
 from citeforge.plugins.documents.design import ABSENT, LIST
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.outcome import diversity_stats, mix_stats
-from citeforge.plugins.documents.questions import Question, apply_labels
+from citeforge.plugins.documents.questions import Question, accepted_texts, apply_labels
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.rounds import QuestionMaker, count_questions
 from citeforge.plugins.documents.seeds import find_seed_evidence, make_asker, read_seeds
@@ -45,6 +45,7 @@ from citeforge.plugins.documents.tables import QUESTIONS
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import RunOptions, make_record, model_name
+from citeforge.schemas.recipes.flags import list_flags
 from citeforge.schemas.recipes.rage import Mixture, RageRecipe
 from citeforge.schemas.tables import (
     GOLD,
@@ -100,6 +101,7 @@ def build_documents(
     """
     with open_build(recipe, run) as build:
         source = open_documents(recipe, build.workspace.stage("archives"))
+        rejects = _choose_rejects_file(recipe, run)
         models = _open_models(recipe, run, build, llm, judge, reader)
         draft = _draft(recipe, build, source, models)
         if (finished := build.finished(draft)) is not None:
@@ -125,16 +127,15 @@ def build_documents(
             found = find_seed_evidence(maker, seeds)
             maker.check(found, questions)
             questions += found
-        decided: dict[str, str] = {}
+        texts, decided = accepted_texts(questions), dict[str, str]()
         if recipe.decided_questions is not None:
             decisions = apply_decisions(questions, recipe.decided_questions)
             edited = {q.id for q in decisions.edited}
             maker.check(decisions.edited, (q for q in questions if q.id not in edited))
             decided = decision_stats(decisions, questions)
-        rejects = path_beside(run.folder, ".questions.jsonl")
         _require_accepted(questions, rejects, models.asker.llm)
         rejects.unlink(missing_ok=True)  # of an earlier build that accepted none
-        counts = count_questions(cells, questions) | apply_labels(questions, recipe.labels)
+        counts = count_questions(cells, questions) | apply_labels(questions, recipe.labels, texts)
         counts["passages_too_short"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, models.embedder, None)
         material = Material(sources, *_make_tables(questions, counts), counts, [info], corpus)
@@ -262,6 +263,30 @@ def _choose_size(pools: Pools, mixture: Mixture) -> OneSize | None:
     if mixture.total == mixture.relevant or size < max(1, mixture.relevant):
         return None
     return OneSize(size, (SEEMINGLY_RELEVANT, IRRELEVANT))
+
+
+def _choose_rejects_file(recipe: DocumentsRecipe, run: RunOptions) -> Path:
+    """Choose the file that lists all questions of a build that accepts none; others remove it.
+
+    Raises:
+        InputError: the build reads that file, or the folder of documents that it is in.
+    """
+    rejects = path_beside(run.folder, ".questions.jsonl")
+    place = rejects.resolve()
+    for flag in list_flags(DocumentsRecipe):
+        value = flag.read_from(recipe)
+        for one in value if isinstance(value, tuple) else (value,):
+            if not flag.option.input or flag.option.names or not isinstance(one, str | Path):
+                continue  # no file; or the name of a model
+            # A source is named by a word, a colon and a path.
+            named = {Path(one).resolve(), Path(str(one).partition(":")[2] or one).resolve()}
+            if place in named or (rejects.exists() and named & {*place.parents}):
+                raise InputError(
+                    f"is read for {flag.name}, and builds write or remove the file of this name",
+                    path=rejects, allowed="another --out, or the file under another name",
+                    code="output-exists",
+                )  # fmt: skip
+    return rejects
 
 
 def _require_accepted(questions: Sequence[Question], rejects: Path, llm: Llm) -> None:

@@ -186,7 +186,8 @@ def fits_passage(question: Question, passage: Evidence, reply: str) -> bool:
     """Whether a question may as well be about another passage, in which a wrong answer is found.
 
     The passage contains the reply, and every word of the question that the evidence has, except
-    words that any text may have.
+    words that any text may have. A question without such words, or in another language than its
+    evidence, whose words are then translated, tells nothing.
 
     Args:
         question: a question with evidence.
@@ -195,10 +196,12 @@ def fits_passage(question: Question, passage: Evidence, reply: str) -> bool:
     """
     other = AnswerText(f"{passage.title}\n{passage.text}")
     own = [AnswerText(f"{e.title}\n{e.text}") for e in question.evidence]
-    common = ARTICLES | _stop_words(detect_language(question.text) or "en")
+    asked, written = map(detect_language, [question.text, question.evidence[0].text])
+    common = ARTICLES | _stop_words(asked or "en")
     words = [w for w in AnswerText(question.text).main if w not in common]
     named = [w for w in words if any(text.has(w) for text in own)]
-    return other.contains(reply) and all(map(other.has, named))
+    can_tell = bool(named) and (asked is None or written is None or asked == written)
+    return can_tell and other.contains(reply) and all(map(other.has, named))
 
 
 @cache

@@ -51,6 +51,8 @@ def polar_words() -> tuple[frozenset[str], frozenset[str]]:
     return frozenset(_built_in()["words for yes"]), frozenset(_built_in()["words for no"])
 
 
+SEED = "seed"
+"""Form and origin of questions that were not written by the build; no design has it."""
 Name = Annotated[str, Field(min_length=1, max_length=60)]
 Share = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
@@ -109,6 +111,8 @@ class DesignedForm(FrozenRecord):
     @classmethod
     def _find_name(cls, name: str, info: ValidationInfo) -> str:
         """Refuse a name that is not built in, unless ``like`` says what it is based on."""
+        if name == SEED:
+            raise ValueError(f"{name!r} is the form of --seeds; take another name")
         if info.data.get("like") is None and name not in built_in_forms():
             error = UnknownValueError("form of questions", name, built_in_forms())
             raise ValueError(f"{error}; a form of your own needs `like: FORM`")

@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -231,14 +231,23 @@ class RelevanceLabel(msgspec.Struct):
     label: str | None = None
 
 
-def apply_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[str, int]:
+def accepted_texts(questions: Iterable[Question]) -> dict[str, str]:
+    """Map ids of accepted questions to their texts."""
+    return {q.id: q.text for q in questions if q.is_accepted}
+
+
+def apply_labels(
+    questions: Iterable[Question], files: Sequence[Path], texts: Mapping[str, str]
+) -> dict[str, int]:
     """Add the passages that people label relevant to their questions, and drop others labelled.
 
-    Passages not labelled relevant may become negatives.
+    Passages not labelled relevant may become negatives. Labels of questions that have since been
+    dropped, or asked in other words, are counted and left out.
 
     Args:
         questions: questions of the build, whose relevant and unsure passages are changed.
         files: files that ``labels import`` wrote.
+        texts: text of each accepted question by its id, before people dropped and edited some.
 
     Returns:
         Number of labels applied, by label.
@@ -246,12 +255,12 @@ def apply_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[s
     Raises:
         InputError: labels of another build, or unknown labels.
     """
-    by_id = {q.id: q for q in questions if q.is_accepted}
+    by_id = {q.id: q for q in questions if q.id in texts}
     counts = Counter[str]()
     for path in files:
         for line, row in read_rows(path, RelevanceLabel):
             question = by_id.get(row.query_id)
-            if question is None or row.question not in (None, question.text):
+            if question is None or row.question not in (None, texts[question.id], question.text):
                 raise InputError(
                     f"this build has no question {row.query_id!r}",
                     path=path, line=line, field="query_id",
@@ -259,6 +268,10 @@ def apply_labels(questions: Iterable[Question], files: Sequence[Path]) -> dict[s
                     "OUT.replay.db", code="unknown-query"
                 )  # fmt: skip
             if row.label is None:
+                continue
+            labelled = row.question or texts[question.id]
+            if not question.is_accepted or labelled != question.text:
+                counts["labels_of_dropped_or_edited_questions"] += 1
                 continue
             for passages in (question.relevant, question.unsure):
                 if row.passage in passages:

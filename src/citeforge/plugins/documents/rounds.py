@@ -1,5 +1,6 @@
 """Write questions in rounds: an LLM writes and tries to answer them, a judge checks entailment."""
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,6 +22,7 @@ from citeforge.plugins.documents.checks import (
     HALVES,
     NEEDED,
     NOT_ABSENT,
+    PERSON,
     UNCLEAR,
     check_text,
     fits_passage,
@@ -268,7 +270,8 @@ class QuestionMaker:
 
     def _find_near_passages(self, questions: Sequence[Question]) -> dict[str, list[Evidence]]:
         """Find each question's nearest passages, without its evidence if it is answerable."""
-        depth = self.recipe.asking.neighbours + max((len(q.evidence) for q in questions), default=0)
+        others = max(self.recipe.asking.neighbours, _EASY_OTHERS)
+        depth = others + max((len(q.evidence) for q in questions), default=0)
         ranked = self.search.rank({q.id: q.text for q in questions}, depth)
         for question in questions:
             self._check_difficulty(question, [r.docid for r in ranked[question.id]])
@@ -295,9 +298,10 @@ class QuestionMaker:
         if wanted is None or question.base == ABSENT:
             return
         ids = [e.id for e in question.evidence]
-        last = max(found.index(name) if name in found else len(found) for name in ids) + 1
+        last = max(found.index(name) + 1 if name in found else math.inf for name in ids)
         if wanted == "easy" and last > len(ids) + _EASY_OTHERS:
-            question.reject(DIFFICULTY, f"a search finds its evidence at rank {last}: not easy")
+            place = f"at rank {last}" if last <= len(found) else f"below rank {len(found)}"
+            question.reject(DIFFICULTY, f"a search finds its evidence {place}: not easy")
         elif wanted == "hard" and last == len(ids):
             question.reject(DIFFICULTY, "a search finds its evidence first of all: not hard")
 
@@ -414,14 +418,19 @@ def wanted_by_form(cells: Mapping[Cell, int]) -> dict[str, int]:
 
 
 def count_questions(cells: Mapping[Cell, int], questions: Sequence[Question]) -> dict[str, int]:
-    """Count the questions written, rejected by each check, accepted and missing, by form."""
+    """Count the questions written, rejected by each check, accepted and missing, by form.
+
+    Those that a person dropped are not missing; of users' own questions none can be.
+    """
     counts = {"questions_written": len(questions)}
     for check in CHECKS:
         if n := sum(q.check == check for q in questions):
             counts[count_key("questions_rejected", check)] = n
     for form, wanted in wanted_by_form(cells).items():
-        accepted = sum(q.cell.form.name == form and q.is_accepted for q in questions)
+        made = [q for q in questions if q.cell in cells and q.cell.form.name == form]
+        accepted = sum(q.is_accepted for q in made)
         counts[count_key("questions_accepted", form)] = accepted
-        if accepted < wanted:
-            counts[count_key(NOT_MADE, form)] = wanted - accepted
+        missing = wanted - accepted - sum(q.check == PERSON for q in made)
+        if missing > 0:
+            counts[count_key(NOT_MADE, form)] = missing
     return counts

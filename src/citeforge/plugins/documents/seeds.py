@@ -10,15 +10,13 @@ from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.llm.records import Llm
 from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.checks import NO_EVIDENCE
-from citeforge.plugins.documents.design import SINGLE, Form
+from citeforge.plugins.documents.design import SEED, SINGLE, Form
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.questions import Question, is_answered, read_question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.rounds import QuestionMaker
 from citeforge.schemas.errors import InputError
 
-SEED = "seed"
-"""Form and origin of questions that were not written by the build."""
 _CELL = Cell(Form(name=SEED, base=SINGLE))
 
 
