@@ -11,6 +11,7 @@ from jinja2.sandbox import SandboxedEnvironment
 from citeforge.engines.files import digest
 from citeforge.engines.llm.records import Request
 from citeforge.engines.text.quoting import with_quotes
+from citeforge.schemas.errors import InputError
 
 _FOLDER = Path(__file__).parent / "templates"
 
@@ -31,6 +32,7 @@ class WriterPrompt:
             folder: has the file ``NAME.j2``.
             source: text of the template; None for that of the file.
         """
+        self._is_own = source is not None
         if source is None:
             source = (folder / f"{name}.j2").read_text(encoding="utf-8")
         self.task, self.sha256 = Path(name).name, digest(source)
@@ -41,8 +43,20 @@ class WriterPrompt:
 
         Args:
             values: values for the expressions of the template, by name.
+
+        Raises:
+            InputError: the template is a user's, and cannot be filled in with these values.
         """
-        return self._template.render(with_quotes(values))
+        try:
+            return self._template.render(with_quotes(values))
+        except Exception as error:  # whatever an expression of the template does
+            if not self._is_own:
+                raise
+            raise InputError(
+                f"the prompt {self.task} cannot be filled in ({type(error).__name__}: {error})",
+                field=f"prompts.{self.task}", code="wrong-value",
+                allowed="a template for all texts of a build, such as those without a title",
+            ) from error  # fmt: skip
 
     def request(
         self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0

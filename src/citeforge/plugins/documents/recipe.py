@@ -7,9 +7,10 @@ from typing import Annotated, Any, ClassVar, Self
 import yaml
 from pydantic import Field, JsonValue, model_validator
 
-from citeforge.engines.textfiles import read_yaml, validated
+from citeforge.engines.textfiles import read_yaml, validated, yaml_line
 from citeforge.plugins.documents.design import BASES, Design, DesignedForm
-from citeforge.schemas.errors import UsageError
+from citeforge.plugins.documents.prompts import shows_seeds
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Judging, Licensed, Option, Part, make_record
 from citeforge.schemas.recipes.groups import (
     DRY,
@@ -188,10 +189,20 @@ class DocumentsRecipe(Licensed):
         """Read the design of the questions, with forms by the options where it names none.
 
         Raises:
-            InputError: the file cannot be read, or a field is at fault; names line and field.
+            InputError: the file cannot be read, a field is at fault, or the template for questions
+                does not show the seeds; names line and field.
             UsageError: forms are named by the design and by options.
         """
         design = self._read_design()
+        source = design.prompts.question
+        if self.seeds is not None and source is not None and not shows_seeds(source):
+            path = Path(self.design) if isinstance(self.design, str) else None
+            raise InputError(
+                "does not show seeds, and --seeds is given", path=path,
+                line=path and yaml_line(path, ("prompts", "question")), field="prompts.question",
+                allowed='a template with {{ quote(seeds|join("\\n")) }}, or no --seeds',
+                code="wrong-value",
+            )  # fmt: skip
         if not design.questions:
             return design.model_copy(update={"questions": self.shares.forms})
         if self.shares != QuestionShares():
