@@ -99,10 +99,7 @@ def render_template(template: Template, allowed: str, **values: Any) -> str:
     try:
         text = template.render(values)
         text.encode()
-    except (
-        TemplateError, ArithmeticError, LookupError, TypeError, ValueError, MemoryError,
-        RecursionError,
-    ) as error:  # fmt: skip
+    except Exception as error:  # whatever an expression of the template does
         raise InputError(
             f"cannot be rendered ({str(error) or type(error).__name__})",
             path=template.filename, line=_failed_line(template, error), allowed=allowed,

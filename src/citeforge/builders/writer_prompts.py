@@ -54,7 +54,7 @@ class WriterPrompt:
                 raise
             raise InputError(
                 f"the prompt {self.task} cannot be filled in ({type(error).__name__}: {error})",
-                field=f"prompts.{self.task}", code="wrong-value",
+                field=f"prompts.{self.task}", code="bad-template",
                 allowed="a template for all texts of a build, such as those without a title",
             ) from error  # fmt: skip
 

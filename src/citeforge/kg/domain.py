@@ -378,7 +378,7 @@ class Domain(FrozenRecord):
         }  # fmt: skip
         try:
             text = _compile(template).render(values)
-        except TemplateError as error:
+        except Exception as error:  # whatever an expression of the template does
             raise InputError(
                 f"cannot be filled in ({error})", field=f"templates.{form}", code="bad-template"
             ) from error

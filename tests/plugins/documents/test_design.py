@@ -303,7 +303,7 @@ def test_a_fault_says_with_which_values() -> None:
 def test_a_template_that_fails_on_a_text_of_the_documents_is_named() -> None:
     source = ANSWER + "{% for p in passages %}{{ 1 / (p.text|length - 2) }}{% endfor %}"
     asker = PromptedLlm(FormLlm(), Design.model_validate({"prompts": {"answer": source}}))
-    with refused("wrong-value", field="prompts.answer"):
+    with refused("bad-template", field="prompts.answer"):
         asker.to_answer(ask("single"), [Evidence("a", "", "It")])
 
 

@@ -182,7 +182,7 @@ class TemplateWriter:
             raise UnknownValueError("task of the template writer", request.task, self._templates)
         try:
             text = self._templates[request.task].render(request.values)
-        except TemplateError as error:
+        except Exception as error:  # whatever an expression of the template does
             raise InputError(
                 f"cannot be filled in ({error})", path=request.task, code="bad-template"
             ) from error
