@@ -199,7 +199,8 @@ class DocumentsRecipe(Licensed):
             path = Path(self.design) if isinstance(self.design, str) else None
             raise InputError(
                 "does not show seeds, and --seeds is given", path=path,
-                line=path and yaml_line(path, ("prompts", "question")), field="prompts.question",
+                line=None if path is None else yaml_line(path, ("prompts", "question")),
+                field="prompts.question",
                 allowed='a template with {{ quote(seeds|join("\\n")) }}, or no --seeds',
                 code="wrong-value",
             )  # fmt: skip
