@@ -101,7 +101,7 @@ class DocumentsRecipe(Licensed):
     """folder:PATH, or another source of passages (corpus:PATH), which are not cut."""
     llm: Annotated[str, Option(input=True, names="llms")]
     """LLM that writes questions and tries to answer them: {llms}."""
-    checker: Annotated[str | None, Option(input=True, names="llms")] = None
+    checker: Annotated[str | None, Option(input=True, names="llms"), QUESTIONS] = None
     """LLM that tries to answer the questions, to check them (default: --llm): {llms}."""
     n_queries: Annotated[int, Option("--queries")] = Field(200, ge=1)
     """Number of questions."""
@@ -127,19 +127,21 @@ class DocumentsRecipe(Licensed):
     """Maximum megabytes of a file; larger ones are left out. JSON Lines is read at any size."""
     mining: Mining = Mining()
     """Mining of negatives."""
-    mixtures: Annotated[tuple[Mixture, ...], Option("--mixture", metavar="NAME=REL,IRR,SEEM")] = (
-        Field((DEFAULT_MIXTURE,), min_length=1)
-    )
+    mixtures: Annotated[
+        tuple[Mixture, ...], Option("--mixture", metavar="NAME=REL,IRR,SEEM"), NEGATIVES
+    ] = Field((DEFAULT_MIXTURE,), min_length=1)
     """Context set, repeatable (default mix=3,3,3)."""
     decided: Annotated[Path | None, Option(metavar="audit.json", input=True), NEGATIVES] = None
     """Drop negatives that an audit decided are relevant."""
-    labels: Annotated[tuple[Path, ...], Option(metavar="LABELS.jsonl", input=True)] = ()
+    labels: Annotated[tuple[Path, ...], Option(metavar="LABELS.jsonl", input=True), QUESTIONS] = ()
     """People's relevance labels of passages (labels import), repeatable."""
-    seeds: Annotated[Path | None, Option(metavar="QUESTIONS.jsonl", input=True)] = None
+    seeds: Annotated[Path | None, Option(metavar="QUESTIONS.jsonl", input=True), QUESTIONS] = None
     """Questions that users have (question, perhaps answers): examples that no question copies."""
-    keep_seeds: bool = False
+    keep_seeds: Annotated[bool, QUESTIONS] = False
     """Find evidence for the --seeds, check them, and package those that pass."""
-    decided_questions: Annotated[Path | None, Option(metavar="SHEET.csv", input=True)] = None
+    decided_questions: Annotated[
+        Path | None, Option(metavar="SHEET.csv", input=True), QUESTIONS
+    ] = None
     """Package the questions that a person kept or edited (labels export --task questions)."""
 
     @model_validator(mode="after")
