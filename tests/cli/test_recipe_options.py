@@ -134,7 +134,7 @@ def test_every_field_is_an_option_of_its_command(kind: str) -> None:
     fields |= {f.name for f in list_flags(RunOptions) if f.field_path[0] in run}
     if "engine_options" in run:
         fields |= {f.name for f in runner_flags("engine_options")}
-    assert shown == fields | ({recipe.show_option} - {""})
+    assert shown == fields | ({recipe.show_option, recipe.plan_option} - {""})
     names = [o for p in command.params for o in p.opts]
     assert len(set(names)) == len(names)
 

@@ -251,16 +251,24 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
     @add_options(field_options(recipe, _IDENTITY))
     @add_options(run_options)
     @largest_line_option
-    def build_from_options(show_settings: bool = False, **parameters: Any) -> None:
-        """Build a benchmark of this kind with the parsed options, or print its settings."""
+    def build_from_options(
+        show_settings: bool = False, plan_only: bool = False, **parameters: Any
+    ) -> None:
+        """Build a benchmark of this kind with the parsed options; or show or propose settings."""
         if show_settings:
             needed = (name for name, f in recipe.model_fields.items() if f.is_required())
             known = {k: v for k, v in parameters.items() if v is not None}
             filled = record_from(recipe, {**dict.fromkeys(needed, ""), **known})
             click.echo(filled.settings_text(), nl=False)
             return
-        _build(kind, record_from(recipe, parameters), record_from(RunOptions, parameters))
+        work = _propose if plan_only else _build
+        work(kind, record_from(recipe, parameters), record_from(RunOptions, parameters))
 
+    if recipe.plan_option:
+        build_from_options = click.option(
+            recipe.plan_option, "plan_only", is_flag=True,
+            help="Have the LLM propose a design of its brief, in the file --out; build nothing.",
+        )(build_from_options)  # fmt: skip
     if recipe.show_option:
         build_from_options = click.option(
             recipe.show_option, "show_settings", is_flag=True,
@@ -269,6 +277,16 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
     command = click.command(recipe.kind, cls=_Build, help=recipe.__doc__)(build_from_options)
     command.show_option = recipe.show_option
     return command
+
+
+def _propose(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
+    """Have an LLM propose settings for a build, in a file for users to edit."""
+    from citeforge.builders.build import check_options
+    from citeforge.library.benchmarks import with_local_packages
+
+    recipe = with_local_packages(recipe)
+    check_options(recipe, run)
+    click.echo(kind.propose(recipe, run))
 
 
 def _build(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:

@@ -86,6 +86,18 @@ class Kind(ABC):
                     raise
             return planned_total(ledger)
 
+    def propose(self, recipe: Recipe, run: RunOptions) -> str:
+        """Have an LLM propose settings, in a file for users to edit (``Recipe.plan_option``).
+
+        Returns:
+            Text for the user: what was written, or of a dry run what would be asked.
+
+        Raises:
+            InputError: a source or the LLM's reply is at fault.
+            UsageError: this kind has no such proposals.
+        """
+        raise UsageError(f"build {self.name} has no settings to propose", code="unsupported")
+
     def blind(self, config: str, table: pa.Table) -> pa.Table:
         """Remove the gold from a table before it is published (tables of ``blinded`` only).
 

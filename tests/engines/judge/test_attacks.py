@@ -19,6 +19,7 @@ from citeforge.evaluator.measures import kalma_marks
 from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.design import built_in_forms
 from citeforge.plugins.documents.llm_requests import PromptedLlm
+from citeforge.plugins.documents.proposals import DesignWriter
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.labels.nuggets import NuggetWriter, Topic
 from citeforge.schemas.invisible import is_invisible
@@ -63,6 +64,8 @@ def writers_with(text: str) -> Iterator[tuple[str, Turns]]:
     yield "documents, evidence of a seed", ASKER.to_find(question, shown[0]).messages
     seeded = PromptedLlm(TemplateWriter({}), seeds=[text])
     yield "documents, seeds", seeded.to_write(question).messages
+    proposals = DesignWriter(TemplateWriter({}), text, text)
+    yield "documents, design", proposals.to_propose(text, text).messages
     nuggets, topic = NuggetWriter(TemplateWriter({})), Topic("q1", text, [(text, text)], [text])
     yield "nuggets, list", nuggets.to_list(topic, 0).messages
     yield "nuggets, importance", nuggets.to_weigh(topic, 0).messages
@@ -82,7 +85,7 @@ def test_no_attack_leaves_its_quote(attack: str) -> None:
     text = ATTACKS[attack]('{"entailed": true}')
     assert ORDER in text
     prompts = list(prompts_with(text))
-    assert len(prompts) == 3 * 6 + 4 + 1 + 2 * 4 + 3 + 2 + len(WRITERS)
+    assert len(prompts) == 3 * 6 + 4 + 1 + 2 * 4 + 4 + 2 + len(WRITERS)
     for name, turns in prompts:
         assert any(ORDER in turn for _, turn in turns), name
         assert not obeys(turns), name

@@ -117,6 +117,13 @@ class PassagePool:
         """Get the name of the file that a passage is from."""
         return self._file_and_title[name][0]
 
+    def titles_by_file(self) -> dict[str, list[str]]:
+        """Map each file to the titles of its passages, in the order of the corpus."""
+        titles: dict[str, list[str]] = {}
+        for file, title in self._file_and_title.values():
+            titles.setdefault(file, []).append(title)
+        return titles
+
     def are_together(self, one: str, other: str) -> bool:
         """Whether two passages have the same title and are from one file."""
         return self._file_and_title[one] == self._file_and_title[other]

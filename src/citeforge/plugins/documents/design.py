@@ -5,11 +5,12 @@ from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
 
 from citeforge.engines.textfiles import read_yaml
 from citeforge.plugins.documents.prompts import Prompts
 from citeforge.schemas.errors import UnknownValueError
+from citeforge.schemas.recipes.base import with_docstrings
 from citeforge.schemas.record import FrozenRecord
 
 SINGLE, PAIR, LIST, ABSENT = BASES = ("single", "pair", "list", "absent")
@@ -46,6 +47,11 @@ def built_in_forms() -> dict[str, Form]:
     return {name: Form(name=name, **row) for name, row in _built_in()["forms"].items()}
 
 
+def built_in_users() -> dict[str, str]:
+    """Read the built-in groups of users: name to description."""
+    return dict(_built_in()["users"])
+
+
 def polar_words() -> tuple[frozenset[str], frozenset[str]]:
     """Read the words of many languages for yes, and those for no."""
     return frozenset(_built_in()["words for yes"]), frozenset(_built_in()["words for no"])
@@ -66,7 +72,13 @@ def _refuse_repeats(rows: tuple[Any, ...]) -> tuple[Any, ...]:
     return rows
 
 
-class DesignedUser(FrozenRecord):
+class DesignPart(FrozenRecord):
+    """Part of a design; its docstrings describe the fields in the JSON schema for LLMs."""
+
+    model_config = ConfigDict(json_schema_extra=with_docstrings)
+
+
+class DesignedUser(DesignPart):
     """A group of users, as a design declares it."""
 
     name: Name
@@ -81,13 +93,13 @@ class DesignedUser(FrozenRecord):
     def _describe(cls, text: str, info: ValidationInfo) -> str:
         """Take the description of a built-in group; refuse another one without a description."""
         name = info.data.get("name", "")
-        known: dict[str, str] = _built_in()["users"]
+        known = built_in_users()
         if not text.strip() and name and name not in known:
             raise ValueError(f"{name!r} is not built in ({', '.join(known)}), so it needs one")
         return text.strip() or known.get(name, "")
 
 
-class DesignedForm(FrozenRecord):
+class DesignedForm(DesignPart):
     """A form of questions, as a design declares it."""
 
     like: str | None = None
@@ -126,7 +138,7 @@ class DesignedForm(FrozenRecord):
         return built_in.model_copy(update={"name": self.name, "share": self.share, **own})
 
 
-class Length(FrozenRecord):
+class Length(DesignPart):
     """Least and most words of a question; of scripts without spaces, characters."""
 
     least: int = Field(1, ge=1)
@@ -143,7 +155,7 @@ class Length(FrozenRecord):
         return most
 
 
-class Terms(FrozenRecord):
+class Terms(DesignPart):
     """Terms that questions keep as the documents have them, and terms that they avoid."""
 
     keep: tuple[Name, ...] = ()
@@ -161,9 +173,11 @@ _DIFFICULTY = {
 """Difficulty to the sentence that asks for it."""
 
 
-class Design(FrozenRecord):
+class Design(DesignPart):
     """A design of questions: who asks, what, and in which words."""
 
+    brief: str | None = None
+    """What you want, in a sentence: --plan-only has an LLM propose a design of it."""
     users: Annotated[tuple[DesignedUser, ...], AfterValidator(_refuse_repeats)] = ()
     """Groups of users; each question is asked as one of them would."""
     questions: Annotated[tuple[DesignedForm, ...], AfterValidator(_refuse_repeats)] = ()

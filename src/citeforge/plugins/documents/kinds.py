@@ -47,6 +47,15 @@ class DocumentsKind(RageKind):
         assert isinstance(recipe, DocumentsRecipe)
         return plan_documents(recipe, run)
 
+    def propose(self, recipe: Recipe, run: RunOptions) -> str:
+        """Have an LLM propose a design of its brief, and write it to a file."""
+        from citeforge.plugins.documents.proposals import plan_proposal, propose_design
+
+        assert isinstance(recipe, DocumentsRecipe)
+        if run.dry_run:
+            return "\n".join(plan_proposal(recipe, run).to_text_lines())
+        return propose_design(recipe, run).summary()
+
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
         """Yield (file, problem) for errors in a package, including its table of questions."""
         yield from super().check_consistency(package)

@@ -95,6 +95,7 @@ class DocumentsRecipe(Licensed):
         RUNNER,
     )
     show_option: ClassVar[str] = "--show-design"
+    plan_option: ClassVar[str] = "--plan-only"
     no_batch: ClassVar[str] = "questions are written and checked in rounds until there are enough"
 
     source: Annotated[str, Option(input=True)]
@@ -178,10 +179,15 @@ class DocumentsRecipe(Licensed):
 
     def recorded_design(self) -> dict[str, Any] | None:
         """Get the content of the design for a manifest, as the file has it; None without one."""
-        return None if self.design is None else self._read_design().model_dump(mode="json")
+        return None if self.design is None else self.read_design().model_dump(mode="json")
 
-    def _read_design(self) -> Design:
-        """Read the design as its file, or the recipe, has it."""
+    def read_design(self) -> Design:
+        """Read the design as its file, or the recipe, has it.
+
+        Raises:
+            InputError: the file cannot be read, or a field is at fault; names line and field.
+            UsageError: a field of the recipe's own design is at fault.
+        """
         if isinstance(self.design, str):
             path = Path(self.design)
             return validated(Design, read_yaml(path), path)
@@ -193,9 +199,15 @@ class DocumentsRecipe(Licensed):
         Raises:
             InputError: the file cannot be read, a field is at fault, or the template for questions
                 does not show the seeds; names line and field.
-            UsageError: forms are named by the design and by options.
+            UsageError: forms are named by the design and by options, or there is a brief alone.
         """
-        design = self._read_design()
+        design = self.read_design()
+        if design.model_fields_set == {"brief"}:
+            raise UsageError(
+                "--design: has a brief and nothing else; --plan-only --out PLAN.yaml has --llm "
+                "propose a design of it",
+                code="missing-option",
+            )
         source = design.prompts.question
         if self.seeds is not None and source is not None and not shows_seeds(source):
             path = Path(self.design) if isinstance(self.design, str) else None

@@ -195,6 +195,7 @@ class Recipe(Part):
         main_input: field that names what the benchmark is made of.
         no_batch: why such a build refuses --batch; empty where it does not.
         show_option: option that prints the settings in force and builds nothing; empty for none.
+        plan_option: option that has an LLM propose settings and builds nothing; empty for none.
     """
 
     kind: ClassVar[str]
@@ -202,6 +203,7 @@ class Recipe(Part):
     main_input: ClassVar[str] = "source"
     no_batch: ClassVar[str] = ""
     show_option: ClassVar[str] = ""
+    plan_option: ClassVar[str] = ""
 
     name: str | None = None
     """Name in signatures and card (default: the folder's)."""

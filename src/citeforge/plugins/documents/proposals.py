@@ -1,0 +1,297 @@
+"""``build documents --plan-only``: an LLM proposes a design of a sentence and the documents."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import yaml
+
+from citeforge.builders.build import open_build
+from citeforge.builders.writer_prompts import WriterPrompt
+from citeforge.engines.draws import sample_ids
+from citeforge.engines.files import require_writable, write_text
+from citeforge.engines.llm.budget import RunPlan
+from citeforge.engines.llm.records import Failure, Llm, Request
+from citeforge.engines.llm.writers import require_askable
+from citeforge.engines.running.names import llm_for_dry_run, make_llm
+from citeforge.engines.running.setup import replay_path, replay_store
+from citeforge.engines.text.quoting import without_tags
+from citeforge.engines.textfiles import count_text, read_yaml, validated
+from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
+from citeforge.plugins.documents.design import Design, built_in_forms, built_in_users
+from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.recipes.base import RunOptions
+
+_DESIGN = "design"
+"""Task of the LLM, and name of its template."""
+_FOLDER = Path(__file__).parent / "data"
+_TRIES = 3
+_REPLY_TOKENS = 1500
+_USUAL_CHARACTERS, _USUAL_FAULT = 800, 200
+"""Characters of a proposal and of what is wrong with it, for estimates."""
+_LISTED, _SHORTEST_LINE = 20_000, 80
+"""Characters of all lines about documents; least characters of a line that is cut."""
+_OF_PEOPLE = ("brief", "prompts")
+"""Keys of a design that no LLM proposes."""
+_FENCED = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
+
+
+class Proposal(Design):
+    """A design as an LLM proposes it."""
+
+    wishes_left: tuple[str, ...] = ()
+    """What is wanted and no other key can express, a sentence per wish."""
+
+
+@dataclass(frozen=True)
+class ProposedDesign:
+    """A design that was written to a file for users to edit.
+
+    Attributes:
+        path: the file.
+        llm: name of the model that proposed it.
+        wishes_left: wishes that no key of a design can express.
+    """
+
+    path: Path
+    llm: str
+    wishes_left: tuple[str, ...]
+
+    def summary(self) -> str:
+        """Say where the design is, what is not in it, and what comes next."""
+        n_left = len(self.wishes_left)
+        left = f"; wishes that no key can express, as its comments: {n_left}" if n_left else ""
+        return (
+            f"{self.path}: a design proposed by {self.llm}{left}; edit it, then build with "
+            f"--design {self.path}"
+        )
+
+
+class DesignWriter:
+    """Asks an LLM for a design, and has it mend the faults of its proposals.
+
+    Attributes:
+        llm: model that is asked.
+        brief: what is wanted, in a sentence.
+        listing: names, sizes and headings of the documents, a line each.
+        fixed: keys of the design that are decided.
+    """
+
+    def __init__(self, llm: Llm, brief: str, listing: str, fixed: Sequence[str] = ()) -> None:
+        """Read the template of the request."""
+        self.llm, self.brief, self.listing, self.fixed = llm, brief, listing, fixed
+        self._template = WriterPrompt(_DESIGN, _FOLDER)
+
+    def to_propose(self, reply: str = "", fault: str = "", attempt: int = 0) -> Request:
+        """Make the LLM request for a design.
+
+        Args:
+            reply: the last proposal; empty for none.
+            fault: what is wrong with it.
+            attempt: number of the attempt, from 0.
+        """
+        values = {
+            "brief": self.brief, "listing": self.listing, "reply": reply, "fault": fault,
+            "schema": json.dumps(_schema()), "users": built_in_users(),
+            "forms": [form.model_dump() for form in built_in_forms().values()],
+            "fixed": list(self.fixed),
+        }  # fmt: skip
+        params = {"temperature": 0.0, "max_tokens": _REPLY_TOKENS}
+        return self._template.request(values, params, attempt)
+
+    def propose(self) -> Proposal:
+        """Ask for a design until one can be read, three times at most.
+
+        Raises:
+            InputError: no reply, or none that is a design.
+        """
+        reply = fault = ""
+        for attempt in range(_TRIES):
+            (result,) = self.llm.complete([self.to_propose(reply, fault, attempt)])
+            if isinstance(result, Failure):
+                raise InputError(
+                    f"no design was proposed ({result.reason}: {result.message})",
+                    allowed="another --llm", code="endpoint-failed",
+                )  # fmt: skip
+            reply = _find_yaml(without_tags(result.text))
+            try:
+                return read_proposal(reply, self.fixed)
+            except InputError as error:
+                fault = str(error)
+        raise InputError(
+            f"no design in {_TRIES} replies; the last: {fault}",
+            allowed="another --llm, or a simpler brief", code="bad-reply",
+        )  # fmt: skip
+
+    def requests(self) -> list[Request]:
+        """List the requests of all tries, with proposals and faults of usual length."""
+        made_up = ("?" * _USUAL_CHARACTERS, "?" * _USUAL_FAULT)
+        return [self.to_propose(*(made_up if n else ("", "")), n) for n in range(_TRIES)]
+
+
+def _schema() -> dict[str, Any]:
+    """Make the JSON Schema of what an LLM may propose."""
+    schema = Proposal.model_json_schema()
+    for name in _OF_PEOPLE:
+        del schema["properties"][name]
+    del schema["$defs"]["Prompts"]
+    return schema
+
+
+def _find_yaml(reply: str) -> str:
+    """Find the YAML of a reply: its last fenced block, else all of it."""
+    blocks = _FENCED.findall(reply)
+    return str(blocks[-1]) if blocks else reply
+
+
+def read_proposal(text: str, fixed: Sequence[str] = ()) -> Proposal:
+    """Read a design that an LLM proposed, by the reader of designs.
+
+    Args:
+        text: YAML.
+        fixed: keys that it may not have.
+
+    Raises:
+        InputError: it is no YAML or no design; names line and field.
+    """
+    with TemporaryDirectory(prefix="citeforge-") as scratch:
+        path = Path(scratch) / "design.yaml"
+        path.write_bytes(text.encode("utf-8", "replace"))
+        try:
+            proposal = validated(Proposal, read_yaml(path), path)
+        except InputError as error:
+            raise error.at("the proposal", error.line) from error
+    barred = [name for name in (*_OF_PEOPLE, *fixed) if name in proposal.model_fields_set]
+    if barred:
+        raise InputError(
+            "is not to be proposed", path="the proposal", field=barred[0],
+            allowed="a design without it", code="unknown-field",
+        )  # fmt: skip
+    if not proposal.model_fields_set:
+        raise InputError(
+            "has no keys", path="the proposal", allowed="users or questions", code="missing-field"
+        )
+    return proposal
+
+
+def list_documents(titles_by_file: Mapping[str, Sequence[str]]) -> str:
+    """List documents for an LLM, a line each: name, number of passages, headings.
+
+    Long lines are cut, and of very many documents some are drawn.
+
+    Args:
+        titles_by_file: name of a file to the titles of its passages.
+    """
+    longest = max(_SHORTEST_LINE, _LISTED // len(titles_by_file))
+    shown = sample_ids(list(titles_by_file), _LISTED // longest, 0, "listed documents")
+    lines = []
+    for file in shown:
+        titles = titles_by_file[file]
+        headings = dict.fromkeys(part for title in titles for part in title.split(" > ") if part)
+        line = f"{file}, {count_text(len(titles), 'passage')}: {'; '.join(headings)}"
+        lines.append(line if len(line) <= longest else f"{line[: longest - 1]}…")
+    if (n_left := len(titles_by_file) - len(shown)) > 0:
+        lines.append(f"and {count_text(n_left, 'other document')}")
+    return "\n".join(lines)
+
+
+@contextmanager
+def _opened_documents(recipe: DocumentsRecipe, run: RunOptions) -> Iterator[PassagePool]:
+    """Read the documents of a recipe into a folder that is removed afterwards."""
+    with TemporaryDirectory(prefix="citeforge-") as scratch:
+        planned = run.model_copy(
+            update={"out": Path(scratch) / "plan", "overwrite": False, "resume": False}
+        )
+        with open_build(recipe, planned) as build:
+            source = open_documents(recipe, build.workspace.stage("archives"))
+            _, corpus, _ = read_documents(recipe, source, build.workspace)
+            yield PassagePool(corpus, recipe.seed)
+            build.workspace.package_folder.mkdir(exist_ok=True)
+
+
+def _make_writer(recipe: DocumentsRecipe, run: RunOptions, llm: Llm, given: Design) -> DesignWriter:
+    """Make the writer of a design about the documents of a recipe.
+
+    Raises:
+        InputError: the documents are at fault.
+        UsageError: the design has no brief.
+    """
+    if given.brief is None or not given.brief.strip():
+        raise UsageError(
+            "--plan-only: requires --design FILE.yaml with what you want in a sentence "
+            '(brief: "…")',
+            code="missing-option",
+        )
+    with _opened_documents(recipe, run) as passages:
+        listing = list_documents(passages.titles_by_file())
+    return DesignWriter(llm, given.brief.strip(), listing, sorted(_fixed_keys(given)))
+
+
+def _fixed_keys(given: Design) -> set[str]:
+    """Get the keys that a user's design decides."""
+    return given.model_fields_set - {*_OF_PEOPLE}
+
+
+def plan_proposal(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
+    """Count the calls of :func:`propose_design`, and their cost; asks nothing.
+
+    Raises:
+        InputError: the design or the documents are at fault.
+        UsageError: there is no brief, or the LLM is not asked over a network.
+    """
+    llm = llm_for_dry_run(recipe.llm, run, replay_path(run, recipe.llm))
+    first, *further = _make_writer(recipe, run, llm, recipe.read_design()).requests()
+    return llm.plan([first], further)
+
+
+def propose_design(
+    recipe: DocumentsRecipe, run: RunOptions, llm: Llm | None = None
+) -> ProposedDesign:
+    """Have an LLM propose a design of its brief, and write it to ``run.out`` for users to edit.
+
+    Keys that the user's design has stay as they are. Wishes that no key can express become comments
+    of the file.
+
+    Args:
+        recipe: names the documents, the LLM, and a design with a brief.
+        run: file to write, and how the endpoint is reached.
+        llm: model that is asked; None for the recipe's.
+
+    Raises:
+        InputError: the design, the documents or the replies are at fault, or the file is there
+            already, which users may have edited.
+        UsageError: there is no brief.
+    """
+    if run.out is None:
+        raise UsageError("--plan-only: requires --out FILE.yaml", code="missing-option")
+    require_writable(run.out)
+    if run.out.exists() and not run.overwrite:
+        raise InputError(
+            "is there already, perhaps with edits", path=run.out,
+            allowed="another --out, or --overwrite", code="output-exists",
+        )  # fmt: skip
+    given = recipe.read_design()
+    llm = llm or make_llm(recipe.llm, store=replay_store(run, recipe.llm), options=run)
+    require_askable(llm)
+    proposal = _make_writer(recipe, run, llm, given).propose()
+    name = str(llm.identity()["name"])
+    write_text(run.out, _design_text(given, proposal, name))
+    return ProposedDesign(run.out, name, proposal.wishes_left)
+
+
+def _design_text(given: Design, proposal: Proposal, llm: str) -> str:
+    """Write the file of a proposed design: comments, then the keys of both designs."""
+    lines = [f"Proposed by {llm} of the brief below. Edit it, then build with --design."]
+    if proposal.wishes_left:
+        lines += ["No key of a design can express:"]
+        lines += [f"- {' '.join(wish.split())}" for wish in proposal.wishes_left]
+    comments = "".join(f"# {line}\n" for line in lines)
+    proposed = proposal.model_dump(mode="json", exclude_unset=True, exclude={"wishes_left"})
+    content = given.model_dump(mode="json", exclude_unset=True) | proposed
+    return comments + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
