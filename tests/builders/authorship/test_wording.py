@@ -8,6 +8,7 @@ import yaml
 import citeforge as cf
 from citeforge.builders.authorship.checks import Checker, SourcePassage
 from citeforge.builders.authorship.facts import Entities
+from citeforge.builders.authorship.opposites import find_unit_faults
 from citeforge.builders.authorship.twins import build_twins
 from citeforge.builders.authorship.wording import count_denials
 from citeforge.schemas.errors import UsageError
@@ -99,6 +100,28 @@ def test_wrong_rewrites_refused_and_good_ones(
 )
 def test_one_rule_each(human: str, twin: str, check: str) -> None:
     assert set(failed(human, twin)) - {"length", "copy"} == ({check} if check else set())
+
+
+@pytest.mark.parametrize(
+    ("human", "twin", "fault"),
+    [
+        ("He tried for eight hours a day.", "For eight hours a day he made a second attempt.", ""),
+        ("He came twice a year.", "After a decade in Paris he came twice a year.", ""),
+        ("He came twice a year.", "He came twice a year, each second time by ship.", ""),
+        ("It rose 3% a year.", "There was a month of rain, and it rose 3% a year.", ""),
+        ("In 1900 it ran twice a day.", "It ran twice a day; 1900 was a year of rain.", ""),
+        ("It burns 30 litres of oil an hour.", "It burns 30 litres of oil a day.",
+         "'per hour' became 'per day'"),
+        ("They work several hours a day.", "Hours a week they work.",
+         "'per day' became 'per week'"),
+        ("It ground 300 sacks a day.", "300 sacks a month it ground.",
+         "'per day' became 'per month'"),
+        ("It makes 5 frames per second.", "5 frames per decade are made by it.",
+         "'per second' became 'per decade'"),
+    ],
+)  # fmt: skip
+def test_rates_follow_amounts(human: str, twin: str, fault: str) -> None:
+    assert next(find_unit_faults(human, twin), "") == fault
 
 
 def test_of_several_moved_units_the_first_kind_of_the_list_is_named() -> None:

@@ -241,10 +241,24 @@ _UNIT = re.compile(
 
 _SQUARE = re.compile(r"\bsq(?:uare|\.)?[ -](?=[kcm]?m\b|\w*met|mile|f[eo]|ft)", re.IGNORECASE)
 _RATE = re.compile(
-    r"\b(?:per|each|every|(?<!\bfor )(?<!\bin )(?<!\bof )(?<!\bthan )an?)\s+(\w+)"
+    r"\b(?P<by>per|each|every|an?)\s+(?P<unit>\w+)"
     r"(?! (?:later|earlier|ago|before|after|old)\b)",
     re.IGNORECASE,
 )
+_ONLY_PER = frozenset({"second", "decade"})
+"""Rates after "per" alone: "a second attempt" and "a decade in Paris" are none."""
+_NUMBER = rf"(?<![\w.,])(?:\d+(?:[.,]\d+)*|(?:{_WORDS}|several|few|many)\b)"
+_COUNTED = re.compile(
+    rf"(?:\b(?:once|twice|thrice|times)|%|\bper ?cent|{_NUMBER}"
+    rf"|{_NUMBER} (?:\w+ ){{0,2}}(?P<noun>\w+s|people|men|women|children))\s+$",
+    re.IGNORECASE,
+)
+"""An amount, right before "a day": "twice", "30", "2.5 million passengers"."""
+_MEASURED = re.compile(
+    rf"(?P<one>(?:{_NUMBER}|\ban?) ?)?(?<!\w)(?P<unit>[^\W\d_]+[²2]?)(?: of \w+(?: \w+)?)?\s+$",
+    re.IGNORECASE,
+)
+"""The same in units: "5 km", "hours", "a tonne of coal"."""
 
 
 def find_unit_faults(human: str, twin: str) -> Iterator[str]:
@@ -276,9 +290,27 @@ def find_unit_faults(human: str, twin: str) -> Iterator[str]:
 def _find_rates(text: str) -> set[str]:
     """Find what amounts in a text are paid or done per: a day, a year."""
     rates = word_lists().rates
-    found = {rates.get(m[1].lower(), "") for m in _RATE.finditer(text)}
+    found = {rates.get(m["unit"].lower(), "") for m in _RATE.finditer(text) if _is_rate(m)}
     found |= {rates[w] for w in re.findall(r"\w+", text.lower()) if w in rates and w != rates[w]}
     return {f"per {rate}" for rate in found if rate}
+
+
+def _is_rate(match: re.Match[str]) -> bool:
+    """Whether "a day", "each day" or "per day" says how often; "a day" does behind amounts."""
+    by, unit = match["by"].lower(), match["unit"].lower()
+    if by == "per":
+        return True
+    if unit in _ONLY_PER:
+        return False
+    before, words = match.string[max(0, match.start() - 60) : match.start()].lower(), word_lists()
+    counted, measured = _COUNTED.search(before), _MEASURED.search(before)
+    if by in ("each", "every") or (counted and counted["noun"] not in words.stop):
+        return True
+    # "Hours a day" needs no number; "the next day a week began" is no rate.
+    return measured is not None and any(
+        word in words.units and (measured["one"] is not None or word.endswith("s"))
+        for word in (measured["unit"], before.split()[-1])
+    )
 
 
 def _units(text: str) -> dict[str, dict[str, str]]:
