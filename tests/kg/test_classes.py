@@ -4,10 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from citeforge.builders.kalma.naming import FactNames
+from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck
 from citeforge.kg.classes import domain_of, merge_classes
 from citeforge.kg.domain import load_domain
 from citeforge.kg.graph import open_graph
 from citeforge.package.package import Package
+from citeforge.schemas.kg import Triple
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import Inline, refused
 
@@ -78,6 +81,37 @@ def test_each_entity_has_the_words_of_its_class(film: Path, inline: Inline) -> N
         "come?"
     )
     assert inline.ok("verify", "k") and inline.ok("audit", "k")
+
+
+def test_questions_may_have_the_words_of_either_class(film: Path) -> None:
+    """Films and people have genres; each class has its own theme and clause for them."""
+    domain = load_domain(str(film))
+    assert domain.phrasing.theme_of("genre") != domain.others[0].phrasing.theme_of("genre")
+    check = QuestionCheck(merge_classes(domain))
+    link = Triple("Q1", "Orlando", "P57", "director", "Sally Potter", "Q2")
+    hers = Triple("Q2", "Sally Potter", "P136", "genre", "opera", "Q15")
+    its = Triple("Q1", "Orlando", "P136", "genre", "drama film", "Q11")
+    for form, text, gold in (
+        ("general", "What creative work did Orlando's director Sally Potter do?", hers),
+        ("specific", "With which genre was Orlando's director Sally Potter associated?", hers),
+        ("specific", "Of which genre is Orlando?", its),
+    ):
+        asking = QuestionToCheck(text, (gold,), (link, its, hers), link, form)
+        assert check.check([asking])[0].find_fault(asking) is None, text
+
+
+def test_sentences_name_facts_in_the_words_of_either_class(tmp_path: Path, film: Path) -> None:
+    clause = "notable work: {ask: 'which daubing {did} {who} leave'}"
+    (tmp_path / "p.yaml").write_text(
+        f"name: p\nentity_class: Q5\nquestions: {{relations: {{{clause}}}}}\n"
+    )
+    film.write_text(film.read_text().replace("- people", "- p.yaml"))
+    work = Triple("Q2", "Sally Potter", "P800", "notable work", "Yes", "Q3")
+    genre = Triple("Q2", "Sally Potter", "P136", "genre", "opera", "Q15")
+    text = "No daubing of Sally Potter is given."
+    names = {"Q1": "Orlando", "Q2": "Sally Potter"}
+    namer = FactNames(load_domain(str(film)))
+    assert namer.find_named(text, [work, genre], names) == [work]
 
 
 def test_other_domains_are_checked(tmp_path: Path, film: Path) -> None:

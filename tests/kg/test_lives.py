@@ -139,3 +139,25 @@ def test_the_text_names_both_and_their_dates() -> None:
     assert [one.text for one in lives.find_impossible(child)] == [
         "Name Q1: born 1833; parent Name Q2: born 0846"
     ]
+
+
+@pytest.mark.parametrize("people_first", [True, False])
+def test_the_bounds_are_for_the_people_among_several_classes(people_first: bool) -> None:
+    gods = Domain(name="deities", entity_class="Q178885")
+    first, second = (PEOPLE, gods) if people_first else (gods, PEOPLE)
+    domain = first.model_copy(update={"others": (second,)})
+
+    def one(qid: str, of: str, *facts: tuple[str, str]) -> Graph:
+        own = graph(qid, *facts)
+        kind = Triple(qid, own.name, "P31", "instance of", "", of)
+        # A class without a label in the languages asked for is a class, too.
+        return Graph(qid, own.name, own.triples, (kind,))
+
+    life = [("date of birth", "0100"), ("date of death", "0900")]
+    # 900 - 100 = 800 years.
+    assert reasons(one("Q1", "Q5", *life), domain=domain) == ["lived_over_122_years"]
+    assert reasons(one("Q1", "Q178885", *life), domain=domain) == []
+    child = one("Q1", "Q5", ("date of birth", "1827"), ("father", "Q2"))
+    for of, found in (("Q5", ["had_a_child_over_the_age_of_122"]), ("Q178885", [])):
+        father = one("Q2", of, ("date of birth", "0840"))
+        assert reasons(child, father, domain=domain) == found

@@ -13,7 +13,8 @@ def domain_of(domain: Domain, graph: Graph) -> Domain:
 
     Relations of one class may be inverse to those of another: each has the inverses of both.
     """
-    classes = {t.value_id for t in graph.triples if t.pid == domain.instance_of}
+    facts = (*graph.triples, *graph.unnamed)  # a class may have no label in a language
+    classes = {t.value_id for t in facts if t.pid == domain.instance_of}
     if domain.entity_class in classes:
         return domain
     for other in domain.others:
@@ -38,6 +39,11 @@ def merge_classes(domain: Domain) -> Domain:
         update["min_name_parts"] = min(merged.min_name_parts, other.min_name_parts)
         merged = merged.model_copy(update=update)
     return merged
+
+
+def phrasings(domain: Domain) -> tuple[Phrasing, ...]:
+    """List the words for questions of a domain's class, and of its other classes."""
+    return (domain.phrasing, *(other.phrasing for other in domain.others))
 
 
 def _merge_words(own: Phrasing, more: Phrasing) -> Phrasing:

@@ -7,6 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
+from citeforge.kg.classes import domain_of
 from citeforge.kg.domain import Domain
 from citeforge.kg.plain import last_part
 from citeforge.kg.values import Day, find_days
@@ -89,14 +90,16 @@ class Lives:
         """Read the dates of all entities.
 
         Args:
-            domain: tells the model of the graph, and whether its entities are people.
+            domain: tells the model of the graph, and which of its classes are people.
             graphs: sub-graphs in which parents and children are looked up.
         """
         rules = _read_rules()
-        self._are_people = _describes_people(domain, rules)
         self._roles = _RoleReader(domain, rules)
         self._rules = rules
         by_qid = {g.qid: g for g in graphs}
+        self._people = {
+            qid for qid, g in by_qid.items() if _describes_people(domain_of(domain, g), rules)
+        }
         self._names = {qid: g.name for qid, g in by_qid.items()}
         self._born = {qid: self._read_dates(g, "born") for qid, g in by_qid.items()}
         self._died = {qid: self._read_dates(g, "died") for qid, g in by_qid.items()}
@@ -140,7 +143,7 @@ class Lives:
         text = f"{self._names[qid]}: born {born.text}, died {died.text}"
         if died.last < born.first:
             yield ImpossibleLife("died_before_birth", text)
-        elif self._are_people and _years(born.last, died.first) > self._rules.lifetime:
+        elif qid in self._people and _years(born.last, died.first) > self._rules.lifetime:
             yield ImpossibleLife(f"lived_over_{self._rules.lifetime}_years", text)
 
     def _check_descent(self, parent: str, child: str) -> Iterator[ImpossibleLife]:
@@ -150,21 +153,21 @@ class Lives:
         if birth is None:
             return
         text = f"{self._names[child]}: born {birth.text}; parent {self._names[parent]}: "
-        rules = self._rules
+        rules, is_person = self._rules, parent in self._people
         if born is not None:
             oldest = _years(born.first, birth.last)
             reason = None
             if birth.last < born.first:
                 reason = "had_a_child_before_birth"
-            elif self._are_people and oldest < rules.parent_age:
+            elif is_person and oldest < rules.parent_age:
                 reason = f"had_a_child_under_the_age_of_{rules.parent_age}"
-            elif self._are_people and _years(born.last, birth.first) > rules.lifetime:
+            elif is_person and _years(born.last, birth.first) > rules.lifetime:
                 reason = f"had_a_child_over_the_age_of_{rules.lifetime}"
             if reason is not None:
                 yield ImpossibleLife(reason, f"{text}born {born.text}")
                 return
         # A father may have died before the birth; a whole year is too long.
-        if died is not None and self._are_people and _years(died.last, birth.first) >= 1:
+        if died is not None and is_person and _years(died.last, birth.first) >= 1:
             yield ImpossibleLife("had_a_child_a_year_after_death", f"{text}died {died.text}")
 
 

@@ -21,6 +21,7 @@ from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.running.names import CHECKERS, make_llm
 from citeforge.engines.text.short_replies import json_objects
+from citeforge.kg.classes import phrasings
 from citeforge.kg.domain import Domain
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.kg import Triple, relation_key
@@ -137,8 +138,9 @@ class QuestionCheck:
         self.failed = 0
         self._known: dict[QuestionToCheck, AskedFacts] = {}
         self._words = QuestionWords(domain)
-        nouns = [n for nouns in domain.phrasing.links.values() for n in nouns.values()]
-        kin = " ".join((*domain.phrasing.links, *nouns, *domain.relation_words)).lower()
+        links = [link for words in phrasings(domain) for link in words.links.items()]
+        nouns = (n for _, nouns in links for n in nouns.values())
+        kin = " ".join((*(label for label, _ in links), *nouns, *domain.relation_words)).lower()
         self._nouns = frozenset(kin.split()) - PREPOSITIONS
 
     def compare_with(self, embedder: Embedder, folder: Path) -> None:
@@ -206,7 +208,8 @@ class QuestionCheck:
         clauses = ClauseReader(asking.names, self._nouns, pronouns).read(asking.question)
         own = self._words.own_words(t.relation for t in asking.facts)
         if asking.link is not None:  # said by the question: "its director"
-            nouns = self.domain.phrasing.links.get(asking.link.relation, {}).values()
+            links = [w.links.get(asking.link.relation, {}) for w in phrasings(self.domain)]
+            nouns = (noun for of_sex in links for noun in of_sex.values())
             own |= {word.lower() for noun in nouns for word in noun.split()}
         if asking.form == "general":
             own |= self._words.general

@@ -4,7 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from functools import cache, cached_property
-from itertools import combinations
+from itertools import chain, combinations
 
 from citeforge.builders.kalma.question_clauses import (
     OPENERS,
@@ -13,6 +13,7 @@ from citeforge.builders.kalma.question_clauses import (
     count_words,
 )
 from citeforge.builders.kalma.words import GENERIC, PLAIN, RelationWords, fold, meaning_words
+from citeforge.kg.classes import phrasings
 from citeforge.kg.domain import Domain
 from citeforge.kg.wordings import expand, read_wordings
 from citeforge.schemas.kg import relation_key
@@ -44,6 +45,7 @@ class QuestionWords:
     def __init__(self, domain: Domain) -> None:
         """Set the domain; its wordings are read at their first use."""
         self.domain = domain
+        self._phrasings = phrasings(domain)
         self._ways = RelationWords(domain)
         self._data = read_wordings()
 
@@ -60,7 +62,7 @@ class QuestionWords:
             known.setdefault(relation_key(relation), []).extend(texts)
         for key, nouns in self._nouns.items():
             known.setdefault(key, []).extend(frame.format(n) for n in nouns for frame in _FRAMES)
-        for key, phrase in self.domain.phrasing.phrases_by_key.items():
+        for key, phrase in chain(*(words.phrases_by_key.items() for words in self._phrasings)):
             clauses = (clause.format(**_SLOTS) for clause in phrase.all_wordings)
             known.setdefault(key, []).extend(clauses)
         return {key: tuple(dict.fromkeys(texts)) for key, texts in known.items()}
@@ -170,20 +172,24 @@ class QuestionWords:
 
     def themes_of(self, relation: str) -> frozenset[str]:
         """List the words, as stems, by which general questions may ask for a relation."""
-        phrase = self.domain.phrasing.phrase(relation)
-        theme = phrase.theme if phrase is not None else ""
-        stems = {*map(fold, self._data.themes.get(theme, ())), *meaning_words(relation)}
+        stems = {*meaning_words(relation)}
         plain = self.everything | {fold(w) for w in self.general}
-        for ask in self.domain.phrasing.theme_asks(theme, [relation]):
-            stems |= meaning_words(ask).keys() - plain
+        for words in self._phrasings:
+            theme = words.theme_of(relation)
+            stems |= {*map(fold, self._data.themes.get(theme, ()))}
+            for ask in words.theme_asks(theme, [relation]):
+                stems |= meaning_words(ask).keys() - plain
         return frozenset(stems.union(*self._ways.ways(relation)))
 
     def clause_words(self, relations: Iterable[str]) -> frozenset[str]:
         """List the words, in lower case, of the clauses for the themes of relations."""
-        words = self.domain.phrasing
         asked = list(relations)
-        themes = dict.fromkeys(map(words.theme_of, asked))
-        clauses = (ask for theme in themes for ask in words.theme_asks(theme, asked))
+        clauses = (
+            ask
+            for words in self._phrasings
+            for theme in dict.fromkeys(map(words.theme_of, asked))
+            for ask in words.theme_asks(theme, asked)
+        )
         return frozenset(w.lower() for c in clauses for w in c.format(**_SLOTS).split())
 
     @cached_property

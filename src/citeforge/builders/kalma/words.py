@@ -4,6 +4,7 @@ import re
 from collections.abc import Mapping
 from functools import cache
 
+from citeforge.kg.classes import phrasings
 from citeforge.kg.domain import Domain, word_groups
 from citeforge.schemas.kg import relation_key
 
@@ -72,9 +73,9 @@ class RelationWords:
         """
         key = relation_key(relation)
         if key not in self._ways:
-            phrase = self.domain.phrasing.phrase(relation)
+            phrases = filter(None, (words.phrase(relation) for words in phrasings(self.domain)))
             head = _TAIL.split(relation)[0].split()[-1:]
-            clauses = filter(None, (phrase.ask, phrase.many) if phrase else ())
+            clauses = (clause for p in phrases for clause in (p.ask, p.many) if clause)
             texts = [
                 relation,
                 *head,
