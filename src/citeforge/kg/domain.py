@@ -228,7 +228,8 @@ class Domain(FrozenRecord):
         instance_of: id of the relation to an entity's class.
         min_name_parts: fewest words of a name that is looked up.
         titles: whether names of its entities are titles of works, which get no article ("Star
-            Wars"); other names may ("the Greek War of Independence").
+            Wars"); other names may ("the Greek War of Independence"). Then values get one only
+            where they are no title for sure ("the United Kingdom").
         uninformative: labels of relations that no question asks for.
         single_valued: relations with one true value, each with words that state it.
         inverse: relation label to the label of its inverse.
@@ -371,10 +372,11 @@ class Domain(FrozenRecord):
             InputError: the domain's template cannot be filled in, or goes beyond the bounds.
         """
         form = self.form_of(triple.relation)
+        may_be_title = any(domain.titles for domain in (self, *self.others))
         template = self.templates.get(form, _DEFAULTS[form])
         values = {
             "name": self.name_in_text(triple.name), "relation": triple.relation,
-            "value": with_article(triple.value),
+            "value": with_article(triple.value, may_be_title=may_be_title),
         }  # fmt: skip
         try:
             text = _compile(template).render(values)

@@ -18,12 +18,15 @@ _ARTICLE = re.compile(
     rf"{_BEFORE}*(?:War|Battle|Siege|Treaty|University|Academy|Institute"
     r"|Kingdom|Republic|Duchy|Order|Legion|House|Church|Ministry|Council|Bank|Museum"
     r"|Party|Society|League) of .+"
-    rf"|{_BEFORE}*(?:Prize|Medal|Award|Cup|Championship) (?:in|for|of) .+"
     rf"|{_BEFORE}+(?:Wars?|Revolution|Uprising|Rebellion|Crisis|Party|Movement|Renaissance|Empire"
     r"|Republic|Kingdom|Dynasty|Congress|Navy|Army|Air Force|Corps|Society|Academy|Institute"
-    r"|Prize|Medal|Award|Museum|Orchestra|Orthodox Church|Catholic Church|Islands|Emirates)"
+    r"|Prize|Medal|Award|Museum|Orchestra|Orthodox Church|Catholic Church|Islands|Emirates))$"
+)
+_ARTICLE_OF_NO_TITLE = re.compile(
+    rf"(?!The\b|.* on the )(?:{_BEFORE}*(?:Prize|Medal|Award|Cup|Championship) (?:in|for|of) .+"
     r"|United (?:Kingdom|States)\b.*|Soviet Union|Netherlands|Philippines|Bahamas)$"
 )
+"""Names of prizes and states, which hardly any work has as its title."""
 
 
 def form_of(label: str) -> str:
@@ -53,9 +56,15 @@ def noun_form(label: str, form: str) -> str | None:
     return label if form == "noun" else None
 
 
-def with_article(name: str) -> str:
-    """Add "the" to a name that needs it: ``the Greek War of Independence``, ``Lord Byron``."""
-    return f"the {name}" if _ARTICLE.match(name) else name
+def with_article(name: str, may_be_title: bool = False) -> str:
+    """Add "the" to a name that needs it: ``the Greek War of Independence``, ``Lord Byron``.
+
+    Args:
+        name: the name.
+        may_be_title: whether works have such names; then no word that titles have, too, decides.
+    """
+    needs = _ARTICLE_OF_NO_TITLE.match(name) or (not may_be_title and _ARTICLE.match(name))
+    return f"the {name}" if needs else name
 
 
 _UNITS = Path(__file__).parent / "data" / "units.toml"

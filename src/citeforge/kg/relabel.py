@@ -119,6 +119,7 @@ def _map_names(
     mapped["uninformative"] = _map_list(content["uninformative"], relation)
     mapped["same_value"] = [_map_list(group, relation) for group in content["same_value"]]
     mapped["single_valued"] = _map_keys(content["single_valued"], relation)
+    mapped["forms"] = _map_keys(content["forms"], relation)
     mapped["relation_words"] = {w: relation(r) for w, r in content["relation_words"].items()}
     inverse = {r: _map_list(others, relation) for r, others in content["inverse"].items()}
     mapped["inverse"] = _map_keys(inverse, relation)

@@ -28,7 +28,7 @@ from citeforge.package.manifest import read_stats
 from citeforge.package.package import Package
 from citeforge.schemas.kg import Graph, Triple
 from citeforge.schemas.recipes.kalma import Choices
-from citeforge.schemas.text import normalise_em
+from citeforge.schemas.text import MONTHS, normalise_em
 from conftest import EXAMPLES, write_jsonl
 from stand_ins import RuleLlm
 
@@ -98,6 +98,17 @@ def test_the_present_is_for_those_who_live() -> None:
         "What career does Ada Byron have, and what beliefs and memberships did her father George "
         "Byron have?"
     )
+
+
+@pytest.mark.parametrize(
+    ("born", "verb"),
+    # The domain of people says the present of those born after 1930.
+    [("1931-02", "does"), ("1940s", "does"), ("1930", "did"), ("2600 BCE", "did"),
+     ("1990 BCE", "did"), ("-1990-01-01", "did"), ("20th century", "did")],
+)  # fmt: skip
+def test_births_before_our_era_are_no_later_years(born: str, verb: str) -> None:
+    _, specific = asked([fact("Q1", "occupation", "poet")], born=born)
+    assert specific == f"What occupation {verb} Ada Byron have?"
 
 
 def test_both_people() -> None:
@@ -378,6 +389,17 @@ def test_names_have_articles_where_english_has_them() -> None:
         "Paris": "Paris",
     }.items():
         assert with_article(name) == text
+    # Works have names of wars and parties as titles, and hardly any of prizes and states.
+    films = PEOPLE.model_copy(update={"titles": True})
+    for domain in (films, PEOPLE.model_copy(update={"others": (films,)})):
+        for value, text in {
+            "Star Wars": "Star Wars",
+            "House of Cards": "House of Cards",
+            "United Kingdom": "the United Kingdom",
+            "Academy Award for Best Picture": "the Academy Award for Best Picture",
+        }.items():
+            made = domain.verbalise(Triple("Q1", "Return of the Jedi", "P155", "follows", value))
+            assert made == f"Return of the Jedi's follows is {text}."
     war = Triple("Q1", "Lord Byron", "P607", "conflict", "Greek War of Independence", "Q9")
     assert PEOPLE.verbalise(war) == "Lord Byron's conflict is the Greek War of Independence."
 
@@ -446,6 +468,27 @@ def template_but(change: Callable[[Request, str], str]) -> RuleLlm:
         return change(request, result.text) if isinstance(result, LlmReply) else result
 
     return RuleLlm(reply, "model")
+
+
+def date_in_words(request: Request, text: str) -> str:
+    """Write ``7 November 1867`` for ``1867-11-07`` in first sentences."""
+    if request.task != "seed":
+        return text
+    return re.sub(
+        r"(\d{4})-(\d\d)-(\d\d)", lambda m: f"{int(m[3])} {MONTHS[int(m[2]) - 1]} {m[1]}", text
+    )
+
+
+def test_first_sentences_may_state_a_date_in_words(tmp_path: Path) -> None:
+    model = template_but(date_in_words)
+    made = build(tmp_path / "k", llm=model, one_entity=1.0, seed=1)
+    asked_for = [r.values["fact"] for r in model.asked if r.task == "seed"]
+    assert sum(re.search(r"\d{4}-\d\d-\d\d", text) is not None for text in asked_for) == 2
+    # No reply is refused: each first sentence is asked for once.
+    assert len(asked_for) == made.counts["pairs_selected"] == 8
+    assert made.counts["pairs_asked_about_one_entity"] == 7
+    paragraphs = Package(tmp_path / "k").evolution["paragraph"].to_pylist()
+    assert any("is 4 July 1934 [" in text for text in paragraphs)
 
 
 def annotate(request: Request, text: str) -> str:

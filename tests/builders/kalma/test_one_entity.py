@@ -62,6 +62,39 @@ def test_questions_about_one_entity_name_it_once() -> None:
     ]
 
 
+# Utopia is its own country, as states are in Wikidata, and borders Arcadia.
+STATES = """
+@prefix wd: <http://www.wikidata.org/entity/> .
+@prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix b: <http://wikiba.se/ontology#> .
+@prefix r: <http://www.w3.org/2000/01/rdf-schema#> .
+wd:P31 r:label "instance of"@en ; b:directClaim wdt:P31 .
+wd:P17 r:label "country"@en ; b:directClaim wdt:P17 .
+wd:P30 r:label "continent"@en ; b:directClaim wdt:P30 .
+wd:P36 r:label "capital"@en ; b:directClaim wdt:P36 .
+wd:P47 r:label "shares border with"@en ; b:directClaim wdt:P47 .
+wd:Q9 r:label "country"@en .
+wd:Q1 r:label "Utopia"@en ; wdt:P31 wd:Q9 ; wdt:P17 wd:Q1 ; wdt:P30 wd:Q11 ; wdt:P36 wd:Q12 ;
+    wdt:P47 wd:Q2 .
+wd:Q2 r:label "Arcadia"@en ; wdt:P31 wd:Q9 ; wdt:P17 wd:Q2 ; wdt:P30 wd:Q11 ; wdt:P36 wd:Q13 ;
+    wdt:P47 wd:Q1 .
+wd:Q11 r:label "Europe"@en . wd:Q12 r:label "Amaurot"@en . wd:Q13 r:label "Tripolis"@en .
+"""
+
+
+def test_an_entity_may_be_a_value_of_itself(tmp_path: Path, inline: Inline) -> None:
+    (tmp_path / "g.ttl").write_text(STATES)
+    inline.ok("kg", "profile", "--kg", "file:g.ttl", "--class", "country", "--out", "state.yaml")
+    options = ("build", "kalma", "--kg", "file:g.ttl", "--domain", "state.yaml",
+               "--pairs-from-kg", "shares border with", "--min-facts", "2")  # fmt: skip
+    for folder, more in (("pair", ()), ("one", ("--one-entity", "1"))):
+        inline.ok(*options, *more, "--licence", "cc0-1.0", "--out", folder)
+        package = Package(tmp_path / folder)
+        texts = [t for form in package.forms.values() for t in form["text"].to_pylist()]
+        # Neither is where the other one is.
+        assert texts and not any("besides" in text for text in texts), texts
+
+
 @pytest.mark.parametrize("share", [0.5, 1.0])
 def test_a_build_asks_about_one_entity(tmp_path: Path, inline: Inline, share: float) -> None:
     relations = ("--pairs-from-kg", "spouse,father,child")

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from citeforge.builders.kalma import check
-from citeforge.builders.kalma.mentions import annotate, marker
+from citeforge.builders.kalma.mentions import annotate, contains_value, marker, renderings
 from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.builders.kalma.themes import NoPlan, Plan, Planner
@@ -211,7 +211,9 @@ class Evolver:
         def explain_refusal(name: str, reply: str) -> str | None:
             """Say why an LLM's first sentence is refused; None if it names entity and value."""
             fact = wanting[name].pair.stated
-            return None if fact.name in reply and fact.value in reply else "does not name both"
+            in_words = (contains_value(reply, text) for text in renderings(fact))
+            says_value = fact.value in reply or any(in_words)
+            return None if fact.name in reply and says_value else "does not name both"
 
         facts = {n: {"fact": self.words.verbalise(e.pair.stated)} for n, e in wanting.items()}
         taken = self.asker.ask("seed", facts, check_each(explain_refusal)).taken

@@ -10,6 +10,7 @@ from citeforge.builders.kalma.mentions import contains_value, renderings
 from citeforge.builders.kalma.selection import EntityPair
 from citeforge.kg.classes import domain_of
 from citeforge.kg.domain import Domain, Phrase, Phrasing, plain_phrase
+from citeforge.kg.values import find_days
 from citeforge.schemas.kg import Graph, Triple, relation_key
 
 T = TypeVar("T")
@@ -177,8 +178,8 @@ def _is_living(graph: Graph, phrasing: Phrasing) -> bool:
         return True
     if any(t.relation in living.ended_by for t in graph.triples):
         return False
-    starts = _values(graph, living.relation)
-    return bool(starts) and all(s[:4].isdigit() and int(s[:4]) > living.after for s in starts)
+    starts = [find_days(text) for text in _values(graph, living.relation)]
+    return bool(starts) and all(days and days[0].year > living.after for days in starts)
 
 
 def find_phrase(domain: Domain, relation: str) -> Phrase:
@@ -247,7 +248,9 @@ def _clauses(
     first, second = pair.owner.qid, pair.other.qid
     for triple in facts:
         groups.setdefault(key(triple), {}).setdefault(triple.qid, []).append(triple)
-    excepted = {(key(t), t.qid) for t in pair.pool if t.value_id in (first, second)}
+    ends = [t for t in pair.pool if t.value_id in (first, second)]
+    # An entity may be its own value, as countries are: that excepts nothing.
+    excepted = {(key(t), t.qid) for t in ends if t.value_id != t.qid}
     # The link holds the other way round, too, where the graph does not say so.
     for relation in domain.inverses(pair.link.relation) if pair.link else ():
         phrase = find_phrase(domain, relation)
