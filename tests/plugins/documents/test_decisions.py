@@ -1,6 +1,7 @@
 """``labels export --task questions``, a person's decisions, and the build that follows them."""
 
 import csv
+import dataclasses
 import json
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.decisions import apply_decisions
 from citeforge.plugins.documents.design import built_in_forms
+from citeforge.plugins.documents.form_rules import find_form_fault
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.labels.options import AnnotationOptions
@@ -159,16 +161,19 @@ def test_labels_of_questions_hold_for_their_words(tmp_path: Path) -> None:
         build(tmp_path, "third", sheet, labels)
 
 
-COLUMNS = "item,label,new_question,new_answers,new_statement,why"
+COLUMNS = "item,label,new_question,new_answers,new_statement,new_premise,new_corrected,why"
 
 
 @pytest.mark.parametrize(
     ("rows", "line", "field", "code"),
     [
-        (["b,keep,,,,"], 2, "item", "unknown-query"),
-        (["a,keep,,,,", "a,drop,,,,"], 3, "item", "duplicate-key"),
-        (["a,perhaps,,,,"], 2, "label", "wrong-value"),
-        (["a,edit,,,,why"], 2, "new_question", "missing-field"),
+        (["b,keep,,,,,,"], 2, "item", "unknown-query"),
+        (["a,keep,,,,,,", "a,drop,,,,,,"], 3, "item", "duplicate-key"),
+        (["a,perhaps,,,,,,"], 2, "label", "wrong-value"),
+        (["a,edit,,,,,,why"], 2, "new_question", "missing-field"),
+        (['a,edit,,"21\n22",,,,'], 3, "new_answers", "wrong-value"),
+        (["a,edit,,,,It is so.,,"], 2, "new_premise", "wrong-value"),
+        (["a,edit,,,,,Who?,"], 2, "new_corrected", "wrong-value"),
     ],
 )
 def test_a_wrong_row_is_named(
@@ -181,9 +186,61 @@ def test_a_wrong_row_is_named(
         apply_decisions([question()], sheet)
 
 
+@pytest.mark.parametrize(
+    ("form", "answers", "is_right"),
+    [
+        ("number", "21", True),
+        ("number", "21\n22", False),
+        ("time", "1921\n1922", False),
+        ("definition", "a wall across a river\na dam", False),
+        ("yes/no", "yes\nno", False),
+        ("pair", "a\nb", False),
+        ("list", "a", False),
+        ("list", "a\na", False),
+        ("procedure", "a\nb\nc", True),
+        ("absent", "a", False),
+    ],
+)
+def test_an_edit_has_as_many_answers_as_the_form(
+    tmp_path: Path, form: str, answers: str, is_right: bool
+) -> None:
+    sheet = tmp_path / "s.csv"
+    sheet.write_text(f'{COLUMNS}\na,edit,,"{answers}",,,,\n')
+    write_key(sheet, "questions")
+    edited = question(cell=Cell(built_in_forms()[form]))
+    if is_right:
+        assert apply_decisions([edited], sheet).edited == [edited]
+        assert edited.answers == answers.split("\n")
+        return
+    with refused("wrong-value", path=sheet, line=2 + answers.count("\n"), field="new_answers"):
+        apply_decisions([edited], sheet)
+
+
+@pytest.mark.parametrize(
+    ("form", "row", "old"),
+    [
+        ("misspelled", "a,edit,How lnog is teh lock?,,,,How long is the lock?,",
+         {"corrected": "Who?"}),
+        ("false premise", "a,edit,Why is the lock dry?,,,The lock is dry.,,",
+         {"premise": "Ada left.", "quotes": ["x"]}),
+    ],
+)  # fmt: skip
+def test_an_edited_question_has_new_further_texts(
+    tmp_path: Path, form: str, row: str, old: dict[str, Any]
+) -> None:
+    sheet = tmp_path / "s.csv"
+    sheet.write_text(f"{COLUMNS}\n{row}\n")
+    write_key(sheet, "questions")
+    edited = question(cell=Cell(built_in_forms()[form]), answers=["x"], **old)
+    apply_decisions([edited], sheet)
+    assert find_form_fault(edited) is None
+    (name,) = old.keys() - {"quotes"}
+    assert find_form_fault(dataclasses.replace(edited, **{name: old[name]})) is not None
+
+
 def test_a_sheet_of_another_task_or_build_is_refused(tmp_path: Path) -> None:
     sheet = tmp_path / "s.csv"
-    sheet.write_text(f"{COLUMNS}\na,keep,,,,\n")
+    sheet.write_text(f"{COLUMNS}\na,keep,,,,,,\n")
     write_key(sheet, "unsure-relevance")
     with refused("wrong-kind", path=tmp_path / "s.csv.key.json"):
         apply_decisions([question()], sheet)
@@ -198,5 +255,5 @@ def write_key(sheet: Path, task: str) -> None:
 
 
 def question(**fields: Any) -> Question:
-    cell = Cell(built_in_forms()["single"])
-    return Question("q1", cell, (Evidence("p", "", "x"),), **{"text": "Who?"} | fields)
+    known = {"cell": Cell(built_in_forms()["single"]), "text": "Who?"} | fields
+    return Question("q1", evidence=(Evidence("p", "", "x"),), **known)

@@ -2,6 +2,7 @@
 
 import json
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from importlib import resources
@@ -21,7 +22,7 @@ from citeforge.package.package import Package
 from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.cells import Cell, apportion, draw_cells
 from citeforge.plugins.documents.checks import check_text
-from citeforge.plugins.documents.design import Design, built_in_forms
+from citeforge.plugins.documents.design import Design, built_in_forms, polar_words
 from citeforge.plugins.documents.form_rules import find_form_fault
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.outcome import mean_pairwise_cosine, mix_stats
@@ -475,10 +476,62 @@ def test_each_form_has_its_rule(form: str, fields: dict[str, Any], fault: str | 
         ("ja", "Ja.", True),
         ("是", "是的，可以。", True),
         ("no", "", False),
+        ("हाँ", "हाँ।", True),
+        ("हाँ।", "हाँ, यह हो सकता है।", True),
+        ("नहीं", "हाँ", False),
+        ("nei", "Nei, det må man ikke.", True),
+        ("já", unicodedata.normalize("NFD", "Já."), True),
+        (unicodedata.normalize("NFD", "não"), "**Não**, nunca", True),
+        ("نعم", "نعم، يمكن ذلك", True),
+        ("はい", "「はい」、できます", True),
+        ("ja", "jazz", False),
     ],
 )
 def test_yes_and_no_are_read_from_the_first_word(answer: str, reply: str, is_right: bool) -> None:
     assert is_answered(ask("yes/no", answers=[answer]), reply) == is_right
+
+
+def test_each_word_for_yes_and_no_is_an_answer() -> None:
+    yes, no = polar_words()
+    assert not yes & no
+    for word in yes | no:
+        question = ask("yes/no", answers=[f"{word.capitalize()}."])
+        assert find_form_fault(question) is None
+        assert is_answered(question, f"{word}!")
+
+
+@pytest.mark.parametrize(
+    ("form", "answers", "fault"),
+    [
+        ("single", ["a"], None),
+        ("single", ["a", "b"], "has 2 answers where one is asked for"),
+        ("pair", [], "has 0 answers where one is asked for"),
+        ("procedure", ["a", "b", "c"], None),
+        ("list", ["a", "a"], "has 1 answers where at least two are asked for"),  # one, twice
+        ("absent", ["a"], None),  # no answer of it is used
+    ],
+)
+def test_a_reply_has_as_many_answers_as_its_form(
+    form: str, answers: list[str], fault: str | None
+) -> None:
+    lines = "".join(f"Answer: {answer}\n" for answer in answers)
+    reply = f"Quote: x\nQuote: y\nQuestion: What?\n{lines}Statement: It is a."
+    assert read_question(reply, ask(form)) == fault
+
+
+def test_a_premise_is_read_where_the_form_has_one() -> None:
+    reply = (
+        "Quote: x\nPremise: Ada was old.\nCorrected: Who is it?\nQuestion: Who is it?\n"
+        "Answer: Ada\nStatement: Ada is."
+    )
+    found = {}
+    for form in ("single", "misspelled", "false premise"):
+        question = ask(form)
+        assert read_question(reply, question) is None
+        found[form] = (question.premise, question.corrected)
+    assert found == {
+        "single": ("", ""), "misspelled": ("", "Who is it?"), "false premise": ("Ada was old.", "")
+    }  # fmt: skip
 
 
 def test_further_lines_of_a_reply_are_read() -> None:

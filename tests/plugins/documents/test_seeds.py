@@ -13,7 +13,7 @@ from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.checks import reject_seed_copies
 from citeforge.plugins.documents.design import built_in_forms
-from citeforge.plugins.documents.questions import Question
+from citeforge.plugins.documents.questions import Question, is_answered
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.seeds import read_seeds
 from citeforge.schemas.recipes.base import RunOptions
@@ -24,7 +24,10 @@ from stand_ins import RuleJudge
 
 OWN = [
     {"question": f"How much pressure has a {pump(0).name}?"},
-    {"question": f"How much pressure has a {pump(1).name}?", "answers": ["21 bar"]},
+    {
+        "question": f"How much pressure has a {pump(1).name}?",
+        "answers": ["304 psi", "21 bar", "2.1 MPa"],
+    },
     {"question": f"How much pressure has a {pump(2).name}?", "answers": ["99 bar"]},  # wrong
     {"question": "Who won the cup in the end?"},
 ]
@@ -69,6 +72,13 @@ def test_seeds_get_evidence_and_are_packaged(asked: tuple[Package, FormLlm]) -> 
     assert [r["evidence"] for r in seeds[:2]] == [[f"{pump(n).name}.md#1"] for n in range(2)]
     assert [r["answers"] for r in seeds[:2]] == [["20 bar"], ["21 bar"]]
     assert read_fields(package.queries)["form"] == ["number"] * 5 + ["seed"] * 2
+    # The user's other answers are right, too.
+    aliases = {
+        row["query_id"]: row["aliases"]
+        for row in package.gold.to_pylist()
+        if row["kind"] == "qa_pair" and row["query_id"].startswith("seed")
+    }
+    assert aliases == {"seed1": ["20 bar"], "seed2": ["21 bar", "304 psi", "2.1 MPa"]}
     stats = read_stats(package.folder)
     assert stats["mix_of_form[number]"] == "5 of 5 (100.0 % [56.6, 100.0]); declared 100.0 %"
     assert stats["distinct_openers[seeds]"] == 2  # how much pressure, who won the
@@ -81,6 +91,19 @@ def test_a_copy_has_nearly_the_words_of_a_seed() -> None:
     questions = [Question(f"q{n}", cell, (), text) for n, text in enumerate(texts)]
     reject_seed_copies(questions, ["Who built the old lock?"])
     assert [q.check for q in questions] == ["copy of a seed", "copy of a seed", ""]
+
+
+def test_a_reader_may_give_any_of_the_known_answers() -> None:
+    cell = Cell(built_in_forms()["single"])
+    seed = Question("seed1", cell, (), "Where?", ["New York City"], aliases=["NYC", "Gotham"])
+    right = {r: is_answered(seed, r) for r in ("New York City.", "In NYC", "Gotham", "York", "")}
+    assert right == {
+        "New York City.": True,
+        "In NYC": True,
+        "Gotham": True,
+        "York": False,
+        "": False,
+    }
 
 
 def test_wrong_seeds_are_named(inline: Inline, tmp_path: Path) -> None:

@@ -356,7 +356,9 @@ def _gold_rows(question: Question, evidence: list[str]) -> list[dict[str, Any]]:
         {"kind": "answer", "text": question.statement, "citations": evidence,
          "sentences": [sentence], **sure}
     ]  # fmt: skip
-    rows += [{"kind": "qa_pair", "aliases": [answer]} for answer in question.answers]
+    rows += [
+        {"kind": "qa_pair", "aliases": [answer, *question.aliases]} for answer in question.answers
+    ]
     if question.base == LIST:
         rows += [{"kind": "answer_list", "aliases": [answer]} for answer in question.answers]
     return [{"query_id": question.id, "position": n, **row} for n, row in enumerate(rows)]

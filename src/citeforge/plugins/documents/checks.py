@@ -79,7 +79,7 @@ def check_text(question: Question, longest_copy: int, design: Design | None = No
     design = design or Design()
     if len(shared) > longest_copy:
         question.reject(COPY, f"takes {len(shared)} words in a row: {' '.join(shared)!r}")
-    elif leaks := [a for a in facts if _contains_answer(question.text, a)]:
+    elif leaks := [a for a in (*facts, *question.aliases) if _contains_answer(question.text, a)]:
         question.reject(GIVEAWAY, f"gives the answer {leaks[0]!r} away")
     elif pointer := _find_pointer(question):
         question.reject(POINTER, f"refers to something that is not shown: {pointer!r}")

@@ -11,12 +11,16 @@ from citeforge.engines.files import read_json
 from citeforge.engines.textfiles import read_csv, unescape_formula
 from citeforge.plugins.documents.checks import PERSON
 from citeforge.plugins.documents.outcome import describe_share
-from citeforge.plugins.documents.questions import Question
+from citeforge.plugins.documents.questions import Question, find_count_fault
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
 
 KEEP, EDIT, DROP = LABELS = ("keep", "edit", "drop")
-_COLUMNS = ("item", "label", "new_question", "new_answers", "new_statement", "why")
+_NEW = ("new_question", "new_answers", "new_statement", "new_premise", "new_corrected")
+"""Columns with the new texts of an edited question."""
+_TEXTS = ("question", "statement", "premise", "corrected")
+"""New texts that are one line each."""
+_COLUMNS = ("item", "label", *_NEW, "why")
 """Columns of a sheet that are read."""
 
 
@@ -55,7 +59,8 @@ def apply_decisions(questions: Sequence[Question], sheet: Path) -> Decisions:
         sheet: CSV file of ``labels export --task questions``, filled in; its key file is beside it.
 
     Raises:
-        InputError: a sheet of another build, an unknown label, or an edit without a new text.
+        InputError: a sheet of another build, an unknown label, or an edit without a new text, or
+            with another number of answers, or a further text, than its form has.
     """
     origins = _read_key(sheet)
     by_id = {q.id: q for q in questions if q.is_accepted}
@@ -123,18 +128,33 @@ def _edit(question: Question, cells: dict[str, str], sheet: Path, line: int) -> 
     """Replace the texts of a question by those of its row, and forget what checks found.
 
     Raises:
-        InputError: the row has no new text.
+        InputError: the row has no new text, or answers or a further text that its form has not.
     """
-    answers = [a.strip() for a in cells["new_answers"].splitlines() if a.strip()]
-    if not (cells["new_question"] or answers or cells["new_statement"]):
+    if not any(cells[name] for name in _NEW):
         raise InputError(
             "is edited without a new text", path=sheet, line=line, field="new_question",
-            allowed="new_question, new_answers (one per line) or new_statement; or the label keep",
+            allowed=f"{', '.join(_NEW)} (new_answers: one per line); or the label keep",
             code="missing-field",
         )  # fmt: skip
-    question.text = cells["new_question"] or question.text
-    question.answers = answers or question.answers
-    question.statement = cells["new_statement"] or question.statement
+    form = question.cell.form.name
+    for name in ("premise", "corrected"):
+        if cells[f"new_{name}"] and question.further_text != name:
+            raise InputError(
+                f"is filled in, and questions of the form {form} have no such text", path=sheet,
+                line=line, field=f"new_{name}", allowed="an empty cell", code="wrong-value",
+            )  # fmt: skip
+    texts = {name: " ".join(cells[f"new_{name}"].split()) for name in _TEXTS}
+    question.text = texts.pop("question") or question.text
+    for name, text in texts.items():
+        setattr(question, name, text or getattr(question, name))
+    answers = [a.strip() for a in cells["new_answers"].splitlines() if a.strip()]
+    if answers:
+        question.answers, question.aliases = list(dict.fromkeys(answers)), []
+        if fault := find_count_fault(question):
+            raise InputError(
+                fault, path=sheet, line=line, field="new_answers", code="wrong-value",
+                allowed=f"as many answers, one per line, as the form {form} has",
+            )  # fmt: skip
     question.relevant, question.unsure = [], []
 
 

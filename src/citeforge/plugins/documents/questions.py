@@ -1,6 +1,7 @@
 """Questions with answers and evidence, parsed from an LLM's replies and changed by labels."""
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,7 +25,8 @@ _LINE = re.compile(
 )
 _QUOTES = "\"'“”„«»‘’`* \t"
 _NOT_ANSWERED = re.compile(r"\bnot[ _-]answered\b", re.I)
-_FIRST_WORD = re.compile(r"\W*(\w+)")
+_FURTHER_TEXTS = {"premise": "premise", "misspelled": "corrected"}
+"""Rule of a form to the further text that its questions have."""
 _LEAST_WORD_F1 = 0.6
 """Word F1 from which a reply gives an answer in other words."""
 
@@ -48,6 +50,7 @@ class Question:
         evidence: passages that it was written from.
         text: the question.
         answers: short answers; for a list, one per item.
+        aliases: other wordings of the only answer, by the user who brought the question.
         statement: a sentence that states the answer.
         quotes: quotations from the evidence that support the answer.
         premise: false statement that the question takes for granted; empty for other forms.
@@ -63,6 +66,7 @@ class Question:
     evidence: tuple[Evidence, ...]
     text: str = ""
     answers: list[str] = field(default_factory=list)
+    aliases: list[str] = field(default_factory=list)
     statement: str = ""
     quotes: list[str] = field(default_factory=list)
     premise: str = ""
@@ -81,6 +85,11 @@ class Question:
     def is_polar(self) -> bool:
         """Whether it is answered by yes or no."""
         return self.cell.form.check == "yes/no"
+
+    @property
+    def further_text(self) -> str:
+        """Attribute with the further text of its form: premise, corrected, or empty for none."""
+        return _FURTHER_TEXTS.get(self.cell.form.check, "")
 
     @property
     def is_accepted(self) -> bool:
@@ -118,6 +127,8 @@ class Question:
 def read_question(reply: str, question: Question) -> str | None:
     """Parse an LLM's reply into a question's text, answers, statement and quotes.
 
+    A premise, or a corrected question, is read only if the question's form has one.
+
     Args:
         reply: labelled lines.
         question: its fields are set.
@@ -140,8 +151,8 @@ def read_question(reply: str, question: Question) -> str | None:
     question.answers = list(dict.fromkeys(texts["answer"]))
     question.statement = " ".join(" ".join(texts["statement"]).split())
     question.quotes = texts["quote"]
-    question.premise = " ".join(" ".join(texts["premise"]).split())
-    question.corrected = " ".join(" ".join(texts["corrected"]).split())
+    if further := question.further_text:
+        setattr(question, further, " ".join(" ".join(texts[further]).split()))
     if not reply:
         return "says nothing"
     if len(texts["question"]) != 1:
@@ -150,18 +161,23 @@ def read_question(reply: str, question: Question) -> str | None:
         return f"{what}: {reply[:100]!r}"
     if question.base == ABSENT:
         return None
-    least = {
-        "answer": 2 if question.base == LIST else 1,
-        "quote": 2 if question.base == PAIR else 1,
-    }
-    for name, n in least.items():
-        if len(texts[name]) < n:
-            return f"has {len(texts[name])} of at least {n} lines with {name.title()}"
-    if question.base != LIST and len(question.answers) != 1:
-        return f"has {len(question.answers)} answers where one is asked for"
+    if fault := find_count_fault(question):
+        return fault
+    if (n := len(question.quotes)) < (least := 2 if question.base == PAIR else 1):
+        return f"has {n} of at least {least} lines with Quote"
     if len(texts["statement"]) != 1:
         return f"has {len(texts['statement'])} statements where one is asked for"
     return None
+
+
+def find_count_fault(question: Question) -> str | None:
+    """Describe that a question has another number of answers than its form; None if it does not."""
+    n = len(question.answers)
+    if question.base == ABSENT:
+        return f"has {n} answers where none is asked for" if n else None
+    if question.base == LIST:
+        return f"has {n} answers where at least two are asked for" if n < 2 else None
+    return f"has {n} answers where one is asked for" if n != 1 else None
 
 
 def is_answered(question: Question, reply: str, share: float = 1.0) -> bool:
@@ -173,19 +189,31 @@ def is_answered(question: Question, reply: str, share: float = 1.0) -> bool:
         share: share of the answers that the reply must give.
     """
     if not question.is_polar:
-        return gives_answers(reply, question.answers, share)
-    first = _FIRST_WORD.match(reply)
-    if first is None or is_not_answered(reply):
+        return gives_answers(reply, question.answers, share) or any(
+            gives_answers(reply, [alias]) for alias in question.aliases
+        )
+    said = _split_words(reply)
+    if not said or is_not_answered(reply):
         return False
     return any(
-        is_polar_word(first[1], words) and is_polar_word(question.answers[0], words)
-        for words in polar_words()
+        said[0] in words and is_polar_word(question.answers[0], words) for words in polar_words()
     )
 
 
 def is_polar_word(answer: str, words: Collection[str]) -> bool:
-    """Whether an answer is one of the words for yes, or for no, in any case."""
-    return answer.strip(".!。 ").lower() in words
+    """Whether an answer is one of the words for yes, or for no, in any case, and nothing else."""
+    said = _split_words(answer)
+    return len(said) == 1 and said[0] in words
+
+
+def _split_words(text: str) -> list[str]:
+    """Split a text into lower-case words, at white space and the punctuation of any script.
+
+    Marks of vowels are parts of words, as in Hindi.
+    """
+    text = unicodedata.normalize("NFC", text)
+    signs = (c if unicodedata.category(c)[0] in "LMN" else " " for c in text)
+    return "".join(signs).lower().split()
 
 
 def is_not_answered(reply: str) -> bool:

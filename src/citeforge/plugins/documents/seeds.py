@@ -12,7 +12,7 @@ from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.checks import NO_EVIDENCE
 from citeforge.plugins.documents.design import SEED, SINGLE, Form
 from citeforge.plugins.documents.llm_requests import PromptedLlm
-from citeforge.plugins.documents.questions import Question, is_answered, read_question
+from citeforge.plugins.documents.questions import Question, gives_answers, read_question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.rounds import QuestionMaker
 from citeforge.schemas.errors import InputError
@@ -81,7 +81,7 @@ def find_seed_evidence(maker: QuestionMaker, seeds: Sequence[Seed]) -> list[Ques
     """Find the passage that answers each seed question, with answer, statement and quote.
 
     Of the nearest passages, the first counts from which the LLM answers (if the answers are known:
-    one of them). Seeds without such a passage are rejected.
+    one of them; all others are then its aliases). Seeds without such a passage are rejected.
 
     Args:
         maker: searches and asks.
@@ -104,9 +104,10 @@ def find_seed_evidence(maker: QuestionMaker, seeds: Sequence[Seed]) -> list[Ques
             fault = read_question(f"Question: {seed.question}\n{next(replies)}", found)
             if question.evidence or fault is not None:
                 continue
-            right = Question(question.id, _CELL, (passage,), answers=list(seed.answers))
-            if not seed.answers or is_answered(right, found.answers[0]):
-                question.evidence, question.answers = (passage,), found.answers
+            (answer,) = found.answers
+            if not seed.answers or any(gives_answers(answer, [known]) for known in seed.answers):
+                question.evidence, question.answers = (passage,), [answer]
+                question.aliases = [known for known in seed.answers if known != answer]
                 question.statement, question.quotes = found.statement, found.quotes
         if not question.evidence:
             question.reject(NO_EVIDENCE, "none of the nearest passages answers it")

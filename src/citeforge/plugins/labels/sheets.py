@@ -285,6 +285,8 @@ def _written_items(
                 "question": row["question"],
                 "answers": "\n".join(row["answers"]),
                 "statement": row["statement"],
+                "premise": row["premise"] or "",
+                "corrected": row["corrected"] or "",
                 "form": row["form"],
                 "evidence": "\n\n".join(_join_title(*texts[name]) for name in row["evidence"]),
                 "checks": f"passed all; {others}",
