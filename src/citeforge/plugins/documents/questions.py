@@ -50,11 +50,11 @@ class Question:
         evidence: passages that it was written from.
         text: the question.
         answers: short answers; for a list, one per item.
-        aliases: other wordings of the only answer, by the user who brought the question.
         statement: a sentence that states the answer.
         quotes: quotations from the evidence that support the answer.
         premise: false statement that the question takes for granted; empty for other forms.
         corrected: a misspelled question without its mistakes; empty for other forms.
+        aliases: other wordings of the only answer, by the user who brought the question.
         relevant: ids of other passages that answer it.
         unsure: ids of other passages that may answer it.
         check: the check that rejected it; empty while none has.
@@ -66,11 +66,11 @@ class Question:
     evidence: tuple[Evidence, ...]
     text: str = ""
     answers: list[str] = field(default_factory=list)
-    aliases: list[str] = field(default_factory=list)
     statement: str = ""
     quotes: list[str] = field(default_factory=list)
     premise: str = ""
     corrected: str = ""
+    aliases: list[str] = field(default_factory=list)
     relevant: list[str] = field(default_factory=list)
     unsure: list[str] = field(default_factory=list)
     check: str = ""
