@@ -11,6 +11,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.builders.authorship.checks import Checker
+from citeforge.builders.authorship.roles import Parser
 from citeforge.builders.authorship.twins import build_twins, twin_stats
 from citeforge.builders.derive import Base
 from citeforge.builders.rage.build import build_rage
@@ -89,6 +90,10 @@ def test_every_shown_passage_gets_one_twin(base: Path, tmp_path: Path) -> None:
         assert texts[row["twin_id"]][1] == turned(TEXTS[row["_id"]])
         assert (row["author"], row["attempts"], row["accepted"]) == ("scripted", 1, True)
         assert row["prompt_sha256"] == manifest.config["prompts"]["twin"]
+    # The setting is what --parser takes; the version is beside it.
+    parser = Parser("auto")
+    assert manifest.config["parser"] == (parser.model or "none")
+    assert manifest.config["parsed_by"] == parser.name
     assert len(llm.asked) == len(named)  # one request a passage, also when two queries show it
     assert {r.params["temperature"] for r in llm.asked} == {0.1}
     assert shown(tmp_path / "t", "q1") == shown(base, "q1")

@@ -110,6 +110,8 @@ def test_one_rule_each(human: str, twin: str, check: str) -> None:
         ("He came twice a year.", "He came twice a year, each second time by ship.", ""),
         ("It rose 3% a year.", "There was a month of rain, and it rose 3% a year.", ""),
         ("In 1900 it ran twice a day.", "It ran twice a day; 1900 was a year of rain.", ""),
+        ("He left every day.", "Every day he left, in 1921 he spent a week there.", ""),
+        ("It came daily.", "Secondly, it came daily, to each second house.", ""),
         ("It burns 30 litres of oil an hour.", "It burns 30 litres of oil a day.",
          "'per hour' became 'per day'"),
         ("They work several hours a day.", "Hours a week they work.",

@@ -61,6 +61,11 @@ def test_a_recipe_goes_through_a_manifest(kind: str) -> None:
     assert recipes()[kind].from_manifest(manifest(kind, config, licence=licence)) == recipe
 
 
+def test_a_fact_never_takes_the_place_of_a_setting() -> None:
+    with pytest.raises(AssertionError, match=r"\['seed'\]"):
+        RECIPES["rage"].recorded(seed=1, found="a fact of the build")
+
+
 def test_a_newer_recipe_is_refused() -> None:
     with refused("wrong-version", path="manifest.json", field="config"):
         RageRecipe.from_manifest(manifest("rage", {"recipe": 2}))

@@ -86,7 +86,7 @@ def build_twins(recipe: TwinsRecipe, run: RunOptions, llm: Llm | None = None) ->
         models["sentence embedder"] = embedder.fingerprint()
     with open_build(recipe, run) as build:
         own, facts = base.manifest, {**base.facts(), "entities": entities.name}
-        facts["parser"] = parser.name
+        facts["parsed_by"] = parser.name
         facts["prompts"] = {"twin": writer_prompt("twin").sha256}
         # Models as they call themselves: answers of a store are those of the model that gave them.
         judging = {"judge": model_name(models, "entailment judge")}

@@ -250,6 +250,8 @@ class Recipe(Part):
 
     def recorded(self, **facts: Any) -> dict[str, Any]:
         """Make ``config`` of a manifest: the recipe, and what the build found (``facts``)."""
+        settings = facts.keys() & type(self).model_fields.keys()
+        assert not settings, f"facts named like settings: {sorted(settings)}"  # lost in a rebuild
         own = self.model_dump(mode="json", exclude=set(_IN_MANIFEST))
         judges = {name: v.to_manifest() for name, v in self if isinstance(v, Judging)}
         return {"recipe": RECIPE_VERSION, **own, **judges, **facts}
