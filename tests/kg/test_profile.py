@@ -8,7 +8,7 @@ from citeforge.kg.domain import load_domain
 from citeforge.kg.drafts import DraftRelation, ValueSort, plural
 from citeforge.kg.english import form_of
 from citeforge.kg.graph import open_graph
-from citeforge.kg.profile import profile_class
+from citeforge.kg.profile import profile_class, profile_plain
 from citeforge.package.package import Package
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import EXAMPLES, Inline
@@ -164,6 +164,33 @@ def test_names_of_schema_org_have_words(tmp_path: Path, inline: Inline) -> None:
     assert people.phrasing.relations["occupation"].theme == "career"
     assert (people.phrasing.opener, people.phrasing.sex) == ("who", "sex or gender")
     assert people.uninformative == ("sex or gender", "instance of")
+
+
+def test_a_class_without_an_iri_is_left_out(tmp_path: Path, inline: Inline) -> None:
+    """Two entities are of a blank node, one each of two classes: of these the first counts."""
+    (tmp_path / "g.ttl").write_text("""
+@prefix e: <http://e.org/> .
+e:a a _:union, e:Mill ; e:height 3 .
+e:b a _:union, e:Ferry ; e:length 9 .
+""")
+    graph = open_graph(f"file:{tmp_path / 'g.ttl'}", "people", ("en",), RunOptions())
+    listing = profile_plain(graph)
+    assert listing.classes == [("http://e.org/Ferry", 1), ("http://e.org/Mill", 1)]
+    assert listing.entity_class == "http://e.org/Ferry"
+    assert "http://e.org/length" in listing.own and "http://e.org/height" not in listing.own
+    told = inline.ok("kg", "profile", "--kg", "file:g.ttl", "--out", "draft.yaml")
+    assert "classes: http://e.org/Ferry 1, http://e.org/Mill 1\n" in told.stdout
+    plain = load_domain(str(tmp_path / "draft.yaml")).plain
+    assert plain is not None and plain.classes == ("http://e.org/Ferry",)
+    named = inline.fails(1, "unknown-id", "kg", "profile", "--kg", "file:g.ttl", "--class", "Ship")
+    assert "the largest: http://e.org/Ferry (ferry), http://e.org/Mill (mill)" in named.stderr
+
+
+def test_an_unknown_class_of_wikidata_is_left_out(tmp_path: Path) -> None:
+    body = "wd:Q1 wdt:P31 _:some . wd:Q2 wdt:P31 _:some . wd:Q3 wdt:P31 wd:Q11 ; wdt:P3 9 .\n"
+    (tmp_path / "g.ttl").write_text(BRIDGES.partition("wd:Q1 ")[0] + body)
+    result = profile_class(open_graph(f"file:{tmp_path / 'g.ttl'}", "people", (), RunOptions()))
+    assert (result.entity_class, result.classes) == ("Q11", [("Q11", "Q11", 1)])
 
 
 @pytest.mark.parametrize(

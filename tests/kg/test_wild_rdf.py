@@ -379,6 +379,29 @@ def test_labels_that_name_nothing_are_none(tmp_path: Path) -> None:
     assert kg.counts["values_without_a_label"] == 2
 
 
+@pytest.mark.parametrize("domain", ["people", "films"])
+@pytest.mark.parametrize(
+    ("label", "names"),
+    [
+        ("Unknown", "films"), ("No name", "films"), ("Unnamed", "films"),
+        ("No Name", "people films"), ("Unnamed Memory", "people films"),
+        ("My Name Is Unknown", "people films"), ("The Unknown Person", "people films"),
+        ("Unknown Father", "people films"), ("Unnamed Footpath", "people films"),
+        ("unknown", ""), ("unnamed", ""), ("no label", ""), ("q11606009", ""), ("P1234", ""),
+        ("unknown value", ""), ("Unknown child", ""), ("unnamed daughter of Ann Lee", ""),
+        ("name unknown", ""), ("son (name is not known)", ""), ("wife, Name unknown", ""),
+    ],
+)  # fmt: skip
+def test_titles_are_no_placeholders(tmp_path: Path, domain: str, label: str, names: str) -> None:
+    (tmp_path / "films.yaml").write_text("name: films\nentity_class: Q11424\ntitles: true\n")
+    body = f'wd:Q1 r:label "Ann"@en ; wdt:P2 wd:Q2 . wd:Q2 r:label "{label}"@en .'
+    (tmp_path / "g.ttl").write_text(HEAD + body)
+    where = str(tmp_path / "films.yaml") if domain == "films" else domain
+    kg = open_graph(f"file:{tmp_path / 'g.ttl'}", where, ("en",), cf.RunOptions())
+    kept = [value for _, value, _ in facts(kg, "Q1")]
+    assert kept == ([label] if domain in names.split() else [])
+
+
 def test_coordinates_are_left_out_and_counted(tmp_path: Path) -> None:
     body = 'wd:Q1 r:label "Ann"@en ; wdt:P2 "Point(2.35 48.85)"^^geo:wktLiteral, "x" .'
     kg = graph(tmp_path, body)

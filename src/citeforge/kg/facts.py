@@ -5,7 +5,7 @@ import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 
 from citeforge.kg.domain import Domain
@@ -50,6 +50,11 @@ class FactReader:
     counts: Counter[str]
     _cleaned: set[str] = field(default_factory=set)
 
+    @cached_property
+    def _placeholder(self) -> re.Pattern[str]:
+        """Labels that name nothing in a graph of the domain."""
+        return _placeholders(any(d.titles for d in (self.domain, *self.domain.others)))
+
     def id_of(self, term: Term) -> str:
         """Get the id in the IRI of an entity or relation: ``Q5``."""
         return term.value.removeprefix(self.domain.entity_iri)
@@ -78,7 +83,7 @@ class FactReader:
             r[variable].language: label
             for r in rows
             if variable in r and (label := self.clean(r[variable].value))
-            if not _placeholders().fullmatch(label.lower())
+            if not self._placeholder.fullmatch(label)
         }
         best = languages or self.languages
         return next((labels[lang] for lang in best if lang in labels), None)
@@ -166,10 +171,15 @@ class FactReader:
 
 
 @cache
-def _placeholders() -> re.Pattern[str]:
-    """Read the labels that name nothing, as one expression."""
+def _placeholders(are_titles: bool) -> re.Pattern[str]:
+    """Read the labels that name nothing, as one expression.
+
+    Args:
+        are_titles: whether names in the graph are titles of works.
+    """
     content = tomllib.loads(_PLACEHOLDERS.read_text(encoding="utf-8"))
-    return re.compile("|".join(f"(?:{pattern})" for pattern in content["patterns"]))
+    patterns = [*content["patterns"], *([] if are_titles else content["unless_titles"])]
+    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
 def by_number(name: str) -> tuple[int, str]:

@@ -151,6 +151,7 @@ def profile_class(kg: KnowledgeGraph, wanted: str | None = None) -> ClassProfile
     domain = kg.domain
     link = domain.direct_iri + domain.instance_of
     rows = kg.ask("classes", ("class", "entities"), instance_of=link)
+    rows = [row for row in rows if kg.reader.is_entity(row["class"])]
     classes = [
         (name, kg.reader.label(same, "label") or name, _read_count(kg, same[0], "entities"))
         for name, same in _group_by_id(kg, rows, "class").items()
@@ -291,16 +292,21 @@ def profile_plain(kg: KnowledgeGraph, wanted: str | None = None) -> PlainProfile
         InputError: the graph cannot be read, or has no such class.
     """
     rows = kg.ask("classes", ("class", "entities"), instance_of=RDF_TYPE)
-    classes = {row["class"].value: _read_count(kg, row, "entities") for row in rows}
-    largest = max(classes, key=lambda c: (classes[c], c), default="")
+    # A class without an IRI cannot be asked for: unions of OWL, say.
+    classes = [
+        (row["class"].value, _read_count(kg, row, "entities"))
+        for row in rows
+        if row["class"].type == "uri"
+    ]
+    classes.sort(key=lambda c: (-c[1], c[0]))
+    largest = classes[0][0] if classes else ""
     if wanted is not None:
-        ordered = sorted(classes, key=lambda c: (-classes[c], c))
-        largest = _find_class(wanted, [(iri, local_words(iri)) for iri in ordered])
+        largest = _find_class(wanted, [(iri, local_words(iri)) for iri, _ in classes])
     rows = kg.ask("class_predicates", ("predicate",), **{"class": largest}) if largest else []
     own = frozenset(row["predicate"].value for row in rows)
     kinds: dict[str, ValueKinds] = {}
     for row in kg.ask("predicate_values", ("predicate", "values")):
-        class_iri = row["class"].value if "class" in row else ""
+        class_iri = row["class"].value if "class" in row and row["class"].type == "uri" else ""
         kinds.setdefault(row["predicate"].value, ValueKinds()).add(
             row["datatype"].value if "datatype" in row else "", local_words(class_iri),
             _read_count(kg, row, "values"), is_own=bool(class_iri) and class_iri == largest,
@@ -318,9 +324,7 @@ def profile_plain(kg: KnowledgeGraph, wanted: str | None = None) -> PlainProfile
             )
         )  # fmt: skip
     predicates.sort(key=lambda p: (-p.triples, p.iri))
-    return PlainProfile(
-        largest, own, sorted(classes.items(), key=lambda c: (-c[1], c[0])), predicates
-    )
+    return PlainProfile(largest, own, classes, predicates)
 
 
 def _group_by_id(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str, list[Row]]:
