@@ -224,6 +224,13 @@ def test_a_domain_in_the_manifest_is_named_and_not_printed() -> None:
     assert list_resources(recipe) == ["--kg file:graph.ttl", "--domain friends (in the manifest)"]
 
 
+def test_none_is_no_resource() -> None:
+    recipe = KalmaRecipe(kg="file:graph.ttl", pairs_from_kg=("father",), nearest="none")
+    assert list_resources(recipe) == ["--kg file:graph.ttl"]
+    twins = cf.TwinsRecipe(benchmark=Path("b"), llm="openai:m", parser="none", embedder="offline")
+    assert list_resources(twins) == ["--benchmark b", "--llm openai:m", "--embedder offline"]
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [

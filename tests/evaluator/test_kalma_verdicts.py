@@ -67,6 +67,14 @@ def test_gold_is_kept_on_the_way_out_and_back(inline: Inline, tmp_path: Path) ->
     later = json.loads((tmp_path / "out" / "gold_no_round1.json").read_text())
     assert [len(mine) for _, mine in later] == [2, 1, 1]
     assert inline(*build, f"kalma:{graphs}", "--gold-later", gold, "--out", "x").returncode == 2
+    for words in (
+        ("--one-entity", "0.5"), ("--keep-impossible",), ("--nearest", "offline"),
+        ("--pairs-from-kg", "father"), ("--min-facts", "2"), ("--judge", "lexical"),
+    ):  # fmt: skip
+        made = inline.fails(
+            2, "option-without-effect", *build, f"kalma:{graphs}", *words, "--out", "x"
+        )
+        assert f"{words[0]}: for questions made from a graph" in made.stderr
 
 
 def lines(package: Path) -> list[dict[str, Any]]:

@@ -104,7 +104,7 @@ def refuse(uses: Sequence[str]) -> None:
 def list_resources(recipe: Recipe, except_for: Collection[str] = ()) -> list[str]:
     """List, as command-line options, the files, folders, models and endpoints of a recipe.
 
-    Defaults are left out.
+    Defaults are left out, and ``none``, which names no model.
 
     Args:
         recipe: recipe of another user.
@@ -117,7 +117,8 @@ def list_resources(recipe: Recipe, except_for: Collection[str] = ()) -> list[str
         # Any option of a plugin may name files.
         is_input = flag.option.input or origin is not None
         is_input = is_input and flag.field_path[0] not in except_for
-        if is_input and value not in (None, (), flag.field.default):
+        is_none = value == "none" and origin is None
+        if is_input and not is_none and value not in (None, (), flag.field.default):
             text = " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
             if isinstance(value, dict):  # the content of a file, pages long
                 text = f"{value.get('name', 'content')} (in the manifest)"

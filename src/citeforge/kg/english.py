@@ -68,7 +68,6 @@ def with_article(name: str, may_be_title: bool = False) -> str:
 
 
 _UNITS = Path(__file__).parent / "data" / "units.toml"
-_UNIT = re.compile(r"(?P<noun>.+?)(?P<rest>(?: (?:per|of|to|in)\b| \(|/).*)?$")
 
 
 @cache
@@ -77,14 +76,21 @@ def _read_units() -> dict[str, Any]:
     return tomllib.loads(_UNITS.read_text(encoding="utf-8"))
 
 
+@cache
+def _unit_pattern() -> re.Pattern[str]:
+    """Expression of a unit: its noun, and what follows it."""
+    words = _read_units()["after_noun"].replace(" ", "|")
+    return re.compile(rf"(?P<noun>.+?)(?P<rest>(?: (?:{words})\b| \(|/).*)?$")
+
+
 def with_unit(number: str, unit: str) -> str:
     """Write a number with the English name of its unit: ``92 minutes``, ``1 metre per second``."""
     try:
         is_one = abs(Decimal(number)) == 1
     except InvalidOperation:
         is_one = True
-    match = _UNIT.match(unit)
-    if is_one or match is None:
+    match = _unit_pattern().match(unit)
+    if is_one or match is None or unit.split(" ")[0] == _read_units()["no_noun"]:
         return f"{number} {unit}".rstrip()
     words = match["noun"].split(" ")
     at = 0 if words[0] in _read_units()["first"] else -1
@@ -97,6 +103,9 @@ def _pluralise(noun: str) -> str:
     data = _read_units()
     if noun in data["irregular"]:
         return str(data["irregular"][noun])
+    first, dash, last = noun.rpartition("-")
+    if first:
+        return f"{first}{dash}{_pluralise(last)}"
     if not noun.isalpha() or not noun[1:].islower() or noun.endswith(tuple(data["unchanged"])):
         return noun
     if len(noun) < 3 or (noun.endswith("s") and not noun.endswith("ss")):

@@ -53,6 +53,7 @@ from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.kg import EMPTY, Triple
 from citeforge.schemas.manifest import GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import RunOptions, model_name
+from citeforge.schemas.recipes.flags import list_flags
 from citeforge.schemas.recipes.kalma import DOMAIN_FILE, NONE, KalmaRecipe
 from citeforge.schemas.sources import GRAPH, SourceInfo
 
@@ -324,6 +325,7 @@ def _describe_source(kg: KnowledgeGraph, licence: str | None) -> tuple[SourceInf
 
 def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
     """Build a package of BioKaLMA's published questions and sub-graphs; no LLM writes anything."""
+    _refuse_without_effect(recipe)
     with open_build(recipe, run) as build:
         scheme, _, argument = (recipe.source or "").partition(":")
         if scheme != "kalma" or not argument:
@@ -353,6 +355,28 @@ def _build_published(recipe: KalmaRecipe, run: RunOptions) -> Manifest:
             build, draft, questions, [], contexts, equivalence, domain, {},
             counts=counts, computed={} if kg is None else kg.retrieval(),
         )  # fmt: skip
+
+
+_FOR_NEW_QUESTIONS = frozenset(
+    "pairs pairs_from_kg one_entity keep_impossible writer perplexity judging checker nearest "
+    "choices".split()
+)
+"""Settings of questions that a build makes itself."""
+
+
+def _refuse_without_effect(recipe: KalmaRecipe) -> None:
+    """Raise an error for settings that decide how questions are made, beside published ones."""
+    given = [
+        flag.name
+        for flag in list_flags(type(recipe))
+        if flag.field_path[0] in _FOR_NEW_QUESTIONS and flag.read_from(recipe) != flag.field.default
+    ]
+    if given:
+        raise UsageError(
+            f"{', '.join(given)}: for questions made from a graph; those of --source are taken as "
+            "they are",
+            code="option-without-effect",
+        )
 
 
 def _read_published(specific: Path, recipe: KalmaRecipe) -> tuple[list[KalmaQuestion], SourceInfo]:
