@@ -1,6 +1,6 @@
 """``build documents --dry-run``: count the calls of writer, reader, judge and embedder."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -9,10 +9,11 @@ from citeforge.builders.build import open_build
 from citeforge.engines.judge.llm import llm_judge_of
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.ledger import open_ledger
-from citeforge.engines.llm.budget import RunPlan, planned_total, total_plan
-from citeforge.engines.llm.records import Request
-from citeforge.engines.llm.writers import CHAT
-from citeforge.engines.running.names import llm_for_dry_run
+from citeforge.engines.llm.budget import RunPlan, merge_plans, planned_total, total_plan
+from citeforge.engines.llm.records import Llm, Request
+from citeforge.engines.llm.writers import CHAT, OpenAiLlm
+from citeforge.engines.models.embedder import Role
+from citeforge.engines.running.names import llm_for_dry_run, make_llm
 from citeforge.engines.running.setup import (
     build_judge,
     is_served,
@@ -21,14 +22,24 @@ from citeforge.engines.running.setup import (
     run_embedder,
 )
 from citeforge.engines.tables import iter_batches, rows_of
+from citeforge.engines.textfiles import read_csv
 from citeforge.plugins.documents.cells import Cell, draw_cells, spread_cells
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
-from citeforge.plugins.documents.design import ABSENT, LIST, PAIR, SINGLE, built_in_forms
+from citeforge.plugins.documents.decisions import EDIT
+from citeforge.plugins.documents.design import (
+    ABSENT,
+    LIST,
+    PAIR,
+    SINGLE,
+    Design,
+    built_in_forms,
+)
 from citeforge.plugins.documents.llm_requests import ANSWER, USUAL_CHARACTERS, PromptedLlm
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.seeds import make_asker, read_seeds
 from citeforge.schemas.counts import describe_count
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import premise_of
 
@@ -59,12 +70,18 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
 
     Raises:
         InputError: the documents are at fault.
-        UsageError: the LLM is not asked over a network.
+        UsageError: no model is asked over a network.
     """
     named = [name for name in (recipe.llm, recipe.checker) if name is not None]
     path = replay_path(run, *named)
-    llm, reader = (llm_for_dry_run(name, run, path) for name in (named[0], named[-1]))
+    llm, reader = (_open_llm(name, run, path) for name in (named[0], named[-1]))
     judge = llm_judge_of(build_judge(recipe.judging, run, replay_store(run, *named)))
+    if judge is None and not any(map(is_served, (*named, recipe.embedder))):
+        raise UsageError(
+            f"--dry-run: {' and '.join((*named, recipe.embedder))} cost nothing; the option is for "
+            "openai: models",
+            code="option-without-effect",
+        )
     design = recipe.load_design()
     asker, tries = make_asker(recipe, llm), recipe.asking.tries
     with TemporaryDirectory(prefix="citeforge-") as scratch:
@@ -77,7 +94,10 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
             wanted = draw_cells(design, recipe.n_queries, recipe.seed)
             drawn = list(zip(spread_cells(wanted), names, strict=False))
             texts = passages.texts([name for _, name in drawn])
-            parts = _plan_embedding(recipe, run, corpus, len(drawn))
+            edited = _read_edited_cells(recipe, design)
+            seeds = [] if recipe.seeds is None else [s.question for s in read_seeds(recipe.seeds)]
+            partners = [texts[name].text for cell, name in drawn if cell.form.base == PAIR]
+            parts = _plan_embedding(recipe, run, corpus, partners, len(drawn), len(edited), seeds)
             build.workspace.package_folder.mkdir(exist_ok=True)
     n_near = max(0, min(recipe.asking.neighbours, len(passages.order) + passages.n_short - 1))
     asked = [
@@ -86,29 +106,58 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         )
         for number, (cell, name) in enumerate(drawn)
     ]
-    if recipe.keep_seeds and recipe.seeds is not None and drawn:
+    known = [texts[name] for _, name in drawn]
+    if recipe.keep_seeds and known:
         asked += [
-            _plan_seed(asker, recipe, n_near, number, texts[drawn[number % len(drawn)][1]])
-            for number in range(len(read_seeds(recipe.seeds)))
+            _plan_seed(asker, recipe, n_near, number, known[number % len(known)])
+            for number in range(len(seeds))
+        ]
+    if known:
+        asked += [
+            _plan_check(asker, recipe, n_near, len(drawn) + n, cell, known[n % len(known)])
+            for n, cell in enumerate(edited)
         ]
     requests, further, pairs = (
         [one for some in asked for one in getattr(some, name)]
         for name in ("requests", "further", "pairs")
     )
+    written = [request for request in requests if request.task != ANSWER]
+    answered = [request for request in requests if request.task == ANSWER]
     if recipe.checker is None:
-        parts = {llm.who(CHAT): llm.plan(requests, further, tries), **parts}
+        if isinstance(llm, OpenAiLlm):
+            parts = {llm.who(CHAT): llm.plan(requests, further, tries), **parts}
     else:
-        written = [request for request in requests if request.task != ANSWER]
-        answered = [request for request in requests if request.task == ANSWER]
-        parts |= {
-            f"{llm.who(CHAT)}, writer": llm.plan(written, (), tries),
-            f"{reader.who(CHAT)}, reader": reader.plan(answered, further, tries),
-        }
+        if isinstance(llm, OpenAiLlm):
+            parts[f"{llm.who(CHAT)}, writer"] = llm.plan(written, (), tries)
+        if isinstance(reader, OpenAiLlm):
+            parts[f"{reader.who(CHAT)}, reader"] = reader.plan(answered, further, tries)
     if judge is not None:
         parts[judge.llm.who(CHAT)] = judge.bill(pairs, times=tries)
     plan = total_plan(parts)
     files = [f"{number:,} {describe_count(key)}" for key, number in info.counts.items() if number]
     return replace(plan, notes=(*plan.notes, *files))
+
+
+def _open_llm(name: str, run: RunOptions, store: Path | None) -> Llm:
+    """Make an LLM; a served one knows the replies of a store, so that its calls can be planned."""
+    return llm_for_dry_run(name, run, store) if is_served(name) else make_llm(name, options=run)
+
+
+def _read_edited_cells(recipe: DocumentsRecipe, design: Design) -> list[Cell]:
+    """Read the forms of the questions that a sheet of decisions edits; empty without a sheet.
+
+    Raises:
+        InputError: the sheet cannot be read.
+    """
+    if recipe.decided_questions is None:
+        return []
+    forms = {form.name: form for form in design.forms}
+    other = built_in_forms()[SINGLE]  # of seeds, or of a sheet without this column
+    return [
+        Cell(forms.get(row.get("form", ""), other))
+        for _, row in read_csv(recipe.decided_questions, ("label",))
+        if row["label"].strip().lower() == EDIT
+    ]
 
 
 def _plan_question(
@@ -173,32 +222,80 @@ def _plan_seed(
         number: number of the seed.
         passage: stands in for the nearest passages.
     """
-    has_judge, cell = recipe.judging.judge is not None, Cell(built_in_forms()[SINGLE])
-    checks = _plan_question(asker, recipe, has_judge, n_near, -1 - number, cell, passage)
+    cell = Cell(built_in_forms()[SINGLE])
+    checks = _plan_check(asker, recipe, n_near, -1 - number, cell, passage)
     question = Question(f"seed{number}", cell, (), text=f"seed {number}".ljust(USUAL_CHARACTERS))
     rows = [replace(passage, title=f"{passage.title} {n}") for n in range(recipe.asking.shown)]
     finding = [asker.to_find(question, row) for row in rows]
-    _, *others = checks.requests  # a seed is not written
-    return replace(checks, requests=[*finding, *others])
+    return replace(checks, requests=[*finding, *checks.requests])
+
+
+def _plan_check(
+    asker: PromptedLlm, recipe: DocumentsRecipe, n_near: int, number: int, cell: Cell,
+    passage: Evidence,
+) -> _PlannedCalls:  # fmt: skip
+    """Plan the calls of all checks of one question that is not written by the LLM.
+
+    Args:
+        n_near: number of nearest passages that are searched.
+        number: number of the question.
+        cell: its form.
+        passage: its evidence.
+    """
+    has_judge = recipe.judging.judge is not None
+    planned = _plan_question(asker, recipe, has_judge, n_near, number, cell, passage)
+    return replace(planned, requests=planned.requests[1:])
 
 
 def _plan_embedding(
-    recipe: DocumentsRecipe, run: RunOptions, corpus: Sequence[Path], n_questions: int
-) -> dict[str, RunPlan]:
+    recipe: DocumentsRecipe, run: RunOptions, corpus: Sequence[Path], partners: Sequence[str],
+    n_questions: int, n_edited: int, seeds: Sequence[str],
+) -> dict[str, RunPlan]:  # fmt: skip
     """Plan the calls that embed passages and questions; empty if that happens in this process.
+
+    Each round searches the other passages of its pairs, and those near its questions. A round may
+    be of one question, so that each further try is a call of its own.
+
+    Args:
+        partners: passages of pairs, for which another one is searched.
+        n_questions: number of questions of the first round.
+        n_edited: number of questions that a person edited.
+        seeds: questions of users.
 
     Returns:
         Plan of the calls, by name of the model; empty if vectors are computed here.
     """
     if not is_served(recipe.embedder):
         return {}
+    questions, edited = (
+        [f"{start}{n}".ljust(USUAL_CHARACTERS, "?") for n in range(number)]
+        for start, number in (("", n_questions), ("edited ", n_edited))
+    )
+    kept = list(seeds) if recipe.keep_seeds else []
+    accepted = [*questions, *kept]
+    batches = iter_batches(corpus, ["title", "text"], _SHARD)
+    passages = ([premise_of(*row) for row in rows_of(batch)] for batch in batches)
+    # Evidence of seeds is searched, then the passages near them; negatives are mined for all.
+    encoded: list[Sequence[str]] = [partners, questions, kept, kept, edited, accepted]
+    # For cosines; a store has the replies already.
+    encoded += [accepted] if run.store is None else []
+    encoded += [seeds] if run.store is None or not kept else []
+    plan = merge_plans([
+        _rehearse_embedding(recipe, run, passages, "passage"),
+        *(_rehearse_embedding(recipe, run, [texts], "query") for texts in encoded if texts),
+    ])  # fmt: skip
+    again = _rehearse_embedding(recipe, run, [[text] for text in (*partners, *questions)], "query")
+    further = again.most.times(recipe.asking.tries - 1)
+    return {f"embedding {recipe.embedder}": replace(plan, most=plan.most + further)}
+
+
+def _rehearse_embedding(
+    recipe: DocumentsRecipe, run: RunOptions, batches: Iterable[Sequence[str]], role: Role
+) -> RunPlan:
+    """Plan the calls that embed batches of texts, each on its own; equal ones are one call."""
     with open_ledger() as ledger:
         rehearsed = run.model_copy(update={"dry_run": True})
         embedder = run_embedder(recipe.embedder, rehearsed, recipe.embedder_revision)
-        for batch in iter_batches(corpus, ["title", "text"], _SHARD):
-            embedder.encode([premise_of(*row) for row in rows_of(batch)], "passage")
-        questions = [f"{n}".ljust(USUAL_CHARACTERS, "?") for n in range(n_questions)]
-        embedder.encode(questions, "query")
-        embedder.encode(questions[::-1], "query")  # all accepted ones together, for their cosines
-    who = f"embedding {recipe.embedder}"
-    return {who: planned_total(ledger)}
+        for texts in batches:
+            embedder.encode(texts, role)
+    return planned_total(ledger)
