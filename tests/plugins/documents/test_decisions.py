@@ -16,7 +16,7 @@ from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.decisions import apply_decisions
 from citeforge.plugins.documents.design import built_in_forms
 from citeforge.plugins.documents.form_rules import find_form_fault
-from citeforge.plugins.documents.questions import Evidence, Question
+from citeforge.plugins.documents.questions import Evidence, Question, apply_labels
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.plugins.labels.sheets import export_sheet
@@ -156,9 +156,19 @@ def test_labels_of_questions_hold_for_their_words(tmp_path: Path) -> None:
     # 6 were wanted and 4 are there: the other two were a person's decision.
     assert len(package.query_ids) == 4
     assert not [key for key in counts if key.startswith("questions_not_made")]
-    labels.write_text(json.dumps({"query_id": ids[0], "question": "Who?", "passage": "x"}) + "\n")
+
+
+def test_labels_of_neither_the_old_nor_the_new_words_are_refused(tmp_path: Path) -> None:
+    labels = tmp_path / "labels.jsonl"
+    rows = [{"question": "Who?"}, {"question": "Which person?"}, {}, {"question": "Whose?"}]
+    labels.write_text(
+        "".join(json.dumps({"query_id": "q1", "passage": "x"} | row) + "\n" for row in rows)
+    )
+    edited = question(text="Which person?")
+    with refused("unknown-query", path=labels, line=4, field="query_id"):
+        apply_labels([edited], [labels], {"q1": "Who?"})
     with refused("unknown-query", path=labels, line=1, field="query_id"):
-        build(tmp_path, "third", sheet, labels)
+        apply_labels([edited], [labels], {})  # a check had rejected it
 
 
 COLUMNS = "item,label,new_question,new_answers,new_statement,new_premise,new_corrected,why"
