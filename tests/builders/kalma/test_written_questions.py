@@ -6,16 +6,19 @@ from pathlib import Path
 
 import pytest
 
+from citeforge.builders.kalma import build, question_nearest
 from citeforge.builders.kalma.mentions import marker
 from citeforge.builders.kalma.question_controls import KINDS
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
+from citeforge.plugins.audit import run
 from citeforge.plugins.audit.questions import CHECK
 from citeforge.schemas.audit import Audit
 from citeforge.schemas.counts import describe_count
 from citeforge.schemas.kg import from_row
 from conftest import EXAMPLES, Inline
 from servers.running import openai_server
+from stand_ins import RuleEmbedder
 
 GRAPH = EXAMPLES / "people" / "graph.ttl"
 BUILD = ("build", "kalma", "--kg", f"file:{GRAPH}", "--pairs-from-kg", "father", "--limit", "1")
@@ -107,6 +110,33 @@ def test_a_vague_question_is_asked_again_with_what_was_missing(
     # One question of each form, beside the template's for the same facts.
     assert stats["distinct_openers[general questions]"] == 1
     assert stats["distinct_openers[general questions of the template]"] == 1
+
+
+def test_an_audit_compares_clauses_with_wordings_as_the_build_did(
+    script: Script, tmp_path: Path, inline: Inline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known, odd, name = "what did X do for a living", "what pursuit fed X", "Pierre Curie"
+    model = RuleEmbedder(lambda t: (1.0, 0.0) if t in (known, odd) else (0.0, 1.0), name="offline")
+    monkeypatch.setattr(question_nearest, "find_spec", lambda _: object())
+    for module in (build, run):
+        monkeypatch.setattr(module, "run_embedder", lambda *_: model)
+    question = script.specific.replace(known.replace("X", name), odd.replace("X", name))
+    assert question != script.specific
+    replies = [*script.writer[:-2], ["^Ask a question", question]]
+    with openai_server(tmp_path / "log", replies=replies) as server:
+        inline.ok(*BUILD, "--writer", "openai:m", "--nearest", "offline", "--base-url", server.url,
+                  "--out", "k")  # fmt: skip
+    assert load_intact(tmp_path / "k").counts["clauses_read_by_nearest_wording"] == 1
+    inline.ok("audit", "k")
+    found = Audit.model_validate_json((tmp_path / "k" / "audit.json").read_text())
+    assert not found.flaws and "nearest wording by offline, cosine 0.9" in found.checks[CHECK]
+    monkeypatch.setattr(question_nearest, "find_spec", lambda _: None)
+    inline.ok("audit", "k")
+    found = Audit.model_validate_json((tmp_path / "k" / "audit.json").read_text())
+    assert [f.detail for f in found.flaws["specific-question"]] == [
+        "asks in unknown words: what pursuit fed Pierre Curie"
+    ]
+    assert found.checks[CHECK].endswith("; not compared with wordings by offline, as the build did")
 
 
 def test_pairs_without_a_question_for_their_facts_are_dropped_and_counted(

@@ -1,10 +1,11 @@
 """Nearest wordings of clauses in words that no rule knows, by the cosines of an embedder."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from functools import cached_property
 from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from citeforge.builders.kalma.question_clauses import AskedClause
 from citeforge.builders.kalma.question_words import DECISIVE, QuestionWords
@@ -28,6 +29,22 @@ def resolve_embedder(name: str) -> str | None:
         needed = EMBEDDERS.get(OFFLINE).needs
         return OFFLINE if find_spec(needed) is not None else None
     return None if name == NONE else name
+
+
+def find_embedder_of(config: Mapping[str, Any]) -> tuple[str | None, str]:
+    """Find the embedder that read the questions of a package.
+
+    Args:
+        config: of its manifest.
+
+    Returns:
+        (its name, or None where none read them or it would have to be downloaded or served;
+        the recorded name, empty where none read them).
+    """
+    recorded = config.get("nearest", NONE)
+    if recorded in (AUTO, NONE):
+        return None, ""
+    return resolve_embedder(AUTO) if recorded == OFFLINE else None, recorded
 
 
 class NearestWordings:

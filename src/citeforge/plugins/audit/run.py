@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import msgspec
 
@@ -14,7 +15,7 @@ from citeforge.engines.files import require_writable, write_bytes
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.report_table import Displayed, Table
-from citeforge.engines.running.setup import judge_session, replay_store
+from citeforge.engines.running.setup import judge_session, replay_store, run_embedder
 from citeforge.library.benchmarks import writable_folder
 from citeforge.package.package import Package
 from citeforge.plugins.audit import flaws
@@ -192,15 +193,23 @@ def _check_graphs(
     """Check questions about a graph, and the lives that it states: (method by check, flaws)."""
     # Imported here: only packages of triples need the extra `kg`.
     from citeforge.builders.kalma.question_check import make_question_check
+    from citeforge.builders.kalma.question_nearest import find_embedder_of
     from citeforge.kg.classes import merge_classes
     from citeforge.kg.domain import load_domain
     from citeforge.plugins.audit import lives
     from citeforge.plugins.audit.questions import CHECK, check_questions
 
-    domain = load_domain(package.manifest.config["domain"])
+    config = package.manifest.config
+    domain = load_domain(config["domain"])
     store = replay_store(run, options.checker)
     check = make_question_check(merge_classes(domain), options.checker, store, run)
-    method, odd = check_questions(package, check)
+    nearest, recorded = find_embedder_of(config)
+    with TemporaryDirectory() as folder:
+        if nearest is not None and not run.dry_run:  # a dry run counts the most calls
+            check.compare_with(run_embedder(nearest, run), Path(folder))
+        method, odd = check_questions(package, check)
+    if recorded and check.nearest is None:
+        method += f"; not compared with wordings by {recorded}, as the build did"
     odd += lives.find_impossible_lives(package, domain)
     return {CHECK: method, lives.CHECK: lives.METHOD}, odd
 
