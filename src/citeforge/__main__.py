@@ -17,10 +17,7 @@ def main() -> None:
     try:
         from citeforge.cli.main import main as run
 
-        try:
-            run()
-        finally:
-            gc.freeze()  # else the interpreter searches all that is left before it ends
+        run()
     except BaseException as error:
         if not has_cut_off(error):
             raise
