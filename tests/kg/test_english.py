@@ -70,5 +70,7 @@ def test_names_have_articles_where_english_has_them() -> None:
         }.items():
             made = domain.verbalise(Triple("Q1", "Return of the Jedi", "P155", "follows", value))
             assert made == f"Return of the Jedi's follows is {text}."
+        work = Triple("Q2", "Star Wars", "P136", "genre", "space opera")
+        assert domain.verbalise(work) == "Star Wars's genre is space opera."
     war = Triple("Q1", "Lord Byron", "P607", "conflict", "Greek War of Independence", "Q9")
     assert PEOPLE.verbalise(war) == "Lord Byron's conflict is the Greek War of Independence."

@@ -375,8 +375,8 @@ class Domain(FrozenRecord):
         may_be_title = any(domain.titles for domain in (self, *self.others))
         template = self.templates.get(form, _DEFAULTS[form])
         values = {
-            "name": self.name_in_text(triple.name), "relation": triple.relation,
-            "value": with_article(triple.value, may_be_title=may_be_title),
+            "name": triple.name if self.titles else with_article(triple.name, may_be_title),
+            "relation": triple.relation, "value": with_article(triple.value, may_be_title),
         }  # fmt: skip
         try:
             text = _compile(template).render(values)
