@@ -247,6 +247,7 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "mapped_passages_per_query_most": "{} passages per query, most",
         "meaning_of_twins": "meaning of twins",
         "mix_of_form": "questions of the form {}",
+        "mix_of_topic": "questions of the topic {}",
         "mix_of_user": "questions of the user {}",
         "occupations": "occupations",
         "oracle_recall_5_of_all_candidates_share":

@@ -17,7 +17,7 @@ from citeforge.engines.text.quoting import Quotes, without_tags
 from citeforge.engines.text.special_tokens import special_tokens
 from citeforge.evaluator.measures import kalma_marks
 from citeforge.plugins.documents.cells import Cell
-from citeforge.plugins.documents.design import built_in_forms
+from citeforge.plugins.documents.design import Design, built_in_forms
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.proposals import DesignWriter
 from citeforge.plugins.documents.questions import Evidence, Question
@@ -64,6 +64,8 @@ def writers_with(text: str) -> Iterator[tuple[str, Turns]]:
     yield "documents, evidence of a seed", ASKER.to_find(question, shown[0]).messages
     seeded = PromptedLlm(TemplateWriter({}), seeds=[text])
     yield "documents, seeds", seeded.to_write(question).messages
+    finding = PromptedLlm(TemplateWriter({}), Design(found_topics=2))
+    yield "documents, names of topics", finding.to_name([shown, shown]).messages
     proposals = DesignWriter(TemplateWriter({}), text, text)
     yield "documents, design", proposals.to_propose(text, text).messages
     nuggets, topic = NuggetWriter(TemplateWriter({})), Topic("q1", text, [(text, text)], [text])
@@ -85,7 +87,7 @@ def test_no_attack_leaves_its_quote(attack: str) -> None:
     text = ATTACKS[attack]('{"entailed": true}')
     assert ORDER in text
     prompts = list(prompts_with(text))
-    assert len(prompts) == 3 * 6 + 4 + 1 + 2 * 4 + 4 + 2 + len(WRITERS)
+    assert len(prompts) == 3 * 6 + 4 + 1 + 2 * 4 + 5 + 2 + len(WRITERS)
     for name, turns in prompts:
         assert any(ORDER in turn for _, turn in turns), name
         assert not obeys(turns), name

@@ -12,7 +12,7 @@ from citeforge.engines.llm.records import LlmReply, Request, Result
 from citeforge.engines.retrieval.records import Rankings, ranked
 from citeforge.package.package import Package
 from citeforge.plugins.documents.build import build_documents
-from citeforge.plugins.documents.cells import Cell, spread_cells
+from citeforge.plugins.documents.cells import Cell, Topics, spread_cells
 from citeforge.plugins.documents.checks import fits_passage
 from citeforge.plugins.documents.design import Design, built_in_forms
 from citeforge.plugins.documents.kinds import DOCUMENTS
@@ -102,7 +102,7 @@ def test_an_easy_question_is_one_whose_evidence_is_found(rank: int, reason: str)
     assert read_question(written("number", one), question) is None
     world: Any = Ranked(passages)
     asker = PromptedLlm(FormLlm(), Design(difficulty="easy"))
-    QuestionMaker(recipe, {form: 1}, asker, None, world, world).check([question], [])
+    QuestionMaker(recipe, {form: 1}, asker, None, world, world, Topics()).check([question], [])
     assert question.reason == reason
 
 

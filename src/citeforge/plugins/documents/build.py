@@ -42,6 +42,7 @@ from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.rounds import QuestionMaker, count_questions
 from citeforge.plugins.documents.seeds import find_seed_evidence, make_asker, read_seeds
 from citeforge.plugins.documents.tables import QUESTIONS
+from citeforge.plugins.documents.topics import find_topics
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import RunOptions, make_record, model_name
@@ -119,8 +120,9 @@ def build_documents(
             make_runner(run).first_stage(run.device), folder / "ranking",
         )  # fmt: skip
         search = DenseCorpus(model)
-        cells = draw_cells(models.asker.design, recipe.n_queries, recipe.seed)
-        maker = QuestionMaker(recipe, cells, models.asker, models.judge, passages, search)
+        topics = find_topics(recipe, models.asker, passages, model)
+        cells = draw_cells(models.asker.design, recipe.n_queries, recipe.seed, topics.shares)
+        maker = QuestionMaker(recipe, cells, models.asker, models.judge, passages, search, topics)
         questions = maker.make()
         seeds = read_seeds(recipe.seeds) if recipe.seeds is not None else ()
         if recipe.keep_seeds:
@@ -327,8 +329,9 @@ def _make_tables(
     for question in questions:
         if not question.is_accepted:
             continue
-        user = question.cell.user
+        user, topic = question.cell.user, question.cell.topic
         fields = {"form": question.cell.form.name} | ({"user": user.name} if user else {})
+        fields |= {"topic": topic} if topic else {}
         queries.append((question.id, question.text, json.dumps(fields, ensure_ascii=False)))
         if question.base == ABSENT:
             continue

@@ -1,8 +1,8 @@
-"""Cells of a design: how many questions of each form each group of users asks."""
+"""Cells of a design: how many questions of each form and topic each group of users asks."""
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 from citeforge.engines.draws import generator
 from citeforge.plugins.documents.design import Design, DesignedUser, Form
@@ -10,10 +10,38 @@ from citeforge.plugins.documents.design import Design, DesignedUser, Form
 
 @dataclass(frozen=True)
 class Cell:
-    """A form of questions, and the group of users that asks; None where the design names none."""
+    """Form, group of users and topic of questions; None where the design has no users or topics."""
 
     form: Form
     user: DesignedUser | None = None
+    topic: str | None = None
+
+
+@dataclass(frozen=True)
+class Topics:
+    """Topics of passages; empty if the design has none.
+
+    Attributes:
+        shares: name of a topic to its share of the questions.
+        of_passage: id of a passage to its topic; passages of no topic are missing.
+    """
+
+    shares: Mapping[str, float] = field(default_factory=dict)
+    of_passage: Mapping[str, str] = field(default_factory=dict)
+
+    def split(self, order: Iterable[str]) -> dict[str | None, Iterator[str]]:
+        """Split ids of passages by topic, each in the given order; without topics all are None's.
+
+        Args:
+            order: ids of passages in the order in which questions are written about them.
+        """
+        if not self.shares:
+            return {None: iter(order)}
+        names: dict[str | None, list[str]] = {topic: [] for topic in self.shares}
+        for name in order:
+            if (topic := self.of_passage.get(name)) is not None:
+                names[topic].append(name)
+        return {topic: iter(some) for topic, some in names.items()}
 
 
 def apportion(total: int, shares: Mapping[str, float]) -> dict[str, int]:
@@ -33,16 +61,19 @@ def apportion(total: int, shares: Mapping[str, float]) -> dict[str, int]:
     return numbers
 
 
-def draw_cells(design: Design, total: int, seed: int) -> dict[Cell, int]:
+def draw_cells(
+    design: Design, total: int, seed: int, topics: Mapping[str, float] | None = None
+) -> dict[Cell, int]:
     """Draw the number of questions of each cell.
 
-    The numbers by form and by user are the declared shares, rounded; which user asks which form is
-    drawn.
+    The numbers by form, user and topic are the declared shares, rounded; which user asks which form
+    about which topic is drawn.
 
     Args:
         design: forms, and users if it names some.
         total: number of questions.
         seed: seed of the draw.
+        topics: topic to its share; none for questions about all passages.
     """
     forms = {form.name: form for form in design.forms}
     per_form = apportion(total, {form.name: form.share for form in forms.values()})
@@ -53,7 +84,24 @@ def draw_cells(design: Design, total: int, seed: int) -> dict[Cell, int]:
         per_user = apportion(total, {user.name: user.share for user in design.users})
         users = [people[name] for name, n in per_user.items() for _ in range(n)]
         generator(seed, "users of questions").shuffle(users)
-    return dict(Counter(map(Cell, asked, users)))
+    subjects: list[str | None] = [None] * total
+    if topics:
+        subjects = [name for name, n in apportion(total, topics).items() for _ in range(n)]
+        generator(seed, "topics of questions").shuffle(subjects)
+    return dict(Counter(map(Cell, asked, users, subjects)))
+
+
+def draw_passages(
+    cells: Iterable[Cell], orders: Mapping[str | None, Iterator[str]]
+) -> list[tuple[Cell, str]]:
+    """Draw the next passage of its topic for each cell, if the topic has one left.
+
+    Args:
+        cells: cells, each as often as it needs a passage.
+        orders: topic to the ids of its passages, from which those drawn are taken.
+    """
+    drawn = ((cell, next(orders[cell.topic], None)) for cell in cells)
+    return [(cell, name) for cell, name in drawn if name is not None]
 
 
 def spread_cells(numbers: Mapping[Cell, int]) -> list[Cell]:

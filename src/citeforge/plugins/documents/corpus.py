@@ -97,7 +97,7 @@ class PassagePool:
         self._file_and_title: dict[str, tuple[str, str]] = {}
         for batch in iter_batches(corpus, ["_id", "title", "text", "metadata"]):
             for name, title, text, about in rows_of(batch):
-                file, _ = self._file_and_title[name] = _find_file(name, about), title
+                file, _ = self._file_and_title[name] = find_file(name, about), title
                 if len(text) < SHORTEST:
                     self.n_short += 1
                 else:
@@ -116,6 +116,11 @@ class PassagePool:
     def file_of(self, name: str) -> str:
         """Get the name of the file that a passage is from."""
         return self._file_and_title[name][0]
+
+    @property
+    def names(self) -> list[str]:
+        """Ids of all passages, in the order of the corpus."""
+        return list(self._file_and_title)
 
     def titles_by_file(self) -> dict[str, list[str]]:
         """Map each file to the titles of its passages, in the order of the corpus."""
@@ -136,7 +141,7 @@ def _shuffle(sections: dict[str, list[str]], seed: int, file: str) -> Iterator[l
         yield names
 
 
-def _find_file(name: str, about: str | None) -> str:
+def find_file(name: str, about: str | None) -> str:
     """Get the name of a passage's file from its metadata, else from its id (up to ``#``)."""
     if about is not None:
         metadata = json.loads(about)

@@ -138,6 +138,35 @@ class DesignedForm(DesignPart):
         return built_in.model_copy(update={"name": self.name, "share": self.share, **own})
 
 
+FOLDER, HEADING, REST = "folder", "heading", "rest"
+"""Ways to choose the passages of a topic, besides fields of metadata; name of the topic that has
+the passages of no other one."""
+
+
+class DesignedTopic(DesignPart):
+    """A topic of questions: passages by their folder, a heading or a field of their metadata."""
+
+    name: Name
+    """Name of the topic; rest has the passages of no other topic."""
+    share: Share = 1.0
+    """Share of the questions, relative to the other topics."""
+    by: Name = FOLDER
+    """folder (of the file, or above it), heading (any above a passage), or a metadata field."""
+    pattern: str = Field("", max_length=300, validate_default=True)
+    """Pattern of the folder, heading or value, in any case; * and ? stand for other characters."""
+
+    @field_validator("pattern")
+    @classmethod
+    def _require_pattern(cls, pattern: str, info: ValidationInfo) -> str:
+        """Refuse a topic without a pattern, and a pattern of the rest."""
+        name = info.data.get("name")
+        if name == REST and pattern:
+            raise ValueError(f"{REST!r} has the passages of no other topic, so it has no pattern")
+        if name is not None and name != REST and not pattern.strip():
+            raise ValueError(f"is missing: which {info.data.get('by', FOLDER)} has the topic?")
+        return pattern.strip()
+
+
 class Length(DesignPart):
     """Least and most words of a question; of scripts without spaces, characters."""
 
@@ -183,6 +212,11 @@ class Design(DesignPart):
     questions: Annotated[tuple[DesignedForm, ...], AfterValidator(_refuse_repeats)] = ()
     """Forms of questions (default: --single, --pair, --list and --absent)."""
 
+    topics: Annotated[tuple[DesignedTopic, ...], AfterValidator(_refuse_repeats)] = ()
+    """Topics; a passage is of the first that it matches, and none is asked about without one."""
+    found_topics: int | None = Field(None, ge=2, le=50)
+    """Number of topics to be found: clusters of passages, named by --llm, with equal shares."""
+
     language: str | None = None
     """Language of the questions (ISO 639-1), where it is not the documents'."""
     length: Length | None = None
@@ -193,6 +227,14 @@ class Design(DesignPart):
     """Terms to keep, and to avoid."""
     prompts: Prompts = Prompts()
     """Templates in place of the built-in prompts."""
+
+    @field_validator("found_topics")
+    @classmethod
+    def _choose_topics(cls, number: int | None, info: ValidationInfo) -> int | None:
+        """Refuse topics that are both listed and to be found."""
+        if number is not None and info.data.get("topics"):
+            raise ValueError("topics are listed and to be found; say one of both")
+        return number
 
     @field_validator("language")
     @classmethod

@@ -15,11 +15,13 @@ from citeforge.plugins.documents.design import LIST, Design
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.schemas.finish_reasons import TRUNCATED
 
-QUESTION, ANSWER, EVIDENCE = "question", "answer", "evidence"
+QUESTION, ANSWER, EVIDENCE, TOPICS = "question", "answer", "evidence", "topics"
 """Tasks of the LLM, and names of their templates."""
 _FOLDER = Path(__file__).parent / "data"
 _QUESTION_TOKENS, _ANSWER_TOKENS, _LIST_TOKENS = 200, 48, 160
 """Most tokens of a question with its answer, of an answer, and of a list."""
+_NAMES_TOKENS, _SHOWN_CHARACTERS = 1024, 300
+"""Most tokens of names of topics; characters of each passage shown to name one."""
 _SHOWN_SEEDS = 5
 """Most seed questions that a writer is shown at once."""
 _END = "\nEnd"
@@ -76,6 +78,8 @@ class PromptedLlm:
         self._templates = {
             name: WriterPrompt(name, _FOLDER, own) for name, own in self.design.prompts
         }
+        if self.design.found_topics is not None:
+            self._templates[TOPICS] = WriterPrompt(TOPICS, _FOLDER)
         self.prompts = {name: template.sha256 for name, template in self._templates.items()}
         self._examples = read_yaml(_FOLDER / "examples.yaml")
         self.prompts["examples"] = digest(self._examples)
@@ -129,6 +133,17 @@ class PromptedLlm:
             "language": self.design.language,
         }  # fmt: skip
         return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
+
+    def to_name(self, groups: Sequence[Sequence[Evidence]], sample: int = 0) -> Request:
+        """Make the LLM request to name topics, each of which some passages show.
+
+        Args:
+            groups: passages of each topic, whose starts are shown.
+            sample: number of the try, from 0.
+        """
+        rows = [_as_rows(passages) for passages in groups]
+        cut = [[{**row, "text": row["text"][:_SHOWN_CHARACTERS]} for row in some] for some in rows]
+        return self._request(TOPICS, {"groups": cut}, _NAMES_TOKENS, sample)
 
     def _fill_template(self, task: str, values: Mapping[str, object]) -> str:
         """Fill in a task's prompt template with values, whose texts are quoted."""

@@ -17,20 +17,20 @@ Stats = dict[str, int | float | str]
 
 
 def mix_stats(cells: Mapping[Cell, int], questions: Sequence[Question]) -> Stats:
-    """Compare the declared mix of questions with that of the accepted ones, by form and by user.
+    """Compare the declared mix of questions with the accepted one, by form, user and topic.
 
     Args:
-        cells: number of questions wanted, by form and user.
+        cells: number of questions wanted, by form, user and topic.
         questions: all questions that were written.
     """
     stats: Stats = {}
-    for key, axis in (("mix_of_form", _form), ("mix_of_user", _user)):
+    for key, axis in (("mix_of_form", _form), ("mix_of_user", _user), ("mix_of_topic", _topic)):
         wanted = Counter[str]()
         for cell, n in cells.items():
             wanted[axis(cell)] += n
         made = Counter(axis(q.cell) for q in questions if q.is_accepted and q.cell in cells)
         for name, n_wanted in wanted.items():
-            if not name:  # a design without users
+            if not name:  # a design without users or topics
                 continue
             checks = Counter(q.check for q in questions if q.check and axis(q.cell) == name)
             text = describe_share(made[name], made.total())
@@ -59,6 +59,11 @@ def _form(cell: Cell) -> str:
 def _user(cell: Cell) -> str:
     """Get the name of a cell's user; empty without one."""
     return "" if cell.user is None else cell.user.name
+
+
+def _topic(cell: Cell) -> str:
+    """Get the name of a cell's topic; empty without one."""
+    return cell.topic or ""
 
 
 def diversity_stats(what: str, texts: Iterable[str], embedder: Embedder) -> Stats:

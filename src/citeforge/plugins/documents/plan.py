@@ -23,7 +23,7 @@ from citeforge.engines.running.setup import (
 )
 from citeforge.engines.tables import iter_batches, rows_of
 from citeforge.engines.textfiles import read_csv
-from citeforge.plugins.documents.cells import Cell, draw_cells, spread_cells
+from citeforge.plugins.documents.cells import Cell, draw_cells, draw_passages, spread_cells
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
 from citeforge.plugins.documents.decisions import EDIT
 from citeforge.plugins.documents.design import (
@@ -38,6 +38,7 @@ from citeforge.plugins.documents.llm_requests import ANSWER, USUAL_CHARACTERS, P
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.seeds import make_asker, read_seeds
+from citeforge.plugins.documents.topics import NAME_TRIES, SHOWN, read_topics
 from citeforge.schemas.counts import describe_count
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import RunOptions
@@ -90,9 +91,9 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
             source = open_documents(recipe, build.workspace.stage("archives"))
             info, corpus, _ = read_documents(recipe, source, build.workspace)
             passages = PassagePool(corpus, recipe.seed)
-            names = iter(passages.order)
-            wanted = draw_cells(design, recipe.n_queries, recipe.seed)
-            drawn = list(zip(spread_cells(wanted), names, strict=False))
+            topics = read_topics(recipe, design.topics, passages)
+            wanted = draw_cells(design, recipe.n_queries, recipe.seed, topics.shares)
+            drawn = draw_passages(spread_cells(wanted), topics.split(passages.order))
             texts = passages.texts([name for _, name in drawn])
             edited = _read_edited_cells(recipe, design)
             seeds = [] if recipe.seeds is None else [s.question for s in read_seeds(recipe.seeds)]
@@ -121,14 +122,19 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         [one for some in asked for one in getattr(some, name)]
         for name in ("requests", "further", "pairs")
     )
+    naming: list[Request] = []
+    if design.found_topics is not None and known:
+        groups = [known[:SHOWN]] * design.found_topics
+        naming = [asker.to_name(groups, n) for n in range(NAME_TRIES)]
+    requests = [*naming[:1], *requests]
     written = [request for request in requests if request.task != ANSWER]
     answered = [request for request in requests if request.task == ANSWER]
     if recipe.checker is None:
         if isinstance(llm, OpenAiLlm):
-            parts = {llm.who(CHAT): llm.plan(requests, further, tries), **parts}
+            parts = {llm.who(CHAT): llm.plan(requests, [*naming[1:], *further], tries), **parts}
     else:
         if isinstance(llm, OpenAiLlm):
-            parts[f"{llm.who(CHAT)}, writer"] = llm.plan(written, (), tries)
+            parts[f"{llm.who(CHAT)}, writer"] = llm.plan(written, naming[1:], tries)
         if isinstance(reader, OpenAiLlm):
             parts[f"{reader.who(CHAT)}, reader"] = reader.plan(answered, further, tries)
     if judge is not None:

@@ -113,6 +113,7 @@ class Question:
             "_id": self.id,
             "form": self.cell.form.name,
             "user": None if user is None else user.name,
+            "topic": self.cell.topic,
             **{name: getattr(self, name) for name in same},
             "question": self.text,
             "premise": self.premise or None,

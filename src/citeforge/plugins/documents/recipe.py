@@ -193,6 +193,22 @@ class DocumentsRecipe(Licensed):
             return validated(Design, read_yaml(path), path)
         return make_record(Design, **(self.design or {}))
 
+    def design_error(
+        self, message: str, json_path: tuple[str | int, ...], allowed: str
+    ) -> InputError:
+        """Make the error for a field of the design; names file and line if it is a file.
+
+        Args:
+            message: what is wrong.
+            json_path: names and indices that lead to the field.
+            allowed: what would be right.
+        """
+        path = Path(self.design) if isinstance(self.design, str) else None
+        return InputError(
+            message, path=path, line=None if path is None else yaml_line(path, json_path),
+            field=".".join(map(str, json_path)), allowed=allowed, code="wrong-value",
+        )  # fmt: skip
+
     def load_design(self) -> Design:
         """Read the design of the questions, with forms by the options where it names none.
 
@@ -210,13 +226,9 @@ class DocumentsRecipe(Licensed):
             )
         source = design.prompts.question
         if self.seeds is not None and source is not None and not shows_seeds(source):
-            path = Path(self.design) if isinstance(self.design, str) else None
-            raise InputError(
-                "does not show seeds, and --seeds is given", path=path,
-                line=None if path is None else yaml_line(path, ("prompts", "question")),
-                field="prompts.question",
-                allowed='a template with {{ quote(seeds|join("\\n")) }}, or no --seeds',
-                code="wrong-value",
+            raise self.design_error(
+                "does not show seeds, and --seeds is given", ("prompts", "question"),
+                'a template with {{ quote(seeds|join("\\n")) }}, or no --seeds',
             )  # fmt: skip
         if not design.questions:
             return design.model_copy(update={"questions": self.shares.forms})

@@ -9,7 +9,7 @@ from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.dense import DenseCorpus
-from citeforge.plugins.documents.cells import Cell, spread_cells
+from citeforge.plugins.documents.cells import Cell, Topics, draw_passages, spread_cells
 from citeforge.plugins.documents.checks import (
     ALONE,
     ANSWERED,
@@ -62,6 +62,7 @@ class QuestionMaker:
         judge: decides what passages entail; None for no judge.
         passages: passages of the corpus.
         search: finds the passages near a question.
+        topics: topics of the passages, if the design has any.
     """
 
     recipe: DocumentsRecipe
@@ -70,6 +71,7 @@ class QuestionMaker:
     judge: JudgeSession | None
     passages: PassagePool
     search: DenseCorpus
+    topics: Topics
 
     def make(self) -> list[Question]:
         """Write and check questions in rounds; return all of them, rejected ones included.
@@ -77,9 +79,9 @@ class QuestionMaker:
         Each round writes the number still wanted, until there are enough or no more tries.
         """
         made: list[Question] = []
-        order = iter(self.passages.order)
+        orders = self.topics.split(self.passages.order)
         written: dict[str, int] = dict.fromkeys(wanted_by_form(self.cells), 0)
-        while fresh := self._draw_questions(made, written, order):
+        while fresh := self._draw_questions(made, written, orders):
             with progress("asking for questions", len(fresh), "questions") as advance:
                 self._write_questions(fresh)
                 advance(len(fresh))
@@ -101,14 +103,17 @@ class QuestionMaker:
         self._check_questions(questions)
 
     def _draw_questions(
-        self, made: Sequence[Question], written: dict[str, int], order: Iterator[str]
+        self,
+        made: Sequence[Question],
+        written: dict[str, int],
+        orders: Mapping[str | None, Iterator[str]],
     ) -> list[Question]:
         """Draw evidence for the next round; return its questions, whose texts are still empty.
 
         Args:
             made: questions of earlier rounds.
             written: number of questions written so far, by form; those drawn are added.
-            order: ids of passages in the order in which questions are written about them.
+            orders: topic to the ids of its passages, in the order in which questions are written.
         """
         numbers: dict[Cell, int] = {}
         wanted_of_form = wanted_by_form(self.cells)
@@ -118,7 +123,7 @@ class QuestionMaker:
             tries_left = self.recipe.asking.tries * wanted_of_form[form] - written[form]
             numbers[cell] = max(0, min(wanted - accepted, tries_left))
             written[form] += numbers[cell]
-        drawn = list(zip(spread_cells(numbers), order, strict=False))
+        drawn = draw_passages(spread_cells(numbers), orders)
         texts = self.passages.texts([name for _, name in drawn])
         partners = self._find_partners(
             [texts[name] for cell, name in drawn if cell.form.base == PAIR]

@@ -39,6 +39,7 @@ QUESTIONS = pa.schema(
         pa.field("form", pa.string(), nullable=False),
         pa.field("base", pa.string(), nullable=False),  # single, pair, list or absent
         pa.field("user", pa.string()),  # group of users that asks
+        pa.field("topic", pa.string()),  # topic of the passages it was written from
         pa.field("question", pa.string(), nullable=False),
         pa.field("answers", pa.list_(pa.string()), nullable=False),
         pa.field("statement", pa.string(), nullable=False),

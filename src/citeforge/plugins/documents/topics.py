@@ -1,0 +1,228 @@
+"""Topics of passages: declared by folder, heading or metadata, or found as clusters of vectors."""
+
+import json
+import re
+import warnings
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from fnmatch import translate
+from pathlib import PurePosixPath
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from citeforge.engines.draws import key, sample_ids
+from citeforge.engines.models.vectors import VectorShard
+from citeforge.engines.retrieval.certain import CorpusModel
+from citeforge.engines.tables import iter_batches, rows_of
+from citeforge.engines.text.short_replies import json_objects
+from citeforge.plugins.documents.cells import Topics
+from citeforge.plugins.documents.corpus import PassagePool, find_file
+from citeforge.plugins.documents.design import FOLDER, HEADING, REST, DesignedTopic
+from citeforge.plugins.documents.llm_requests import TOPICS, PromptedLlm
+from citeforge.plugins.documents.questions import Evidence
+from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.schemas.errors import InputError
+
+_MOST_FITTED = 10_000
+"""Passages from which clusters are computed, and that are assigned to the nearest one at once."""
+_ROUNDS = 100
+"""Most rounds of k-means."""
+SHOWN = 5
+"""Passages of a cluster that the LLM is shown to name it."""
+NAME_TRIES = 3
+"""Requests for names of clusters, at most."""
+_LONGEST_NAME, _MOST_EXAMPLES = 60, 12
+
+
+def find_topics(
+    recipe: DocumentsRecipe, asker: PromptedLlm, passages: PassagePool, model: CorpusModel
+) -> Topics:
+    """Find the topics of passages that the design lists or wants to be found; empty for neither.
+
+    Args:
+        recipe: names the design.
+        asker: the LLM that names clusters.
+        passages: passages of the corpus.
+        model: vectors of all passages.
+
+    Raises:
+        InputError: a topic without passages, or no names for clusters.
+    """
+    if asker.design.found_topics is None:
+        return read_topics(recipe, asker.design.topics, passages)
+    names, rows = passages.names, {name: n for n, name in enumerate(passages.names)}
+    clusters = find_clusters(
+        model.passages, [rows[name] for name in passages.order], asker.design.found_topics,
+        recipe.seed,
+    )  # fmt: skip
+    shown = [names[row] for some in clusters for row in some[:SHOWN]]
+    texts = passages.texts(shown)
+    groups = [[texts[names[row]] for row in some[:SHOWN]] for some in clusters]
+    topics = name_topics(asker, groups)
+    of_passage = {
+        names[row]: topic for topic, some in zip(topics, clusters, strict=True) for row in some
+    }
+    return Topics(dict.fromkeys(topics, 1.0), of_passage)
+
+
+def read_topics(
+    recipe: DocumentsRecipe, topics: Sequence[DesignedTopic], passages: PassagePool
+) -> Topics:
+    """Find the passages of the topics that a design lists; each has the first that it matches.
+
+    Args:
+        recipe: names the design, for errors.
+        topics: topics of the design; none for no topics.
+        passages: passages of the corpus.
+
+    Raises:
+        InputError: a topic has no passage that is long enough for a question.
+    """
+    if not topics:
+        return Topics()
+    patterns = [re.compile(translate(topic.pattern.casefold())) for topic in topics]
+    asked, of_passage = {*passages.order}, dict[str, str]()
+    found: dict[str, Counter[str]] = {topic.by: Counter() for topic in topics}
+    for batch in iter_batches(passages.corpus, ["_id", "title", "metadata"]):
+        for name, title, about in rows_of(batch):
+            if name not in asked:
+                continue
+            values = {by: _read_values(by, name, title, about) for by in found}
+            for by, some in values.items():
+                found[by].update(some)
+            for topic, pattern in zip(topics, patterns, strict=True):
+                if topic.name != REST and any(map(pattern.fullmatch, values[topic.by])):
+                    of_passage[name] = topic.name
+                    break
+    if any(topic.name == REST for topic in topics):
+        of_passage |= dict.fromkeys(asked - of_passage.keys(), REST)
+    numbers = Counter(of_passage.values())
+    for n, topic in enumerate(topics):
+        if not numbers[topic.name]:
+            raise _empty_topic(recipe, n, topic, found[topic.by])
+    return Topics({topic.name: topic.share for topic in topics}, of_passage)
+
+
+def _read_values(by: str, name: str, title: str, about: str | None) -> list[str]:
+    """Read what the pattern of a topic is compared with, in lower case.
+
+    Args:
+        by: folder, heading, or a field of the metadata.
+        name: id of a passage.
+        title: its title.
+        about: its metadata.
+
+    Returns:
+        The folders above its file, the headings above it, or the values of the field.
+    """
+    if by == FOLDER:
+        return [str(f).casefold() for f in PurePosixPath(find_file(name, about)).parents]
+    if by == HEADING:
+        return [part.casefold() for part in title.split(" > ") if part]
+    metadata: Any = json.loads(about) if about else None
+    value = metadata.get(by) if isinstance(metadata, dict) else None
+    values = value if isinstance(value, list) else [value]
+    return [str(one).casefold() for one in values if isinstance(one, str | int | float)]
+
+
+def _empty_topic(
+    recipe: DocumentsRecipe, n: int, topic: DesignedTopic, values: Counter[str]
+) -> InputError:
+    """Make the error for a topic without passages."""
+    if topic.name == REST:
+        return recipe.design_error(
+            "has no passage: the other topics have all of them", ("topics", n, "name"),
+            "a design without it",
+        )  # fmt: skip
+    if not values:
+        return recipe.design_error(
+            f"no passage has {topic.by!r} in its metadata", ("topics", n, "by"),
+            f"{FOLDER}, {HEADING}, or a field of the metadata, such as file",
+        )  # fmt: skip
+    examples = ", ".join(repr(value) for value, _ in values.most_common(_MOST_EXAMPLES))
+    return recipe.design_error(
+        f"{topic.pattern!r} matches no passage that earlier topics leave",
+        ("topics", n, "pattern"), f"of {topic.by} there are {examples}",
+    )  # fmt: skip
+
+
+def find_clusters(
+    shards: Sequence[VectorShard], rows: Sequence[int], number: int, seed: int
+) -> list[list[int]]:
+    """Cluster vectors by k-means (k-means++ starts, float64), the largest cluster first.
+
+    Args:
+        shards: vectors of all passages.
+        rows: rows to cluster.
+        number: number of clusters; there may be fewer if vectors are equal.
+        seed: seed of the draws.
+
+    Returns:
+        Rows of each cluster, those next to its centre first.
+    """
+    from scipy.cluster.vq import kmeans2, vq
+
+    fitted = _read_rows(shards, sample_ids(rows, _MOST_FITTED, seed, "passages of clusters"))
+    n_clusters = min(number, len(np.unique(fitted, axis=0)))
+    start = np.random.RandomState(key(seed, "centres of clusters") % 2**32)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "One of the clusters is empty")  # it is left out below
+        centres, _ = kmeans2(fitted, n_clusters, iter=_ROUNDS, minit="++", seed=start)
+    ordered, placed = sorted(rows), list[tuple[float, int, int]]()
+    for begin in range(0, len(ordered), _MOST_FITTED):
+        some = ordered[begin : begin + _MOST_FITTED]
+        labels, distances = vq(_read_rows(shards, some), centres)
+        placed += zip(distances.tolist(), some, labels.tolist(), strict=True)
+    clusters: list[list[int]] = [[] for _ in range(n_clusters)]
+    for _, row, label in sorted(placed):
+        clusters[label].append(row)
+    return sorted(filter(None, clusters), key=lambda some: (-len(some), some[0]))
+
+
+def _read_rows(shards: Sequence[VectorShard], rows: Sequence[int]) -> npt.NDArray[np.float64]:
+    """Read some rows of vectors as float64, in the order of the corpus."""
+    wanted, start, parts = np.sort(np.asarray(rows, np.int64)), 0, []
+    for shard in shards:
+        inside = wanted[(wanted >= start) & (wanted < start + shard.rows)] - start
+        parts.append(shard.read(inside).astype(np.float64))
+        start += shard.rows
+    return np.concatenate(parts)
+
+
+def name_topics(asker: PromptedLlm, groups: Sequence[Sequence[Evidence]]) -> list[str]:
+    """Have the LLM name clusters of passages, all at once so that the names differ.
+
+    Args:
+        asker: the LLM.
+        groups: some passages of each cluster.
+
+    Raises:
+        InputError: it gives no names in three replies.
+    """
+    for attempt in range(NAME_TRIES):
+        (reply,) = asker.ask([asker.to_name(groups, attempt)])
+        if (names := _read_names(reply.text, len(groups))) is not None:
+            return names
+    said = reply.failure or repr(reply.text[:120])
+    raise InputError(
+        f"no {len(groups)} names of topics in {NAME_TRIES} replies; the last: {said}",
+        allowed="another --llm, fewer found_topics, or topics: of your own", code="bad-reply",
+    )  # fmt: skip
+
+
+def _read_names(reply: str, number: int) -> list[str] | None:
+    """Read the names in a reply's last JSON object; None unless there are so many different ones.
+
+    Args:
+        reply: text of the reply.
+        number: number of clusters.
+    """
+    rows: list[Mapping[str, Any]] = list(json_objects(reply))
+    value = rows[-1].get(TOPICS) if rows else None
+    if not isinstance(value, list) or not all(isinstance(one, str) for one in value):
+        return None
+    names = [" ".join(one.split())[:_LONGEST_NAME] for one in value]
+    is_right = all(names) and len({name.casefold() for name in names}) == len(names) == number
+    return names if is_right else None
