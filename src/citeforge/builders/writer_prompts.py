@@ -59,17 +59,22 @@ class WriterPrompt:
             ) from error  # fmt: skip
 
     def request(
-        self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0
-    ) -> Request:
+        self, values: Mapping[str, Any], params: Mapping[str, Any], attempt: int = 0,
+        usual_reply: str = "",
+    ) -> Request:  # fmt: skip
         """Make an LLM request from the filled-in template.
 
         Args:
             values: values for the expressions of the template, by name.
             params: parameters of the endpoint, such as ``temperature``.
             attempt: number of the attempt, from 0.
+            usual_reply: text about as long as the reply, for estimates; empty if unknown.
         """
         messages = (("user", self.render(values)),)
-        return Request(messages, params, sample=attempt, task=self.task, values=dict(values))
+        return Request(
+            messages, params, sample=attempt, task=self.task, values=dict(values),
+            usual_reply=usual_reply,
+        )  # fmt: skip
 
 
 writer_prompt = cache(WriterPrompt)

@@ -115,13 +115,15 @@ class BeirSource(JudgedSource):
     def __init__(
         self, folder: Path, argument: str, split: str | None, options: ReadOptions
     ) -> None:
-        """Find the files of a split (``test`` by default), and read its judgements."""
-        split = split or "test"
+        """Find the files of a split (``test`` by default), and read its judgements, if any."""
+        is_default, split = split is None, split or "test"
         self.folder, self.corpus = folder, find_file(folder, "corpus.jsonl")
         judged, paths = Judgements(""), [self.corpus]
         if not options.passages_only:
-            paths += [find_file(folder, "queries.jsonl"), find_qrels(folder, split)]
-            judged = read_qrels(paths[2], options.skip_contradictions)
+            paths.append(find_file(folder, "queries.jsonl"))
+            if not (is_default and options.keeps_unjudged) or (folder / "qrels").exists():
+                paths.append(find_qrels(folder, split))
+                judged = read_qrels(paths[2], options.skip_contradictions)
         info = SourceInfo(spec=f"beir:{argument}", kind="beir", split=split)
         files = {path.relative_to(folder).as_posix(): path for path in paths}
         super().__init__(info, options, judged, files)
@@ -138,9 +140,10 @@ class BeirSource(JudgedSource):
             yield LocatedPassage(path, line, str(row.id), row.title or "", row.text, metadata)
 
     def queries(self) -> pa.Table:
-        """Read the queries that have a judgement; repeated ones are merged."""
+        """Read the queries that have a judgement, or all; repeated ones are merged."""
         self.query_file = path = find_file(self.folder, "queries.jsonl")
         judged = {query for query, _ in self.judged.scores}
+        keeps_all = self.options.keeps_unjudged
         texts: dict[str, LocatedQuery] = {}
         n_repeats = 0
         for line, row in read_known_fields(
@@ -152,7 +155,7 @@ class BeirSource(JudgedSource):
             if first.text != row.text:
                 raise duplicate_id(name, Location(path, first.line), Location(path, line))
             n_repeats += first.line != line
-            if name in judged and first.line == line:
+            if (keeps_all or name in judged) and first.line == line:
                 metadata = metadata_text(row.metadata, path, line)
                 self.query_rows[name] = LocatedQuery(line, row.text, metadata)
         if n_repeats:
@@ -193,7 +196,7 @@ def find_qrels(folder: Path, split: str) -> Path:
         raise InputError(
             "contains no judgements",
             path=folder / "qrels",
-            allowed="qrels/SPLIT.tsv",
+            allowed="qrels/SPLIT.tsv, or --judge-pool MODEL to have them made",
             code="missing-file",
         )
     if split not in files:

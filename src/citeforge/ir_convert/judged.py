@@ -75,7 +75,7 @@ class Judgements:
 
 
 class JudgedSource(Source):
-    """Source whose judgements are in memory, and of whose queries the judged ones are kept.
+    """Source whose judgements are in memory; unjudged queries are left out unless they are wanted.
 
     Attributes:
         judged: judgements.
@@ -97,8 +97,10 @@ class JudgedSource(Source):
         self.query_file: Path | str | None = None
 
     def queries(self) -> pa.Table:
-        """Return the judged queries; unknown or blank ones are errors unless they are skipped."""
+        """Return the wanted queries; unknown or blank ones are errors unless they are skipped."""
         judged = {query for query, _ in self.judged.scores}
+        if self.options.keeps_unjudged:
+            judged |= self.query_rows.keys()
         missing = [pair for pair in self.judged.scores if pair[0] not in self.query_rows]
         if missing and not self.options.skip_dangling:
             raise InputError(

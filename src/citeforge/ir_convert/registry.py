@@ -34,8 +34,12 @@ _ROWS = (
             "several data sets PATH#NAME"
         ),
         splits="every qrels/SPLIT.tsv (default test)",
-        becomes="corpus, queries; judgements above zero become `mapping/relevant`",
+        becomes=(
+            "corpus, queries; judgements above zero become `mapping/relevant`; without judgements "
+            "see `--judge-pool`"
+        ),
         licence="that of each data set; give it with --licence",
+        may_lack_judgements=True,
         strict=True,
         citation=_PAPERS["thakur2021beir"],
     ),

@@ -308,6 +308,7 @@ class ReadOptions:
         skip_contradictions: keep the higher of two judgements of one passage.
         judge: decides relevance in sources with claims instead of judgements; None for no judge.
         passages_only: read only the passages.
+        keeps_unjudged: keep queries without judgements, and allow that there are none at all.
         extra_fields: whether fields unknown to a strict format are refused, ignored or kept.
     """
 
@@ -317,6 +318,7 @@ class ReadOptions:
     skip_contradictions: bool = False
     judge: JudgeSession | None = None
     passages_only: bool = False
+    keeps_unjudged: bool = False
     extra_fields: ExtraFields = "refuse"
 
 

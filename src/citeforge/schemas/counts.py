@@ -167,6 +167,11 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "passages_that_may_answer":
             "passages that may answer a question, shown to no system",
         "passages_too_short": "passages too short to be asked about",
+        "pool_pairs_judged": "pairs of query and passage that the pool's judge was asked about",
+        "pool_pairs_that_the_judge_failed_on":
+            "of these, pairs on which the judge failed, shown to no system",
+        "pool_passages_unsure":
+            "passages of pools that may be relevant, shown to no system",
         "queries_asked_about_nothing_found": "questions for which {} finds nothing",
         "queries_in_the_benchmark": "queries in the benchmark",
         "queries_in_the_source": "queries in the source",
@@ -258,6 +263,8 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "passages": "passages",
         "passages_with_a_title": "passages with a title",
         "places_of_birth": "places of birth",
+        "pool_error": "error of the pool's judge, {}",
+        "pool_grades": "grades of the pool",
         "prompt_tokens": "tokens of prompts, writer and reader",
         "queries": "queries",
         "queries_with_gold_short_answers": "queries with gold short answers",

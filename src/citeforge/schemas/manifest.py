@@ -93,6 +93,10 @@ FAR = "mined_negatives_too_easy"
 """Count of those whose cosine is at most the midpoint of random and relevant passages."""
 
 
+POOL_JUDGE = "pool judge"
+"""Role of the model that decided relevance in place of people."""
+
+
 class Manifest(MaybeOfPlugin):
     """``manifest.json`` of a package.
 
@@ -142,7 +146,7 @@ class Manifest(MaybeOfPlugin):
 
     @property
     def warnings(self) -> list[str]:
-        """Warnings for builders and users: negatives that are too easy, questions not made."""
+        """Warnings for builders and users: easy negatives, missing questions, labels by a model."""
         texts = []
         far, compared = self.counts.get(FAR, 0), self.counts.get(COMPARED, 0)
         if 2 * far > compared:
@@ -153,6 +157,12 @@ class Manifest(MaybeOfPlugin):
             )
         not_made = [(key, n) for key, n in self.counts.items() if count_name(key) == NOT_MADE]
         texts += [f"{n:,} {describe_count(key)}" for key, n in not_made]
+        if (judge := self.models.get(POOL_JUDGE)) is not None:
+            texts.append(
+                f"relevance was judged by the model {judge.get('name')}, not by people: such "
+                "labels favour systems of the same model or model family, so do not compare these "
+                "with others by this benchmark alone"
+            )
         return texts
 
     @property

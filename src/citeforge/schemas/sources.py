@@ -28,6 +28,7 @@ class Declaration(FrozenRecord):
         licence: licence of the data, in words.
         licence_id: SPDX identifier, when the source has one licence.
         has_claims: whether it has claims instead of judgements, so that a judge decides relevance.
+        may_lack_judgements: whether it is read without judgements, for a judge to make them.
         strict: whether rows may have no unknown field; other sources leave these out and count
             them.
         keeps_fields: whether unknown fields can be kept as metadata, as strict sources can.
@@ -43,6 +44,7 @@ class Declaration(FrozenRecord):
     licence: str
     licence_id: str | None = None
     has_claims: bool = False
+    may_lack_judgements: bool = False
     strict: bool = False
     keeps_fields: bool = False
     citation: str

@@ -49,6 +49,11 @@ def premise_of(title: str, text: str) -> str:
     return f"Title: {title}\n{text}" if title else text
 
 
+def answers_question(question: str) -> str:
+    """Write the hypothesis that a passage is relevant to a question, for judges of entailment."""
+    return f"This text answers the question: {question}"
+
+
 def match_form(text: str, *, underscores: bool = False) -> str:
     """Normalise a text for exact match (docs/measures/authorship.md).
 

@@ -33,7 +33,7 @@ Turns = tuple[tuple[str, str], ...]
 WRITERS = (
     "twin", "alce/summary", "alce/snippet", "alce/subclaims",
     "kalma/seed", "kalma/annotate", "kalma/extend", "kalma/general", "kalma/specific",
-    "kalma/asks",
+    "kalma/asks", "rage/grade",
 )  # fmt: skip
 CHATS = {name: p for name, p in built_in_profiles().items() if p.messages}
 
@@ -73,7 +73,7 @@ def writers_with(text: str) -> Iterator[tuple[str, Turns]]:
     yield "nuggets, importance", nuggets.to_weigh(topic, 0).messages
     triple = Triple(qid=text, name=text, pid="P1", relation=text, value=text)
     graph = Graph(qid=text, name=text, triples=(triple,))
-    names = "text title question answer paragraph fact marker plain again".split()
+    names = "text title question answer passage paragraph fact marker plain again".split()
     values = {
         **dict.fromkeys(names, text), "n": 3, "graphs": (graph,), "facts": [(text, [text])],
     }  # fmt: skip

@@ -15,6 +15,7 @@ from citeforge.builders.kalma.question_form import find_form_fault
 from citeforge.builders.kalma.question_nearest import LEAST_COSINE, NearestWordings
 from citeforge.builders.kalma.question_words import QuestionWords
 from citeforge.builders.kalma.words import fold
+from citeforge.builders.shares import share_text
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.llm.records import Failure, Llm, Request, Result, json_format, signature_name
 from citeforge.engines.llm.replay import ReplayStore
@@ -444,11 +445,6 @@ def make_question_check(
     if checker == RULE:
         return QuestionCheck(domain)
     return QuestionCheck(domain, make_llm(checker, CHECKERS, store=store, options=options))
-
-
-def share_text(hits: int, of: int) -> str:
-    """Write a share with its counts: ``9 of 10 (90.0 %)``."""
-    return f"{hits:,} of {of:,} ({100 * hits / of:.1f} %)" if of else "0 of 0"
 
 
 def share_stats(

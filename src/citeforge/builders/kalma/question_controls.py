@@ -5,8 +5,9 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from citeforge.builders.kalma.phrasing import compose
-from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck, share_text
+from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck
 from citeforge.builders.kalma.selection import EntityPair
+from citeforge.builders.shares import share_with_interval
 from citeforge.kg.domain import Domain
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.kg import Triple, relation_key
@@ -82,18 +83,7 @@ def error_stats(check: QuestionCheck, controls: Iterable[Control]) -> dict[str, 
         is_accepted = result.find_fault(control.asking) is None
         hits[control.fault][0] += is_accepted != (control.fault == RIGHT)
         hits[control.fault][1] += 1
-    stats = {"question_check_refused": _share_with_interval(*hits[RIGHT])}
+    stats = {"question_check_refused": share_with_interval(*hits[RIGHT])}
     for fault in KINDS:
-        stats[count_key("question_check_accepted", fault)] = _share_with_interval(*hits[fault])
+        stats[count_key("question_check_accepted", fault)] = share_with_interval(*hits[fault])
     return stats
-
-
-def _share_with_interval(k: int, of: int) -> str:
-    """Write a share with its counts and Wilson's 95 % interval."""
-    if not of:
-        return share_text(k, of)
-    from scipy.stats import binomtest
-
-    interval = binomtest(k, of).proportion_ci(method="wilson")
-    low, high = 100 * interval.low, 100 * interval.high
-    return f"{k:,} of {of:,} ({100 * k / of:.1f} %, 95 % interval {low:.1f} to {high:.1f} %)"

@@ -1,7 +1,7 @@
 """``build rage``: from a source to a packaged RAGE benchmark (Penzkofer & Baumann 2024)."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
@@ -28,6 +28,7 @@ from citeforge.builders.rage.mixture import (
     short_mappings,
 )
 from citeforge.builders.rage.negatives import make_mappings
+from citeforge.builders.rage.pool import judge_pool
 from citeforge.builders.rage.sources import open_sources
 from citeforge.builders.rage.suspects import drop_negatives
 from citeforge.engines.draws import mix_secret
@@ -40,7 +41,15 @@ from citeforge.schemas.errors import require
 from citeforge.schemas.manifest import ContextSet, Manifest
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import Mixture, RageRecipe
-from citeforge.schemas.tables import GOLD, LABELS, MAPPING, QUERIES, SEEMINGLY_RELEVANT
+from citeforge.schemas.tables import (
+    GOLD,
+    LABELS,
+    MAPPING,
+    QUERIES,
+    RELEVANT,
+    SEEMINGLY_RELEVANT,
+    UNSURE,
+)
 
 
 def build_rage(recipe: RageRecipe, run: RunOptions, embedder: Embedder | None = None) -> Manifest:
@@ -67,15 +76,29 @@ def build_rage(recipe: RageRecipe, run: RunOptions, embedder: Embedder | None = 
             return finished
         material = read_material(sources, build.workspace)
         seed = mix_secret(recipe.seed, build.secret())
-        made = make_mappings(material, build.workspace, seed)
-        mappings = drop_negatives(material, made.tables)
+        pooled = None
+        mined_from = material
+        if sources.pool_judge is not None:
+            pooled = judge_pool(material, sources.pool_judge, build.workspace)
+            material = pooled.material
+            # What may be relevant is no negative, nor is a copy of it.
+            both = pa.concat_tables([material.relevant, pooled.unsure]).combine_chunks()
+            mined_from = replace(material, relevant=both)
+        made = make_mappings(mined_from, build.workspace, seed)
+        mappings = drop_negatives(material, {**made.tables, RELEVANT: material.relevant})
         frozen = freeze_contexts(material, mappings, seed)
+        if pooled is not None:
+            frozen = replace(frozen, mappings={**frozen.mappings, UNSURE: pooled.unsure})
         writer = build.package()
         stats, learnt = write_rage_tables(writer, material, frozen)
+        models = sources.models | made.models
+        if pooled is not None:
+            stats |= pooled.stats
+            models = pooled.models | models
         if not recipe.hidden:  # that only mined passages have a cosine would tell them apart
             write_cosines(writer, made.cosines, mappings)
         return build.finish(
-            draft, writer, stats, sources=material.infos, models=sources.models | made.models,
+            draft, writer, stats, sources=material.infos, models=models,
             computed=made.computed and {**made.computed, "libraries": _libraries()}, **learnt,
         )  # fmt: skip
 
@@ -100,7 +123,7 @@ class FrozenContexts:
     """Mappings of a build, and the contexts that were drawn from them.
 
     Attributes:
-        mappings: label to rows, schema MAPPING.
+        mappings: label to rows, schema MAPPING; perhaps also the undecided ones.
         docs: context set to the passages of each query.
         sets: context set to its description in the manifest.
         short_mappings: queries with fewer negatives than asked; empty for hidden labels, where the
@@ -171,6 +194,8 @@ def write_rage_tables(
         table = frozen.mappings.get(label, MAPPING.empty_table())
         writer.add("mapping", label, table.cast(MAPPING))
         stats |= mapping_stats(label, table, n)
+    if UNSURE in frozen.mappings:
+        writer.add("mapping", UNSURE, frozen.mappings[UNSURE].cast(MAPPING))
     for name, docs in frozen.docs.items():
         stats |= writer.add_contexts(name, docs)
     writer.add("gold", "gold", material.gold.cast(GOLD))

@@ -103,7 +103,8 @@ def read_material(sources: RageSources, workspace: Workspace) -> Material:
     if queries.num_rows == 0:
         raise InputError("has no queries", path=recipe.source, code="no-queries")
     counts = {"queries_in_the_source": queries.num_rows}
-    _require_relevant(queries, relevant, counts, recipe)
+    if recipe.pool.judge is None:  # else the judge finds some
+        _require_relevant(queries, relevant, counts, recipe)
     if recipe.limit and recipe.limit < queries.num_rows:
         sample = sample_ids(queries["_id"].to_pylist(), recipe.limit, recipe.seed, "limit")
         queries = rows_with(queries, "_id", sample)
@@ -128,7 +129,8 @@ def drop_dangling(material: Material) -> Material:
     material.refuse_dangling(material.relevant, rows)
     material.counts["judgements_of_unknown_passages"] = missing
     relevant = material.relevant.filter(pa.array(rows >= 0)).combine_chunks()
-    _require_relevant(material.queries, relevant, material.counts, material.recipe)
+    if material.recipe.pool.judge is None:
+        _require_relevant(material.queries, relevant, material.counts, material.recipe)
     return replace(material, relevant=relevant)
 
 

@@ -199,7 +199,7 @@ def _mine_and_draw(
     if rankings is not None:
         mined = mine_ranked(rankings, exclusions)
     elif recipe.mining.seemingly_relevant:
-        search, computed = _open_search(material, workspace)
+        search, computed = open_search(material, workspace)
         n_relevant = [len(passages) for passages in exclusions.relevant]
         numbers = near_numbers(recipe, n_relevant) if recipe.hidden else None
         miner = SeeminglyRelevant(search, exclusions, numbers)
@@ -265,7 +265,7 @@ def draw_irrelevant(
     return drawn
 
 
-def _open_search(material: Material, workspace: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
+def open_search(material: Material, workspace: Workspace) -> tuple[CertainSearch, dict[str, Any]]:
     """Open the vector search over the corpus; also describe how its vectors are computed.
 
     Args:

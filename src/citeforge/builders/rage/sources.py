@@ -6,12 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.builders.build import Build, Workspace
+from citeforge.builders.rage.pool_judges import PoolJudge, make_pool_judge
 from citeforge.engines.files import sha256_file
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.models.embedder import Embedder, model_of
 from citeforge.engines.models.precomputed import PrecomputedVectors, open_both
 from citeforge.engines.models.prefixes import Prefixes
-from citeforge.engines.running.setup import build_judge, replay_store, run_embedder
+from citeforge.engines.retrieval.bm25 import Bm25
+from citeforge.engines.running.setup import build_judge, is_served, replay_store, run_embedder
 from citeforge.ir_convert.registry import (
     SOURCES,
     check_extra_fields,
@@ -21,8 +23,8 @@ from citeforge.ir_convert.registry import (
 )
 from citeforge.ir_convert.source import ReadOptions, Source
 from citeforge.package.manifest import MANIFEST, load_manifest
-from citeforge.schemas.errors import UsageError
-from citeforge.schemas.manifest import GrammarInfo, Manifest
+from citeforge.schemas.errors import UsageError, require
+from citeforge.schemas.manifest import POOL_JUDGE, GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
 from citeforge.schemas.sources import SourceInfo
@@ -48,6 +50,7 @@ class RageSources:
         vectors: vectors of passages and queries that the user supplies; None if there are none.
         given_embedder: embedder to use; None for the recipe's.
         judge: identity of the judge that decided relevance in a source of claims.
+        pool_judge: judge of the pool; None if people's judgements are taken.
     """
 
     recipe: RageRecipe
@@ -57,6 +60,7 @@ class RageSources:
     vectors: tuple[PrecomputedVectors, PrecomputedVectors] | None
     given_embedder: Embedder | None
     judge: dict[str, Any] | None
+    pool_judge: PoolJudge | None = None
 
     @cached_property
     def embedder(self) -> Embedder:
@@ -66,7 +70,10 @@ class RageSources:
     @property
     def models(self) -> dict[str, dict[str, Any]]:
         """Models known so far, by role in the build."""
-        return {} if self.judge is None else {"relevance judge": self.judge}
+        models = {} if self.judge is None else {"relevance judge": self.judge}
+        if self.pool_judge is not None:
+            models |= {POOL_JUDGE: self.pool_judge.identity(), "pool ranking": Bm25.identity()}
+        return models
 
     def infos(self) -> list[SourceInfo]:
         """Get the provenance of the sources, as known so far."""
@@ -84,6 +91,11 @@ class RageSources:
         facts: dict[str, Any] = {}
         judge = None if self.judge is None else str(self.judge["name"])
         update: dict[str, Any] = {"judging": recipe.judging.model_copy(update={"judge": judge})}
+        if self.pool_judge is not None:
+            name = str(self.pool_judge.identity()["name"])
+            update["pool"] = recipe.pool.model_copy(update={"judge": name})
+            if self.pool_judge.prompts:
+                facts["prompts"] = dict(self.pool_judge.prompts)
         candidates = recipe.candidates or ""
         if candidates.startswith("run:"):
             facts["candidates_sha256"] = sha256_file(Path(candidates.removeprefix("run:")))
@@ -133,7 +145,7 @@ def open_sources(
         InputError: a source or a file of vectors is at fault.
         UsageError: a judge of a source that has judgements.
     """
-    judge = _relevance_judge(recipe, run)
+    judge, pool_judge = _relevance_judge(recipe, run), _open_pool_judge(recipe, run)
     identity = None if judge is None else judge.judge.identity()
     read = ReadOptions(
         skip_empty=recipe.skip_empty,
@@ -141,6 +153,7 @@ def open_sources(
         workdir=workspace.stage("archives"),
         skip_contradictions=recipe.skip_contradictions,
         judge=judge,
+        keeps_unjudged=pool_judge is not None,
         extra_fields=recipe.extra_fields,
     )
     check_extra_fields(recipe.extra_fields, recipe.source, recipe.extra_corpus)
@@ -153,7 +166,7 @@ def open_sources(
         vectors = open_both(recipe.vectors, recipe.query_vectors)
     if recipe.vectors is None and _mines_by_vectors(recipe, source) and embedder is None:
         embedder = recipe_embedder(recipe, run)  # missing libraries are reported before any work
-    return RageSources(recipe, run, source, extra, vectors, embedder, identity)
+    return RageSources(recipe, run, source, extra, vectors, embedder, identity, pool_judge)
 
 
 def _mines_by_vectors(recipe: RageRecipe, source: Source) -> bool:
@@ -163,6 +176,35 @@ def _mines_by_vectors(recipe: RageRecipe, source: Source) -> bool:
     return recipe.remine or not source.mined()
 
 
+def _open_pool_judge(recipe: RageRecipe, run: RunOptions) -> PoolJudge | None:
+    """Open the judge of the pool; None if the recipe names none.
+
+    Raises:
+        UsageError: the source must have judgements, or an option that the judge does not read.
+    """
+    pool = recipe.pool
+    if pool.judge is None:
+        return None
+    declared = SOURCES.find(recipe.source.partition(":")[0])
+    if declared is None or not declared.may_lack_judgements:
+        readable = ", ".join(f"{d.name}:" for d in SOURCES.all().values() if d.may_lack_judgements)
+        raise UsageError(
+            f"--judge-pool makes judgements for {readable} sources; {recipe.source} brings its own",
+            code="option-without-effect",
+        )
+    require("bm25s")
+    judging = recipe.judging.model_copy(update={"judge": pool.judge})
+    session = build_judge(judging, run, replay_store(run, pool.judge))
+    assert session is not None
+    judge = make_pool_judge(session, recipe)
+    if run.dry_run and judge.llm is None and not is_served(recipe.embedder):
+        raise UsageError(
+            f"--dry-run: {pool.judge} costs nothing; the option is for openai: models",
+            code="option-without-effect",
+        )
+    return judge
+
+
 def _relevance_judge(recipe: RageRecipe, run: RunOptions) -> JudgeSession | None:
     """Open the judge that decides relevance in ALCE's claims; None if the recipe names none.
 
@@ -170,7 +212,7 @@ def _relevance_judge(recipe: RageRecipe, run: RunOptions) -> JudgeSession | None
         UsageError: the source has judgements.
     """
     judging = recipe.judging
-    if judging.judge is None:
+    if judging.judge is None:  # that of the pool has an option of its own
         return None
     declared = SOURCES.find(recipe.source.partition(":")[0])
     if declared is None or not declared.has_claims:

@@ -50,7 +50,8 @@ class Bm25:
         texts = (t for chunk in embedding_texts(corpus, SHARD_ROWS) for t in chunk.to_pylist())
         return Bm25(ids, list(texts))
 
-    def identity(self) -> dict[str, Any]:
+    @staticmethod
+    def identity() -> dict[str, Any]:
         """Describe the retriever for manifests: variant, parameters and version."""
         return {
             "name": "bm25",

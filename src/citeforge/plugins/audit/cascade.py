@@ -22,6 +22,7 @@ from citeforge.evaluator.statistics.intervals import wilson_interval
 from citeforge.plugins.audit.flaws import gold_texts, judge_negatives
 from citeforge.schemas.audit import SUSPECT, Cascade, Decided, EstimatedShare, Flaw
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.text import answers_question
 
 RELEVANT: Final = "relevant"
 NOT_RELEVANT: Final = "not relevant"
@@ -58,7 +59,7 @@ def decide_suspects(
             suspected.setdefault((flaw.query, flaw.passage), []).append(reason)
     questions = dict(rows_of(base.queries, "_id", "text"))
     hypotheses = {
-        query: answers or [f"This text answers the question: {questions[query]}"]
+        query: answers or [answers_question(questions[query])]
         for query, answers in gold_texts(base).items()
     }
     negatives = mapped_negatives(base.negatives)

@@ -28,6 +28,7 @@ JUDGE = Group("How the judge decides")
 VERDICTS = Group(JUDGE.heading)
 EMBEDDING = Group("Embedding")
 NEGATIVES = Group("Which negatives are mined")
+POOL = Group("Judgements by a model")
 ROWS = Group("Which rows are read and kept")
 SECRET = Group(ROWS.heading)
 QUESTIONS = Group("How questions and rewrites are made")
@@ -41,8 +42,8 @@ GRAPHS = Group("Endpoints of knowledge graphs")
 HEADINGS = tuple(
     group.heading
     for group in (
-        JUDGE, EMBEDDING, NEGATIVES, ROWS, QUESTIONS, MEASURES, PROMPTS, PREFERENCES, ENDPOINTS,
-        LOCAL, RUNNER, GRAPHS,
+        JUDGE, EMBEDDING, NEGATIVES, POOL, ROWS, QUESTIONS, MEASURES, PROMPTS, PREFERENCES,
+        ENDPOINTS, LOCAL, RUNNER, GRAPHS,
     )
 )  # fmt: skip
 """Headings of ``--help-all``, in order; those of plugins follow."""

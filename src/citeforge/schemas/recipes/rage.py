@@ -15,6 +15,7 @@ from citeforge.schemas.recipes.groups import (
     JUDGE,
     LOCAL,
     NEGATIVES,
+    POOL,
     ROWS,
     RUNNER,
     SECRET,
@@ -132,6 +133,23 @@ class Mining(Part):
     """Let a passage with the query's own text or id be a negative."""
 
 
+class Pooling(Part):
+    """Choices of the pool of passages that a judge labels in place of people."""
+
+    judge: Annotated[
+        str | None, Option("--judge-pool", metavar="JUDGE", input=True, names="judges"), POOL
+    ] = None
+    """Judge of relevance where a source has no judgements, or few: {judges}."""
+    depth: Annotated[int, Option("--pool-depth"), POOL] = Field(20, ge=1)
+    """Passages per query by BM25, and as many by the embedder, that --judge-pool is asked about."""
+    controls: Annotated[int, Option("--pool-controls"), POOL] = Field(2, ge=0)
+    """Further passages per query that measure the judge's error: so many at random, and so many of
+    those that people judged, where the source has some."""
+    relevant_from: Annotated[int, POOL] = Field(2, ge=1, le=3)
+    """Least grade of an LLM (0 to 3) that makes a passage relevant; lower ones above 0 are shown to
+    no system."""
+
+
 class RageRecipe(Licensed, Hideable, Sourced):
     """Queries with relevant, irrelevant and seemingly relevant passages (RAGE)."""
 
@@ -184,6 +202,8 @@ class RageRecipe(Licensed, Hideable, Sourced):
     """Take seemingly relevant passages from a TREC run, or by bm25, not by embeddings."""
     judging: Judging = Judging()
     """Judge of relevance where the source has claims instead (ALCE's ELI5)."""
+    pool: Pooling = Pooling()
+    """Pool of passages whose relevance a judge decides."""
     remine: Annotated[bool, NEGATIVES] = False
     """Replace the negatives that a rage: source brings."""
     mixtures: Annotated[tuple[Mixture, ...], Option("--mixture", metavar="NAME=REL,IRR,SEEM")] = (
@@ -208,6 +228,11 @@ class RageRecipe(Licensed, Hideable, Sourced):
     decided: Annotated[Path | None, Option(metavar="audit.json", input=True), NEGATIVES] = None
     """Drop negatives that an audit with --strong-judge (or people) decided are relevant."""
 
+    @property
+    def llms(self) -> tuple[str, ...]:
+        """Name of the LLM that judges the pool, whose replies are kept beside the folder."""
+        return () if self.pool.judge is None else (self.pool.judge,)
+
     @model_validator(mode="after")
     def _refuse_contradictions(self) -> Self:
         """Raise an error if cosine limits, vectors, --candidates or --hidden do not go together."""
@@ -225,6 +250,12 @@ class RageRecipe(Licensed, Hideable, Sourced):
             raise ValueError(f"{', '.join(missing)} missing: {', '.join(options)} go together")
         if not missing and self.candidates is not None:
             raise ValueError("--candidates needs no vectors: leave --vectors out")
+        if self.pool.judge is None and self.pool != Pooling():
+            raise ValueError("--pool-depth, --pool-controls, --relevant-from require --judge-pool")
+        if self.pool.judge is not None and self.judging.judge is not None:
+            raise ValueError("--judge and --judge-pool exclude each other")
+        if self.pool.judge is not None and self.hidden:
+            raise ValueError("--hidden requires judgements by people, not --judge-pool")
         if self.hidden and len(self.mixtures) > 1:
             raise ValueError(
                 "--hidden goes with one --mixture: passages shared by several context sets of a "

@@ -1,0 +1,17 @@
+"""Shares with their counts and intervals, in words of cards."""
+
+
+def share_text(hits: int, of: int) -> str:
+    """Write a share with its counts: ``9 of 10 (90.0 %)``."""
+    return f"{hits:,} of {of:,} ({100 * hits / of:.1f} %)" if of else "0 of 0"
+
+
+def share_with_interval(k: int, of: int) -> str:
+    """Write a share with its counts and Wilson's 95 % interval."""
+    if not of:
+        return share_text(k, of)
+    from scipy.stats import binomtest
+
+    interval = binomtest(k, of).proportion_ci(method="wilson")
+    low, high = 100 * interval.low, 100 * interval.high
+    return f"{k:,} of {of:,} ({100 * k / of:.1f} %, 95 % interval {low:.1f} to {high:.1f} %)"
