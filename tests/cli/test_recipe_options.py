@@ -49,7 +49,9 @@ def values(flag: Flag) -> st.SearchStrategy[Any]:
     if flag.type is bool:
         return st.booleans()
     if flag.type is int:
-        return st.integers(-(10**12) if low is None else int(low), 10**12)
+        return st.integers(
+            -(10**12) if low is None else int(low), 10**12 if high is None else int(high)
+        )
     if flag.type is float:
         floor = 1e-6 if "gt" in flag.bounds else -1e9 if low is None else low
         return st.floats(floor, 1e9 if high is None else high)
@@ -80,6 +82,12 @@ def drawn(draw: st.DrawFn) -> Recipe:
             chosen |= {(name,): None for name in names}
         if len(chosen.get(("mixtures",)) or ()) > 1:
             chosen.pop(("hidden",), None)
+        if ("pool", "judge") in chosen:
+            chosen = {
+                k: v for k, v in chosen.items() if k not in (("judging", "judge"), ("hidden",))
+            }
+        else:
+            chosen = {k: v for k, v in chosen.items() if k[0] not in ("pool", "labels")}
     if record is DeflectionRecipe:
         chosen[("refusals",)] = "rules:en"
     if record is AlceRecipe:

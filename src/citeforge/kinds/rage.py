@@ -41,7 +41,7 @@ class RageKind(Kind):
         readings=("passages",),
         default_measures=("rage",),
         headline=_HEADLINE,
-        annotation=("audit-negative",),
+        annotation=("audit-negative", "unsure-relevance"),
         public=("corpus", "queries"),
         blinded=("contexts",),
         withheld=("oracle", *CONDENSED_FORMS),

@@ -1,5 +1,6 @@
 """`build rage --judge-pool`: relevance that a model decides in place of people."""
 
+import csv
 import json
 import re
 from pathlib import Path
@@ -152,7 +153,7 @@ def test_a_lower_threshold_and_queries_without_relevant_passages(
     few = {name: grade for name, grade in GRADED.items() if name != "l3"}
     with openai_server(tmp_path / "log", replies=replies(few)) as server:
         ran = inline.ok(*words(source, server, "two"))
-        assert "1 queries are left out" in ran.stderr
+        assert "no relevant passage: 1 (" in ran.stderr
         inline.ok(*words(source, server, "one", "--relevant-from", "1"))
         inline.ok(*words(source, server, "kept", "--allow-no-relevant"))
     with openai_server(tmp_path / "log", replies=replies({})) as server:
@@ -163,6 +164,42 @@ def test_a_lower_threshold_and_queries_without_relevant_passages(
         ("q1", "h3", 3.0), ("q1", "h2", 2.0), ("q1", "h1", 1.0), ("q2", "l1", 1.0)
     }  # fmt: skip
     assert set(Package(tmp_path / "kept").query_ids) == {"q1", "q2"}
+
+
+def test_people_correct_what_is_unsure(inline: Inline, tmp_path: Path) -> None:
+    source = beir(tmp_path / "data")
+    with openai_server(tmp_path / "log", replies=replies()) as server:
+        inline.ok(*words(source, server, "out"))
+        inline.ok("labels", "export", "--task", "unsure-relevance", "--benchmark", "out",
+                  "--out", "sheet.csv")  # fmt: skip
+        with (tmp_path / "sheet.csv").open(newline="") as file:
+            rows = list(csv.DictReader(file))
+        assert {row["passage"] for row in rows} == {PASSAGES["h1"], PASSAGES["l1"]}
+        for row in rows:
+            row["label"] = "relevant" if row["passage"] == PASSAGES["h1"] else "not relevant"
+        with (tmp_path / "sheet.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+        inline.ok(
+            "labels", "import", "sheet.csv", "--key", "sheet.csv.key.json", "--out", "labels.jsonl"
+        )
+        n = len(server.requests())
+        line = words(source, server, "right", "--store", "out.replay.db", "--labels")
+        inline.ok(*line, "labels.jsonl")
+        assert len(server.requests()) == n
+        other = {"query_id": "q9", "passage": "h1", "label": "relevant"}
+        (tmp_path / "other.jsonl").write_text(json.dumps(other) + "\n")
+        inline.fails(1, "unknown-query", *line, "other.jsonl", "--overwrite")
+        other |= {"query_id": "q1", "passage": "zz"}
+        (tmp_path / "other.jsonl").write_text(json.dumps(other) + "\n")
+        inline.fails(1, "unknown-id", *line, "other.jsonl", "--overwrite")
+    out = tmp_path / "right"
+    assert ("q1", "h1", 1.0) in pairs(out, "relevant")
+    assert not pairs(out, UNSURE)
+    counts = cf.load(out).manifest.counts
+    assert (counts["passages_people_call[relevant]"], counts["pool_passages_unsure"]) == (1, 0)
+    inline.ok("verify", "right")
 
 
 @pytest.mark.slow

@@ -15,6 +15,7 @@ from citeforge.builders.build import Stats, Workspace
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.negatives import Models, open_search
 from citeforge.builders.rage.pool_judges import PoolJudge, PoolPair
+from citeforge.builders.rage.relevance_labels import read_relevance_labels
 from citeforge.builders.shares import share_with_interval
 from citeforge.engines.draws import distinct_below, generator, sample_ids
 from citeforge.engines.llm.writers import require_askable
@@ -35,6 +36,8 @@ _ERRORS = {
     _KNOWN_OTHERS: "passages that people do not call relevant: called relevant",
 }
 """Controls to their error."""
+_BY_PEOPLE = 1.0
+"""Score of passages that people label relevant."""
 PairKey = tuple[str, int]
 """Query id and corpus position."""
 
@@ -76,7 +79,7 @@ class _Pool:
 def judge_pool(material: Material, judge: PoolJudge, workspace: Workspace) -> Pooled:
     """Let a judge grade a pool of passages for each query; leave out queries without relevant ones.
 
-    People's judgements stay as they are.
+    People's judgements stay as they are, and their labels correct those of the judge.
 
     Args:
         material: material of the build, with the judgements of people, if there are some.
@@ -107,11 +110,16 @@ def judge_pool(material: Material, judge: PoolJudge, workspace: Workspace) -> Po
     # A random passage that seems relevant may be: it is no negative.
     open_keys = [k for k, g in found.items() if g is None or 0 < g < least]
     open_keys += [k for k in pool.controls[_RANDOM] if grades[k] != 0]
-    material.counts["pool_passages_unsure"] = len(open_keys)
     relevant = {k: g for k, g in found.items() if g is not None and g >= least}
+    for key, is_relevant in _read_labels(material, people).items():
+        relevant.pop(key, None)
+        open_keys = [other for other in open_keys if other != key]
+        if is_relevant:
+            relevant[key] = _BY_PEOPLE
+    material.counts["pool_passages_unsure"] = len(open_keys)
     labelled = _table(material, relevant)
     judged = pa.concat_tables([material.relevant, labelled]).combine_chunks()
-    unsure = _table(material, {k: grades[k] for k in dict.fromkeys(open_keys)})
+    unsure = _table(material, {key: grades[key] for key in open_keys})
     kept = _drop_queries(replace(material, relevant=judged))
     unsure = rows_with(unsure, "query-id", kept.queries["_id"]).combine_chunks()
     stats: Stats = {"pool_grades": _count_grades(found.values())}
@@ -141,6 +149,43 @@ def _judged_by_people(material: Material) -> dict[PairKey, bool]:
         (query, position): score > 0
         for (query, score), position in zip(known, positions[positions >= 0].tolist(), strict=True)
     }
+
+
+def _read_labels(material: Material, people: Mapping[PairKey, bool]) -> dict[PairKey, bool]:
+    """Map the pairs that people labelled to whether the passage is relevant; count them.
+
+    Pairs that the source judges alike are left out.
+
+    Args:
+        material: material of the build, whose recipe names the files.
+        people: pairs that the source judges.
+
+    Raises:
+        InputError: an unknown query or passage, or the source judges a pair otherwise.
+    """
+    given = [x for x in read_relevance_labels(material.recipe.labels) if x.row.label is not None]
+    known = set(material.ids)
+    for label in given:
+        if label.row.query_id not in known:
+            raise label.unknown_query()
+    rows = [(x.row.query_id, x.row.passage, None, None, None) for x in given]
+    _, positions = material.locate(table_of(rows, MAPPING))
+    found: dict[PairKey, bool] = {}
+    for label, position in zip(given, positions.tolist(), strict=True):
+        key = (label.row.query_id, position)
+        before = people.get(key, found.get(key, label.is_relevant))
+        if position < 0 or before != label.is_relevant:
+            raise InputError(
+                f"names the passage {label.row.passage!r}, which "
+                + ("is not in the corpus" if position < 0 else "is judged otherwise elsewhere"),
+                path=label.path, line=label.line, field="passage",
+                allowed="labels of this build, one for each pair", code="unknown-id",
+            )  # fmt: skip
+        name = count_key("passages_people_call", str(label.row.label))
+        material.counts[name] = material.counts.get(name, 0) + 1
+        if key not in people:
+            found[key] = label.is_relevant
+    return found
 
 
 def _collect(material: Material, workspace: Workspace, people: Mapping[PairKey, bool]) -> _Pool:
@@ -220,8 +265,8 @@ def _drop_queries(material: Material) -> Material:
         return material
     material.counts["queries_without_relevant_passages"] = n_without
     warn(
-        f"{n_without:,} queries are left out, as their pools have no relevant passage; "
-        "--allow-no-relevant keeps them"
+        f"queries left out, as their pools have no relevant passage: {n_without:,} "
+        "(--allow-no-relevant keeps them)"
     )
     queries = with_relevant.combine_chunks()
     gold = rows_with(material.gold, "query_id", queries["_id"]).combine_chunks()

@@ -96,6 +96,9 @@ class RageSources:
             update["pool"] = recipe.pool.model_copy(update={"judge": name})
             if self.pool_judge.prompts:
                 facts["prompts"] = dict(self.pool_judge.prompts)
+        if recipe.labels:
+            facts["labels_sha256"] = [sha256_file(path) for path in recipe.labels]
+            update["labels"] = tuple(Path(path.name) for path in recipe.labels)
         candidates = recipe.candidates or ""
         if candidates.startswith("run:"):
             facts["candidates_sha256"] = sha256_file(Path(candidates.removeprefix("run:")))

@@ -28,7 +28,7 @@ class DocumentsKind(RageKind):
         recipe=DocumentsRecipe,
         about="questions that an LLM wrote about documents, checked, with the passages that answer",
         tables={**RageKind.facts.tables, **TABLES},
-        annotation=(*RageKind.facts.annotation, "unsure-relevance", "questions"),
+        annotation=(*RageKind.facts.annotation, "questions"),
         default_measures=("rage", "alce", "abstention"),
         unanswerable=RowMark("questions", "questions", "base", ABSENT),
     )

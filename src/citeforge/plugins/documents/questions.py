@@ -7,14 +7,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import msgspec
-
-from citeforge.engines.jsonlines import read_rows
+from citeforge.builders.rage.relevance_labels import read_relevance_labels
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.design import ABSENT, LIST, PAIR, polar_words
 from citeforge.schemas.counts import count_key
-from citeforge.schemas.errors import InputError
 from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.refusals import EVERY_LANGUAGE
 from citeforge.schemas.text import normalise_answer
@@ -251,15 +248,6 @@ def _word_f1(reply: str, answer: str) -> float:
     return 2 * common / (len(one) + len(two)) if common else 0.0
 
 
-class RelevanceLabel(msgspec.Struct):
-    """A line of ``labels import``; further fields are not needed here."""
-
-    query_id: str
-    passage: str
-    question: str | None = None
-    label: str | None = None
-
-
 def accepted_texts(questions: Iterable[Question]) -> dict[str, str]:
     """Map ids of accepted questions to their texts."""
     return {q.id: q.text for q in questions if q.is_accepted}
@@ -286,31 +274,21 @@ def apply_labels(
     """
     by_id = {q.id: q for q in questions if q.id in texts}
     counts = Counter[str]()
-    for path in files:
-        for line, row in read_rows(path, RelevanceLabel):
-            question = by_id.get(row.query_id)
-            if question is None or row.question not in (None, texts[question.id], question.text):
-                raise InputError(
-                    f"this build has no question {row.query_id!r}",
-                    path=path, line=line, field="query_id",
-                    allowed="labels of this build: the same options, and --store with its "
-                    "OUT.replay.db", code="unknown-query"
-                )  # fmt: skip
-            if row.label is None:
-                continue
-            labelled = row.question or texts[question.id]
-            if not question.is_accepted or labelled != question.text:
-                counts["labels_of_dropped_or_edited_questions"] += 1
-                continue
-            for passages in (question.relevant, question.unsure):
-                if row.passage in passages:
-                    passages.remove(row.passage)
-            if row.label == "relevant":
-                question.relevant.append(row.passage)
-            elif row.label != "not relevant":
-                raise InputError(
-                    f"unknown label {row.label!r}", path=path, line=line, field="label",
-                    allowed="relevant, not relevant", code="wrong-value"
-                )  # fmt: skip
-            counts[count_key("passages_people_call", row.label)] += 1
+    for label in read_relevance_labels(files):
+        row = label.row
+        question = by_id.get(row.query_id)
+        if question is None or row.question not in (None, texts[question.id], question.text):
+            raise label.unknown_query()
+        if row.label is None:
+            continue
+        labelled = row.question or texts[question.id]
+        if not question.is_accepted or labelled != question.text:
+            counts["labels_of_dropped_or_edited_questions"] += 1
+            continue
+        for passages in (question.relevant, question.unsure):
+            if row.passage in passages:
+                passages.remove(row.passage)
+        if label.is_relevant:
+            question.relevant.append(row.passage)
+        counts[count_key("passages_people_call", row.label)] += 1
     return counts

@@ -204,6 +204,9 @@ class RageRecipe(Licensed, Hideable, Sourced):
     """Judge of relevance where the source has claims instead (ALCE's ELI5)."""
     pool: Pooling = Pooling()
     """Pool of passages whose relevance a judge decides."""
+    labels: Annotated[tuple[Path, ...], Option(metavar="LABELS.jsonl", input=True), POOL] = ()
+    """People's relevance labels (labels import), which correct those of --judge-pool; repeatable.
+    """
     remine: Annotated[bool, NEGATIVES] = False
     """Replace the negatives that a rage: source brings."""
     mixtures: Annotated[tuple[Mixture, ...], Option("--mixture", metavar="NAME=REL,IRR,SEEM")] = (
@@ -250,8 +253,10 @@ class RageRecipe(Licensed, Hideable, Sourced):
             raise ValueError(f"{', '.join(missing)} missing: {', '.join(options)} go together")
         if not missing and self.candidates is not None:
             raise ValueError("--candidates needs no vectors: leave --vectors out")
-        if self.pool.judge is None and self.pool != Pooling():
-            raise ValueError("--pool-depth, --pool-controls, --relevant-from require --judge-pool")
+        if self.pool.judge is None and (self.pool != Pooling() or self.labels):
+            raise ValueError(
+                "--pool-depth, --pool-controls, --relevant-from, --labels require --judge-pool"
+            )
         if self.pool.judge is not None and self.judging.judge is not None:
             raise ValueError("--judge and --judge-pool exclude each other")
         if self.pool.judge is not None and self.hidden:
