@@ -29,6 +29,8 @@ from citeforge.schemas.tables import UNSURE
 T = TypeVar("T")
 ITEM, LABEL = "item", "label"
 """Columns of a sheet."""
+_TEXTS = ("question", "statement", "premise", "corrected", "form")
+"""Columns of written questions that a sheet shows as they are."""
 SheetItem = tuple[dict[str, object], dict[str, str]]
 """Origin of a row, for the key file, and the columns that annotators see."""
 
@@ -282,12 +284,8 @@ def _written_items(
         yield (
             {"query_id": row["_id"], "question": row["question"]},
             {
-                "question": row["question"],
+                **{name: row[name] or "" for name in _TEXTS},
                 "answers": "\n".join(row["answers"]),
-                "statement": row["statement"],
-                "premise": row["premise"] or "",
-                "corrected": row["corrected"] or "",
-                "form": row["form"],
                 "evidence": "\n\n".join(_join_title(*texts[name]) for name in row["evidence"]),
                 "checks": f"passed all; {others}",
             },
