@@ -117,6 +117,22 @@ def test_keys_that_the_user_gives_stay(tmp_path: Path) -> None:
     assert yaml.safe_load((tmp_path / "plan.yaml").read_text())["length"] == {"most": 9}
 
 
+def test_topics_without_passages_are_sent_back(tmp_path: Path) -> None:
+    nothing = "topics: [{name: boats, by: heading, pattern: '*boat*'}]\n"
+    llm = propose(tmp_path, nothing, nothing.replace("*boat*", "*bax*"))
+    second = llm.asked[1].messages[0][1]
+    assert "topics.0.pattern: '*boat*' matches no passage" in second
+    assert "of heading there are 'baxado'" in second
+    assert "*bax*" in (tmp_path / "plan.yaml").read_text()
+
+
+def test_what_does_not_go_with_keys_of_the_user_is_sent_back(tmp_path: Path) -> None:
+    own = "brief: Torques.\ntopics: [{name: all, pattern: '*'}]\n"
+    llm = propose(tmp_path, "found_topics: 3\n", GOOD, design=own)
+    second = llm.asked[1].messages[0][1]
+    assert "the proposal found_topics: topics are listed and to be found" in second
+
+
 def test_a_brief_alone_is_no_design_and_no_brief_is_no_wish(tmp_path: Path) -> None:
     with refused("missing-option", UsageError):
         propose(tmp_path, GOOD, design="language: de\n")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +25,7 @@ from citeforge.engines.textfiles import count_text, read_yaml, validated
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
 from citeforge.plugins.documents.design import Design, built_in_forms, built_in_users
 from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.plugins.documents.topics import read_topics
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import RunOptions
 
@@ -105,8 +106,11 @@ class DesignWriter:
         params = {"temperature": 0.0, "max_tokens": _REPLY_TOKENS}
         return self._template.request(values, params, attempt)
 
-    def propose(self) -> Proposal:
+    def propose(self, check: Callable[[Proposal], object]) -> Proposal:
         """Ask for a design until one can be read, three times at most.
+
+        Args:
+            check: raises an InputError for a proposal that does not fit the documents.
 
         Raises:
             InputError: no reply, or none that is a design.
@@ -121,7 +125,9 @@ class DesignWriter:
                 )  # fmt: skip
             reply = _find_yaml(without_tags(result.text))
             try:
-                return read_proposal(reply, self.fixed)
+                proposal = read_proposal(reply, self.fixed)
+                check(proposal)
+                return proposal
             except InputError as error:
                 fault = str(error)
         raise InputError(
@@ -215,27 +221,34 @@ def _opened_documents(recipe: DocumentsRecipe, run: RunOptions) -> Iterator[Pass
             build.workspace.package_folder.mkdir(exist_ok=True)
 
 
-def _make_writer(recipe: DocumentsRecipe, run: RunOptions, llm: Llm, given: Design) -> DesignWriter:
-    """Make the writer of a design about the documents of a recipe.
+def _read_brief(recipe: DocumentsRecipe) -> Design:
+    """Read the user's design, which has a brief.
 
     Raises:
-        InputError: the documents are at fault.
-        UsageError: the design has no brief.
+        InputError: the design is at fault.
+        UsageError: it has no brief.
     """
-    if given.brief is None or not given.brief.strip():
+    given = recipe.read_design()
+    if not (given.brief or "").strip():
         raise UsageError(
             "--plan-only: requires --design FILE.yaml with what you want in a sentence "
             '(brief: "…")',
             code="missing-option",
         )
-    with _opened_documents(recipe, run) as passages:
-        listing = list_documents(passages.titles_by_file())
-    return DesignWriter(llm, given.brief.strip(), listing, sorted(_fixed_keys(given)))
+    return given
 
 
-def _fixed_keys(given: Design) -> set[str]:
-    """Get the keys that a user's design decides."""
-    return given.model_fields_set - {*_OF_PEOPLE}
+def _make_writer(llm: Llm, given: Design, passages: PassagePool) -> DesignWriter:
+    """Make the writer of a design that keeps what the user's has, about some documents."""
+    listing = list_documents(passages.titles_by_file())
+    fixed = sorted(given.model_fields_set - {*_OF_PEOPLE})
+    return DesignWriter(llm, (given.brief or "").strip(), listing, fixed)
+
+
+def _join_designs(given: Design, proposal: Proposal) -> dict[str, Any]:
+    """Join the keys of a user's design and those that are proposed, for a file."""
+    proposed = proposal.model_dump(mode="json", exclude_unset=True, exclude={"wishes_left"})
+    return given.model_dump(mode="json", exclude_unset=True) | proposed
 
 
 def plan_proposal(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
@@ -245,8 +258,10 @@ def plan_proposal(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         InputError: the design or the documents are at fault.
         UsageError: there is no brief, or the LLM is not asked over a network.
     """
+    given = _read_brief(recipe)
     llm = llm_for_dry_run(recipe.llm, run, replay_path(run, recipe.llm))
-    first, *further = _make_writer(recipe, run, llm, recipe.read_design()).requests()
+    with _opened_documents(recipe, run) as passages:
+        first, *further = _make_writer(llm, given, passages).requests()
     return llm.plan([first], further)
 
 
@@ -276,10 +291,18 @@ def propose_design(
             "is there already, perhaps with edits", path=run.out,
             allowed="another --out, or --overwrite", code="output-exists",
         )  # fmt: skip
-    given = recipe.read_design()
+    given = _read_brief(recipe)
     llm = llm or make_llm(recipe.llm, store=replay_store(run, recipe.llm), options=run)
     require_askable(llm)
-    proposal = _make_writer(recipe, run, llm, given).propose()
+    with _opened_documents(recipe, run) as passages:
+
+        def check(proposal: Proposal) -> None:
+            """Refuse keys that do not go with the user's, and topics without passages."""
+            content = _join_designs(given, proposal)
+            design = validated(Design, content, Path("the proposal"))
+            read_topics(recipe.model_copy(update={"design": content}), design.topics, passages)
+
+        proposal = _make_writer(llm, given, passages).propose(check)
     name = str(llm.identity()["name"])
     write_text(run.out, _design_text(given, proposal, name))
     return ProposedDesign(run.out, name, proposal.wishes_left)
@@ -292,6 +315,5 @@ def _design_text(given: Design, proposal: Proposal, llm: str) -> str:
         lines += ["No key of a design can express:"]
         lines += [f"- {' '.join(wish.split())}" for wish in proposal.wishes_left]
     comments = "".join(f"# {line}\n" for line in lines)
-    proposed = proposal.model_dump(mode="json", exclude_unset=True, exclude={"wishes_left"})
-    content = given.model_dump(mode="json", exclude_unset=True) | proposed
+    content = _join_designs(given, proposal)
     return comments + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
