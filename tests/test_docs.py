@@ -37,7 +37,7 @@ PAGES = {
     "docs/answers.md": 11,
     "docs/authorship.md": 10,
     "docs/bundles.md": 12,
-    "docs/documents.md": 5,
+    "docs/documents.md": 6,
     "docs/elsewhere.md": 8,
     "docs/first-benchmark.md": 13,
     "docs/gate.md": 5,
@@ -45,7 +45,7 @@ PAGES = {
     "docs/leaderboard.md": 11,
     "docs/models.md": 8,
     "docs/publish.md": 15,
-    "docs/rage.md": 6,
+    "docs/rage.md": 13,
     "docs/recipes.md": 8,
     "docs/reports.md": 4,
     "docs/reproduce.md": 3,
@@ -63,6 +63,9 @@ def outside(page: str, folder: Path, servers: ExitStack) -> dict[str, str]:
     if page in ("README.md", "docs/documents.md"):
         written = openai_server(folder / "log", replies=replies())
         return {"OPENAI_BASE_URL": servers.enter_context(written).url, "OPENAI_API_KEY": "key"}
+    if page == "docs/rage.md":
+        grader = openai_server(folder / "log", replies=grades())
+        return {"OPENAI_BASE_URL": servers.enter_context(grader).url, "OPENAI_API_KEY": "key"}
     if page in ("docs/models.md", "docs/systems.md"):
         return {"OPENAI_BASE_URL": servers.enter_context(openai_server(folder / "log")).url}
     if page == "docs/kalma.md":
@@ -78,6 +81,16 @@ def outside(page: str, folder: Path, servers: ExitStack) -> dict[str, str]:
             "ORG": "org",
         }
     return {}
+
+
+def grades() -> list[list[str]]:
+    """Patterns of prompts to grade a passage, and grades: by long words that the query shares."""
+    word, passage = r"[^\n]*?\b(\w{5,})\b", r"[^\n]*\n\S+\n\nPassage:\n\S+\n"
+    return [
+        [rf"Query:\n\S+\n{word}{word}{passage}(?=[^<]*\b\1\b)[^<]*\b\2\b", '{"grade": 3}'],
+        [rf"Query:\n\S+\n{word}{passage}[^<]*\b\1\b", '{"grade": 1}'],
+        ["decide how well a passage answers", '{"grade": 0}'],
+    ]
 
 
 def environment(folder: Path) -> dict[str, str]:

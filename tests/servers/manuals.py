@@ -12,6 +12,16 @@ FACTS = (
 )  # fmt: skip
 """Words of a passage, a question about them, its answer, and that in a sentence."""
 
+DESIGN = """\
+users:
+- {name: fitter, description: a fitter on a building site}
+questions:
+- {name: single, share: 2}
+- {name: number}
+wishes_left: [Half of the questions are hard.]
+"""
+"""A design of questions about torques."""
+
 
 def replies() -> list[list[str]]:
     """Patterns of prompts and what is said to them."""
@@ -23,4 +33,4 @@ def replies() -> list[list[str]]:
             [f"{words}.*exam", "\n".join([*lines, f"Quote: {words}"])],
             [rf"{words}.*Question:\n\S+\n{about}", answer],
         ]
-    return [*result, [".", "NOT ANSWERED"]]
+    return [*result, ["You design the questions", DESIGN], [".", "NOT ANSWERED"]]
