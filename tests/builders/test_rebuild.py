@@ -10,7 +10,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.builders.changes import find_recipe
-from citeforge.builders.rebuild import list_resources
+from citeforge.builders.rebuild import _replace_inputs, list_resources
 from citeforge.builders.recipe_files import read_recipe
 from citeforge.engines.files import digest
 from citeforge.package.kinds import recipe_named, recipes
@@ -247,3 +247,9 @@ def test_options_are_refused_before_anything_is_opened(
     assert ran.returncode == code, ran.stderr
     assert "--secret-from requires --hidden" in ran.stderr or "--batch: not for" in ran.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_input_that_may_be_repeated_takes_one_file() -> None:
+    recipe = cf.RageRecipe(source="beir:x", pool={"judge": "openai:m"})
+    moved = _replace_inputs(recipe, {"labels": "moved.jsonl", "source": "beir:y"})
+    assert (moved.labels, moved.source) == ((Path("moved.jsonl"),), "beir:y")

@@ -229,8 +229,12 @@ def _split_assignment(recipe: Recipe, text: str) -> tuple[str, str]:
 
 def _replace_inputs(recipe: Recipe, inputs: Mapping[str, Any]) -> Recipe:
     """Replace the given input fields of a recipe (field to value), and validate it again."""
+    several = {k for k, v in recipe if isinstance(v, tuple)}
+    values = {
+        k: (v,) if k in several and not isinstance(v, tuple) else v for k, v in inputs.items()
+    }
     try:
-        return type(recipe).model_validate({**dict(recipe), **inputs})
+        return type(recipe).model_validate({**dict(recipe), **values})
     except ValidationError as error:
         raise UsageError(f"--source: {error.errors()[0]['msg']}", code="bad-option") from error
 

@@ -191,7 +191,10 @@ def test_people_correct_what_is_unsure(inline: Inline, tmp_path: Path) -> None:
         other = {"query_id": "q9", "passage": "h1", "label": "relevant"}
         (tmp_path / "other.jsonl").write_text(json.dumps(other) + "\n")
         inline.fails(1, "unknown-query", *line, "other.jsonl", "--overwrite")
-        other |= {"query_id": "q1", "passage": "zz"}
+        other |= {"query_id": "q1", "question": "A question of another data set?"}
+        (tmp_path / "other.jsonl").write_text(json.dumps(other) + "\n")
+        inline.fails(1, "unknown-query", *line, "other.jsonl", "--overwrite")
+        other = {"query_id": "q1", "passage": "zz", "label": "relevant"}
         (tmp_path / "other.jsonl").write_text(json.dumps(other) + "\n")
         inline.fails(1, "unknown-id", *line, "other.jsonl", "--overwrite")
     out = tmp_path / "right"

@@ -178,3 +178,9 @@ def test_the_command_proposes_and_tells_the_price(
     assert "proposed by openai:m; wishes that no key can express, as its comments: 2" in said
     shown = inline.ok("build", "documents", "--show-design", "--design", tmp_path / "plan.yaml")
     assert "torque" in shown.stdout
+
+
+def test_a_proposal_of_wishes_alone_is_sent_back() -> None:
+    with refused("missing-field"):
+        read_proposal("wishes_left: [pictures]")
+    assert read_proposal("wishes_left: [pictures]", ("users",)).wishes_left

@@ -204,3 +204,22 @@ def test_names_of_topics_are_in_the_bill(tmp_path: Path) -> None:
         for design in (NUMBERS, NUMBERS | {"found_topics": 2})
     ]
     assert plans[1].requests == plans[0].requests + 1
+
+
+def test_an_exhausted_topic_takes_no_tries_of_others(tmp_path: Path) -> None:
+    """Of two topics one has a passage and wants two; the other one's questions are refused once."""
+    write_shelves(tmp_path)
+    (tmp_path / "docs" / "new" / "big").rename(tmp_path / "kept")
+    (tmp_path / "docs" / "new" / "big").mkdir()
+    first = pump(10).name
+    (tmp_path / "kept" / f"{first}.md").rename(tmp_path / "docs" / "new" / f"{first}.md")
+    topics = [{"name": "new", "pattern": "new"}, {"name": "old", "pattern": "old"}]
+    found, _ = topics_of(tmp_path, topics, 4)
+    assert found == {"new": 1, "old": 2}
+
+
+def test_documents_too_short_for_topics_are_named(tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "a.md").write_text("# A\n\nToo short.\n")
+    with refused("no-queries"):
+        topics_of(tmp_path, [{"name": "all", "pattern": "."}])

@@ -164,9 +164,10 @@ def _read_labels(material: Material, people: Mapping[PairKey, bool]) -> dict[Pai
         InputError: an unknown query or passage, or the source judges a pair otherwise.
     """
     given = [x for x in read_relevance_labels(material.recipe.labels) if x.row.label is not None]
-    known = set(material.ids)
+    texts = dict(rows_of(material.queries, "_id", "text"))
     for label in given:
-        if label.row.query_id not in known:
+        text = texts.get(label.row.query_id)
+        if text is None or label.row.question not in (None, text):  # of another data set
             raise label.unknown_query()
     rows = [(x.row.query_id, x.row.passage, None, None, None) for x in given]
     _, positions = material.locate(table_of(rows, MAPPING))

@@ -111,9 +111,9 @@ def build_documents(
         info, corpus, tables = read_documents(recipe, source, build.workspace)
         folder = run.embeddings or build.workspace.stage("embeddings")
         passages = PassagePool(corpus, recipe.seed)
-        if run.compute == "auto":
+        if run.compute == "auto" or models.asker.design.found_topics is not None:
             # Questions are searched in rounds and then mined: one precision, so that passages are
-            # embedded once.
+            # embedded once. Clusters depend on it, and are to be those of any other build.
             run = run.model_copy(update={"compute": "fp32"})
         model = CorpusModel(
             models.embedder, corpus, folder, run.compute, run.shard_rows,

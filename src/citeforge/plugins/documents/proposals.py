@@ -179,7 +179,7 @@ def read_proposal(text: str, fixed: Sequence[str] = ()) -> Proposal:
             "is not to be proposed", path="the proposal", field=barred[0],
             allowed="a design without it", code="unknown-field",
         )  # fmt: skip
-    if not proposal.model_fields_set:
+    if not fixed and not proposal.model_fields_set - {"wishes_left"}:
         raise InputError(
             "has no keys", path="the proposal", allowed="users or questions", code="missing-field"
         )

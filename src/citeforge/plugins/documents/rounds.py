@@ -116,14 +116,17 @@ class QuestionMaker:
             orders: topic to the ids of its passages, in the order in which questions are written.
         """
         numbers: dict[Cell, int] = {}
+        planned = dict(written)
         wanted_of_form = wanted_by_form(self.cells)
         for cell, wanted in self.cells.items():
             form = cell.form.name
             accepted = sum(q.cell == cell for q in _accepted(made))
-            tries_left = self.recipe.asking.tries * wanted_of_form[form] - written[form]
+            tries_left = self.recipe.asking.tries * wanted_of_form[form] - planned[form]
             numbers[cell] = max(0, min(wanted - accepted, tries_left))
-            written[form] += numbers[cell]
+            planned[form] += numbers[cell]
         drawn = draw_passages(spread_cells(numbers), orders)
+        for cell, _ in drawn:  # a topic without passages takes no tries of others
+            written[cell.form.name] += 1
         texts = self.passages.texts([name for _, name in drawn])
         partners = self._find_partners(
             [texts[name] for cell, name in drawn if cell.form.base == PAIR]

@@ -50,6 +50,12 @@ def find_topics(
     Raises:
         InputError: a topic without passages, or no names for clusters.
     """
+    has_topics = bool(asker.design.topics) or asker.design.found_topics is not None
+    if has_topics and not passages.order:
+        raise InputError(
+            "has no passage that is long enough for a question", path=recipe.source,
+            allowed="longer documents", code="no-queries",
+        )  # fmt: skip
     if asker.design.found_topics is None:
         return read_topics(recipe, asker.design.topics, passages)
     names, rows = passages.names, {name: n for n, name in enumerate(passages.names)}
