@@ -97,7 +97,7 @@ class MeasureTest:
         return self.row.allowed or 0.0
 
     @property
-    def lost(self) -> float:
+    def worst_loss(self) -> float:
         """Largest loss that the interval does not exclude."""
         return max(0.0, -self.low)
 

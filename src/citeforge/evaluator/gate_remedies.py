@@ -29,7 +29,10 @@ def judge_doubts(old: MeasureScore, new: MeasureScore, sign: int) -> tuple[float
 
 
 def find_remedies(test: MeasureTest) -> tuple[Remedy, ...]:
-    """Find what would show that nothing changed where no number of queries does."""
+    """List the remedies of a test that no number of further queries could decide; empty if one can.
+
+    A remedy is a wider margin, decided verdicts, more labels, or more runs.
+    """
     if test.allowed == 0:
         return ("margin",)
     if max(test.doubts) >= test.allowed:

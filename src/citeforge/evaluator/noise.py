@@ -115,7 +115,10 @@ def make_figures(
 
 
 def copy_figures(entry: MeasureScore) -> Figures | None:
-    """Round the values of a measure that no hidden label decides; None without a value."""
+    """Round a measure's value and interval for a hidden board, without noise; None without any.
+
+    For measures whose values tell nothing of hidden labels.
+    """
     if entry.value is None:
         return None
     return Figures(

@@ -72,7 +72,7 @@ def named_apart(new: ScoreFile, old: ScoreFile) -> tuple[ScoreFile, ScoreFile]:
 
 
 def compared_across(files: Sequence[ScoreFile], prefixes: Collection[str]) -> list[ScoreFile]:
-    """Copy score files without the given signature parts, so that scores may differ in them.
+    """Copy score files and drop parts of signatures, so that scores that differ in these compare.
 
     Args:
         files: score files.

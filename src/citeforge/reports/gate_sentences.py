@@ -137,7 +137,8 @@ def _describe_test(finding: Tested) -> str:
             fall = -test.sign * (test.row.difference or 0.0)
             reason = (
                 "" if fall > test.allowed
-                else f"a fall is shown, and one of up to {show_number(test.lost)} is not excluded; "
+                else "a fall is shown, and one of up to "
+                f"{show_number(test.worst_loss)} is not excluded; "
             )  # fmt: skip
             return f"{name} is worse: {change}; {reason}{allowed} less is allowed."
         case "unclear":
@@ -152,7 +153,8 @@ def _describe_doubt(finding: Tested) -> str:
     if not found.n_changed and not test.is_corrected:
         parts[0] = (
             f"{row.what}: 0 of {row.n:,} answers differ: a loss of up to "
-            f"{show_number(test.lost, 1)} points cannot be excluded; {allowed} less is allowed"
+            f"{show_number(test.worst_loss, 1)} points cannot be excluded; "
+            f"{allowed} less is allowed"
             f"{_describe_failures(test)}"
         )
     if found.by_runs > 0 and not test.is_corrected:

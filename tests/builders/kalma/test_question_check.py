@@ -89,7 +89,7 @@ def test_the_errors_of_a_check_are_counted_on_known_questions() -> None:
     controls = [Control(k, q) for k, q in zip(kinds, questions, strict=True)]
     stats = error_stats(QuestionCheck(PEOPLE, checker(yes, no, yes, no)), controls)
     # Wilson's interval of 1 of 2 with z = 1.96: 0.5 plus and minus 0.4055.
-    half = "1 of 2 (50.0 %, 95 % interval 9.5 to 90.5 %)"
+    half = "1 of 2 (50.0 % [9.5, 90.5])"
     assert stats == {
         "question_check_refused": half,
         f"question_check_accepted[{KINDS[0]}]": half,

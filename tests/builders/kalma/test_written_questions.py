@@ -90,12 +90,12 @@ def test_a_vague_question_is_asked_again_with_what_was_missing(
     n, lines = len(script.facts), [f"{t.relation} of {t.name}: {t.value}" for t in script.facts]
     assert all(line in prompt for prompt in checks for line in lines)
     # The checker says of each that it asks for all facts and for nothing else.
-    accepted = "1 of 1 (100.0 %, 95 % interval 20.7 to 100.0 %)"
+    accepted = "1 of 1 (100.0 % [20.7, 100.0])"
     shares = {
         "gold_facts_asked_for[general]": f"{n} of {n} (100.0 %)",
         "gold_facts_asked_for[specific]": f"{n} of {n} (100.0 %)",
         "questions_that_ask_for_more[specific]": "0 of 1 (0.0 %)",
-        "question_check_refused": "0 of 1 (0.0 %, 95 % interval 0.0 to 79.3 %)",
+        "question_check_refused": "0 of 1 (0.0 % [0.0, 79.3])",
         **{f"question_check_accepted[{kind}]": accepted for kind in KINDS},
     }
     card = (tmp_path / "k" / "README.md").read_text()

@@ -311,7 +311,12 @@ def _missing_parts(kg: KnowledgeGraph, graph: Graph) -> int:
 
 
 def _other_ends(kg: KnowledgeGraph, relations: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a count per relation that links no two entities: its values' most common classes."""
+    """Yield a count's key per relation without pairs, with the commonest classes of its values.
+
+    Args:
+        kg: the graph.
+        relations: label of each relation that links no two entities, to its property ids.
+    """
     ends = kg.ends([i for ids in relations.values() for i in ids]) if relations else {}
     for relation, ids in relations.items():
         classes = Counter[str]()

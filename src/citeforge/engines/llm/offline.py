@@ -122,7 +122,12 @@ class OfflineLlm:
 
 
 def _tokenize(key: str, request: Request) -> _Prompt:
-    """Convert a request's messages to tokens; raise an error for unsupported parameters."""
+    """Convert a request's messages to tokens; refuse unsupported parameters.
+
+    Args:
+        key: key under which the reply is stored.
+        request: request to the LLM.
+    """
     strange = sorted(set(request.params) - _SUPPORTED)
     if strange:
         raise UsageError(

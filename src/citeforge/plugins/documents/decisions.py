@@ -7,10 +7,10 @@ from pathlib import Path
 
 import msgspec
 
+from citeforge.builders.shares import share_with_interval
 from citeforge.engines.files import read_json
 from citeforge.engines.textfiles import read_csv, unescape_formula
 from citeforge.plugins.documents.checks import PERSON
-from citeforge.plugins.documents.outcome import describe_share
 from citeforge.plugins.documents.questions import Question, find_count_fault
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
@@ -170,6 +170,6 @@ def decision_stats(decisions: Decisions, questions: Iterable[Question]) -> dict[
             decided[form] += 1
             kept[form] += question.is_accepted
     return {
-        count_key("kept_by_people", form): describe_share(kept[form], n)
+        count_key("kept_by_people", form): share_with_interval(kept[form], n)
         for form, n in decided.items()
     }

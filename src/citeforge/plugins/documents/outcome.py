@@ -6,9 +6,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from citeforge.builders.shares import share_with_interval
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.text.variety import variety_stats
-from citeforge.evaluator.statistics.intervals import wilson_interval
 from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.questions import Question
 from citeforge.schemas.counts import count_key
@@ -33,7 +33,7 @@ def mix_stats(cells: Mapping[Cell, int], questions: Sequence[Question]) -> Stats
             if not name:  # a design without users or topics
                 continue
             checks = Counter(q.check for q in questions if q.check and axis(q.cell) == name)
-            text = describe_share(made[name], made.total())
+            text = share_with_interval(made[name], made.total())
             text += f"; declared {100 * n_wanted / wanted.total():.1f} %"
             if made[name] < n_wanted:
                 reasons = ", ".join(f"{check} {n:,}" for check, n in checks.most_common())
@@ -41,14 +41,6 @@ def mix_stats(cells: Mapping[Cell, int], questions: Sequence[Question]) -> Stats
                 text += f", rejected by: {reasons}" if reasons else ", no passage is left"
             stats[count_key(key, name)] = text
     return stats
-
-
-def describe_share(part: int, whole: int) -> str:
-    """Write a share as "3 of 12 (25.0 % [8.9, 53.2])", with its 95 % interval (Wilson 1927)."""
-    if not whole:
-        return f"{part:,} of 0"
-    low, high = wilson_interval(part / whole, whole)
-    return f"{part:,} of {whole:,} ({100 * part / whole:.1f} % [{100 * low:.1f}, {100 * high:.1f}])"
 
 
 def _form(cell: Cell) -> str:

@@ -40,7 +40,7 @@ def read_traces(path: Path, on_error: OnError) -> Iterator[tuple[int, dict[str, 
 
 
 def claims_in_traces(path: Path) -> Claims:
-    """Yield the hashes of benchmarks that each trace names in any span, or in its resource.
+    """Yield, per trace, its line and the benchmark hashes named in its spans or resource.
 
     Raises:
         InputError: the file cannot be read.
