@@ -244,31 +244,37 @@ class QuestionMaker:
 
     def _check_entailment(self, questions: Sequence[Question]) -> None:
         """Let the judge reject questions whose statement does not follow from their evidence."""
-        if self.judge is None:
-            return
-        pairs = {q.id: Pair(join_evidence(q), q.statement) for q in questions}
-        verdicts = self.judge.ask(pairs.values())
-        for question in questions:
-            verdict = verdicts[pairs[question.id]]
-            if isinstance(verdict, JudgeFailure):
-                question.reject(ENTAILED, f"the judge failed ({verdict.message})")
-            elif not verdict.entailed:
-                question.reject(ENTAILED, f"does not follow: {question.statement!r}")
+        statements = [(q, q.statement) for q in questions]
+        for question, statement, is_entailed in self._judge_evidence(ENTAILED, statements):
+            if not is_entailed:
+                question.reject(ENTAILED, f"does not follow: {statement!r}")
 
     def _check_premises(self, questions: Sequence[Question]) -> None:
         """Let the judge reject questions whose premise is wrong and follows from the evidence."""
+        premises = [(q, q.premise) for q in questions]
+        for question, premise, is_entailed in self._judge_evidence(FORM, premises):
+            if is_entailed:
+                question.reject(FORM, f"the evidence says what is to be wrong: {premise!r}")
+
+    def _judge_evidence(
+        self, check: str, texts: Sequence[tuple[Question, str]]
+    ) -> Iterator[tuple[Question, str, bool]]:
+        """Yield (question, text, whether its evidence entails the text); none without a judge.
+
+        Args:
+            check: check that rejects the questions on which the judge fails.
+            texts: questions, each with the text that its evidence may entail.
+        """
         if self.judge is None:
             return
-        pairs = {q.id: Pair(join_evidence(q), q.premise) for q in questions}
-        verdicts = self.judge.ask(pairs.values())
-        for question in questions:
-            verdict = verdicts[pairs[question.id]]
+        pairs = [Pair(join_evidence(question), text) for question, text in texts]
+        verdicts = self.judge.ask(pairs)
+        for (question, text), pair in zip(texts, pairs, strict=True):
+            verdict = verdicts[pair]
             if isinstance(verdict, JudgeFailure):
-                question.reject(FORM, f"the judge failed ({verdict.message})")
-            elif verdict.entailed:
-                question.reject(
-                    FORM, f"the evidence says what is to be wrong: {question.premise!r}"
-                )
+                question.reject(check, f"the judge failed ({verdict.message})")
+            else:
+                yield question, text, verdict.entailed
 
     def find_nearest(self, texts: Mapping[str, str], depth: int) -> dict[str, list[Evidence]]:
         """Find the nearest passages of texts by their ids, best first."""
