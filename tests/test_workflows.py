@@ -1,17 +1,23 @@
-"""Workflows that the docs show: GitHub's schema, pinned actions, and no rights for foreign code."""
+"""Workflows, ours and those in the docs: schema, pinned actions, no rights for foreign code."""
 
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from docs.workflows import check_workflows, find_workflows
+from docs.workflows import ROOT, check_ours, check_workflows, find_workflows
 
 import citeforge as cf
 
 WORKFLOWS = find_workflows()
 LOADED: dict[str, dict[str, Any]] = {n: yaml.safe_load(t) for n, t in WORKFLOWS.items()}
+OURS = {
+    path.stem: yaml.safe_load(path.read_text(encoding="utf-8"))
+    for path in (ROOT / ".github" / "workflows").glob("*.yml")
+}
+PINNED = r"(actions/[a-z-]+|pypa/gh-action-pypi-publish)@[0-9a-f]{40}"
 
 
 def test_which_workflows_there_are() -> None:
@@ -50,10 +56,41 @@ def test_what_a_workflow_may_do(name: str) -> None:
         assert list(on) == ["workflow_run"] and "actions/checkout" not in text
         assert on["workflow_run"]["workflows"] == ["citations"]
     for step in steps:
-        assert re.fullmatch(
-            r"actions/[a-z-]+@[0-9a-f]{40}", step.get("uses", f"actions/a@{'0' * 40}")
-        )
+        assert re.fullmatch(PINNED, step.get("uses", f"actions/a@{'0' * 40}"))
         # Names of branches are chosen by strangers: a shell reads them from variables alone.
         assert "${{" not in step.get("run", "")
     installed = re.findall(r'pip install "citeforge\[scores\]==(.*?)"', text)
     assert installed == [cf.__version__] * (on == "pull_request")
+
+
+@pytest.mark.slow
+def test_the_schemas_of_our_own_files(tmp_path: Path) -> None:
+    assert check_ours() == ""
+    copy = shutil.copytree(ROOT / ".github", tmp_path / "github")
+    (copy / "stray.yml").write_text("a: 1\n")
+    form = copy / "ISSUE_TEMPLATE" / "wish.yml"
+    form.write_text(form.read_text().replace("type: checkboxes", "type: checkbox"))
+    problems = check_ours(copy)
+    assert "stray.yml: which schema" in problems and "checkbox" in problems
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_what_our_workflows_may_do(name: str) -> None:
+    workflow = OURS[name]
+    # Every right beyond reading is given to one job alone, and that one checks nothing out.
+    assert workflow["permissions"] == {"contents": "read"}
+    for job in workflow["jobs"].values():
+        uses = [step["uses"] for step in job["steps"] if "uses" in step]
+        assert all(re.fullmatch(PINNED, action) for action in uses)
+        assert all("${{" not in step.get("run", "") for step in job["steps"])
+        if "permissions" in job:
+            assert "environment" in job
+            assert not any(action.startswith("actions/checkout") for action in uses)
+        else:
+            assert "secrets." not in str(job)
+
+
+def test_every_system_and_every_python_is_tried() -> None:
+    matrix = OURS["ci"]["jobs"]["bare"]["strategy"]["matrix"]
+    assert matrix["os"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
+    assert matrix["python"] == ["3.11", "3.12", "3.13", "3.14"]
