@@ -13,6 +13,8 @@ from citeforge.engines import plugins
 from citeforge.engines.judge.records import verdict_key
 from citeforge.engines.models.embedder import Distributed, Watchable
 from citeforge.engines.running.names import JUDGES, make_embedder, make_judge
+from citeforge.evaluator.measures import registry
+from citeforge.evaluator.measures.registry import measures
 from citeforge.ir_convert.registry import open_source
 from citeforge.ir_convert.source import ReadOptions
 from citeforge.publishing.export import EXPORTS
@@ -36,6 +38,15 @@ VERBATIM = Choice("verbatim", "", "word for word", lambda settings: Verbatim())
 HALF = Choice("half", "", "half a judge", lambda settings: object())
 LEXICAL = Choice("lexical", "", "ours is better", lambda settings: Verbatim())
 LATE = Choice("late", "MODEL", "breaks late", lambda model, settings: 1 / 0)
+"""
+
+MEASURE = """
+from citeforge.evaluator.measures.declared import per_answer
+
+@per_answer("many", source="here")
+def size(answer):
+    return len(answer.output)
+
 """
 
 
@@ -271,3 +282,23 @@ def test_a_command_that_is_unknown_names_the_broken_plugin_file(inline: Inline, 
     assert ran.returncode == 2
     assert "unknown command 'nothing'" in ran.stderr
     assert ran.stderr.count("ZeroDivisionError") == 2  # the warning, and the error
+
+
+def test_a_package_of_measures_brings_those_of_all_its_modules(
+    site: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install(site, "cf-many", "", "[citeforge.measures]\nmany = cf_many\n")
+    (site / "cf_many.py").unlink()
+    (site / "cf_many").mkdir()
+    for name in ("__init__", "One", "Two"):
+        measure = f"MEASURES = (size.measure({name!r}, 'size'),)" if name[0] != "_" else ""
+        (site / "cf_many" / f"{name.lower()}.py").write_text(
+            f"{MEASURE if measure else ''}{measure}"
+        )
+    importlib.invalidate_caches()
+    assert [m.name for m in measures().values() if m.origin == "cf-many 1.5"] == ["One", "Two"]
+    (site / "cf_many" / "three.py").write_text("raise ValueError('no table')")
+    registry._collect_measures.cache_clear()
+    assert not any(m.origin == "cf-many 1.5" for m in measures().values())
+    told = capsys.readouterr().err
+    assert "cannot load measures of cf_many: the plugin cf-many 1.5 is broken (ValueError" in told

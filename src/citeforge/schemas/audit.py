@@ -153,12 +153,14 @@ class Exploits(Record):
         signatures: of the measures.
         rows: degenerate systems, then honest ones.
         left_out: system or measure to the reason why it has no scores.
+        directions: whether a higher value is better, of measures where that is not so.
     """
 
     context: str
     signatures: list[str]
     rows: list[ExploitRow]
     left_out: dict[str, str]
+    directions: dict[str, bool | None] = {}
 
     @property
     def lines(self) -> dict[str, float]:
@@ -166,7 +168,8 @@ class Exploits(Record):
         best: dict[str, float] = {}
         for row in (row for row in self.rows if row.system in LINE_SYSTEMS):
             for measure, value in row.values.items():
-                best[measure] = max(value, best.get(measure, value))
+                if measure not in self.directions:
+                    best[measure] = max(value, best.get(measure, value))
         names = {signature: signature.partition("|")[0] for signature in self.signatures}
         return {signature: best[name] for signature, name in names.items() if name in best}
 
@@ -174,7 +177,8 @@ class Exploits(Record):
     def findings(self) -> list[str]:
         """Sentences on degenerate systems that score as high as an honest one, per measure."""
         values = {row.system: row.values for row in self.rows}
-        measures = dict.fromkeys(m for row in self.rows for m in row.values)
+        every = dict.fromkeys(m for row in self.rows for m in row.values)
+        measures = [m for m in every if m not in self.directions]
         silent = [m for m in measures if not any(r.values.get(m) for r in self.rows if r.is_honest)]
         return [
             f"{row.system} is at or above an honest system: "

@@ -8,14 +8,13 @@ import inspect
 import math
 import re
 from collections.abc import Iterable
-from importlib import import_module
-from itertools import groupby
-from pkgutil import iter_modules
+from itertools import chain, groupby
+from types import ModuleType
 
 from citeforge.engines.plugins import load_entries
 from citeforge.evaluator import measures as folder
 from citeforge.evaluator.measures.declared import Measure
-from citeforge.evaluator.measures.registry import measures
+from citeforge.evaluator.measures.registry import list_modules, measures
 
 
 def built_in_families() -> tuple[str, ...]:
@@ -36,9 +35,10 @@ def family_definitions(family: str) -> str:
     Raises:
         LookupError: no docstring has a line ``## FAMILY``.
     """
-    names = (f"{folder.__name__}.{module.name}" for module in iter_modules(folder.__path__))
-    plugin_modules = (value for value, origin in load_entries("measures") if not origin)
-    for module in (*map(import_module, names), *plugin_modules):
+    plugin_modules = (
+        v for v, origin in load_entries("measures") if isinstance(v, ModuleType) and not origin
+    )
+    for module in chain.from_iterable(map(list_modules, (folder, *plugin_modules))):
         text = inspect.getdoc(module) or ""
         found = re.search(rf"^## {family}\n+(.*?)\n*(?=^## |\Z)", text, re.MULTILINE | re.DOTALL)
         if found:

@@ -1,11 +1,14 @@
 """All measures, collected on demand from the files that declare and compute them.
 
-A module of this folder, or a plugin, declares measures by a tuple ``MEASURES``.
+A module of this folder, or of a plugin, declares measures by a tuple ``MEASURES``. The entry point
+of a plugin leads to such a module, to a package of them, or to one measure.
 """
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
+from importlib import import_module
+from pkgutil import iter_modules
 from types import ModuleType
 
 from citeforge.engines import plugins
@@ -71,7 +74,7 @@ def _collect_measures(entries: tuple[PluginEntry, ...]) -> ByName:
     collected = {m.name: m for several in listed for m in several}
     families = {m.family for m in collected.values()}
     for value, origin in plugins.load_entries("measures") if entries else ():
-        for one in getattr(value, "MEASURES", ()) if isinstance(value, ModuleType) else (value,):
+        for one in _declared_by(value, origin):
             if not isinstance(one, Measure):
                 plugins.warn(f"{origin}: {one!r} is no measure")
             elif one.name in collected or one.name in families or _parse_with_cutoff(one.name):
@@ -79,6 +82,27 @@ def _collect_measures(entries: tuple[PluginEntry, ...]) -> ByName:
             else:
                 collected[one.name] = replace(one, origin=origin or None)
     return collected
+
+
+def list_modules(module: ModuleType) -> Iterator[ModuleType]:
+    """Yield a module and, if it is a package, the modules in its folder."""
+    yield module
+    for found in iter_modules(getattr(module, "__path__", ())):
+        yield import_module(f"{module.__name__}.{found.name}")
+
+
+def _declared_by(value: object, origin: str) -> list[object]:
+    """List what an entry point declares as measures: those of a module or package, or itself.
+
+    A package with a module that cannot be imported declares none, with a warning.
+    """
+    if not isinstance(value, ModuleType):
+        return [value]
+    try:
+        return [one for module in list_modules(value) for one in getattr(module, "MEASURES", ())]
+    except Exception as error:  # code of others may raise anything
+        plugins.warn(str(plugins.broken_plugin(f"measures of {value.__name__}", origin, error)))
+        return []
 
 
 def _parse_with_cutoff(name: str) -> Measure | None:

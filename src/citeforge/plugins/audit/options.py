@@ -5,7 +5,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from citeforge.schemas.recipes.base import Judging, Option
+from citeforge.schemas.recipes.base import Judging, Option, Words
 from citeforge.schemas.recipes.groups import JUDGE, QUESTIONS
 from citeforge.schemas.recipes.kalma import RULE
 from citeforge.schemas.recipes.rage import CONTAINED
@@ -34,6 +34,9 @@ class AuditOptions(Judging):
     """Score degenerate systems, too: empty answers, refusals, copies, all or no citations, random
     ones, instructions to a judge, and copies of what is nearest to the question (the line to
     beat). Measures that need a judge ask --judge."""
+    exploit_measures: Annotated[Words, Option(joined=True, names="measures")] = ()
+    """Measures or families that --exploits scores besides those of the headline, separated by
+    commas."""
     labels: Path | None = None
     """Labels of negatives, from labels import."""
     known_flaws: Path | None = None
@@ -44,8 +47,10 @@ class AuditOptions(Judging):
     """Fail on a flaw that is not accepted, and on a stale entry."""
 
     @model_validator(mode="after")
-    def _require_known_flaws(self) -> Self:
-        """Raise an error if --strict or --accept is given without --known-flaws."""
+    def _require_other_option(self) -> Self:
+        """Raise an error if an option is given without the one that it depends on."""
+        if self.exploit_measures and not self.exploits:
+            raise ValueError("--exploit-measures needs --exploits")
         if (self.strict or self.accept) and self.known_flaws is None:
             raise ValueError("--strict and --accept need --known-flaws FILE")
         return self

@@ -179,7 +179,7 @@ def _find_all(
         stages = [cheap, strong.judge.signature]
         result.cascade, result.decisions = sum_up_decisions(base, decided, stages, options.labels)
     if options.exploits:
-        result.exploits = try_exploits(package.folder, judge)
+        result.exploits = try_exploits(package.folder, judge, options.exploit_measures)
         result.checks[EXPLOITS] = describe_exploits(result.exploits)
     if options.labels is not None:
         cascade = result.cascade
