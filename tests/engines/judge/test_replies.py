@@ -1,7 +1,6 @@
 """How LLM judges' replies are read: in fences, after a sentence, as a word, as a mark."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -174,7 +173,8 @@ def test_replies_and_verdicts_may_share_a_file(key: str, tmp_path: Path) -> None
 
 
 def test_the_command_says_why_and_ends_in_3(tmp_path: Path, inline: Inline) -> None:
-    rows = "".join(json.dumps(asdict(p)) + "\n" for p in PAIRS)
+    texts = ({"premise": p.premise, "hypothesis": p.hypothesis} for p in PAIRS)
+    rows = "".join(json.dumps(row) + "\n" for row in texts)
     (tmp_path / "pairs.jsonl").write_text(rows)
     with provider(thinking_briefly) as server:
         command = ("labels", "judge", "pairs.jsonl", "--judge", "openai:m", "--out", "v.jsonl")

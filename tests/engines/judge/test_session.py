@@ -15,6 +15,7 @@ from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession, VerdictStore
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.running.names import make_judge
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import Judging, RunOptions
 from conftest import refused
 from patience import patience
@@ -366,3 +367,33 @@ def test_another_thread_reads_its_decisions_while_the_judge_is_busy() -> None:
         assert waiting.result() == {B: Verdict(False, 1.0)}
     assert judge.asked == [A, broken, B]
     assert (first.n_asked, first.failures(), second.n_asked) == (1, 0, 0)
+
+
+def test_a_pair_may_ask_something_else_and_its_verdict_is_kept_apart(
+    server: Running, options: RunOptions, tmp_path: Path
+) -> None:
+    asked = Pair("t", '#turns:{"need": "reasoning"}#', question="llm-need-citation")
+    needed = Pair("t", '#turns:{"need": "needed"}#', question="llm-need-citation")
+    entailed = Pair("t", '#turns:{"entailed": true}#')
+    half = Pair("t", '#turns:{"support": "half"}#', question="llm-half-support")
+    pairs = [asked, needed, entailed, half]
+    expected = [Verdict(False), Verdict(True), Verdict(True), Verdict(False, support=0.5)]
+    with VerdictStore(tmp_path / "v.db") as store:
+        judge = make_judge("openai:m", run=options)
+        session = JudgeSession(judge, store)
+        assert session.answers_questions
+        assert list(session.ask(pairs).values()) == expected
+        texts = [r["text"] for r in server.requests()]
+        ends = ("need a citation", "claim follow", "does the text support")
+        assert [sum(end in text for text in texts) for end in ends] == [2, 1, 1]
+        # Stored verdicts answer the same questions only.
+        assert JudgeSession(judge, store).plan(pairs).stored == 4
+        others = [Pair(p.premise, p.hypothesis) for p in (asked, needed, half)]
+        assert JudgeSession(judge, store).plan([*pairs, *others]).stored == 4
+
+
+def test_a_judge_of_entailment_is_asked_nothing_else() -> None:
+    session = JudgeSession(LexicalJudge())
+    assert not session.answers_questions
+    with refused("missing-judge", UsageError):
+        session.ask([Pair("t", "t", question="llm-relevant")])

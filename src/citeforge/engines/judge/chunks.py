@@ -29,7 +29,9 @@ def split_pair(profile: JudgeProfile, pair: Pair, count: Count) -> list[list[Pai
     pieces = [pair.premise]
     if profile.chunks is not None:
         pieces = sentence_chunks(pair.premise, profile.chunks, count) or pieces
-    return [[Pair(piece, claim) for piece in pieces] for claim in claims]
+    return [
+        [replace(pair, premise=piece, hypothesis=claim) for piece in pieces] for claim in claims
+    ]
 
 
 class PairParts:

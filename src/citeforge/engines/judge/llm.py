@@ -54,7 +54,11 @@ class LlmJudge:
                 "llm-binary, llm-three-level or a profile that has messages only",
                 code="conflicting-options",
             )
-        self._format = _reply_format(self.profile)
+
+    @property
+    def answers_questions(self) -> bool:
+        """Whether it takes pairs with a question; models trained for one prompt do not."""
+        return self.profile.architecture == "json-llm"
 
     @property
     def server(self) -> Server | None:
@@ -148,7 +152,7 @@ class LlmJudge:
 
         def take_result(position: int, result: Result) -> None:
             """Read a reply as a decision, or mark its pair to be asked again."""
-            decision = read_decision(result, self.profile)
+            decision = read_decision(result, self._profile_for(pairs[position]))
             if decision is None and attempt < TRIES - 1:
                 again.append(position)
             else:
@@ -164,14 +168,19 @@ class LlmJudge:
 
         An endpoint has its own limit, and only it counts tokens.
         """
-        return split_pair(self.profile.model_copy(update={"chunks": None}), pair, len)
+        return split_pair(self._profile_for(pair).model_copy(update={"chunks": None}), pair, len)
+
+    def _profile_for(self, pair: Pair) -> JudgeProfile:
+        """Get the profile of a pair's question; the judge's own one for entailment."""
+        return built_in_profiles()[pair.question] if pair.question else self.profile
 
     def _request(self, pair: Pair, sample: int) -> Request:
         """Make the request about a pair; ``sample`` distinguishes repeated requests."""
-        turns = fill_messages(self.profile, pair.premise, pair.hypothesis, self.llm.model)
+        profile = self._profile_for(pair)
+        turns = fill_messages(profile, pair.premise, pair.hypothesis, self.llm.model)
         params: dict[str, Any] = {"temperature": 0.0, "max_tokens": ANSWER_TOKENS}
-        if self._format is not None:
-            params["response_format"] = self._format
+        if (reply_format := _reply_format(profile)) is not None:
+            params["response_format"] = reply_format
         return Request(turns, params, self._repeat * TRIES + sample)
 
 

@@ -72,6 +72,12 @@ def profile_version(profile: JudgeProfile) -> str:
     return f"{profile.name}@{digest(content)[:8]}"
 
 
+@cache
+def question_version(name: str) -> str:
+    """Write ``NAME@HASH`` of the built-in profile that asks a question of a pair."""
+    return profile_version(built_in_profiles()[name])
+
+
 def fill_prompt(text: str, premise: str, hypothesis: str, eos: str = "", note: str = "") -> str:
     """Replace ``{premise}``, ``{hypothesis}``, ``{eos}``, ``{note}`` in a prompt, in one pass."""
     texts = {"premise": premise, "hypothesis": hypothesis, "eos": eos, "note": note}

@@ -17,10 +17,18 @@ FINER = {"bfloat16": "float32", "float32": "float64"}
 
 @dataclass(frozen=True, slots=True, order=True)
 class Pair:
-    """A premise and a hypothesis: does the premise entail the hypothesis?"""
+    """A premise and a hypothesis: does the premise entail the hypothesis?
+
+    Attributes:
+        premise: text that entails the other one, or does not.
+        hypothesis: text that is entailed, or is not.
+        question: built-in profile that asks something else about the two texts (``llm-relevant``),
+            which only judges with ``answers_questions`` are asked; empty for entailment.
+    """
 
     premise: str
     hypothesis: str
+    question: str = ""
 
 
 @dataclass(frozen=True, slots=True)

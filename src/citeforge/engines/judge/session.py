@@ -12,6 +12,7 @@ from typing import Any, Self
 import msgspec
 
 from citeforge.engines.files import canonical_json, digest
+from citeforge.engines.judge.profiles import question_version
 from citeforge.engines.judge.records import (
     Decision,
     Judge,
@@ -175,6 +176,11 @@ class JudgeSession:
         self._touched: set[tuple[int, Pair]] = set()
         self._deciding = threading.Lock()
 
+    @property
+    def answers_questions(self) -> bool:
+        """Whether the judge takes pairs with a question besides entailment, as LLMs do."""
+        return bool(getattr(self.judge, "answers_questions", False))
+
     def share(self) -> Self:
         """Make a session for another thread: same judge and decisions, own counts.
 
@@ -236,7 +242,7 @@ class JudgeSession:
         """Count what :meth:`ask` would ask the judge, and its cost, without asking."""
         everything = list(pairs)
         distinct = [p for p in dict.fromkeys(everything) if p.premise.strip()]
-        keys = {verdict_key(own, p): p for own in self._identities for p in distinct}
+        keys = {_verdict_key(own, p): p for own in self._identities for p in distinct}
         known = {} if self.store is None else self.store.get_verdicts(list(keys), self._server)
         stored = set(known)
         rest = [p for key, p in keys.items() if key not in stored]
@@ -269,6 +275,13 @@ class JudgeSession:
         """Ask the judge about pairs, and store each verdict as it comes."""
         if not pairs:
             return
+        question = next((p.question for p in pairs if p.question), "")
+        if question and not self.answers_questions:
+            raise UsageError(
+                f"--judge {self.judge.signature} decides entailment alone; {question} is a "
+                "question for an LLM with a profile in JSON: openai:MODEL or vllm:MODEL",
+                code="missing-judge",
+            )
         if self.only_plans:
             rehearse = getattr(self._judges[self.repeat], "rehearse", None)
             if rehearse is not None:
@@ -334,7 +347,7 @@ class JudgeSession:
 
     def _key(self, pair: Pair) -> str:
         """Compute the key of a pair's stored verdict, for the current repeat."""
-        return verdict_key(self._identities[self.repeat], pair)
+        return _verdict_key(self._identities[self.repeat], pair)
 
     def _record_decision(self, pair: Pair, decision: Decision) -> None:
         """Remember a decision, and count failures and cut premises."""
@@ -344,6 +357,13 @@ class JudgeSession:
             self.first_failure = self.first_failure or decision.message
         else:
             self.n_truncated += decision.truncated
+
+
+def _verdict_key(identity: dict[str, Any], pair: Pair) -> str:
+    """Compute the key of a stored verdict; a pair's question is part of the judge's identity."""
+    if pair.question:
+        identity = identity | {"profile": question_version(pair.question)}
+    return verdict_key(identity, pair)
 
 
 def _without_provider(name: str) -> str:
