@@ -281,3 +281,25 @@ def test_citations_are_counted_from_the_number_of_their_format(
     monkeypatch.setattr(submission, "format", from_zero)
     texts = [f.message for f in Marks(submission).warnings(answer, "mix", 0)]
     assert texts == [f"cites {last}; the context has 0 to {last - 1}"]
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "advice"),
+    [
+        ("date", "yesterday", "write it as 2026-11-23"),
+        ("date", "23.11.2026", "write it as 2026-11-23"),
+        ("date", "2026-11-23", ""),
+        ("date", "2026", ""),
+        ("url", "javascript:alert(1)", "begin with https://"),
+        ("url", "www.example.org", "begin with https://"),
+        ("url", "https://example.org/x", ""),
+    ],
+)
+def test_dates_and_addresses_of_a_system_that_are_none(
+    benchmark: cf.Benchmark, tmp_path: Path, field: str, value: str, advice: str
+) -> None:
+    path = tmp_path / "a.jsonl"
+    answer = {"query_id": "q01", "output": "Good [1]."}
+    write_jsonl(path, [{"submission": {"system": "a", field: value}}, answer])
+    found = [w for w in cf.check(path, benchmark).warnings if w.field == field]
+    assert [advice in w.message for w in found] == [True] * bool(advice)

@@ -28,7 +28,6 @@ FILES = {
     "scores": "scores.json",
     "audit": "audit.json",
     "known-flaws": "known-flaws.jsonl",
-    "submission-header": "submission.jsonl",
     "submission": "submission.jsonl",
     "prompts": "prompts.jsonl",
     "replay-store-export": "replay.jsonl",
@@ -47,10 +46,7 @@ def values(schema: str) -> Iterable[Any]:
         return [yaml.safe_load(text)]
     if path.suffix == ".json":
         return [json.loads(text)]
-    rows = [json.loads(line) for line in text.splitlines()]
-    if path.name == "submission.jsonl":
-        return rows[:1] if schema == "submission-header" else rows[1:]
-    return rows
+    return [json.loads(line) for line in text.splitlines()]
 
 
 def test_every_schema_has_a_golden_file() -> None:

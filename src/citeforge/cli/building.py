@@ -303,6 +303,9 @@ def _build(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
         return
     manifest = kind.build(recipe, run)
     summarise(run.folder, manifest)
+    if recipe.name not in (None, manifest.name):
+        text = "a name has letters, digits, '_', '.' and '-' alone"
+        click.echo(f"warning: --name {recipe.name}: called {manifest.name} ({text})", err=True)
     if problems := "; ".join(conflicts(manifest)):
         click.echo(f"warning: publish will refuse this package: {problems}", err=True)
     if any(count_name(key) == NOT_MADE for key in manifest.counts):

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.textfiles import count_text
@@ -25,8 +26,11 @@ from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Marker
 from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.scores import About
 from citeforge.schemas.submission import CONTROL, CitedSpan, OwnPassage, SubmissionLine
 from citeforge.schemas.text import printable
+
+_DATE = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
 
 
 @dataclass(repr=False)
@@ -152,6 +156,7 @@ class _Checker:
                 "field out if it is a system"
             )
             yield Finding("reference-line", text, line=1, field=CONTROL)
+        yield from self._doubts_about_the_system()
         if self.submission.is_anonymous:
             yield from self.answers.reach.warnings(self.benchmark.kind.facts.shows)
             yield from self.prompts.warnings()
@@ -166,6 +171,20 @@ class _Checker:
         if n_empty := self.findings.n_empty - self.submission.unwrapper.n_unbegun:
             are = "answer is empty" if n_empty == 1 else "answers are empty"
             yield Finding("empty-text", f"{n_empty:,} {are}; scored as answers")
+
+    def _doubts_about_the_system(self) -> Iterator[Finding]:
+        """Yield warnings on a date or an address in the header that is none."""
+        try:
+            about = self.submission.about or About()
+        except InputError as error:
+            self._record_error(error)
+            return
+        if about.date is not None and not _DATE.fullmatch(about.date):
+            text = f"{about.date!r} is not a date; write it as 2026-11-23, 2026-11 or 2026"
+            yield Finding("wrong-value", text, line=1, field="date")
+        if about.url is not None and urlsplit(about.url).scheme not in ("http", "https"):
+            text = f"{about.url!r} is not a web address, and no page links it; begin with https://"
+            yield Finding("wrong-value", text, line=1, field="url")
 
     def _other_formats(self) -> list[Finding]:
         """List a warning if the file, whose format was guessed, may be in another; else nothing."""

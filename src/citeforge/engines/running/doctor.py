@@ -52,7 +52,9 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
         findings.append(_check_hub())
     if store is not None:
         findings.append(_check_store(store))
-    findings.append(Finding("next", True, "try: make quickstart, or citeforge list sources"))
+    findings.append(
+        Finding("next", True, "try: citeforge build demo --out demo, or citeforge list sources")
+    )
     return findings
 
 
