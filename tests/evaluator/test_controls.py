@@ -13,7 +13,8 @@ import citeforge as cf
 from citeforge.evaluator.compare import compare_many
 from citeforge.evaluator.ranks import ranks_by_measure
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
-from citeforge.plugins.leaderboard.ranking import compact, make_views
+from citeforge.plugins.leaderboard.ranking import compact
+from citeforge.plugins.leaderboard.views import make_views
 from citeforge.reports.pages.choose import plot
 from citeforge.reports.pages.formats import render_table
 from citeforge.reports.paper import paper_table
@@ -78,11 +79,11 @@ def test_comparisons_with_a_control_come_last(files: list[ScoreFile]) -> None:
 def test_sites_rank_competitors_alone(files: list[ScoreFile]) -> None:
     views = make_views(files)
     told: dict[str, Any] = compact(views[0])
-    assert told["c"] == [1, 0, 0]
-    assert told["g"][0] == 0
+    assert told["c"] == [0, 0, 1]
+    assert told["g"][2] == 0
     matrix: dict[str, Any] = compact_matrix([board_column("b", "B", views, None, None)])
     assert matrix["s"] == ["strong", "weak", "gold"]
-    assert [r and r[0] for r in matrix["r"]] == [100 * 1, 100 * 2, None]
+    assert [r and r[0] for r in matrix["r"]] == ["1.0", "2.0", None]
 
 
 def test_a_control_elsewhere_takes_no_namesake_out_of_the_ranking(files: list[ScoreFile]) -> None:

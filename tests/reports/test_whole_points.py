@@ -7,7 +7,8 @@ import pytest
 from citeforge.builders.card import _score_table
 from citeforge.evaluator.lines import find_lines
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
-from citeforge.plugins.leaderboard.ranking import compact, make_views
+from citeforge.plugins.leaderboard.ranking import compact
+from citeforge.plugins.leaderboard.views import make_views
 from citeforge.publishing.card import _card_row
 from citeforge.reports.model import ScoreReport
 from citeforge.reports.pages.formats import render_paper, render_table
@@ -77,8 +78,8 @@ def test_plots() -> None:
 
 
 def test_leaderboard() -> None:
-    views = make_views(FILES)
-    (view,) = (compact(v, LINES) for v in views)
+    views = make_views(FILES, lines=LINES)
+    (view,) = map(compact, views)
     assert view["k"] == [0, 0]
     (column,) = compact_matrix([board_column("a", "A", views, "CiteP", None)])["b"]  # type: ignore[misc]
     assert column[-1] == 0

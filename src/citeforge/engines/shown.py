@@ -37,6 +37,11 @@ def show_number(value: float | None, digits: int = DIGITS, sign: str = "") -> st
     return f"{value:{sign}z.{digits}f}" if sign else f"{value:.{digits}f}"
 
 
+def show_cost(dollars: float) -> str:
+    """Format a cost in US dollars: ``$1,234.50``."""
+    return f"${dollars:,.2f}"
+
+
 def show_interval(
     low: float | None, high: float | None, digits: int = DIGITS, sign: str = ""
 ) -> str:

@@ -223,6 +223,14 @@ def better_by_tests(sign: Floats, p: Floats, level: float = ALPHA) -> npt.NDArra
     return better
 
 
+def ranks_of_values(
+    values: Sequence[float | None], is_higher_better: bool = True
+) -> list[int | None]:
+    """Rank values from 1; equal values share the best of their ranks, and None has no rank."""
+    known = sorted((v for v in values if v is not None), reverse=is_higher_better)
+    return [None if v is None else 1 + known.index(v) for v in values]
+
+
 def rank_text(interval: RankInterval | None) -> str:
     """Format a range of ranks: ``2–4``, ``1``, or a dash for None."""
     if interval is None:

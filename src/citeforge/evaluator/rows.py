@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Sequence
 
+from citeforge.evaluator.measures.registry import direction
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.signature import without_parts
 
@@ -93,18 +94,27 @@ def compared_across(files: Sequence[ScoreFile], prefixes: Collection[str]) -> li
     ]
 
 
-def main_measure(files: Sequence[ScoreFile]) -> str:
-    """Choose the measure that sums up score files best, among those that all have.
+def main_measure(files: Sequence[ScoreFile], names: Sequence[str] | None = None) -> str:
+    """Choose the measure that sums up score files best.
 
-    Which ones do is recorded in the files, by the kind of their benchmark.
+    Which ones do is recorded in the files, by the kind of their benchmark; without one, it is the
+    first that has a better direction.
+
+    Args:
+        files: score files.
+        names: measures to choose among; None for those that all files have (without a shared one,
+            those of the first file).
 
     Returns:
-        Its name; without a shared one the first file's first measure, or "" without measures.
+        Its name; "" without measures.
     """
-    shared = set.intersection(*({m.name for m in f.measures} for f in files))
-    names = [m.name for m in files[0].measures]
-    preferred = (*(name for file in files for name in file.headline), *names)
-    return next((n for n in preferred if n in shared), names[0] if names else "")
+    if names is None:
+        names = [m.name for m in files[0].measures]
+        shared = set.intersection(*({m.name for m in f.measures} for f in files))
+        names = [n for n in names if n in shared] or names
+    directed = [n for n in names if direction(n) is not None]
+    preferred = (*(name for file in files for name in file.headline), *directed, *names)
+    return next((n for n in preferred if n in names), "")
 
 
 def of_cells(files: Sequence[ScoreFile]) -> bool:

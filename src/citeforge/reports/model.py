@@ -156,6 +156,12 @@ class ScoreReport:
         """Notes on systems whose value is at or below the line to beat."""
         return line_notes(self.files, self.lines)
 
+    @cached_property
+    def by_measure(self) -> dict[str, list[ScoreRow | None]]:
+        """Row of each file on each measure; None for a file without it."""
+        rows = {(id(row.file), row.score.name): row for row in self.rows}
+        return {name: [rows.get((id(f), name)) for f in self.files] for name in self.measures}
+
     @property
     def notes(self) -> list[str]:
         """Sentences to print below a table of scores, without signatures."""

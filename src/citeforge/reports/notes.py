@@ -36,7 +36,12 @@ SLICES_NOTE = (
     "slices: 95 % intervals that hold at once for all slices of a system (Šidák); "
     f"{FEW}: fewer than {FEWEST_QUERIES} queries, too few to rely on the value"
 )
-_LINE_NOTE = (
+RANKS_NOTE = (
+    "the ranks that a system may have: with 95 % confidence all of them hold at once (paired "
+    "t-tests over queries, Holm over all pairs)"
+)
+"""Note on ranks with intervals."""
+LINE_NOTE = (
     f"{BELOW}: at or below the line of systems that copy the sources with most words of the "
     "question, cite them, and know nothing"
 )
@@ -131,10 +136,9 @@ def count_lines(files: Iterable[ScoreFile]) -> list[str]:
     """
     lines = []
     for f in files:
-        if f.counts.n_missing and not any(" missing" in text for text in f.warnings):
-            missing = count_text(f.counts.n_missing, "answer")
+        if (missing := missing_text(f)) and not any(" missing" in text for text in f.warnings):
             how = "with the worst value each" if f.protocol == "strict" else "which are left out"
-            lines.append(f"{f.system}: {missing} missing, {how}")
+            lines.append(f"{f.system}: {missing}, {how}")
         answers = f"{f.counts.n_answered:,}"
         for count, text in ((f.counts.n_uncited, UNCITED), (f.counts.n_refused, REFUSED)):
             if count:
@@ -145,6 +149,12 @@ def count_lines(files: Iterable[ScoreFile]) -> list[str]:
                 f"{f.system}: the judge failed on {pairs}; bounds say what that leaves open"
             )
     return lines
+
+
+def missing_text(file: ScoreFile) -> str:
+    """Write how many answers of a system are missing; empty if none is."""
+    n = file.counts.n_missing
+    return f"{count_text(n, 'answer')} missing" if n else ""
 
 
 def build_lines(files: Iterable[ScoreFile]) -> list[str]:
@@ -350,7 +360,7 @@ def line_notes(files: Sequence[ScoreFile], lines: Lines) -> list[str]:
         ]
         if below:
             notes.append(f"{file.system} does not beat copying: {', '.join(below)}")
-    return [*notes, _LINE_NOTE] if notes else []
+    return [*notes, LINE_NOTE] if notes else []
 
 
 def correction_notes(results: Iterable[ScoreFile]) -> list[str]:

@@ -3,9 +3,11 @@
 import numpy as np
 from scipy import stats
 
-from citeforge.evaluator.ranks import rank_intervals
+from citeforge.engines.shown import show_number
+from citeforge.evaluator.mean_ranks import Column, MeanRank, mean_ranks
+from citeforge.evaluator.ranks import rank_intervals, ranks_of_values
 from citeforge.evaluator.statistics.estimates import Floats
-from citeforge.plugins.leaderboard.matrix import Column, MeanRank, mean_ranks
+from citeforge.plugins.leaderboard.ranking import hundredths
 
 
 def column(*rows: Floats | None) -> Column:
@@ -65,3 +67,16 @@ def test_all_mean_ranks_hold_at_once() -> None:
         narrow += any(m.high - m.low < 4 for m in result)
     assert missed <= 300 * 0.05 + 8  # two standard deviations of a binomial with 5 %
     assert narrow > 250  # they say something
+
+
+def test_equal_values_share_the_best_of_their_ranks() -> None:
+    values = [7, None, 9, 7, 1]
+    assert ranks_of_values(values) == [2, None, 1, 2, 4]
+    assert ranks_of_values(values, is_higher_better=False) == [2, None, 4, 2, 1]
+
+
+def test_hundredths_are_rounded_as_figures_are_shown() -> None:
+    # 1.115 is a little less than its decimals, but 100 times it is a little more than 111.5.
+    assert (show_number(1.115), hundredths(1.115), round(100 * 1.115)) == ("1.11", 111, 112)
+    values = np.linspace(-3, 101, 20_001)
+    assert [hundredths(v) for v in values] == [round(100 * float(show_number(v))) for v in values]

@@ -6,7 +6,8 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.plugins.leaderboard.ranking import compact, make_views
+from citeforge.plugins.leaderboard.ranking import compact
+from citeforge.plugins.leaderboard.views import make_views
 from citeforge.schemas.scores import ScoreFile
 from conftest import write_jsonl
 
@@ -36,16 +37,16 @@ def test_a_part_of_the_queries_stands_beside_the_name(
 ) -> None:
     n = len(cf.load(package).query_ids)
     shown = told(files, n)
-    assert shown["s"] == ["control", "part", "whole"]
-    assert shown["o"] == ["", f"2 of {n} queries; –: other queries than the values here", ""]
-    assert [[v is None for v in row] for row in shown["v"]] == [[False, True, False]] * 2
+    assert shown["s"] == ["part", "whole", "control"]
+    assert shown["o"] == [f"2 of {n} queries; –: other queries than the values here", "", ""]
+    assert [[v is None for v in row] for row in shown["v"]] == [[True, False, False]] * 2
 
 
 def test_competitors_set_what_is_compared(files: list[ScoreFile], package: Path) -> None:
     n = len(cf.load(package).query_ids)
     shown = told(files[:2], n)
-    assert shown["o"] == ["–: other queries than the values here", f"2 of {n} queries"]
-    assert [[v is None for v in row] for row in shown["v"]] == [[True, False]] * 2
+    assert shown["o"] == [f"2 of {n} queries", "–: other queries than the values here"]
+    assert [[v is None for v in row] for row in shown["v"]] == [[False, True]] * 2
 
 
 def test_what_was_not_computed_says_so(files: list[ScoreFile], package: Path) -> None:

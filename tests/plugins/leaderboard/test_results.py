@@ -159,7 +159,7 @@ def test_a_pull_request_is_opened_once(hub: Hub, package: Path, tmp_path: Path) 
     assert first.date == "2026-05-01"
     assert first.notes is not None
     assert first.notes.startswith(by_name["CiteP"].signature)
-    assert "30 queries; 1 answers missing" in first.notes
+    assert "30 queries; 1 answer missing, with the worst value each" in first.notes
 
 
 def test_other_scores_bring_it_up_to_date(hub: Hub, package: Path, tmp_path: Path) -> None:

@@ -3,7 +3,8 @@
 from citeforge.plugins.leaderboard.about import Presentation, introduce_all
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.pages import environment
-from citeforge.plugins.leaderboard.ranking import compact, make_views
+from citeforge.plugins.leaderboard.ranking import compact
+from citeforge.plugins.leaderboard.views import make_views
 from citeforge.reports.notes import trivial_lines
 from conftest_plots import trivial_files
 

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from citeforge.evaluator.ranks import ranks_by_measure
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
-from citeforge.plugins.leaderboard.ranking import compact, make_views
+from citeforge.plugins.leaderboard.ranking import compact
+from citeforge.plugins.leaderboard.views import make_views
 from citeforge.reports import markdown
 from citeforge.reports.pages.charts import scores_best_first
 from citeforge.reports.pages.choose import plot
@@ -57,7 +58,7 @@ def test_a_page_is_ranked_by_a_measure_that_has_a_best() -> None:
     assert (view.measures, told["b"]) == ((NEITHER, DOWN), [0, -1])
     column = board_column("f", "t", [view], None, None)
     matrix = compact_matrix([column])
-    assert (matrix["s"], matrix["r"]) == (["low", "high"], [[100, 100, 100], [200, 200, 200]])
+    assert (matrix["s"], matrix["r"]) == (["low", "high"], [["1.0"] * 3, ["2.0"] * 3])
     with refused("wrong-value", field="measure", allowed=DOWN):
         board_column("f", "t", [view], NEITHER, None)
 

@@ -5,26 +5,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import numpy.typing as npt
 
+from citeforge.engines.shown import show_cost, show_number
+from citeforge.evaluator.mean_ranks import Column, mean_ranks
 from citeforge.evaluator.measures.registry import direction
-from citeforge.evaluator.ranks import rank_intervals, towards_better
-from citeforge.evaluator.statistics.estimates import Floats
-from citeforge.evaluator.statistics.intervals import ALPHA
+from citeforge.evaluator.ranks import ranks_of_values, towards_better
 from citeforge.plugins.leaderboard.ranking import (
     ABOUT_FIELDS,
     DIRECTIONS,
-    View,
     about_text,
     column_digits,
     definition,
     hundredths,
     interval,
 )
+from citeforge.plugins.leaderboard.views import View
 from citeforge.reports.notes import marked_name, trivial_lines
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
+RANK_DIGITS = 1
+"""Decimals of mean ranks."""
 _OTHER_SCORES = 1
 """Cell of a system that has scores on a benchmark, but not of the column's table."""
 
@@ -93,7 +94,7 @@ def board_column(
             allowed=", ".join(dict.fromkeys(v.files[0].context for v in views)),
         )  # fmt: skip
     main = view.main if measure is None else measure
-    if main not in view.entries:
+    if main not in view.measures:
         raise InputError(
             f"no score file of {folder} ({view.title}) has the measure {main!r}",
             path=config, field="measure", code="not-computed",
@@ -108,9 +109,9 @@ def board_column(
     # Systems that answered fewer queries than most are not compared.
     queries = max((f.query_ids for f in view.files), key=len)
     cells = {
-        f.system: e
-        for f, e in zip(view.files, view.entries[main], strict=True)
-        if e is not None and e.value is not None and f.query_ids == queries
+        f.system: row.score
+        for f, row in zip(view.files, view.rows(main), strict=True)
+        if row is not None and row.score.value is not None and f.query_ids == queries
     }
     first = next(f for f in view.files if f.query_ids == queries)
     clusters = np.array(first.clusters) if first.clusters else None
@@ -124,9 +125,10 @@ def board_column(
 def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
     """Collect the table of systems by benchmarks as the page's JSON; its keys are one letter long.
 
-    Benchmarks ``b``, systems in order ``s`` (controls last), mean ranks with intervals ``r``,
-    numbers of benchmarks without a value ``n``, cells by benchmark ``c`` and pages of their systems
-    ``p``, and what submissions state: fields ``f``, values ``a``.
+    Benchmarks ``b``, systems in order ``s`` (controls last), mean ranks with the ends of their
+    intervals as text ``r``, ranks by them ``k``, numbers of benchmarks without a value ``n``, cells
+    by benchmark ``c`` and pages of their systems ``p``, and what submissions state: fields ``f``,
+    values ``a``.
 
     Args:
         columns: one per benchmark.
@@ -157,7 +159,9 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
             for c in columns
         ],
         "s": systems,
-        "r": [[hundredths(x) for x in (r.mean, r.low, r.high)] for r in (ranks[i] for i in order)]
+        "r": [[show_number(x, RANK_DIGITS) for x in (r.mean, r.low, r.high)]
+              for r in (ranks[i] for i in order)] + [None for _ in controls],
+        "k": ranks_of_values([hundredths(ranks[i].mean) for i in order], False)
         + [None for _ in controls],
         "n": [ranks[i].n_missing for i in order]
         + [sum(n not in c.cells for c in columns) for n in systems[len(names) :]],
@@ -193,78 +197,5 @@ def _merge_about(system: str, columns: Sequence[BoardColumn]) -> dict[str, str]:
     costs = [f.about.cost for f in mine if f.about is not None and f.about.cost is not None]
     if costs:
         # Where a cost is not stated, the sum is a lower bound.
-        values["cost"] = ("≥ " if len(costs) < len(mine) else "") + f"${math.fsum(costs):,.2f}"
+        values["cost"] = ("≥ " if len(costs) < len(mine) else "") + show_cost(math.fsum(costs))
     return values
-
-
-@dataclass(frozen=True)
-class Column:
-    """The values of all systems on one benchmark; higher is better.
-
-    Attributes:
-        values: value of each system; None without one.
-        per_query: each system's values by query, NaN where undefined; None without any.
-        clusters: cluster of each query; None where no question repeats.
-    """
-
-    values: tuple[float | None, ...]
-    per_query: tuple[Floats | None, ...]
-    clusters: npt.NDArray[np.int64] | None = None
-
-
-@dataclass(frozen=True)
-class MeanRank:
-    """Mean of a system's ranks over all benchmarks, from 1.
-
-    Attributes:
-        mean: mean rank over all benchmarks.
-        low: lower end of its 95 % interval.
-        high: upper end of its 95 % interval.
-        n_missing: benchmarks where the system has no value.
-    """
-
-    mean: float
-    low: float
-    high: float
-    n_missing: int
-
-
-def mean_ranks(columns: Sequence[Column]) -> list[MeanRank]:
-    """Compute each system's mean rank, with simultaneous 95 % intervals.
-
-    Equal values share the mean of their ranks (Demšar 2006, section 3.2.2). A system without a
-    value on a benchmark is worse there than all that have one, and shares the last ranks with the
-    others that have none: to leave out a hard benchmark gains nothing.
-
-    On each of the B benchmarks the intervals of :func:`rank_intervals` hold together with
-    probability 1 - 0.05/B at least, so that (Bonferroni) with 95 % confidence all of them hold on
-    all benchmarks, and then each mean rank lies between the means of their ends. Queries are what
-    is drawn: the benchmarks are those that there are. Where a measure is no mean of its values by
-    query, an interval is widened to the rank by value.
-
-    Args:
-        columns: one per benchmark, the same systems in the same order in each.
-    """
-    from scipy.stats import rankdata
-
-    if not columns:
-        return []
-    size = len(columns[0].values)
-    ranks, lows, highs = (np.empty((len(columns), size)) for _ in range(3))
-    for at, column in enumerate(columns):
-        values = np.array(column.values, np.float64)  # NaN for None
-        defined = ~np.isnan(values)
-        n_known = int(defined.sum())
-        # Systems without a value share the last ranks for certain.
-        ranks[at] = lows[at] = highs[at] = (n_known + 1 + size) / 2
-        ranks[at, defined] = rankdata(-values[defined])
-        intervals = rank_intervals(column.per_query, column.clusters, ALPHA / len(columns))
-        n_unknown = sum(bool(k) and f is None for k, f in zip(defined, intervals, strict=True))
-        for i in np.flatnonzero(defined):
-            # Systems without values by query may have any rank.
-            low, high = intervals[i] or (1, n_known - n_unknown)
-            lows[at, i] = min(low, ranks[at, i])
-            highs[at, i] = max(high + n_unknown, ranks[at, i])
-    missing = [sum(c.values[i] is None for c in columns) for i in range(size)]
-    means = (m.mean(axis=0).tolist() for m in (ranks, lows, highs))
-    return [MeanRank(*row) for row in zip(*means, missing, strict=True)]

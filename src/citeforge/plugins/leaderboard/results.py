@@ -29,6 +29,7 @@ from citeforge.publishing.card import EVALS, task_id
 from citeforge.publishing.hub import Publisher
 from citeforge.publishing.hub_changes import git_blob_id
 from citeforge.publishing.hub_errors import hub_errors
+from citeforge.reports.notes import missing_text
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Option, Part
@@ -275,8 +276,8 @@ def _write_notes(measure: MeasureScore, file: ScoreFile) -> str:
         parts.append(f"95 % interval {interval}")
     counts = file.counts
     parts.append(f"{counts.n_queries:,} queries")
-    if counts.n_missing:
-        parts.append(f"{counts.n_missing:,} answers missing, counted as wrong")
+    if missing := missing_text(file):
+        parts.append(f"{missing}, with the worst value each")
     if measure.lower_bound is not None and measure.upper_bound is not None:
         parts.append(
             f"the judge failed on {counts.n_judge_failed:,} pairs: between "

@@ -9,7 +9,7 @@ from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.ranks import rank_systems, rank_text
 from citeforge.evaluator.slices import list_slices, make_slice_file, slice_fields
 from citeforge.evaluator.statistics.intervals import ALPHA
-from citeforge.reports.notes import FEW
+from citeforge.reports.notes import FEW, RANKS_NOTE
 from citeforge.reports.pages import palette
 from citeforge.reports.pages.charts import (
     are_comparable,
@@ -147,10 +147,7 @@ def intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     elif not are_comparable(pairs_of_all)[0]:
         note = "Not sorted: these systems were scored on other queries, or with other settings."
     if sum(rank is not None for rank in ranks) > 1:
-        note += (
-            " On the right the ranks that a system may have: with 95 % confidence all of them hold "
-            "at once (paired t-tests over queries, Holm over all pairs). Shaded: may be first."
-        )
+        note += f" On the right {RANKS_NOTE}. Shaded: may be first."
     if direction(measure) is None and len(pairs) > 1:
         note += " Neither more nor less is better."
     elif len(pairs) > 1 and any(

@@ -14,10 +14,7 @@ from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.ranks import rank_text
 from citeforge.reports.audited import describe_negatives
 from citeforge.reports.model import ScoreReport
-from citeforge.reports.notes import (
-    marked_name,
-    scored_text,
-)
+from citeforge.reports.notes import RANKS_NOTE, marked_name, scored_text
 from citeforge.reports.pages.choose import page_figures
 from citeforge.reports.pages.explorer import MOST_INLINE, chunk_script, explorer_part
 from citeforge.reports.pages.markup import plots_part, read_assets, render_markup, script_json
@@ -104,6 +101,7 @@ def _script_data(report: ScoreReport) -> dict[str, Any]:
             for name, row in ranks.items()
             if sum(r is not None for r in row) > 1
         },
+        "ranks_note": RANKS_NOTE,
         "design": report.is_design,
         "warnings": report.not_comparable,
         "not_computed": report.not_computed,

@@ -4,11 +4,9 @@ const LAST = Number.MAX_SAFE_INTEGER;
 const state = { start: 0, sort: "mean", down: false };
 const filters = makeFilters(data.f, data.a, redraw);
 
-const fixed = (value, digits) => (value / 100).toFixed(digits);
-
 // Sorts by name, by mean rank (the best is the least), or by a benchmark (its entry 7 says whether the best is the most or the least; the last one is its decimals).
 function key(i) {
-  if (state.sort === "mean") return data.r[i] && data.r[i][0];
+  if (state.sort === "mean") return data.k[i];
   const cell = data.c[state.sort][i];
   return Array.isArray(cell) ? cell[0] : null;
 }
@@ -24,11 +22,6 @@ function order() {
     if (one === null || two === null) return (one === null) - (two === null) || a - b;
     return sign * (one - two) || a - b;
   });
-}
-
-function places() {
-  const sorted = data.r.filter(Boolean).map(r => r[0]).sort((a, b) => a - b);
-  return data.r.map(r => r && sorted.indexOf(r[0]) + 1);
 }
 
 function header(title, name, down, attributes, ...more) {
@@ -58,17 +51,15 @@ function score(b, i) {
   return found;
 }
 
-const place = places();
-
 function line(i, boards) {
   const means = data.r[i];
-  const rank = means ? make("td", {}, fixed(means[0], 1), make("small", {}, `${fixed(means[1], 1)} – ${fixed(means[2], 1)}`))
+  const rank = means ? make("td", {}, means[0], make("small", {}, `${means[1]} – ${means[2]}`))
     : make("td", {}, "–");
   const first = data.p.findIndex(column => column[i]);
   const name = make("a", { href: `${data.b[first][1]}/systems/${data.p[first][i]}.html`, dir: "auto", title: data.s[i] }, data.s[i]);
   const cells = boards.map(b => score(b, i));
   const own = state.sort === "mean" || state.sort === "name" ? [rank, ...cells] : [cells[0], rank, ...cells.slice(1)];
-  return make("tr", means ? {} : { class: "control" }, make("td", {}, means ? String(place[i]) : "–"),
+  return make("tr", means ? {} : { class: "control" }, make("td", {}, means ? String(data.k[i]) : "–"),
     make("th", { scope: "row", class: "left system" }, name, ...(means ? [] : [make("small", {}, "control, not ranked")])),
     ...own, make("td", {}, data.n[i] ? `${data.n[i]} of ${data.b.length}` : "0"),
     ...data.a[i].map(text => make("td", { class: "left", dir: "auto" }, text)));

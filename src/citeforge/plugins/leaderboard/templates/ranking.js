@@ -80,18 +80,13 @@ function order() {
   return [...rows.filter(i => !v.c[i]), ...rows.filter(i => v.c[i])];
 }
 
-function places(v) {
-  const column = v.v[state.by], towards = v.b[state.by];
-  const first = new Map();
-  if (!towards) return column.map(() => null);
-  column.filter((x, i) => x !== null && !v.c[i]).sort((a, b) => towards * (b - a))
-    .forEach((x, i) => { if (!first.has(x)) first.set(x, i + 1); });
-  return column.map((x, i) => x === null || v.c[i] ? null : first.get(x));
+// What the ranking by the chosen measure has under a key: ranks q, intervals of ranks g and of values i; of other measures than the main one it comes later.
+function ranking(v, key) {
+  return state.by === v.main ? v[key] : more[state.view] ? more[state.view][key][state.by] : [];
 }
 
 function interval(v, i) {
-  const known = state.by === v.main ? v.i : more[state.view] ? more[state.view].i[state.by] : null;
-  return known && known[i] ? known[i] : null;
+  return ranking(v, "i")[i] || null;
 }
 
 function header(title, key, left) {
@@ -111,16 +106,14 @@ function header(title, key, left) {
 
 function explain(measure) {
   const v = data.views[state.view];
-  const better = { "1": "higher is better", "-1": "lower is better" }[v.b[measure]] || "neither direction is better";
-  const text = `${v.m[measure]}: ${v.d[measure] ? `${v.d[measure]}; ` : ""}${better}.`;
-  get("about").replaceChildren(text, ...(v.l[measure] ? [" ", make("a", { href: v.l[measure] }, "Definition")] : []));
+  get("about").replaceChildren(`${v.m[measure]}: ${v.d[measure]}.`, ...(v.l[measure] ? [" ", make("a", { href: v.l[measure] }, "Definition")] : []));
 }
 
 // The systems of the table in its order, with all measures.
 function records() {
-  const v = data.views[state.view], place = places(v);
+  const v = data.views[state.view], ranks = ranking(v, "q");
   return order().map(i => ({
-    rank: place[i], system: v.s[i], control: Boolean(v.c[i]),
+    rank: ranks[i] || null, system: v.s[i], control: Boolean(v.c[i]),
     ...Object.fromEntries(v.m.map((name, m) => [name, v.v[m][i] === null ? null : v.v[m][i] / 100])),
     ...Object.fromEntries(v.f.map((name, f) => [name, v.a[i][f]])),
   }));
@@ -148,8 +141,7 @@ function draw() {
   const v = data.views[state.view];
   get("csv").hidden = get("json").hidden = get("about").hidden = !v;
   if (!v) { get("count").textContent = "No system was scored yet."; return; }
-  const rows = order(), place = places(v);
-  const groups = state.by === v.main ? v.g : more[state.view] ? more[state.view].g[state.by] : [];
+  const rows = order(), place = ranking(v, "q"), groups = ranking(v, "g");
   const span = scale(v);
   // Where labels are hidden, nothing by query is there to test systems with.
   const ranked = v.g.some(Boolean);
@@ -158,16 +150,16 @@ function draw() {
   const columns = [state.by, ...state.columns.filter(m => m !== state.by)];
   const page = rows.slice(state.start, state.start + PAGE).map(i => {
     const ranks = groups[i] ? [...new Set(groups[i])].join("–") : "–";
-    const line = make("tr", v.c[i] ? { class: "control" } : {}, make("td", {}, place[i] === null ? "–" : String(place[i]),
+    const line = make("tr", v.c[i] ? { class: "control" } : {}, make("td", {}, place[i] ? String(place[i]) : "–",
       ...(ranked ? [make("small", { class: "phone" }, ranks)] : [])),
       ...(ranked ? [make("td", {}, ranks)] : []),
       make("td", { class: "left system" },
         make("a", { href: `systems/${v.p[i]}.html`, dir: "auto", title: v.s[i] }, v.s[i]),
         ...(v.c[i] ? [make("small", {}, "control, not ranked")] : []),
-        ...(v.n[i] ? [make("small", { class: "missing" }, `${v.n[i]} ${v.n[i] === 1 ? "answer" : "answers"} missing`)] : []),
+        ...(v.n[i] ? [make("small", { class: "missing" }, v.n[i])] : []),
         ...(v.o[i] ? [make("small", {}, v.o[i])] : [])));
     for (const m of columns) {
-      const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i], v.k[m])), ...(v.u[m].includes(i) ? [" ≤"] : []));
+      const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i], v.k[m])), ...(v.u[m].includes(i) ? [` ${data.below}`] : []));
       const ends = m === state.by ? interval(v, i) : null;
       if (ends) cell.append(make("small", {}, `${shown(ends[0], v.k[m])} – ${shown(ends[1], v.k[m])}`));
       line.append(cell);

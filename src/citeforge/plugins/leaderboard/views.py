@@ -1,0 +1,176 @@
+"""Rankings of a benchmark: a report of comparable scores per context set and protocol."""
+
+import re
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from citeforge.evaluator.lines import Lines
+from citeforge.evaluator.measures.registry import declared_place, direction
+from citeforge.evaluator.rows import controls_last, count_systems, main_measure
+from citeforge.reports.model import ScoreReport, ScoreRow
+from citeforge.schemas.scores import ScoreFile
+
+_ASKED = re.compile(r"\|asked:(\d+)")
+_MOST_HARD = 20
+"""Queries that are listed as a system's hardest."""
+
+
+@dataclass(frozen=True)
+class QueryScore:
+    """Value of one system on one query, by the main measure of a ranking.
+
+    Attributes:
+        view: title of the ranking.
+        system: name of the system.
+        slug: file name of the system's page.
+        measure: name of the measure.
+        value: value on the measure's scale.
+    """
+
+    view: str
+    system: str
+    slug: str
+    measure: str
+    value: float
+
+
+@dataclass(frozen=True)
+class View:
+    """A table of comparable systems: one context, one protocol, equal signatures.
+
+    Attributes:
+        title: context and protocol.
+        about: context set, and what systems are shown in it.
+        measures: names of measures, in declared order.
+        files: one score file per system with all of its scores; controls are last.
+        slugs: file names of the systems' pages.
+        report: report of the scores that have the same signatures, a row per file.
+        main: measure by which the page ranks at first.
+    """
+
+    title: str
+    about: str
+    measures: tuple[str, ...]
+    files: tuple[ScoreFile, ...]
+    slugs: tuple[str, ...]
+    report: ScoreReport
+    main: str
+
+    def rows(self, measure: str) -> list[ScoreRow | None]:
+        """List the row of each system on a measure; None without a comparable score."""
+        return self.report.by_measure.get(measure, [None] * len(self.files))
+
+    def hardest(self, at: int, queries: Collection[str]) -> list[tuple[str, float]]:
+        """List a system's 20 worst queries by the main measure: (query id, value).
+
+        Args:
+            at: position of the system.
+            queries: ids of the queries that may be listed.
+        """
+        file = self.files[at]
+        score = next((m for m in file.measures if m.name == self.main), None)
+        if score is None:
+            return []
+        values = [
+            (v * score.scale, query)
+            for query, v in zip(file.query_ids, score.per_query, strict=True)
+            if v is not None and query in queries
+        ]
+        values.sort(reverse=direction(self.main) is False)
+        return [(query, value) for value, query in values[:_MOST_HARD]]
+
+    def _best_first(self) -> list[tuple[int, ScoreRow]]:
+        """Sort systems by the main measure: (position, row), best first, controls last.
+
+        Systems that were scored on other queries are left out.
+        """
+        rows = [
+            (at, row)
+            for at, row in enumerate(self.rows(self.main))
+            if row is not None and self.files[at].query_ids == self.files[0].query_ids
+        ]
+        towards = 1 if direction(self.main) is False else -1
+        rows.sort(key=lambda r: (r[1].file.is_control, towards * (r[1].score.value or 0.0)))
+        return rows
+
+    def query_scores(self) -> dict[str, list[QueryScore]]:
+        """Map each query to the values of the systems on it; the best system on all is first."""
+        best = self._best_first()
+        return {
+            query: [
+                QueryScore(
+                    self.title, self.files[at].system, self.slugs[at], self.main,
+                    value * row.score.scale,
+                )
+                for at, row in best
+                if (value := row.score.per_query[n]) is not None
+            ]
+            for n, query in enumerate(self.files[0].query_ids)
+        }  # fmt: skip
+
+
+def slug(text: str, used_slugs: set[str]) -> str:
+    """Make a unique file name for a page from any text, and add it to the names already used."""
+    stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "page"
+    name, number = stem, 1
+    while name in used_slugs:
+        number += 1
+        name = f"{stem}-{number}"
+    used_slugs.add(name)
+    return name
+
+
+def make_views(
+    files: Sequence[ScoreFile],
+    contexts: Mapping[str, str] = MappingProxyType({}),
+    lines: Lines = MappingProxyType({}),
+) -> list[View]:
+    """Make a ranking per context set and protocol, of scores with equal score signatures.
+
+    Args:
+        files: score files of one benchmark.
+        contexts: its context sets with descriptions, which order views of as many systems.
+        lines: lines to beat, by score signature.
+    """
+    used_slugs: set[str] = set()
+    slugs = {id(f): slug(f"{f.system} {f.context}", used_slugs) for f in files}
+    keyed: dict[tuple[str, str], list[ScoreFile]] = {}
+    for file in controls_last(files):
+        keyed.setdefault((file.context, file.protocol), []).append(file)
+    views = []
+    for (context, protocol), mine in keyed.items():
+        names = list(dict.fromkeys(m.name for f in mine for m in f.measures))
+        names.sort(key=lambda n: declared_place(n.split("[")[0]))
+        views.append(
+            View(
+                f"{context}, {protocol}",
+                f"{context}: {contexts[context]}" if context in contexts else context,
+                tuple(names), tuple(mine), tuple(slugs[id(f)] for f in mine),
+                ScoreReport(_with_equal_signatures(mine), lines=lines), main_measure(mine, names),
+            )
+        )  # fmt: skip
+    order = [*contexts, *(f.context for f in files)]
+    views.sort(key=lambda v: (-count_systems(v.files)[0], order.index(v.files[0].context)))
+    return views
+
+
+def _with_equal_signatures(files: Sequence[ScoreFile]) -> list[ScoreFile]:
+    """Copy score files; keep of each measure the scores of one signature.
+
+    It is that of the first competitor that answered all queries, else of the first competitor.
+    """
+    leading = sorted(files, key=lambda f: (f.is_control, count_asked(f) is not None))
+    signatures = {m.name: m.signature for f in reversed(leading) for m in f.measures}
+    return [
+        f.model_copy(
+            update={"measures": [m for m in f.measures if m.signature == signatures[m.name]]}
+        )
+        for f in files
+    ]
+
+
+def count_asked(file: ScoreFile) -> int | None:
+    """Count the queries of a file that was scored on a part of them; None for all of them."""
+    asked = (_ASKED.search(measure.signature) for measure in file.measures)
+    return next((int(match[1]) for match in asked if match), None)
