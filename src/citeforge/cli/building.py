@@ -11,7 +11,6 @@ from citeforge.cli.command import LONGEST_HELP, NamedCommands, path_argument, pa
 from citeforge.cli.options import add_options, field_options, largest_line_option, record_from
 from citeforge.cli.short_help import ManyOptions
 from citeforge.package import kinds
-from citeforge.schemas.counts import NOT_MADE, count_name
 from citeforge.schemas.errors import FailuresError, InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.flags import fields_in
@@ -308,8 +307,5 @@ def _build(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
         click.echo(f"warning: --name {recipe.name}: called {manifest.name} ({text})", err=True)
     if problems := "; ".join(conflicts(manifest)):
         click.echo(f"warning: publish will refuse this package: {problems}", err=True)
-    if any(count_name(key) == NOT_MADE for key in manifest.counts):
-        raise FailuresError(
-            "fewer questions than were asked for; the package has the others",
-            code="counted-failures",
-        )
+    if failures := manifest.failures:
+        raise FailuresError("; ".join(failures), code="counted-failures")

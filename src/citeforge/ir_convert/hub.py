@@ -25,7 +25,7 @@ from citeforge.ir_convert.source import (
 )
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.sources import SourceInfo
-from citeforge.schemas.tables import CORPUS, GOLD, LABELS, MAPPING, QUERIES, RELEVANT
+from citeforge.schemas.tables import CORPUS, GOLD, LABELS, MAPPING, QUERIES, RELEVANT, UNSURE
 
 _BATCH = 4096
 _OF_LANGUAGE = re.compile(r"(?P<lang>.+)[-_]corpus|corpus[-_](?P<other>.+)")
@@ -288,7 +288,7 @@ def open_rage(kind: str, argument: str, options: ReadOptions) -> "HubSource":
         raise InputError(
             "has no mapping of relevant passages", path=repo.name, code="missing-field"
         )
-    mappings = {name: splits[name] for name in LABELS if name in splits}
+    mappings = {name: splits[name] for name in (*LABELS, UNSURE) if name in splits}
     return HubSource(repo, mappings, _make_info(kind, argument, None, repo), options)
 
 
@@ -339,6 +339,7 @@ class HubSource(Source):
                 options.extra_fields, info.counts, f"{label.replace('_', ' ')} pairs",
             )  # fmt: skip
         self._relevant = self._mined.pop(RELEVANT, MAPPING.empty_table())
+        self._unsure = self._mined.pop(UNSURE, MAPPING.empty_table())
         self._corpus = self._load_split("corpus")
         self._queries = None if options.passages_only else self._load_split("queries")
 
@@ -446,6 +447,10 @@ class HubSource(Source):
     def mined(self) -> dict[str, pa.Table]:
         """Return the mined negatives of a RAGE package (its table ``mapping``), by label."""
         return self._mined
+
+    def unsure(self) -> pa.Table:
+        """Return the passages of a RAGE package that may be relevant (its mapping ``unsure``)."""
+        return self._unsure
 
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:
         """Return (name of the data set, None) as the source of a judgement; lines are unknown."""

@@ -25,7 +25,7 @@ from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import ExtraFields
 from citeforge.schemas.sources import SourceInfo
-from citeforge.schemas.tables import CORPUS, GOLD
+from citeforge.schemas.tables import CORPUS, GOLD, MAPPING
 from citeforge.schemas.text import normalise_passages
 
 if TYPE_CHECKING:
@@ -400,6 +400,10 @@ class Source(ABC):
     def mined(self) -> dict[str, pa.Table]:
         """Return the source's own mined negative passages, by label (schema MAPPING)."""
         return {}
+
+    def unsure(self) -> pa.Table:
+        """Return the passages that may be relevant and are no negatives (schema MAPPING)."""
+        return MAPPING.empty_table()
 
     @abstractmethod
     def locate_judgement(self, query_id: str, corpus_id: str) -> tuple[str, int | None]:

@@ -169,7 +169,7 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "passages_too_short": "passages too short to be asked about",
         "pool_pairs_judged": "pairs of query and passage that the pool's judge was asked about",
         "pool_pairs_that_the_judge_failed_on":
-            "of these, pairs on which the judge failed, shown to no system",
+            "pairs of pools on which the judge failed, shown to no system",
         "pool_passages_unsure":
             "passages of pools that may be relevant, shown to no system",
         "queries_asked_about_nothing_found": "questions for which {} finds nothing",
@@ -381,6 +381,11 @@ def count_name(key: str) -> str:
     """Get the name of a key, without arguments."""
     match = _KEY.fullmatch(key)
     return key if match is None else match[1]
+
+
+def counts_failures(key: str) -> bool:
+    """Whether a key counts what a writer or judge failed on."""
+    return count_name(key).endswith("_failed_on")
 
 
 def describe_count(key: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from citeforge.schemas.counts import NOT_MADE, count_name, describe_count
+from citeforge.schemas.counts import NOT_MADE, count_name, counts_failures, describe_count
 from citeforge.schemas.record import FrozenRecord, Record
 from citeforge.schemas.sources import MaybeOfPlugin, SourceInfo
 from citeforge.schemas.tables import SCHEMA_VERSION
@@ -163,6 +163,19 @@ class Manifest(MaybeOfPlugin):
                 "labels favour systems of the same model or model family, so do not compare these "
                 "with others by this benchmark alone"
             )
+        return texts
+
+    @property
+    def failures(self) -> list[str]:
+        """Counts of what a writer or judge failed on, and of questions that were not made."""
+        texts = [
+            f"{n:,} {describe_count(key)}"
+            for counts in (self.counts, *(source.counts for source in self.sources))
+            for key, n in counts.items()
+            if n and counts_failures(key)
+        ]
+        if any(count_name(key) == NOT_MADE for key in self.counts):
+            texts.append("fewer questions than were asked for; the package has the others")
         return texts
 
     @property

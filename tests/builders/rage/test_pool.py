@@ -293,3 +293,48 @@ def test_without_a_judge_judgements_are_needed(inline: Inline, tmp_path: Path) -
     recipe = cf.RageRecipe(source="corpus:x", pool=Pooling(judge="lexical"))
     with refused("option-without-effect"):
         cf.build(recipe, tmp_path / "o")
+
+
+def test_pairs_without_a_grade_are_failures(inline: Inline, tmp_path: Path) -> None:
+    source = beir(tmp_path / "data")
+    unread = [[re.escape(PASSAGES["h1"]), "It is about herons."], *replies()]
+    with openai_server(tmp_path / "log", replies=unread) as server:
+        ran = inline.fails(3, "counted-failures", *words(source, server, "out"))
+    # Of two queries, each asked about h1: by BM25 or vectors for the first alone.
+    n = cf.load(tmp_path / "out").manifest.counts["pool_pairs_that_the_judge_failed_on"]
+    assert f"{n} pairs of pools on which the judge failed" in ran.stderr
+    assert ("q1", "h1", None) in pairs(tmp_path / "out", UNSURE)
+    inline.ok("verify", "out")
+
+
+def test_replies_of_a_server_of_ones_own_are_kept(inline: Inline, tmp_path: Path) -> None:
+    source = beir(tmp_path / "data")
+    with openai_server(tmp_path / "log", replies=replies()) as server:
+        inline.ok(*words(source, server, "out", "--judge-pool", "vllm:m"))
+        n = len(server.requests())
+        more = ("--judge-pool", "vllm:m", "--store", "out.replay.db")
+        inline.ok(*words(source, server, "again", *more))
+        assert len(server.requests()) == n > 0
+
+
+def test_unsure_passages_stay_hidden_in_benchmarks_made_of_a_pool(
+    inline: Inline, tmp_path: Path
+) -> None:
+    source = beir(tmp_path / "data")
+    with openai_server(tmp_path / "log", replies=replies()) as server:
+        inline.ok(*words(source, server, "out"))
+    unsure = pairs(tmp_path / "out", UNSURE)
+    assert {(q, p) for q, p, _ in unsure} == {("q1", "h1"), ("q2", "l1")}
+    for more in ((), ("--remine",)):
+        inline.ok("build", "rage", "--source", f"rage:{tmp_path / 'out'}", *EMBEDDED, *more,
+                  "--mixture", "mix=2,9,9", "--n-seemingly", "9", "--n-irrelevant", "20",
+                  "--out", "next", "--overwrite")  # fmt: skip
+        assert pairs(tmp_path / "next", UNSURE) == unsure
+        shown = {
+            (row["query_id"], doc["corpus-id"])
+            for row in Package(tmp_path / "next").context_table("mix").to_pylist()
+            for doc in row["docs"]
+        }
+        assert ("q1", "h0") in shown
+        assert not shown & {("q1", "h1"), ("q2", "l1")}
+        inline.ok("verify", "next")

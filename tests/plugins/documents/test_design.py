@@ -2,7 +2,6 @@
 
 import json
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -20,10 +19,10 @@ from citeforge.package.package import Package
 from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.cells import Cell, apportion, draw_cells
 from citeforge.plugins.documents.checks import check_text
-from citeforge.plugins.documents.design import Design, built_in_forms, polar_words
+from citeforge.plugins.documents.design import Design, built_in_forms
 from citeforge.plugins.documents.form_rules import find_form_fault
 from citeforge.plugins.documents.outcome import mean_pairwise_cosine, mix_stats
-from citeforge.plugins.documents.questions import Evidence, Question, is_answered, read_question
+from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.schemas.recipes.base import RunOptions
 from conftest import Inline, refused
@@ -328,7 +327,9 @@ def ask(form: str, **fields: Any) -> Question:
         ("number", {"answers": ["30 m"]}, None),
         ("number", {"answers": ["三十米"]}, None),
         ("number", {"answers": ["many"]}, "the answer has no number"),
-        ("yes/no", {"answers": ["Nein."]}, None),
+        ("yes/no", {"answers": ["No."]}, None),
+        ("yes/no", {"answers": ["Nein."], "text": "Ist die Schleuse bei Hochwasser offen?",
+                    "statement": "Die Schleuse ist bei Hochwasser nicht offen."}, None),
         ("yes/no", {"answers": ["perhaps"]}, "the answer is neither yes nor no"),
         ("definition", {"answers": ["a wall across a river"]}, None),
         ("definition", {"answers": ["wall"]}, "the answer has 1 of at least 3 words"),
@@ -360,39 +361,6 @@ def test_each_form_has_its_rule(form: str, fields: dict[str, Any], fault: str | 
     found = find_form_fault(ask(form, **fields))
     assert (found or "").startswith(fault or "")
     assert bool(found) == bool(fault)
-
-
-@pytest.mark.parametrize(
-    ("answer", "reply", "is_right"),
-    [
-        ("no", "No, it must not.", True),
-        ("no", "Yes: there is no lid.", False),
-        ("yes", "NOT ANSWERED", False),
-        ("ja", "Ja.", True),
-        ("是", "是的，可以。", True),
-        ("no", "", False),
-        ("हाँ", "हाँ।", True),
-        ("हाँ।", "हाँ, यह हो सकता है।", True),
-        ("नहीं", "हाँ", False),
-        ("nei", "Nei, det må man ikke.", True),
-        ("já", unicodedata.normalize("NFD", "Já."), True),
-        (unicodedata.normalize("NFD", "não"), "**Não**, nunca", True),
-        ("نعم", "نعم، يمكن ذلك", True),
-        ("はい", "「はい」、できます", True),
-        ("ja", "jazz", False),
-    ],
-)
-def test_yes_and_no_are_read_from_the_first_word(answer: str, reply: str, is_right: bool) -> None:
-    assert is_answered(ask("yes/no", answers=[answer]), reply) == is_right
-
-
-def test_each_word_for_yes_and_no_is_an_answer() -> None:
-    yes, no = polar_words()
-    assert not yes & no
-    for word in yes | no:
-        question = ask("yes/no", answers=[f"{word.capitalize()}."])
-        assert find_form_fault(question) is None
-        assert is_answered(question, f"{word}!")
 
 
 @pytest.mark.parametrize(

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.text.spacy_models import english_model, installed_pipeline
+from citeforge.engines.text.words import find_words
 from citeforge.schemas.text import MONTHS
 
-_WORD = re.compile(r"\w+(?:['’]\w+)*", re.UNICODE)
 _NUMBER = re.compile(
     r"(?<![\w.])\d+(?:[.,\u202f\u00a0]\d+)*(?!\w)|(?<![\w.])\d{2,4}s\b|"
     r"(?<![\w.])\d+(?:st|nd|rd|th)\b"
@@ -78,7 +78,7 @@ class Numbers:
 
 def bare_words(text: str) -> list[str]:
     """Split a text into lower-case words without punctuation."""
-    return [w.lower() for w in _WORD.findall(text)]
+    return [w.lower() for w in find_words(text)]
 
 
 def with_digits(text: str) -> str:
@@ -221,10 +221,10 @@ class Entities:
             for text in (human, twin)
         )
         lost, new = self._find_unmatched(before, after), self._find_unmatched(after, before)
-        parts = [{*_WORD.findall(text)} for text in new]
+        parts = [{*find_words(text)} for text in new]
         return (
             [t for t, is_whole in lost.items()
-             if is_whole or any(p & {*_WORD.findall(t)} for p in parts)],
+             if is_whole or any(p & {*find_words(t)} for p in parts)],
             [t for t, is_whole in new.items() if is_whole],
         )  # fmt: skip
 
@@ -235,11 +235,11 @@ class Entities:
         there = {form for word in words for form in (word, _stem(word))}
         there |= {_initials(name) for name in _RUN.findall(other.text)}
         initials = {w for name in _RUN.findall(text.text) if _initials(name) in there
-                    for w in _WORD.findall(name)}  # fmt: skip
-        names = _WORD.findall(other.text)
+                    for w in find_words(name)}  # fmt: skip
+        names = find_words(other.text)
         found = dict[str, bool]()
         for span in self._spans(text):
-            capitalised = [w for t in span for w in _WORD.findall(t.text) if w[:1].isupper()]
+            capitalised = [w for t in span for w in find_words(t.text) if w[:1].isupper()]
             gone = [w for w in capitalised if _stem(w.lower()) not in there
                     and w not in initials and w not in _FREE
                     and not any(_is_same_origin(w, name) for name in names)
@@ -270,7 +270,7 @@ class Entities:
 
 def _initials(name: str) -> str:
     """Join the first letters of a name's capitalised words: ``"raf"`` for Royal Air Force."""
-    return "".join(w[0].lower() for w in _WORD.findall(name) if w[0].isupper() and w != "The")
+    return "".join(w[0].lower() for w in find_words(name) if w[0].isupper() and w != "The")
 
 
 def _is_same_origin(name: str, other: str) -> bool:

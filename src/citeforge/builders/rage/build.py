@@ -27,7 +27,7 @@ from citeforge.builders.rage.mixture import (
     freeze,
     short_mappings,
 )
-from citeforge.builders.rage.negatives import make_mappings
+from citeforge.builders.rage.negatives import make_mappings, read_unsure
 from citeforge.builders.rage.pool import judge_pool
 from citeforge.builders.rage.sources import open_sources
 from citeforge.builders.rage.suspects import drop_negatives
@@ -77,18 +77,17 @@ def build_rage(recipe: RageRecipe, run: RunOptions, embedder: Embedder | None = 
         material = read_material(sources, build.workspace)
         seed = mix_secret(recipe.seed, build.secret())
         pooled = None
-        mined_from = material
+        unsure = read_unsure(material)
         if sources.pool_judge is not None:
             pooled = judge_pool(material, sources.pool_judge, build.workspace)
-            material = pooled.material
-            # What may be relevant is no negative, nor is a copy of it.
-            both = pa.concat_tables([material.relevant, pooled.unsure]).combine_chunks()
-            mined_from = replace(material, relevant=both)
-        made = make_mappings(mined_from, build.workspace, seed)
+            material, unsure = pooled.material, pooled.unsure
+        # What may be relevant is no negative, nor is a copy of it.
+        both = pa.concat_tables([material.relevant, unsure]).combine_chunks()
+        made = make_mappings(replace(material, relevant=both), build.workspace, seed)
         mappings = drop_negatives(material, {**made.tables, RELEVANT: material.relevant})
         frozen = freeze_contexts(material, mappings, seed)
-        if pooled is not None:
-            frozen = replace(frozen, mappings={**frozen.mappings, UNSURE: pooled.unsure})
+        if pooled is not None or unsure.num_rows:
+            frozen = replace(frozen, mappings={**frozen.mappings, UNSURE: unsure})
         writer = build.package()
         stats, learnt = write_rage_tables(writer, material, frozen)
         models = sources.models | made.models

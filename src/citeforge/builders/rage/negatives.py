@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from citeforge.builders.build import Workspace
@@ -36,7 +37,14 @@ from citeforge.engines.tables import (
 )
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.manifest import COMPARED, FAR
-from citeforge.schemas.tables import COSINES, IRRELEVANT, MAPPING, RELEVANT, SEEMINGLY_RELEVANT
+from citeforge.schemas.tables import (
+    COSINES,
+    IRRELEVANT,
+    MAPPING,
+    RELEVANT,
+    SEEMINGLY_RELEVANT,
+    UNSURE,
+)
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
@@ -101,6 +109,36 @@ def make_mappings(material: Material, workspace: Workspace, draw_seed: int) -> M
     return MadeMappings({RELEVANT: material.relevant, **mined}, models, cosines, record["computed"])
 
 
+def read_unsure(material: Material) -> pa.Table:
+    """Read the source's passages that may be relevant, of the build's queries (schema MAPPING).
+
+    Raises:
+        InputError: they name passages that there are not.
+    """
+    unsure = material.sources.source.unsure()
+    return _locate_rows(material, UNSURE, unsure)[0].combine_chunks() if unsure.num_rows else unsure
+
+
+def _locate_rows(
+    material: Material, label: str, table: pa.Table
+) -> tuple[pa.Table, npt.NDArray[np.int64]]:
+    """Locate a source's rows of a label for the build's queries; count those of unknown passages.
+
+    Returns:
+        Rows of known passages, and the position of each row's passage; negative if unknown.
+
+    Raises:
+        InputError: a passage is unknown, unless ``--skip-dangling`` is given.
+    """
+    asked = rows_with(table, "query-id", material.queries["_id"])
+    mapping, rows = material.locate(asked)
+    if (rows < 0).any():
+        material.refuse_dangling(asked, rows)
+        n_unknown = int((rows < 0).sum())
+        material.counts[count_key("mapped_rows_of_unknown_passages", label)] = n_unknown
+    return mapping, rows
+
+
 def _add_source_mappings(
     material: Material, from_source: dict[str, pa.Table], draw_seed: int
 ) -> dict[str, pa.Table]:
@@ -121,11 +159,7 @@ def _add_source_mappings(
     tables = {RELEVANT: material.relevant}
     listed: dict[str, list[Negative]] = {q: [] for q in material.ids}
     for label, table in from_source.items():
-        mapping, rows = material.locate(rows_with(table, "query-id", material.queries["_id"]))
-        if (rows < 0).any():
-            material.refuse_dangling(table, rows)
-            n_unknown = int((rows < 0).sum())
-            material.counts[count_key("mapped_rows_of_unknown_passages", label)] = n_unknown
+        mapping, rows = _locate_rows(material, label, table)
         tables[label] = mapping
         passages = rows[rows >= 0].tolist()
         for query, position in zip(mapping["query-id"].to_pylist(), passages, strict=True):

@@ -50,7 +50,7 @@ def is_expensive(model: str) -> bool:
 
 def is_served(model: str) -> bool:
     """Whether a model's name is that of one behind an endpoint."""
-    return model.startswith("openai:")
+    return model.startswith(("openai:", "vllm:"))
 
 
 def replay_store(run: RunOptions, *models: str) -> ReplayStore | None:

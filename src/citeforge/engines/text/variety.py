@@ -5,13 +5,13 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from citeforge.engines.text.words import find_words
 from citeforge.schemas.counts import count_key
 
 OPENER = 3
 """Words of an opener."""
 _RUN = 4
 """Words of a run whose repetition counts (Salkar et al. 2022: runs of four words or longer)."""
-_WORD = re.compile(r"\w+(?:['’]\w+)*")
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def mask_names(text: str, names: Collection[str]) -> str:
 
 def words_of(text: str) -> list[str]:
     """List the words of a text in lower case."""
-    return _WORD.findall(text.lower())
+    return find_words(text.lower())
 
 
 def find_opener(text: str) -> str:

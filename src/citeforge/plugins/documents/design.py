@@ -36,7 +36,7 @@ class Form(FrozenRecord):
 
 @cache
 def _built_in() -> Mapping[str, Any]:
-    """Read the built-in forms and users, and words for yes and no."""
+    """Read the built-in forms and users."""
     content: Mapping[str, Any] = read_yaml(Path(__file__).parent / "data" / "forms.yaml")
     return content
 
@@ -50,11 +50,6 @@ def built_in_forms() -> dict[str, Form]:
 def built_in_users() -> dict[str, str]:
     """Read the built-in groups of users: name to description."""
     return dict(_built_in()["users"])
-
-
-def polar_words() -> tuple[frozenset[str], frozenset[str]]:
-    """Read the words of many languages for yes, and those for no."""
-    return frozenset(_built_in()["words for yes"]), frozenset(_built_in()["words for no"])
 
 
 SEED = "seed"

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from rapidfuzz.distance import OSA
 
 from citeforge.builders.authorship.facts import bare_words
-from citeforge.plugins.documents.design import polar_words
-from citeforge.plugins.documents.questions import Question, is_polar_word
+from citeforge.plugins.documents.polar import is_one, polar_words
+from citeforge.plugins.documents.questions import Question
 from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.matching.tokens import ARTICLES
 
@@ -32,9 +32,10 @@ def _check_number(question: Question) -> str | None:
 
 
 def _check_polar(question: Question) -> str | None:
-    """Require an answer that is a word for yes or for no."""
+    """Require an answer that is a word for yes or for no in the question's language."""
     (answer,) = question.answers
-    is_polar = any(is_polar_word(answer, words) for words in polar_words())
+    words = polar_words(f"{question.text} {question.statement}")
+    is_polar = any(is_one(answer, some) for some in words)
     return None if is_polar else f"the answer is neither yes nor no: {answer!r}"
 
 

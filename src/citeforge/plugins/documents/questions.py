@@ -1,16 +1,16 @@
 """Questions with answers and evidence, parsed from an LLM's replies and changed by labels."""
 
 import re
-import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from citeforge.builders.rage.relevance_labels import read_relevance_labels
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.plugins.documents.cells import Cell
-from citeforge.plugins.documents.design import ABSENT, LIST, PAIR, polar_words
+from citeforge.plugins.documents.design import ABSENT, LIST, PAIR
+from citeforge.plugins.documents.polar import is_one, polar_words, starts_with_one
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.matching.answers import AnswerText
 from citeforge.schemas.refusals import EVERY_LANGUAGE
@@ -190,28 +190,10 @@ def is_answered(question: Question, reply: str, share: float = 1.0) -> bool:
         return gives_answers(reply, question.answers, share) or any(
             gives_answers(reply, [alias]) for alias in question.aliases
         )
-    said = _split_words(reply)
-    if not said or is_not_answered(reply):
+    if is_not_answered(reply):
         return False
-    return any(
-        said[0] in words and is_polar_word(question.answers[0], words) for words in polar_words()
-    )
-
-
-def is_polar_word(answer: str, words: Collection[str]) -> bool:
-    """Whether an answer is one of the words for yes, or for no, in any case, and nothing else."""
-    said = _split_words(answer)
-    return len(said) == 1 and said[0] in words
-
-
-def _split_words(text: str) -> list[str]:
-    """Split a text into lower-case words, at white space and the punctuation of any script.
-
-    Marks of vowels are parts of words, as in Hindi.
-    """
-    text = unicodedata.normalize("NFC", text)
-    signs = (c if unicodedata.category(c)[0] in "LMN" else " " for c in text)
-    return "".join(signs).lower().split()
+    words = polar_words(f"{question.text} {question.statement}")
+    return any(starts_with_one(reply, some) and is_one(question.answers[0], some) for some in words)
 
 
 def is_not_answered(reply: str) -> bool:

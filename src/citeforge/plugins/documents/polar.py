@@ -1,0 +1,57 @@
+"""Words for yes and no, by language."""
+
+import unicodedata
+from collections.abc import Collection
+from functools import cache, lru_cache
+from pathlib import Path
+
+from citeforge.engines.text.languages import language_probabilities
+from citeforge.engines.text.words import find_words
+from citeforge.engines.textfiles import read_yaml
+
+_LEAST_PROBABILITY = 0.01
+"""Probability from which a text may be in a language: relatives of one are easily confused."""
+_KEPT_TEXTS = 1024
+
+
+@cache
+def _read_words() -> dict[str, list[list[str]]]:
+    """Read the words for yes and no of each language."""
+    return dict(read_yaml(Path(__file__).parent / "data" / "polar.yaml"))
+
+
+@lru_cache(_KEPT_TEXTS)
+def polar_words(text: str) -> tuple[frozenset[str], frozenset[str]]:
+    """Find the words for yes, and those for no, of the languages that a text may be in.
+
+    A word of one language means something else in others: ``nu`` is no in Romanian and now in
+    Swedish. If none of the languages is listed, the words of all count.
+
+    Args:
+        text: a question with its statement.
+    """
+    shares = language_probabilities(text)
+    known = _read_words()
+    rows = [known[name] for name, share in shares.items()
+            if share >= _LEAST_PROBABILITY and name in known]  # fmt: skip
+    yes, no = (
+        frozenset(word for row in rows or known.values() for word in row[n]) for n in range(2)
+    )
+    return yes - no, no - yes
+
+
+def is_one(answer: str, words: Collection[str]) -> bool:
+    """Whether an answer is one of some words, in any case, and nothing else."""
+    said = _list_words(answer)
+    return len(said) == 1 and said[0] in words
+
+
+def starts_with_one(reply: str, words: Collection[str]) -> bool:
+    """Whether the first word of a reply is one of some words, in any case."""
+    return _list_words(reply)[:1] in [[word] for word in words]
+
+
+def _list_words(text: str) -> list[str]:
+    """List the words of a text in lower case, without underscores that mark emphasis."""
+    words = (word.strip("_") for word in find_words(unicodedata.normalize("NFC", text).lower()))
+    return list(filter(None, words))
