@@ -3,6 +3,7 @@
 import re
 import string
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,6 +30,7 @@ from citeforge.evaluator.statements.strict import answer_part, strict_items
 from citeforge.evaluator.statistics.estimates import Floats, Sample
 from citeforge.evaluator.submissions.inputs import AnswerKey
 from citeforge.evaluator.submissions.tools import CannotError, Need
+from citeforge.package.items import Gold
 from citeforge.schemas.errors import InputError, MissingExtraError
 from citeforge.schemas.matching.answers import AnswerText, is_answer
 from citeforge.schemas.text import normalise_answer
@@ -68,8 +70,7 @@ def str_em(answer: Answer) -> AnsweredPairs | None:
     A pair is answered if one of its short answers is in the text, by
     docs/definitions.md#short_answers.
     """
-    text = AnswerText(answer.text)
-    return _answered([text.contains_any(pair.aliases) for pair in answer.gold.qa_pairs])
+    return _answered(find_answers(answer.text, answer.gold.qa_pairs, strict=True))
 
 
 @str_em.reference
@@ -78,10 +79,22 @@ def reference_str_em(answer: Answer) -> AnsweredPairs | None:
 
     A short answer that normalises to an empty text counts as found in every answer.
     """
-    text = normalise_answer(answer.text)
-    return _answered(
-        [any(normalise_answer(a) in text for a in pair.aliases) for pair in answer.gold.qa_pairs]
-    )
+    return _answered(find_answers(answer.text, answer.gold.qa_pairs, strict=False))
+
+
+def find_answers(text: str, golds: Iterable[Gold], *, strict: bool) -> list[bool]:
+    """Find the gold rows with a short answer in a text.
+
+    Args:
+        text: an answer, or a passage.
+        golds: gold rows with accepted forms.
+        strict: whether the rules of docs/definitions.md#short_answers decide, or ALCE's code.
+    """
+    if strict:
+        read = AnswerText(text)
+        return [read.contains_any(gold.aliases) for gold in golds]
+    normal = normalise_answer(text)
+    return [any(normalise_answer(alias) in normal for alias in gold.aliases) for gold in golds]
 
 
 def _answered(hits: list[bool]) -> AnsweredPairs | None:
@@ -107,7 +120,11 @@ class ListScores:
 )  # fmt: skip
 def listed(answer: Answer) -> ListScores | None:
     """Score a list answer (precision, recall, F1) against the gold answers; None without gold."""
-    gold = answer.gold.answer_lists
+    return score_list(answer, answer.gold.answer_lists)
+
+
+def score_list(answer: Answer, gold: Sequence[Gold]) -> ListScores | None:
+    """Score a list answer against some of its gold answers; None if there are none."""
     # `Paris (France)` is Paris, too.
     forms = (
         [AnswerText(t) for t in dict.fromkeys((i.text, _IN_BRACKETS.sub("", i.text)))]
@@ -127,8 +144,14 @@ def listed(answer: Answer) -> ListScores | None:
 @listed.reference
 def reference_listed(answer: Answer) -> ListScores | None:
     """Score a list answer against the gold answers as ALCE's code does; None without gold."""
-    answers = [{normalise_answer(a) for a in g.aliases} for g in answer.gold.answer_lists]
-    text = answer_part(answer.text, answer.submission)
+    return score_reference_list(
+        answer_part(answer.text, answer.submission), answer.gold.answer_lists
+    )
+
+
+def score_reference_list(text: str, gold: Sequence[Gold]) -> ListScores | None:
+    """Score a list answer's text against gold answers as ALCE's code does; None without them."""
+    answers = [{normalise_answer(a) for a in g.aliases} for g in gold]
     parts = text.rstrip().rstrip(".").rstrip(",").split(",")
     items = [normal for part in parts if (normal := normalise_answer(part))]
     return _list_scores([[i in aliases for aliases in answers] for i in items], len(answers))

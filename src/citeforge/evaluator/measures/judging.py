@@ -1,6 +1,6 @@
 """Citation recall and precision by a judge, as ALCE asks for them (Gao et al. 2023, section 3)."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from citeforge.engines.judge.records import Pair
@@ -74,6 +74,7 @@ class CitationJudging:
         strict: bool,
         with_title: bool = True,
         levels: Mapping[Pair, str] | None = None,
+        is_needed: Callable[[AnswerItem, int, tuple[int, ...]], bool] | None = None,
     ) -> None:
         """Prepare to judge citations.
 
@@ -83,9 +84,12 @@ class CitationJudging:
                 premises these are: ALCE's with titles, Attributed-IR's without.
             with_title: whether a premise begins with the passage's title.
             levels: people's verdicts on single citations, by pair.
+            is_needed: whether a citation counts even where the others entail the statement, from
+                the answer, the passage and the other passages; None for never.
         """
         self.judge = judge
         self._levels = levels
+        self._is_needed = is_needed or (lambda item, passage, others: False)
         self.strict = strict
         self.with_title = with_title
         self._as_alce = not strict and with_title
@@ -199,6 +203,9 @@ class CitationJudging:
             rest = self._without(statement, index)
             if self._as_air and len(rest) == 1 and not item.passages[rest[0]].text:
                 continue  # nothing is asked, and nothing counted
+            if self._is_needed(item, c, rest):
+                total += Value.exact(1.0)
+                continue
             others = self._ask(item, rest, statement)
             total += Value(1 - others.high, max(alone.high, 1 - others.low))
         return total

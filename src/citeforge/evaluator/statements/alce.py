@@ -21,15 +21,28 @@ def reference_clean(text: str) -> str:
 
 
 def read_alce(item: AnswerItem, inputs: Inputs) -> list[CitedStatement]:
-    """Split an answer into statements with citations as ALCE's evaluator does, faults included.
-
-    Range is checked on all markers first, then the list is cut to ``at_most_citations``; ``[0]``
-    is the last passage; repeats are kept. ``cot`` changes nothing here.
+    """Split the first line of an answer into statements with citations as ALCE's evaluator does.
 
     Raises:
         CannotError: nothing splits sentences.
     """
-    output = reference_output(item.output)
+    return read_alce_text(reference_output(item.output), item, inputs)
+
+
+def read_alce_text(output: str, item: AnswerItem, inputs: Inputs) -> list[CitedStatement]:
+    """Split a text into statements with citations as ALCE's evaluator does, faults included.
+
+    Range is checked on all markers first, then the list is cut to ``at_most_citations``; ``[0]``
+    is the last passage; repeats are kept. ``cot`` changes nothing here.
+
+    Args:
+        output: what of the answer is read.
+        item: the answer.
+        inputs: all answers.
+
+    Raises:
+        CannotError: nothing splits sentences.
+    """
     if inputs.task == "qampari":
         parts = output.rstrip().rstrip(".").rstrip(",").split(",")
         sentences = [f"{item.query} {part.strip()}" for part in parts]

@@ -12,14 +12,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.measures.declared import per_submission
 from citeforge.evaluator.measures.handed import Answers
+from citeforge.evaluator.statements.refusing import SIGNED_RULES, refuses
 from citeforge.evaluator.statistics.estimates import Floats, Sample, mean_sample, ratio_sample
-from citeforge.evaluator.submissions.inputs import AnswerItem
 from citeforge.evaluator.submissions.tools import CannotError
-from citeforge.schemas.citations.grammar import Grammar, without_markers
-from citeforge.schemas.refusals import EVERY_LANGUAGE, signed_detector
 
 FAMILY = "abstention"
 
@@ -42,7 +39,7 @@ class Refusals:
 @per_submission(
     FAMILY, source="ours", requires="questions without an answer",
     counts_unanswerable=True,
-    options=lambda tools, protocol: signed_detector(EVERY_LANGUAGE),
+    options=lambda tools, protocol: SIGNED_RULES,
 )  # fmt: skip
 def refusals(answers: Answers) -> Refusals:
     """Mark the answers that refuse to answer, for questions with and without an answer.
@@ -63,7 +60,7 @@ def refusals(answers: Answers) -> Refusals:
     refused = answers.column(
         {
             answer.key: float(
-                not absent[answer.row] if answer.is_missing else _refuses(answer, answers.grammar)
+                not absent[answer.row] if answer.is_missing else refuses(answer, answers.grammar)
             )
             for answer in answers
         }
@@ -86,13 +83,6 @@ def _f1(r: Refusals) -> Sample:
     n_absent = (~np.isnan(r.right)).astype(np.float64)
     above, below = 2 * np.nan_to_num(r.right), np.nan_to_num(r.every) + n_absent
     return ratio_sample(np.stack([above, below], axis=-1))
-
-
-def _refuses(item: AnswerItem, grammar: Grammar) -> bool:
-    """Whether an answer, read without its citation markers, refuses to answer."""
-    markers = grammar.parse(item.output, item.n_passages).markers
-    cites = any(not m.is_residue for m in markers)
-    return is_refusal(without_markers(item.output, markers), EVERY_LANGUAGE, cites=cites)
 
 
 MEASURES = (
