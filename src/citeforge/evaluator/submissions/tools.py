@@ -3,13 +3,18 @@
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
+from functools import cache
+from pathlib import Path
 from typing import Any, NoReturn
+
+from pydantic import RootModel
 
 from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Llm
 from citeforge.engines.running.names import JUDGES
 from citeforge.engines.text.segment import Segmenter
+from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.schemas.errors import CiteforgeError
 from citeforge.schemas.recipes.command_options import ScoreOptions
 
@@ -114,6 +119,23 @@ class ScoringTools:
             raise CannotError(self.why_no_segmenter or "needs a segmenter", code="missing-model")
         return self.segmenter
 
+    def wording(self, name: str) -> str:
+        """Get a text of a paper's authors from the file of wordings that the user named.
+
+        Raises:
+            CannotError: no file is named, or it lacks the text.
+            InputError: the file is not a mapping of names to texts.
+        """
+        path = self.options.wordings
+        texts = {} if path is None else read_wordings(path)
+        if name not in texts:
+            raise CannotError(
+                f"needs the authors' wording {name!r}: --wordings FILE.yaml with the line "
+                f"`{name}: TEXT`",
+                code="missing-field",
+            )
+        return texts[name]
+
     def limited_to(self, needs: Collection[Need]) -> "ScoringTools":
         """Copy judge, segmenter and LLM; one that a measure does not declare raises when used.
 
@@ -138,3 +160,17 @@ class ScoringTools:
     def with_options(self, **changes: object) -> "ScoringTools":
         """Copy the tools with changed options."""
         return replace(self, options=self.options.model_copy(update=changes))
+
+
+class _Wordings(RootModel[dict[str, str]]):
+    """File of wordings: name to text."""
+
+
+@cache
+def read_wordings(path: Path) -> dict[str, str]:
+    """Read texts of papers' authors, by name, from a YAML file; each file is read once.
+
+    Raises:
+        InputError: it is not a mapping of names to texts.
+    """
+    return validated(_Wordings, read_yaml(path), path, allowed="NAME: TEXT on each line").root

@@ -76,6 +76,12 @@ class ScoreOptions(JudgeOptions):
         "nuggets, rubrics, DRAGUN's; file or folder, repeatable.",
     )
     """Support, nuggets, rubrics, DRAGUN's questions."""
+    wordings: Annotated[Path | None, Option(input=True), MEASURES] = Field(
+        None,
+        description="Texts of papers' authors that --protocol reference needs to the letter: YAML, "
+        "a text by name (docs/measures has the names).",
+    )
+    """Prompts and sentences of papers' authors."""
     details: Annotated[bool | None, MEASURES] = None
     """Keep answers in the score file, for reports (default: when sentences are split anyway)."""
 
