@@ -1,0 +1,429 @@
+"""Trust-Score: refusals, answers and citations, where passages may lack the answer.
+
+## trust
+
+Song et al. 2025 (Trust-Align, arXiv 2409.11242), section 3; `reference`: their `trust_eval`. The
+gold of a query is its `qa_pairs` (ASQA), else its answer list (QAMPARI), else its claims (ELI5). A
+query is *answerable* if a passage shown has a piece of it: a [short answer](#short_answers) in its
+title or text; for claims, the judge says so. Pieces that no passage has do not count.
+
+`F1(p, r)` is the harmonic mean of two means, 0 where both are 0. `strict` reads refusals by rules
+of all languages, and needs answerable queries and others; a missing answer is wrong either way, and
+an answer with the worst values. `reference` calls an answer a refusal that has a stretch nearly
+equal (partial ratio above 85) to the sentence that systems were asked to refuse with, which
+`--wordings` brings as `trust_refusal`. It reads all lines of an answer, three citations a statement
+and the texts of passages without titles; an irrelevant citation counts where its passage shares a
+piece of gold with the others cited; and what has no query is 0.
+
+*Example.* Of 4 queries 3 are answerable. Refused: one of these, and the other one. F1 of refusals:
+P = 1/2, R = 1/1, so 2/3; F1 of answers: P = 2/2, R = 2/3, so 4/5; `Trust.Refusals` = 11/15. The
+two answers have all gold, and half of it: `Trust.Correct` = F1(1.5/2, 1.5/3) = 3/5. Their citations
+have recall 1 and 0, precision 1 and 0: `Trust.Citations` = 1/2. `Trust.Score` = (11/15 + 3/5 +
+1/2)/3.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from hashlib import sha256
+
+import numpy as np
+
+from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.evaluator.measures.alce_correctness import (
+    find_answers,
+    score_list,
+    score_reference_list,
+)
+from citeforge.evaluator.measures.declared import CitationQuality, per_submission
+from citeforge.evaluator.measures.handed import Answer, Answers
+from citeforge.evaluator.measures.judging import CitationJudging
+from citeforge.evaluator.measures.values import NOTHING, ByAnswer, Value, judge_pair
+from citeforge.evaluator.statements.alce import read_alce_text, reference_clean
+from citeforge.evaluator.statements.refusing import SIGNED_RULES, refuses
+from citeforge.evaluator.statistics.estimates import Floats, Sample, harmonic, ratio
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey
+from citeforge.evaluator.submissions.tools import CannotError, Need, ScoringTools
+from citeforge.package.items import Gold, Passage
+from citeforge.schemas.text import normalise_answer, premise_of
+
+FAMILY = "trust"
+SOURCE = "Song et al. 2025 (Trust-Align), section 3"
+REFUSAL = "trust_refusal"
+"""Name of the authors' sentence of refusal in a file of wordings."""
+_THRESHOLD = 85
+_GOLD = "qa_pairs (ASQA), answer lists (QAMPARI) or claims (ELI5)"
+
+
+@dataclass(frozen=True)
+class TrustAnswer:
+    """What one answer adds to the Trust-Score.
+
+    Attributes:
+        is_answerable: whether a passage shown has a piece of the gold.
+        refuses: whether the answer refuses.
+        is_answered: whether it counts among the answers whose correctness is averaged.
+        is_judged: whether it counts among the answers whose citations are judged.
+        correct: share of the gold in passages that the answer has; 0 where it is not answerable.
+        recall: of its citations; None where they are not judged, or there is no sentence.
+        precision: likewise.
+    """
+
+    is_answerable: bool
+    refuses: bool
+    is_answered: bool
+    is_judged: bool
+    correct: Value
+    recall: Value | None = None
+    precision: Value | None = None
+
+
+def _signed_refusals(tools: ScoringTools, protocol: str) -> str:
+    """Name what decides whether an answer refuses, for score signatures."""
+    if protocol == "strict":
+        return SIGNED_RULES or ""
+    return f"refusal={sha256(tools.wording(REFUSAL).encode()).hexdigest()[:8]}"
+
+
+@per_submission(
+    FAMILY, needs=(Need.GOLD, Need.PASSAGES, Need.JUDGE_IF_ANY), source=SOURCE, requires=_GOLD,
+    options=_signed_refusals, counts_unanswerable=True,
+)  # fmt: skip
+def answered(answers: Answers) -> dict[AnswerKey, TrustAnswer]:
+    """Read which answers refuse, and how correct the others are."""
+    return _read_answers(answers, _find_gold(answers))
+
+
+@per_submission(
+    FAMILY, needs=(Need.GOLD, Need.PASSAGES, Need.STATEMENTS, Need.SEGMENTER, Need.JUDGE),
+    source=SOURCE, requires=f"{_GOLD}, a judge", options=_signed_refusals,
+    counts_unanswerable=True,
+)  # fmt: skip
+def cited(answers: Answers) -> dict[AnswerKey, TrustAnswer]:
+    """Read refusals and correctness, and judge the citations of answers that do not refuse."""
+    strict, found = answers.protocol == "strict", _find_gold(answers)
+    read = _read_answers(answers, found)
+    judged = [answer for answer in answers if answer.key in read and read[answer.key].is_judged]
+
+    def is_needed(item: AnswerItem, passage: int, others: tuple[int, ...]) -> bool:
+        """Whether a passage has a piece of gold that another cited one has, too."""
+        assert isinstance(item, Answer)
+        held = found[item.key]
+        return any(h and any(held[o][i] for o in others) for i, h in enumerate(held[passage]))
+
+    judging = CitationJudging(
+        answers.tools.get_judge(), strict, levels=answers.tools.levels,
+        is_needed=None if strict else is_needed,
+    )  # fmt: skip
+    scores = judging.score(
+        [
+            (a, list(a.statements if strict else read_alce_text(a.output, a, answers)))
+            for a in judged
+        ]
+    )
+    for answer, score in zip(judged, scores, strict=True):
+        own = read[answer.key]
+        read[answer.key] = replace(own, recall=score.recall, precision=score.precision)
+    return read
+
+
+def _gold_pieces(answer: Answer) -> Sequence[Gold]:
+    """List the pieces of gold that an answer's passages may have: of the first kind there is."""
+    gold = answer.gold
+    return gold.qa_pairs or gold.answer_lists or gold.claims
+
+
+def _find_gold(answers: Answers) -> dict[AnswerKey, list[list[bool]]]:
+    """Find the pieces of gold in every passage of each answer: a row per passage.
+
+    Raises:
+        CannotError: no query has gold; or claims are to be found, and there is no judge, or it
+            failed.
+    """
+    rows = [answer for answer in answers if _gold_pieces(answer)]
+    if not rows:
+        raise CannotError(f"needs {_GOLD}", code="no-gold")
+    strict = answers.protocol == "strict"
+    claimed = {a.key for a in rows if _gold_pieces(a) == a.gold.claims}
+    pairs = {
+        a.key: [[Pair(_passage_text(p, strict, True), g.text or "") for g in a.gold.claims]
+                for p in a.passages]
+        for a in rows if a.key in claimed
+    }  # fmt: skip
+    if pairs:
+        judge = answers.tools.get_judge()
+        decisions = judge.ask(p for lines in pairs.values() for line in lines for p in line)
+        verdicts = {p: d.entailed for p, d in decisions.items() if not isinstance(d, JudgeFailure)}
+        if len(verdicts) < len(decisions):
+            raise CannotError(
+                "the judge failed on passages, which may have gold claims", code="judge-failed"
+            )
+    return {
+        a.key: [[verdicts[pair] for pair in line] for line in pairs[a.key]]
+        if a.key in claimed
+        else [
+            find_answers(_passage_text(p, strict, False), _gold_pieces(a), strict=strict)
+            for p in a.passages
+        ]
+        for a in rows
+    }
+
+
+def _passage_text(passage: Passage, strict: bool, is_premise: bool) -> str:
+    """Write a passage as it is searched for gold, or shown to the judge."""
+    if strict:
+        return premise_of(passage.title, passage.text)
+    return f"{passage.title} {passage.text}" if is_premise else passage.text
+
+
+def _read_answers(
+    answers: Answers, found: Mapping[AnswerKey, list[list[bool]]]
+) -> dict[AnswerKey, TrustAnswer]:
+    """Read refusals and correctness of the answers with gold.
+
+    Raises:
+        CannotError: all queries are answerable, or none is (``strict``).
+    """
+    strict = answers.protocol == "strict"
+    held = {
+        key: [any(column) for column in zip(*lines, strict=True)] for key, lines in found.items()
+    }
+    if strict and len({any(row) for row in held.values()}) == 1:
+        raise CannotError(
+            "needs queries whose passages have a gold answer, and queries whose passages have none",
+            code="wrong-benchmark",
+        )
+    rows = [answer for answer in answers if answer.key in held]
+    correct = _score_answers(rows, held)
+    return {
+        a.key: _read_answer(a, any(held[a.key]), correct[a.key])
+        if strict
+        else _read_as_authors(a, any(held[a.key]), correct[a.key])
+        for a in rows
+    }
+
+
+def _score_answers(
+    rows: Sequence[Answer], held: Mapping[AnswerKey, list[bool]]
+) -> dict[AnswerKey, Value]:
+    """Score the answers to answerable queries by the gold that their passages have."""
+    golds = {
+        a.key: [g for g, has in zip(_gold_pieces(a), held[a.key], strict=True) if has]
+        for a in rows if any(held[a.key])
+    }  # fmt: skip
+    claims = {
+        a.key: [Pair(_text_of(a), g.text or "") for g in golds[a.key]]
+        for a in rows if a.key in golds and _gold_pieces(a) == a.gold.claims
+    }  # fmt: skip
+    if claims:
+        judge = rows[0].submission.tools.get_judge()
+        judge.ask(pair for pairs in claims.values() for pair in pairs)
+        values = {
+            key: Value.mean([judge_pair(judge, pair) for pair in pairs])
+            for key, pairs in claims.items()
+        }
+    return {
+        a.key: NOTHING if a.key not in golds
+        else values[a.key] if a.key in claims
+        else Value.exact(_match(a, golds[a.key]))
+        for a in rows
+    }  # fmt: skip
+
+
+def _match(answer: Answer, golds: Sequence[Gold]) -> float:
+    """Score an answer by short answers: the share that it has, or F1-5 of its list."""
+    strict = answer.submission.protocol == "strict"
+    if answer.gold.qa_pairs:
+        hits = find_answers(_text_of(answer), golds, strict=strict)
+        return sum(hits) / len(hits)
+    listed = score_list(answer, golds) if strict else score_reference_list(_text_of(answer), golds)
+    return listed.f15 if listed else 0.0
+
+
+def _text_of(answer: Answer) -> str:
+    """Get an answer's text without marks; in ``reference`` of all its lines."""
+    is_strict = answer.submission.protocol == "strict"
+    return answer.text if is_strict else reference_clean(answer.output)
+
+
+def _read_answer(answer: Answer, is_answerable: bool, correct: Value) -> TrustAnswer:
+    """Read an answer by the rules of ``strict``: a missing one has the worst of everything."""
+    if answer.is_missing:
+        return TrustAnswer(is_answerable, is_answerable, True, True, NOTHING)
+    refused = refuses(answer, answer.submission.grammar)
+    own = NOTHING if refused else correct
+    return TrustAnswer(is_answerable, refused, not refused, not refused, own)
+
+
+def _read_as_authors(answer: Answer, is_answerable: bool, correct: Value) -> TrustAnswer:
+    """Read an answer as the authors' code does, which asks for refusals with marks and without.
+
+    One that refuses without them has 0. Whether it counts as answered is read with them for short
+    answers, and without them for claims.
+    """
+    phrase = answer.submission.tools.wording(REFUSAL)
+    refused = is_near_refusal(answer.output, phrase)
+    plain = is_near_refusal(reference_clean(answer.output), phrase)
+    is_answered = not (plain if _gold_pieces(answer) == answer.gold.claims else refused)
+    own = NOTHING if plain else correct
+    return TrustAnswer(is_answerable, refused, is_answered, not refused, own)
+
+
+def is_near_refusal(text: str, phrase: str) -> bool:
+    """Whether a stretch of a text is nearly a phrase, as fuzzywuzzy's partial ratio has it.
+
+    Of a stretch at each common block of both texts, the similarity by insertions and deletions.
+
+    Raises:
+        CannotError: rapidfuzz is not installed.
+    """
+    try:
+        from rapidfuzz.distance import Indel, Levenshtein
+    except ImportError as error:
+        raise CannotError(
+            "needs rapidfuzz: pip install 'citeforge[build]'", code="missing-extra"
+        ) from error
+    one, other = normalise_answer(phrase), normalise_answer(text)
+    if not one or not other:
+        return False
+    shorter, longer = (one, other) if len(one) <= len(other) else (other, one)
+    starts = (
+        max(block.b - block.a, 0)
+        for block in Levenshtein.opcodes(shorter, longer).as_matching_blocks()
+    )
+    best = max(
+        Indel.normalized_similarity(shorter, longer[start : start + len(shorter)])
+        for start in starts
+    )
+    return round(100 * best) > _THRESHOLD
+
+
+@dataclass(frozen=True)
+class F1Sample(Sample):
+    """Sufficient statistics of F1s of two means each, 0 where they have none, and their average.
+
+    Attributes:
+        shares: weight of each F1.
+    """
+
+    shares: tuple[float, ...] = (1.0,)
+
+    def combine(self, sums: Floats) -> Floats:
+        """Compute the weighted average of F1s from sums: (sum, number) of each of its means."""
+        pairs = sums.reshape(*sums.shape[:-1], -1, 2, 2)
+        means = np.nan_to_num(ratio(pairs[..., 0], pairs[..., 1]))
+        f1s: Floats = np.nan_to_num(harmonic(means[..., 0], means[..., 1]))
+        average: Floats = f1s @ np.array(self.shares)
+        return average
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the Trust-Score, or all of it.
+
+    Attributes:
+        means: of an answer, what it adds to the sum of each mean, and whether it is counted; two
+            means for each F1.
+        shares: weight of each F1.
+        own: value of the answer's query alone, for reports; None where it has none.
+    """
+
+    means: Callable[[TrustAnswer], Sequence[tuple[Value, bool]]]
+    shares: tuple[float, ...]
+    own: Callable[[TrustAnswer], Value | None]
+
+    def sample(self, answers: ByAnswer[TrustAnswer]) -> Sample:
+        """Make the sample of all answers, with bounds where the judge failed."""
+        low, high = self._sample(answers, 0), self._sample(answers, 1)
+        same = np.array_equal(low.sums, high.sums)
+        return low if same else replace(low, upper=high)
+
+    def _sample(self, answers: ByAnswer[TrustAnswer], bound: int) -> Sample:
+        """Make the sample of the lowest values (0), or of the highest (1)."""
+        sums = np.zeros((*answers.shape, 4 * len(self.shares)))
+        values = np.full(answers.shape, np.nan)
+        for key, answer in answers.items():
+            means = self.means(answer)
+            sums[key] = [n for v, counts in means for n in (_ends(v)[bound] * counts, counts)]
+            if (own := self.own(answer)) is not None:
+                values[key] = _ends(own)[bound]
+        return F1Sample(sums, values, always=True, shares=self.shares)
+
+
+def _ends(value: Value) -> tuple[float, float]:
+    """Get both bounds of a value."""
+    return value.low, value.high
+
+
+def _refusal_means(a: TrustAnswer) -> list[tuple[Value, bool]]:
+    """List an answer's share in precision and recall of refusals, and of answers."""
+    refused, right = a.refuses and not a.is_answerable, a.is_answerable and not a.refuses
+    rows = ((refused, a.refuses), (refused, not a.is_answerable),
+            (right, not a.refuses), (right, a.is_answerable))  # fmt: skip
+    return [(Value.exact(float(value)), counts) for value, counts in rows]
+
+
+def _correct_means(a: TrustAnswer) -> list[tuple[Value, bool]]:
+    """List an answer's share in the correctness of answers, and of answerable queries."""
+    return [(a.correct, a.is_answered), (a.correct, a.is_answerable)]
+
+
+def _citation_means(a: TrustAnswer) -> list[tuple[Value, bool]]:
+    """List an answer's share in precision and recall of citations."""
+    return [(v or NOTHING, a.is_judged and v is not None) for v in (a.precision, a.recall)]
+
+
+def _own_refusal(a: TrustAnswer) -> Value:
+    """Whether an answer refuses exactly where it should."""
+    return Value.exact(float(a.refuses != a.is_answerable))
+
+
+def _own_correct(a: TrustAnswer) -> Value | None:
+    """Get the correctness of an answer that counts."""
+    return a.correct if a.is_answered or a.is_answerable else None
+
+
+def _own_citations(a: TrustAnswer) -> Value | None:
+    """Compute F1 of an answer's own citations; None where they are not judged."""
+    if a.precision is None or a.recall is None:
+        return None
+    p, r = (np.array(_ends(v)) for v in (a.precision, a.recall))
+    return Value(*harmonic(p, r).tolist())
+
+
+def _own_score(a: TrustAnswer) -> Value:
+    """Average what an answer has of the three parts."""
+    parts = [_own_refusal(a), _own_correct(a), _own_citations(a)]
+    return Value.mean([part for part in parts if part is not None])
+
+
+REFUSALS = Part(_refusal_means, (1 / 2, 1 / 2), _own_refusal)
+CORRECT = Part(_correct_means, (1.0,), _own_correct)
+CITATIONS = Part(_citation_means, (1.0,), _own_citations)
+SCORE = Part(
+    lambda a: [*_refusal_means(a), *_correct_means(a), *_citation_means(a)],
+    (1 / 6, 1 / 6, 1 / 3, 1 / 3), _own_score,
+)  # fmt: skip
+MEASURES = (
+    cited.measure(
+        "Trust.Score", "mean of the three below", sample=SCORE.sample,
+        formula="mean of the three below"),
+    answered.measure(
+        "Trust.Refusals", "F1 of refusals and F1 of answers, by what the passages can answer",
+        sample=REFUSALS.sample,
+        formula="mean of F1(P, R) of refusals (P: of refused queries, those not answerable; R: of "
+        "those not answerable, refused ones) and of answers (likewise)"),
+    answered.measure(
+        "Trust.Correct", "gold of the passages that answers have", sample=CORRECT.sample,
+        formula="F1(mean over answers, mean over answerable queries) of an answer's share of the "
+        "pieces in passages (lists: `QAMPARI.F1-5`); not answerable, or refused: 0"),
+    cited.measure(
+        "Trust.Citations", "F1 of citation precision and recall of answers that do not refuse",
+        sample=CITATIONS.sample,
+        formula="F1(mean precision, mean recall), as [ALCE's](#alce), over answers that do not "
+        "refuse",
+        citation_quality=CitationQuality(
+            "both", "Joined passages must entail the statement, citations that nobody needs cost "
+            "precision, and answers that refuse do not count.",
+            "Theirs reads three citations of a statement, and lets an irrelevant one count whose "
+            "passage has the gold of another.")),
+)  # fmt: skip
