@@ -61,6 +61,7 @@ _SAME_LETTERS = 4
 _OTHER_WORDS: dict[str, str] = _LISTS["in_place_of_numbers"]
 _AMBIGUOUS = frozenset({"one", "zero", "second", "first", "zeroth", "two", "hundred"})
 """Number words that a rewrite may drop or add: "the latter of the two", "a second later"."""
+_NUMBER_WORD = re.compile(rf"\b(?:{'|'.join(_WORD_NUMBERS)})\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,23 @@ def with_digits(text: str) -> str:
     return _LONG_NUMBER.sub(
         lambda m: _in_digits(m.group().lower()), text.replace("per cent", "percent")
     )
+
+
+def number_words_in_digits(text: str, *, only_sure: bool) -> str:
+    """Convert English number words to digits: ``"twelve"`` to ``"12"``, ``"sixth"`` to ``"6th"``.
+
+    Args:
+        text: any text; numbers of several words become digits, too.
+        only_sure: whether words that may be no number ("one", "second") stay.
+    """
+
+    def convert(match: re.Match[str]) -> str:
+        word = match[0].lower()
+        if only_sure and word in _AMBIGUOUS:
+            return match[0]
+        return _WORD_NUMBERS[word] + "th" * (word in _ORDINALS)
+
+    return _NUMBER_WORD.sub(convert, with_digits(text))
 
 
 def _in_digits(number: str) -> str:

@@ -10,6 +10,7 @@ from citeforge.builders.authorship.wording import (
     PREFIX,
     Wording,
     affirmed_forms,
+    join_squares,
     stem,
     word_lists,
 )
@@ -239,7 +240,6 @@ _UNIT = re.compile(
 )  # fmt: skip
 
 
-_SQUARE = re.compile(r"\bsq(?:uare|\.)?[ -](?=[kcm]?m\b|\w*met|mile|f[eo]|ft)", re.IGNORECASE)
 _RATE = re.compile(
     r"\b(?P<by>per|each|every|an?)\s+(?P<unit>\w+)"
     r"(?! (?:later|earlier|ago|before|after|old)\b)",
@@ -272,7 +272,7 @@ def find_unit_faults(human: str, twin: str) -> Iterator[str]:
     if all(rates) and (added := sorted(rates[1] - rates[0])):
         yield f"{sorted(rates[0])[0]!r} became {added[0]!r}"
         return
-    old, new = (_units(with_digits(_SQUARE.sub("sq", text))) for text in (human, twin))
+    old, new = (_units(with_digits(join_squares(text))) for text in (human, twin))
     for number, units in old.items():
         there = new.get(number, {})
         if units and there and not units.keys() & there.keys():

@@ -15,6 +15,7 @@ PREFIX = re.compile(r"(?:un|in|im|il|ir|dis|non)(?=[a-z]{3})")
 DIRECTION = re.compile(r"(north|south)?[- ]?(north|south|east|west)(?:ern(?:most)?|erly|wards?)?$")
 _PART_OF_NAME = re.compile(r"\b((?:North|South|East|West)(?:ern)?) (?=[A-Z])")
 """Direction in a name, such as North York; names are compared elsewhere."""
+_SQUARE = re.compile(r"\bsq(?:uare|\.)?[ -](?=[kcm]?m\b|\w*met|mile|f[eo]|ft)", re.IGNORECASE)
 NEAR = 4
 """Words between a negation and what it denies, at most."""
 _ADVERBS = {"before": "earlier", "after": "later"}
@@ -86,6 +87,11 @@ def word_lists() -> _Lists:
         frozenset(data["prefixed"]["en"].split()),
         {language: frozenset(words.split()) for language, words in data["counted"].items()},
     )
+
+
+def join_squares(text: str) -> str:
+    """Write units of area as one word, as the lists do: ``"square miles"`` as ``"sqmiles"``."""
+    return _SQUARE.sub("sq", text)
 
 
 def _inflect(word: str) -> set[str]:
