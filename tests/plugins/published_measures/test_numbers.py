@@ -86,7 +86,7 @@ def test_numbers_are_looked_for_in_what_their_statement_cites(measure: Measure) 
     found = measure(
         [
             "It is 310 m high [1]. It opened in 1937 and cost $3.5 bn [2].",
-            "It is high [1].",
+            "1. It is high [1].",
             "It is 310 m high.",
             "",
         ],

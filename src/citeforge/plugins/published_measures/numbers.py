@@ -15,6 +15,7 @@ It misses a right number of something else: "born 1937" is found where a bridge 
 Words that may be no number ("one") are not looked for, nor is the sign of "fell by 5 %".
 """
 
+import re
 from dataclasses import dataclass
 
 from citeforge.evaluator.measures.declared import COUNT, per_answer
@@ -22,6 +23,9 @@ from citeforge.evaluator.measures.handed import Answer
 from citeforge.evaluator.measures.judging import premise
 from citeforge.evaluator.submissions.tools import Need
 from citeforge.plugins.published_measures.quantities import Quantities, read_quantities
+
+_LABEL = re.compile(r"\A\d{1,3}[.)]\s")
+"""Number of a list item."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,9 @@ class NumberCounts:
 )  # fmt: skip
 def numbers(answer: Answer) -> NumberCounts:
     """Count the numbers of an answer that its passages have."""
-    statements = [(read_quantities(s.text, only_sure=True), s) for s in answer.statements]
+    statements = [
+        (read_quantities(_LABEL.sub("", s.text), only_sure=True), s) for s in answer.statements
+    ]
     if not any(found for found, _ in statements):
         return NumberCounts(0, 0, 0, 0)
     every = Quantities(premise(answer.passages, range(answer.n_passages), strict=True))
