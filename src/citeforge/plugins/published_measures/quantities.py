@@ -100,6 +100,6 @@ def _wider_keys(key: object) -> Iterator[Key]:
         return
     yield key
     if key[0] == "th":
-        yield key[1]  # type: ignore[misc]
+        yield key[1]
     elif key[0] == "date" and len(key) == _DATE_PARTS and key[3] is not None:
         yield ("th", key[3])
