@@ -280,14 +280,19 @@ def test_changes_controls_and_text_boxes_of_a_word_document(tmp_path: Path) -> N
         "<w:ins><w:r><w:t>new.</w:t></w:r></w:ins></w:p>",
         "<w:sdt {}><w:sdtContent><w:p><w:r><w:t>It is in a form.</w:t></w:r></w:p></w:sdtContent>"
         "</w:sdt>",
-        "<w:p {}><w:r><w:pict><w:txbxContent><w:p><w:r><w:t>Boxed.</w:t></w:r></w:p>"
-        "</w:txbxContent></w:pict></w:r></w:p>",
+        "<w:p {}><w:r><mc:AlternateContent xmlns:mc='http://schemas.openxmlformats.org/"
+        "markup-compatibility/2006'><mc:Choice><w:txbxContent><w:p><w:r><w:t>Boxed.</w:t></w:r>"
+        "</w:p></w:txbxContent></mc:Choice><mc:Fallback><w:txbxContent><w:p><w:r><w:t>Boxed.</w:t>"
+        "</w:r></w:p></w:txbxContent></mc:Fallback></mc:AlternateContent></w:r></w:p>",
+        "<w:p {}><m:oMath><m:r><m:t>E=mc</m:t></m:r></m:oMath></w:p>",
     ):
-        body.insert(len(body) - 1, parse_xml(xml.format(nsdecls("w"))))
+        body.insert(len(body) - 1, parse_xml(xml.format(nsdecls("w", "m"))))
     document.save(tmp_path / "a.docx")
     source, (row,) = read(tmp_path)
     assert row["text"] == "It is new.\n\nIt is in a form."
-    assert source.documents[0].notes == ["1 txbxContent, whose text is left out"]
+    assert source.documents[0].notes == [
+        "text boxes are left out: 1", "equations are left out: 1",
+    ]  # fmt: skip
 
 
 def test_hidden_text_of_a_word_document_is_no_passage(tmp_path: Path) -> None:
@@ -319,8 +324,15 @@ def test_hidden_text_of_a_word_document_is_no_passage(tmp_path: Path) -> None:
     assert source.documents[0].notes == ["5 pieces of hidden text, which are left out"]
 
 
+def _add_chart(slide: Any, kind: Any, data: Any) -> None:
+    slide.shapes.add_chart(kind, 0, 0, 900, 900, data)
+
+
 def test_a_presentation(tmp_path: Path) -> None:
-    pptx = pytest.importorskip("pptx", reason="python-pptx is not installed")
+    pptx: Any = pytest.importorskip("pptx", reason="python-pptx is not installed")
+    from pptx.chart.data import CategoryChartData, XyChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
     deck: Any = pptx.Presentation()
     slide = deck.slides.add_slide(deck.slide_layouts[1])
     slide.shapes.title.text = "Pumps"
@@ -330,14 +342,25 @@ def test_a_presentation(tmp_path: Path) -> None:
     group = slide.shapes.add_group_shape()
     group.shapes.add_textbox(0, 0, 900, 900).text_frame.text = "In a group."
     slide.notes_slide.notes_text_frame.text = "Say that it is old."
+    chart = CategoryChartData()
+    chart.categories = ["May", "June"]
+    chart.add_series("Litres", (1.5, None))
+    chart.add_series("Bar", (20, 30))
+    _add_chart(slide, XL_CHART_TYPE.COLUMN_CLUSTERED, chart)
+    scatter = XyChartData()
+    scatter.add_series("Litres").add_data_point(1, 2)
+    _add_chart(slide, XL_CHART_TYPE.XY_SCATTER, scatter)
     deck.slides.add_slide(deck.slide_layouts[6])
     deck.save(tmp_path / "b.pptx")
     source, (row,) = read(tmp_path)
     assert (row["title"], json.loads(row["metadata"])["page"]) == ("b > Pumps", 1)
     assert row["text"].split("\n\n") == [
-        "Pumps move water.", "They need power.", "A | B", "In a group.", "Say that it is old.",
+        "Pumps move water.", "They need power.", "A | B", "In a group.",
+        "| Litres | Bar", "May | 1.5 | 20", "June | | 30", "Say that it is old.",
     ]  # fmt: skip
-    assert source.documents[0].notes == ["slide 2 has no text"]
+    assert source.documents[0].notes == [
+        "slide 1: a diagram, chart or file is left out", "slide 2 has no text",
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("ending", ["docx", "pptx"])

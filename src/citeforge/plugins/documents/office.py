@@ -4,6 +4,7 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,12 @@ _OLE = b"\xd0\xcf\x11\xe0"
 """First bytes of an OLE file: an encrypted document, or one of before 2007."""
 _ENCRYPTED = "EncryptedPackage".encode("utf-16-le")
 """Name of the stream of an OLE file that contains an encrypted document."""
-_LEFT_OUT = ("w:txbxContent", "w:footnoteReference", "w:endnoteReference")
+_LEFT_OUT = {
+    "text boxes": "w:txbxContent", "footnotes": "w:footnoteReference",
+    "endnotes": "w:endnoteReference", "equations": "m:oMath", "charts": "c:chart",
+    "diagrams": "dgm:relIds",
+}  # fmt: skip
+"""Kind of content that is left out of Word documents, to its element."""
 _TITLE = -1
 """Level of the style of a document's title."""
 _MOST_LEVELS = 100
@@ -82,7 +88,8 @@ def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
     """Read a Word document: paragraphs and tables of its body, headings by their styles.
 
     A paragraph of the style Title is the document's title. Headers and footers of pages, deleted
-    text, hidden text, text boxes and notes are no part of it; the last three are counted.
+    text, hidden text, text boxes, notes, equations and graphics are no part of it; all but the
+    first two are counted.
     """
     import docx
 
@@ -106,9 +113,10 @@ def read_docx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
                 title = " ".join(text.split()) or title
             else:
                 builder.add(text, level)
-        for name in _LEFT_OUT:
-            if number := len(body.xpath(f".//{name}")):
-                notes.append(f"{number} {name.removeprefix('w:')}, whose text is left out")
+        for kind, name in _LEFT_OUT.items():
+            # Word stores a text box twice, the second time for versions of before 2010.
+            if number := len(body.xpath(f".//{name}[not(ancestor::*[local-name()='Fallback'])]")):
+                notes.append(f"{kind} are left out: {number}")
     yield builder.page(None, title)
 
 
@@ -183,7 +191,10 @@ def _join_cells(cells: Iterable[str]) -> str:
 
 
 def read_pptx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
-    """Read the slides of a presentation: title, texts and tables of shapes, speaker's notes."""
+    """Read the slides of a presentation: title, texts, tables, charts and speaker's notes.
+
+    Diagrams, embedded files and charts without categories are no part of it, and are noted.
+    """
     import pptx
 
     with _errors_as_unreadable(path):
@@ -196,8 +207,9 @@ def read_pptx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
             if heading is not None and heading.has_text_frame:
                 builder.add(heading.text_frame.text.replace("\v", " "), 1)
             for shape in _shapes(slide.shapes):
-                if heading is None or shape.shape_id != heading.shape_id:
-                    _add_shape(builder, shape)
+                is_title = heading is not None and shape.shape_id == heading.shape_id
+                if not is_title and not _add_shape(builder, shape):
+                    notes.append(f"slide {number}: a diagram, chart or file is left out")
             if slide.has_notes_slide and slide.notes_slide.notes_text_frame is not None:
                 builder.add(slide.notes_slide.notes_text_frame.text.replace("\v", "\n"))
             if not builder.text:
@@ -215,11 +227,36 @@ def _shapes(shapes: Any, depth: int = 0) -> Iterator[Any]:
             yield shape
 
 
-def _add_shape(builder: _PageBuilder, shape: Any) -> None:
-    """Add the text or table of a slide's shape to a page."""
-    if getattr(shape, "has_table", False):
-        for row in shape.table.rows:
-            builder.add(_join_cells(cell.text_frame.text for cell in row.cells))
-    elif shape.has_text_frame:
+def _add_shape(builder: _PageBuilder, shape: Any) -> bool:
+    """Add the text, table or chart of a slide's shape to a page; return whether it could be read.
+
+    A picture, a line and a shape without words have nothing to read.
+    """
+    if shape.has_text_frame:
         for paragraph in shape.text_frame.paragraphs:
             builder.add("".join(run.text for run in paragraph.runs).replace("\v", "\n"))
+    elif getattr(shape, "has_table", False):
+        for row in shape.table.rows:
+            builder.add(_join_cells(cell.text_frame.text for cell in row.cells))
+    elif getattr(shape, "has_chart", False):
+        tables = [table for plot in shape.chart.plots if (table := _chart_rows(plot))]
+        for row in chain.from_iterable(tables):
+            builder.add(_join_cells(row))
+        return bool(tables)
+    else:
+        return not hasattr(shape, "has_chart")  # only graphic frames have this attribute
+    return True
+
+
+def _chart_rows(plot: Any) -> list[list[str]]:
+    """List a plot of a chart as rows: names of its series, then the values of each category.
+
+    Empty for a plot without categories, such as a scatter plot.
+    """
+    rows = [
+        [str(category), *("" if value is None else f"{value:g}" for value in values)]
+        for category, *values in zip(
+            plot.categories, *(series.values for series in plot.series), strict=False
+        )
+    ]
+    return rows and [["", *(series.name for series in plot.series)], *rows]
