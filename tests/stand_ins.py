@@ -35,6 +35,38 @@ class RuleJudge:
         keep([(i, Verdict(d) if isinstance(d, bool) else d) for i, d in enumerate(decided)])
 
 
+class AskedJudge:
+    """Decides pairs, with questions or without, by a function of the pair.
+
+    Attributes:
+        asked: pairs that were asked about.
+    """
+
+    comparable = False
+    answers_questions = True
+    signature = "asked@1"
+
+    def __init__(self, rule: Callable[[Pair], bool | float | Decision]) -> None:
+        self._rule = rule
+        self.asked: list[Pair] = []
+
+    def identity(self) -> dict[str, Any]:
+        return {"name": "asked"}
+
+    def count_tokens(self, pairs: Sequence[Pair]) -> int | None:
+        return None
+
+    def decide(self, pairs: Sequence[Pair], keep: Keep) -> None:
+        self.asked += pairs
+        keep([(i, self._decide(pair)) for i, pair in enumerate(pairs)])
+
+    def _decide(self, pair: Pair) -> Decision:
+        said = self._rule(pair)
+        if isinstance(said, bool):
+            return Verdict(said)
+        return Verdict(said == 1, support=said) if isinstance(said, float) else said
+
+
 class RuleLlm:
     """Replies to each request by a function, with a text or a failure.
 

@@ -129,8 +129,12 @@ def _estimate_tokens(text: str) -> int:
     return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN)
 
 
-def _load_tokenizer(model: str) -> Count:
+def load_token_counter(model: str, default: str) -> Count:
     """Load a tokenizer from the Hub or a folder, as a function that counts tokens.
+
+    Args:
+        model: Hub id or folder.
+        default: what is counted without a tokenizer, for the error.
 
     Raises:
         MissingExtraError: transformers is not installed.
@@ -139,7 +143,7 @@ def _load_tokenizer(model: str) -> Count:
     require("transformers")
     from transformers import AutoTokenizer
 
-    allowed = "a Hub id, a folder with tokenizer.json, or no --tokenizer for an estimate"
+    allowed = f"a Hub id, a folder with tokenizer.json, or no --tokenizer for {default}"
     with loading_errors("has no tokenizer that can be loaded", model, allowed, "--tokenizer"):
         tokenizer: Any = AutoTokenizer.from_pretrained(model)
     return lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
@@ -159,7 +163,7 @@ def make_counter(tokenizer: str | None, llm: Any) -> tuple[str, Count]:
         InputError: there is no such tokenizer.
     """
     if tokenizer is not None:
-        return tokenizer, _load_tokenizer(tokenizer)
+        return tokenizer, load_token_counter(tokenizer, "an estimate")
     if hasattr(llm, "count_tokens"):
         return str(llm.identity()["name"]), llm.count_tokens
     return "estimate: a token for every 3 bytes", _estimate_tokens

@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.statistics.estimates import (
     Floats,
@@ -44,6 +44,18 @@ class Value:
         pairs = [(v.low, v.high) for v in values] or [(0.0, 0.0)]
         return Value(*map(max, zip(*pairs, strict=True)))
 
+    @staticmethod
+    def harmonic(a: "Value", b: "Value") -> "Value":
+        """Compute the harmonic mean (F1) of two values, bound by bound; 0 where both are 0."""
+        return Value(
+            *(2 * x * y / (x + y) if x + y else 0.0 for x, y in ((a.low, b.low), (a.high, b.high)))
+        )
+
+    @property
+    def complement(self) -> "Value":
+        """1 minus the value."""
+        return Value(1 - self.high, 1 - self.low)
+
     def __add__(self, other: "Value") -> "Value":
         """Add two values, bound by bound."""
         return Value(self.low + other.low, self.high + other.high)
@@ -62,6 +74,13 @@ def judge_pair(judge: JudgeSession, pair: Pair) -> Value:
     if isinstance(decision, JudgeFailure):
         return Value(0.0, 1.0)
     return Value.exact(float(decision.entailed))
+
+
+def level_value(decision: Decision) -> Value:
+    """Get a decision's level of support, from 0 to 1; bounds 0 and 1 where the judge failed."""
+    if isinstance(decision, JudgeFailure):
+        return Value(0.0, 1.0)
+    return Value.exact(decision.level)
 
 
 def extreme_mean(sure: Sequence[float], maybe: Sequence[float], highest: bool) -> float:

@@ -22,11 +22,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from citeforge.engines.judge.records import JudgeFailure, Pair
+from citeforge.engines.judge.records import Pair
 from citeforge.evaluator.measures.declared import CitationQuality, per_submission
 from citeforge.evaluator.measures.handed import Answer, Answers
 from citeforge.evaluator.measures.judging import premise_text
-from citeforge.evaluator.measures.values import NOTHING, ByAnswer, Value
+from citeforge.evaluator.measures.values import NOTHING, ByAnswer, Value, level_value
 from citeforge.evaluator.statements.split import split_statements
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerKey
@@ -189,10 +189,7 @@ def _citation_weights(
     asked = {row.answer.key: row.pairs() for row in rows if row.labels is None}
     every = (pair for sentences in asked.values() for pairs in sentences for pair in pairs if pair)
     decisions = {} if inputs.tools.judge is None else inputs.tools.judge.ask(every)
-    values = {
-        pair: Value(0.0, 1.0) if isinstance(d, JudgeFailure) else Value.exact(d.level)
-        for pair, d in decisions.items()
-    }
+    values = {pair: level_value(decision) for pair, decision in decisions.items()}
     return {
         key: [[None if p is None else values[p] for p in pairs] for pairs in asked[key]]
         if labels is None

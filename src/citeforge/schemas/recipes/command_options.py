@@ -54,6 +54,8 @@ class ScoreOptions(JudgeOptions):
     """Language model whose features MAUVE compares."""
     qa_model: Annotated[str, MEASURES] = Field(QA_MODEL, description="")
     """Extractive QA model."""
+    tokenizer: Annotated[str | None, MEASURES] = None
+    """Tokenizer (Hub id or folder) whose tokens LongCite.Length counts (default: words)."""
     max_row: Annotated[bool, MEASURES] = False
     """Add a row with the best ranking of each query, out of several."""
     only_asked: Annotated[bool, MEASURES] = False
