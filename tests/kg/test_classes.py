@@ -77,8 +77,8 @@ def test_each_entity_has_the_words_of_its_class(film: Path, inline: Inline) -> N
     (specific,) = package.forms["specific"]["text"].to_pylist()
     assert specific == (
         "With which genre was Orlando's director Sally Potter associated, for which work was she "
-        "best known besides Orlando, of which genre is Orlando, and from which country does it "
-        "come?"
+        "best known besides Orlando, of which genre is Orlando, and in which country was it "
+        "made?"
     )
     assert inline.ok("verify", "k") and inline.ok("audit", "k")
 

@@ -154,8 +154,8 @@ def test_names_of_schema_org_have_words(tmp_path: Path, inline: Inline) -> None:
               "--pairs-from-kg", "based on", "--licence", "cc0-1.0", "--out", "k")  # fmt: skip
     (question,) = Package(tmp_path / "k").forms["specific"]["text"].to_pylist()
     assert question == (
-        "When were Green Mars and its model Red Mars each released, and of which genres is Green "
-        "Mars?"
+        "When were Green Mars and its model Red Mars each released, and what are Green Mars' "
+        "genres?"
     )
     # People have the words of the built-in domain.
     inline.ok("kg", "profile", "--kg", "file:books.ttl", "--class", "Person", "--out", "p.yaml")

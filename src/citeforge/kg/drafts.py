@@ -11,6 +11,7 @@ from typing import Literal
 from pydantic import Field
 
 from citeforge.engines.textfiles import read_yaml, validated
+from citeforge.kg.clauses import ThemeWording
 from citeforge.kg.domain import Phrase, Phrasing, load_domain, plain_phrase
 from citeforge.kg.english import noun_form
 from citeforge.kg.plain import local_words
@@ -27,11 +28,21 @@ ValueSort = Literal["person", "place", "date", "number", "thing", "own"]
 
 
 class _ValueWords(FrozenRecord):
-    """How relations with one sort of values are asked for; slots ``{label}`` and ``{labels}``."""
+    """How relations with one sort of values are asked for; slots ``{label}`` and ``{labels}``.
+
+    Attributes:
+        theme: theme of general questions.
+        ask: clause of specific questions.
+        many: the clause where several values are asked for.
+        variants: other clauses for ``ask``.
+        variants_many: other clauses for ``many``.
+    """
 
     theme: str
     ask: str
     many: str
+    variants: tuple[str, ...] = ()
+    variants_many: tuple[str, ...] = ()
 
 
 class _RelationWords(FrozenRecord):
@@ -43,6 +54,8 @@ class _RelationWords(FrozenRecord):
         theme: theme of general questions.
         ask: clause of specific questions.
         many: the clause where several values are asked for.
+        variants: other clauses for ``ask``.
+        variants_many: other clauses for ``many``.
     """
 
     label: str
@@ -50,6 +63,8 @@ class _RelationWords(FrozenRecord):
     theme: str
     ask: str
     many: str | None = None
+    variants: tuple[str, ...] = ()
+    variants_many: tuple[str, ...] = ()
 
 
 class _DraftWords(FrozenRecord):
@@ -61,6 +76,7 @@ class _DraftWords(FrozenRecord):
     classes: dict[Literal["person", "place", "work"], tuple[str, ...]]
     values: dict[ValueSort, _ValueWords]
     themes: dict[str, str]
+    theme_wordings: dict[str, tuple[ThemeWording, ...]]
     relations: dict[str, _RelationWords]
 
 
@@ -73,6 +89,11 @@ def _words() -> _DraftWords:
 def uninformative_relations() -> tuple[str, ...]:
     """List labels of relations that say little of entities of any class."""
     return _words().uninformative
+
+
+def listed_properties() -> tuple[str, ...]:
+    """List the ids of the frequent properties that drafts have words of their own for."""
+    return tuple(_words().relations)
 
 
 def schema_name(predicate: str) -> str | None:
@@ -173,9 +194,14 @@ class DraftRelation:
         values = _words().values[self.sort]
         if self.form == "noun":
             label = self.label.removeprefix("has ").replace("{", "(").replace("}", ")")
-            ask = values.ask.replace("{label}", label)
-            many = values.many.replace("{labels}", plural(label))
-            return Phrase(theme=values.theme, ask=ask, many=many)
+            one = [c.replace("{label}", label) for c in (values.ask, *values.variants)]
+            many = [
+                c.replace("{labels}", plural(label)) for c in (values.many, *values.variants_many)
+            ]
+            return Phrase(
+                theme=values.theme, ask=one[0], many=many[0], variants=tuple(one[1:]),
+                variants_many=tuple(many[1:]),
+            )  # fmt: skip
         return plain_phrase(self.label, self.form).model_copy(update={"theme": values.theme})
 
     @property
@@ -207,16 +233,17 @@ def draft_phrasing(class_label: str, relations: Iterable[DraftRelation]) -> Phra
     mine = list(relations)
     phrases = {r.label: r.phrase for r in mine}
     nouns = {r.label: {"any": r.noun} for r in mine if r.sort in ("own", "person") and r.noun}
-    themes = _words().themes
+    themes, wordings = _words().themes, _words().theme_wordings
     people = load_domain("people").phrasing
     if is_person := class_sort(class_label) == "person":
         phrases |= {r.label: p for r in mine if (p := people.phrase(r.label)) is not None}
         nouns |= {label: people.links[label] for label in phrases if label in people.links}
-        themes = themes | people.themes
+        themes, wordings = themes | people.themes, wordings | people.theme_wordings
     used = {phrase.theme for phrase in phrases.values()}
     words = Phrasing(
         relations=phrases, links=nouns,
         themes={name: ask for name, ask in themes.items() if name in used},
+        theme_wordings={name: asks for name, asks in wordings.items() if name in used},
     )  # fmt: skip
     if is_person:
         return words.model_copy(

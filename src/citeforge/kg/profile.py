@@ -101,7 +101,7 @@ class ClassProfile:
             new = words.model_dump(mode="json", exclude_defaults=True)
             # Opener and pronouns are drafted with the first words alone: later ones follow these.
             questions = content.setdefault("questions", new)
-            for part in ("themes", "relations", "links"):
+            for part in ("themes", "theme_wordings", "relations", "links"):
                 questions[part] = new.get(part, {}) | questions.get(part, {})
         else:
             content = {

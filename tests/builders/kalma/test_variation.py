@@ -15,12 +15,16 @@ from citeforge.builders.kalma.variation import Variation
 from citeforge.engines.text.variety import find_opener, mask_names, measure_variety
 from citeforge.kg.clauses import ThemeWording
 from citeforge.kg.domain import Domain, Phrasing, load_domain
+from citeforge.kg.drafts import DraftRelation, ValueSort, draft_phrasing, listed_properties
 from citeforge.kg.equivalence import Equivalence
 from citeforge.schemas.kg import Graph, Triple
 from citeforge.schemas.recipes.kalma import Choices
 
 PEOPLE = load_domain("people")
 WORDS = PEOPLE.phrasing
+SORTS: tuple[ValueSort, ...] = ("person", "place", "date", "number", "thing", "own")
+MOST_VALUES = 12
+"""Most facts of one question of the test."""
 NAMES = {"Q1": "Ada Byron", "Q2": "George Byron"}
 SEXES = {"Q1": "female", "Q2": "male"}
 
@@ -44,49 +48,74 @@ def career(qid: str, n: int) -> list[Triple]:
     return [fact(qid, r, f"{qid} {r} value") for r in relations[:n]]
 
 
-def people_with(**words: Any) -> Domain:
-    """The domain of people with other words for questions."""
-    mine = WORDS.model_dump() | {"themes": {}, "theme_wordings": {}, "also": {}} | words
-    return Domain.model_validate({**PEOPLE.model_dump(), "questions": mine})
+def people_with(domain: Domain = PEOPLE, **words: Any) -> Domain:
+    """A domain, by default that of people, with other words for questions."""
+    own = domain.phrasing.model_dump()
+    mine = own | {"themes": {}, "theme_wordings": {}, "also": {}} | words
+    return Domain.model_validate({**domain.model_dump(), "questions": mine})
 
 
-def in_words(ask: str, relations: Sequence[str], is_many: bool, theme: str) -> str:
+def draft_of_all() -> Domain:
+    """A domain with draft words: of frequent properties, and of one with each sort of value."""
+    listed = [DraftRelation(pid, "", "noun", "thing") for pid in listed_properties()]
+    named = [replace(r, label=r.listed_words.label) for r in listed if r.listed_words is not None]
+    other = [DraftRelation(f"P{n}", f"token {s}", "noun", s) for n, s in enumerate(SORTS)]
+    words = draft_phrasing("thing", [*named, *other]).model_dump()
+    words["living"] = {"relation": "date of birth", "after": 1930, "ended_by": []}
+    return Domain.model_validate({"name": "draft", "entity_class": "Q1", "questions": words})
+
+
+DOMAINS = {"people": PEOPLE, "draft": draft_of_all()}
+
+
+CHECKS = {name: QuestionCheck(domain) for name, domain in DOMAINS.items()}
+
+
+def in_words(domain: Domain, ask: str, relations: Sequence[str], is_many: bool, theme: str) -> str:
     """The question for facts of Ada Byron in a domain with one clause, of a relation or theme."""
     phrase = {"theme": theme, "ask": ask, "many": ask if is_many else None}
     domain = people_with(
-        relations=dict.fromkeys(relations, phrase), themes={theme: ask} if theme else {}
+        domain, relations=dict.fromkeys(relations, phrase), themes={theme: ask} if theme else {}
     )
     facts = [fact("Q1", r, f"value {n}") for r in relations for n in range(1 + is_many)]
     return compose(domain, pair(facts), facts, asks_link=False, is_general=bool(theme)).text
 
 
-def refusal(question: str, form: str, relations: Sequence[str], is_many: bool) -> str | None:
+def refusal(
+    check: QuestionCheck, question: str, form: str, relations: Sequence[str], is_many: bool
+) -> str | None:
     """Why the check refuses a question for facts of Ada Byron."""
     facts = [fact("Q1", r, f"value {n}") for r in relations for n in range(1 + is_many)]
     both = pair(facts)
     asking = QuestionToCheck(question, tuple(facts), both.pool, both.link, form)
-    return QuestionCheck(PEOPLE).check([asking])[0].find_fault(asking)
+    return check.check([asking])[0].find_fault(asking)
 
 
+@pytest.mark.parametrize("name", DOMAINS)
 @pytest.mark.parametrize("is_many", [False, True])
-def test_the_check_understands_every_clause_of_people(is_many: bool) -> None:
-    for relation, phrase in WORDS.relations.items():
+def test_the_check_understands_every_clause(name: str, is_many: bool) -> None:
+    domain = DOMAINS[name]
+    for relation, phrase in domain.phrasing.relations.items():
         for ask in phrase.wordings(is_many):
             assert ask.count("{who") == 1, ask
-            text = in_words(ask, [relation], is_many, theme="")
-            assert refusal(text, "specific", [relation], is_many) is None, text
+            text = in_words(domain, ask, [relation], is_many, theme="")
+            assert refusal(CHECKS[name], text, "specific", [relation], is_many) is None, text
 
 
-def test_the_check_understands_every_theme_of_people() -> None:
-    for theme, wordings in WORDS.theme_wordings.items():
-        mine = [label for label, phrase in WORDS.relations.items() if phrase.theme == theme]
+@pytest.mark.parametrize("name", DOMAINS)
+def test_the_check_understands_every_theme(name: str) -> None:
+    domain = DOMAINS[name]
+    words = domain.phrasing
+    for theme, base in words.themes.items():
+        wordings = (ThemeWording(ask=base), *words.theme_wordings.get(theme, ()))
+        mine = [label for label, phrase in words.relations.items() if phrase.theme == theme]
         for wording in wordings:
             assert wording.ask.count("{who") == 1, wording
-            relations = list(wording.only or wording.needs or mine)
+            relations = list(wording.only or wording.needs or mine)[:MOST_VALUES]
             assert {*relations} <= {*mine}, wording
             assert wording.fits(relations)
-            text = in_words(wording.ask, relations, False, theme)
-            assert refusal(text, "general", relations, False) is None, text
+            text = in_words(domain, wording.ask, relations, False, theme)
+            assert refusal(CHECKS[name], text, "general", relations, False) is None, text
 
 
 def test_a_wording_of_a_theme_is_for_some_relations() -> None:
@@ -165,6 +194,14 @@ def test_openers_of_a_benchmark_vary() -> None:
         ]
         assert measure_variety(texts).n_openers >= 8
         assert max(Counter(map(find_opener, texts)).values()) <= 2
+
+
+def test_small_entities_are_asked_for_two_themes_that_both_have() -> None:
+    relations = ("place of burial", "native language")  # of two themes, one fact each
+    facts = [fact(q, r, f"{q} {r} value") for q in NAMES for r in relations]
+    choices = Choices(min_facts=4, max_facts=4)
+    plan = Planner(PEOPLE, choices, 0, Equivalence(PEOPLE)).plan(pair(facts))
+    assert isinstance(plan, Plan) and {*plan.facts} == {*facts}
 
 
 def replace_names(both: EntityPair, n: int) -> EntityPair:

@@ -144,11 +144,14 @@ class Planner:
             # Without declared themes, each relation is a group of its own, of one fact or a few.
             cells, most = sorted(cells, key=lambda c: sort_key((c,)))[:_THEMELESS_CELLS], high
         subsets = chain.from_iterable(combinations(cells, n) for n in range(1, most + 1))
-        fitting = [
-            some
-            for some in subsets
-            if low <= len(link) + sum(len(cell.facts) for cell in some) <= high
-        ]
+
+        def fits(some: Sequence[Cell]) -> bool:
+            """Whether the number of facts in some groups is within the bounds."""
+            return low <= len(link) + sum(len(cell.facts) for cell in some) <= high
+
+        # Small entities have a fact or two per theme: then two themes of both are asked for.
+        fitting = list[Sequence[Cell]](filter(fits, subsets))
+        fitting = fitting or list(filter(fits, _pair_themes(cells)))
         second: tuple[Plan, Sequence[Cell]] | None = None
         for some in sorted(fitting, key=sort_key):
             plan = self._make_plan(pair, (*link, *(t for cell in some for t in cell.facts)))
@@ -243,3 +246,12 @@ class Planner:
             if all(any(self._equivalence.same(t, other) for other in others) for t in mine):
                 kept = others
         return kept
+
+
+def _pair_themes(cells: Sequence[Cell]) -> Iterator[Sequence[Cell]]:
+    """Yield the groups of each two themes that two entities share, four groups at a time."""
+    by_theme: dict[str, list[Cell]] = {}
+    for cell in cells:
+        by_theme.setdefault(cell.theme, []).append(cell)
+    shared = [mine for mine in by_theme.values() if len(mine) > 1]
+    return ((*one, *other) for one, other in combinations(shared, 2))
