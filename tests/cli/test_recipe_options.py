@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from citeforge.builders.recipe_files import read_recipe, recipe_text
 from citeforge.cli.building import build
 from citeforge.cli.options import field_options, record_from
-from citeforge.engines.running.names import runner_flags
+from citeforge.engines.running.runners import runner_flags
 from citeforge.package.kinds import recipes
 from citeforge.plugins.bundles.design import DeflectionRecipe
 from citeforge.schemas.licences import HUB_LICENCES

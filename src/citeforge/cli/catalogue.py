@@ -108,7 +108,7 @@ def find_catalogue(sort: Sort) -> _Rows:
 
             return GRAPHS
         case "runners":
-            from citeforge.engines.running.names import RUNNERS
+            from citeforge.engines.running.runners import RUNNERS
 
             return RUNNERS
         case "systems":

@@ -154,7 +154,7 @@ def _list_flags(record: type[BaseModel], only: Collection[str] | None) -> list[F
     """
     flags = [f for f in list_flags(record) if only is None or f.field_path[0] in only]
     if record is RunOptions and (only is None or _RUNNER in only):
-        from citeforge.engines.running.names import runner_flags
+        from citeforge.engines.running.runners import runner_flags
 
         flags += runner_flags(_RUNNER)
     return flags

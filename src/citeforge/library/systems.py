@@ -74,7 +74,7 @@ def run(
     return run_system(
         declared, load(benchmark),
         list(contexts), runs, seed, out, limit=limit, title=title, judge=open_judge(judge),
-        llm=_open_llm(llm, path_beside(out, ".replay.db"), endpoint),
+        llm=_open_llm(declared.asks or llm, path_beside(out, ".replay.db"), endpoint),
         options=_check_options(declared, options),
     )  # fmt: skip
 

@@ -74,7 +74,8 @@ def prepare(
         )
     warn_of_repeats(runs, options)
     edited = options if isinstance(options, EditedOptions) else EditedOptions()
-    instead = {} if options.template is None else {system.template: options.template}
+    names = system.template.split()
+    instead = {} if options.template is None else dict.fromkeys(names, options.template)
     prompts = Prompts(instead, system.templates)
     size = options.window or getattr(llm, "window", None)
     window = TokenWindow(size, options.max_answer, *make_counter(options.tokenizer, llm))

@@ -59,3 +59,11 @@ def from_graphs(setting: Setting[LlmOptions]) -> MakeSteps:
         return Reply.from_llm(answer)
 
     return steps
+
+
+def from_any(setting: Setting[LlmOptions]) -> MakeSteps:
+    """Make the steps of a system of one's own: the prompt that fits the kind of benchmark."""
+    facts = setting.benchmark.kind.facts
+    if facts.shows == "triples":
+        return from_graphs(setting)
+    return from_passages("authorship" if facts.is_design else "rage", setting)

@@ -1,12 +1,13 @@
 """Systems by name: declarations of the built-in ones, and those of plugins."""
 
+from dataclasses import replace
 from functools import partial
 
 from citeforge.engines.catalogue import Catalogue
 from citeforge.engines.plugins import warn
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.catalogue import Choice
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.systems import System
 from citeforge.systems.baselines import (
     cite_by_label,
@@ -17,7 +18,7 @@ from citeforge.systems.baselines import (
 )
 from citeforge.systems.kalma import Marks, state_gold
 from citeforge.systems.nearest import copy_nearest
-from citeforge.systems.one_prompt import from_graphs, from_passages
+from citeforge.systems.one_prompt import from_any, from_graphs, from_passages
 from citeforge.systems.system_options import EditedOptions, LlmOptions
 
 _rage = partial(System, argument="", family="RAGE", paper="rage", section="4")
@@ -38,6 +39,14 @@ def _declare_control(name: str, what: str, marks: Marks) -> System:
     return _kalma(
         name, help=what, factory=partial(state_gold, name=name, marks=marks), is_control=True
     )
+
+
+def _own(name: str, argument: str, what: str) -> System:
+    """Declare systems of the user's own, which are asked what citeforge's own prompts ask."""
+    return System(
+        name, argument, what, from_any, LlmOptions, family="your own", llm=True,
+        template="rage authorship kalma",
+    )  # fmt: skip
 
 
 DECLARED = (
@@ -136,6 +145,9 @@ DECLARED = (
         context="retrieved",
         template="kalma",
     ),
+    _own("exec", "COMMAND", "your program, started once a prompt: a prompt in, an answer out"),
+    _own("http", "//HOST/PATH", "your server: a POST of each prompt, the answer in the reply"),
+    _own("https", "//HOST/PATH", "the same, encrypted"),
 )
 
 
@@ -159,14 +171,23 @@ def as_system(declared: Choice) -> System:
     return System(declared.name, "", declared.help, declared.factory, family="plugin")
 
 
-def get_system(name: str) -> System:
-    """Look up the declaration of a system.
+def get_system(spec: str) -> System:
+    """Look up the declaration of a system, as ``rage`` or ``exec:COMMAND``.
 
     Raises:
         UnknownValueError: no such system.
+        UsageError: it needs an argument behind a colon.
         InputError: its plugin is broken.
     """
-    return as_system(SYSTEMS.get(name))
+    name, _, argument = spec.partition(":")
+    found = SYSTEMS.find(name)
+    if found is None or (argument and not found.argument):
+        return as_system(SYSTEMS.get(spec))  # which raises the error, or knows a name with a colon
+    if not found.argument:
+        return as_system(found)
+    if not argument:
+        raise UsageError(f"{name}: write {found.form}", code="bad-option")
+    return replace(as_system(found), name=spec, asks=spec)
 
 
 def systems() -> dict[str, System]:

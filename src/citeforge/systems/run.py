@@ -106,7 +106,7 @@ def run_system(
             f"{query!r}: {failure.reason}: {failure.message}",
             code="no-answers",
         )
-    title = title or f"{system.name} ({llm.identity()['name']})"
+    title = title or (system.asks or f"{system.name} ({llm.identity()['name']})")
     header = start(title, contexts=sets, **recipe)
     written = (reply_line(task, reply) for task, reply in answers if isinstance(reply, Reply))
     return Outcome(title, write_submission(out, header, written), failures, counts)

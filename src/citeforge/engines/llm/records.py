@@ -23,6 +23,7 @@ FailureReason = Literal[
     "empty",
     "unparsable",
     "exhausted",  # every retry failed
+    "program",  # a program of the user's own ended with an error, or took too long
 ]
 REFUSED = "refused"
 """``finish_reason`` of an answer whose text is a refusal that the endpoint keeps apart from the

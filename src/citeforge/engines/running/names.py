@@ -5,8 +5,7 @@ Each row's code is imported when the row is used.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
@@ -15,10 +14,6 @@ from typing import TYPE_CHECKING, Any
 from citeforge.engines.catalogue import Catalogue
 from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.errors import UsageError
-from citeforge.schemas.recipes.base import Part
-from citeforge.schemas.recipes.flags import Flag, list_flags
-from citeforge.schemas.recipes.groups import RUNNER, SETTING
-from citeforge.schemas.recipes.ray import RayOptions
 
 if TYPE_CHECKING:
     from citeforge.engines.judge.records import Judge
@@ -31,14 +26,11 @@ if TYPE_CHECKING:
     from citeforge.engines.retrieval.records import Retriever
     from citeforge.engines.retrieval.reranker import Reranker
     from citeforge.engines.retrieval.settings import RetrieverSettings
-    from citeforge.engines.running.runner import Runner
     from citeforge.engines.text.segment import Segmenter
     from citeforge.schemas.recipes.base import RunOptions
 
 OFFLINE = "offline"
 """Name of the embedder that is embedded."""
-HERE = "local"
-"""Name of the runner of this process."""
 
 
 def _hf_judge(model: str, settings: JudgeSettings) -> Judge:
@@ -214,8 +206,27 @@ def _template_writer(settings: LlmSettings) -> Llm:
     return TemplateWriter(settings.templates or {})
 
 
+def _own_program(command: str, settings: LlmSettings) -> Llm:
+    """Make the LLM of ``exec:COMMAND``: a program of one's own."""
+    from citeforge.engines.llm.own import Program
+
+    return Program(f"exec:{command}", settings.store, settings.options)
+
+
+def _own_server(scheme: str, address: str, settings: LlmSettings) -> Llm:
+    """Make the LLM of ``http://HOST/PATH``, or https: a server of one's own."""
+    from citeforge.engines.llm.own import Server
+
+    return Server(f"{scheme}:{address}", settings.store, settings.options)
+
+
 _LLMS = (
     Choice("openai", "MODEL", "a served model", _served_llm),
+    Choice("exec", "COMMAND", "a program: a prompt in, an answer out", _own_program),
+    *(
+        Choice(name, "//HOST/PATH", "a server: a POST of a prompt", partial(_own_server, name))
+        for name in ("http", "https")
+    ),
     Choice(
         "offline", "", "SmolLM2-135M-Instruct, embedded: for trials, not results", _offline_llm,
         needs="gguf",
@@ -441,58 +452,3 @@ def make_segmenter(name: str) -> Segmenter:
         InputError: the segmenter's library is not installed.
     """
     return SEGMENTERS.maker(name)()
-
-
-def _local_runner(options: Part) -> Runner:
-    """Make the runner of this process."""
-    from citeforge.engines.running.runner import Runner
-
-    return Runner(options)
-
-
-def _ray_runner(options: Part) -> Runner:
-    """Make the runner that spreads work over a Ray cluster."""
-    from citeforge.engines.running.ray_runner import RayRunner
-
-    return RayRunner(options)
-
-
-@dataclass(frozen=True)
-class RunnerRow(Choice):
-    """Row of a runner.
-
-    Attributes:
-        factory: makes the runner from a record of its options.
-        options: class of that record; each field is an option of every command with ``--engine``.
-    """
-
-    factory: Callable[[Any], Runner]
-    options: type[Part] = Part
-
-
-RUNNERS: Catalogue[RunnerRow, Runner] = Catalogue(
-    "",
-    "engine",
-    RunnerRow,
-    (
-        RunnerRow(HERE, "", "in this process", _local_runner),
-        RunnerRow("ray", "", "a Ray cluster", _ray_runner, RayOptions, needs="ray"),
-    ),
-)
-"""Runners by the names that ``--engine`` takes."""
-
-
-def runner_flags(field: str) -> Iterator[Flag]:
-    """Yield the options of all runners, each prefixed with its runner's name.
-
-    Args:
-        field: field of the run options that has them.
-    """
-    for row in RUNNERS.all().values():
-        for flag in list_flags(row.options, (field, row.name), (RUNNER, SETTING)):
-            yield replace(flag, name=runner_option(row.name, flag.field_path[-1]))
-
-
-def runner_option(*words: str) -> str:
-    """Join words to an option's name: ``ray`` and ``workers`` to ``--ray-workers``."""
-    return "--" + "-".join(words).replace("_", "-")

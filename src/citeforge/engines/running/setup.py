@@ -23,7 +23,7 @@ def make_runner(run: RunOptions) -> Runner:
     Raises:
         UsageError: no such runner, or its options are wrong or those of another runner.
     """
-    from citeforge.engines.running.names import RUNNERS, runner_option
+    from citeforge.engines.running.runners import RUNNERS, runner_option
 
     runner = RUNNERS.get(run.engine)
     for other in run.engine_options:
@@ -45,7 +45,12 @@ def make_runner(run: RunOptions) -> Runner:
 
 def is_expensive(model: str) -> bool:
     """Whether answers of ``--llm MODEL`` cost money, or take minutes."""
-    return model == "offline" or is_served(model)
+    return model == "offline" or is_served(model) or is_own(model)
+
+
+def is_own(model: str) -> bool:
+    """Whether a model's name is that of a program or a server of the user's own."""
+    return model.startswith(("exec:", "http:", "https:"))
 
 
 def is_served(model: str) -> bool:

@@ -37,7 +37,9 @@ class System(Choice):
         design: whether it answers only the cells of an experiment.
         own: whether it brings its own passages, so that one context set, the first, will do.
         context: context set that it is about, when none is named.
-        template: its main prompt, which ``--template`` replaces; empty where it has none.
+        asks: LLM that it always asks; empty where ``--llm`` names one.
+        template: its main prompt, which ``--template`` replaces, or several by blanks; empty where
+            it has none.
         templates: of a plugin's: the folder of its Jinja files; None where it has none.
         is_control: whether it is a reference line, such as a random choice or the gold answers:
             tables show it apart and never rank it.
@@ -53,6 +55,7 @@ class System(Choice):
     design: bool = False
     own: bool = False
     context: str = ""
+    asks: str = ""
     template: str = ""
     templates: Path | None = None
     is_control: bool = False
