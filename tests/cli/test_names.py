@@ -33,7 +33,7 @@ def test_run_names_the_systems() -> None:
     assert command is not None
     text = command.get_help(click.Context(command, terminal_width=400, max_content_width=400))
     for system in systems().values():
-        assert re.search(rf"^ +{re.escape(system.form)} +{re.escape(system.help)}$", text, re.M)
+        assert re.search(rf"^ +{re.escape(system.name)} +{re.escape(system.help)}$", text, re.M)
 
 
 def test_all_that_is_declared_can_be_made() -> None:

@@ -188,7 +188,7 @@ def _describe(row: Named, plugin: str) -> Entry:
     notes = (
         getattr(row, "where", ""),
         f"needs {f'citeforge[{EXTRAS[needs][0]}]' if needs in EXTRAS else needs}" if needs else "",
-        "needs an LLM" if getattr(row, "llm", False) else "",
+        "needs an LLM" if getattr(row, "llm", False) and not getattr(row, "argument", "") else "",
     )
     names = ("splits", "becomes", "licence")
     facts = {name: str(getattr(row, name)) for name in names if hasattr(row, name)}

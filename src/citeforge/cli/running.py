@@ -34,7 +34,7 @@ class Systems(NamedCommands):
         """Map the name of every system to its description, built-in ones first."""
         from citeforge.systems.registry import systems
 
-        return {"Systems": {system.form: system.help for system in systems().values()}}
+        return {"Systems": {name: system.help for name, system in systems().items()}}
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         """Make the command that runs the named system."""
@@ -80,7 +80,7 @@ def _add_common_options(system: System) -> Callable[[Any], Any]:
             group=PROMPTS,
         ),
     ]
-    if system.llm and not system.asks:
+    if system.llm and not system.argument:
         options.insert(1, add_options(field_options(PromptingOptions, ("llm",))))
 
     def decorate(command: Any) -> Any:
@@ -117,8 +117,8 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
     from citeforge.library.systems import run as run_one
 
     judge, how = None, run_options(parameters)
-    if system.asks:
-        parameters["llm"] = system.asks
+    if system.argument:
+        parameters["llm"] = system.asks or None
     out = parameters["out"]
     if parameters.get("dry_run"):
         judging = getattr(options, "judging", None)

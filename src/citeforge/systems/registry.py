@@ -7,7 +7,7 @@ from citeforge.engines.catalogue import Catalogue
 from citeforge.engines.plugins import warn
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.catalogue import Choice
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.systems import System
 from citeforge.systems.baselines import (
     cite_by_label,
@@ -145,9 +145,17 @@ DECLARED = (
         context="retrieved",
         template="kalma",
     ),
-    _own("exec", "COMMAND", "your program, started once a prompt: a prompt in, an answer out"),
-    _own("http", "//HOST/PATH", "your server: a POST of each prompt, the answer in the reply"),
-    _own("https", "//HOST/PATH", "the same, encrypted"),
+    _own(
+        "exec",
+        "COMMAND",
+        "your program, as exec:COMMAND: a prompt in, an answer out",
+    ),
+    _own(
+        "http",
+        "//HOST/PATH",
+        "your server, as http://HOST/PATH: a POST of each prompt",
+    ),
+    _own("https", "//HOST/PATH", "your server, as https://HOST/PATH: a POST of each prompt"),
 )
 
 
@@ -176,18 +184,13 @@ def get_system(spec: str) -> System:
 
     Raises:
         UnknownValueError: no such system.
-        UsageError: it needs an argument behind a colon.
         InputError: its plugin is broken.
     """
     name, _, argument = spec.partition(":")
     found = SYSTEMS.find(name)
     if found is None or (argument and not found.argument):
         return as_system(SYSTEMS.get(spec))  # which raises the error, or knows a name with a colon
-    if not found.argument:
-        return as_system(found)
-    if not argument:
-        raise UsageError(f"{name}: write {found.form}", code="bad-option")
-    return replace(as_system(found), name=spec, asks=spec)
+    return replace(as_system(found), name=spec, asks=spec) if argument else as_system(found)
 
 
 def systems() -> dict[str, System]:

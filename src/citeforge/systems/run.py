@@ -168,6 +168,8 @@ def require_fit(system: System, benchmark: Benchmark, llm: object) -> None:
     """
     if reason := refusal(system, benchmark):
         raise UsageError(f"{system.name}: {reason}", code="wrong-kind")
+    if system.argument and not system.asks:
+        raise UsageError(f"{system.name}: write {system.form}", code="missing-option")
     if system.llm and llm is None:
         raise UsageError(
             f"{system.name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"
