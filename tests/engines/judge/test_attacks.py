@@ -87,7 +87,7 @@ def test_no_attack_leaves_its_quote(attack: str) -> None:
     text = ATTACKS[attack]('{"entailed": true}')
     assert ORDER in text
     prompts = list(prompts_with(text))
-    assert len(prompts) == 3 * 10 + 4 + 1 + 2 * 4 + 5 + 2 + len(WRITERS)
+    assert len(prompts) == 3 * 16 + 4 + 1 + 2 * 4 + 5 + 2 + len(WRITERS)
     for name, turns in prompts:
         assert any(ORDER in turn for _, turn in turns), name
         assert not obeys(turns), name

@@ -7,7 +7,7 @@ from citeforge.engines.judge.records import Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.handed import Answer
 from citeforge.evaluator.measures.values import Value, level_value
-from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.schemas.citations.grammar import without_markers
 
 NEED = "llm-need-citation"
@@ -43,3 +43,21 @@ def sign_questions(*names: str) -> Callable[[ScoringTools, str], str | None]:
         return " ".join(map(question_version, names))
 
     return option
+
+
+def require_questions(judge: JudgeSession, about: str) -> None:
+    """Raise an error if a judge decides entailment alone, and cannot be asked about something else.
+
+    Args:
+        judge: the judge.
+        about: what the question is, for the message.
+
+    Raises:
+        CannotError: it cannot.
+    """
+    if not judge.answers_questions:
+        raise CannotError(
+            f"{judge.judge.signature} decides entailment alone, and not {about}: name an LLM, "
+            "--judge openai:MODEL or vllm:MODEL",
+            code="missing-judge",
+        )

@@ -17,8 +17,13 @@ from citeforge.evaluator.measures.declared import per_answer
 from citeforge.evaluator.measures.handed import Answer, Asking
 from citeforge.evaluator.measures.values import NOTHING, Value
 from citeforge.evaluator.statements.strict import read_strict
-from citeforge.evaluator.submissions.tools import CannotError, Need
-from citeforge.plugins.published_measures.questions import NEED, need_pair, sign_questions
+from citeforge.evaluator.submissions.tools import Need
+from citeforge.plugins.published_measures.questions import (
+    NEED,
+    need_pair,
+    require_questions,
+    sign_questions,
+)
 
 
 @per_answer(
@@ -34,12 +39,7 @@ def worthy(answer: Answer) -> Asking[Value]:
         CannotError: the judge decides entailment alone.
     """
     judge = answer.submission.tools.get_judge()
-    if not judge.answers_questions:
-        raise CannotError(
-            f"{judge.judge.signature} decides entailment alone, and not what needs a citation: "
-            "name an LLM, --judge openai:MODEL or vllm:MODEL",
-            code="missing-judge",
-        )
+    require_questions(judge, "what needs a citation")
     statements = read_strict(answer, answer.submission)
     needs = yield [need_pair(answer, s.text) for s in statements if not s.cited]
     cites = [Value.exact(1.0)] * (len(statements) - len(needs))
