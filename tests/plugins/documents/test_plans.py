@@ -111,3 +111,15 @@ def test_models_that_cost_nothing_are_left_out_of_the_plan(inline: Inline, tmp_p
     assert f"calls to make      {1 + 1 + 2} if" in planned
     inline.fails(2, "option-without-effect", *words)
     inline.fails(2, "unknown-name", *words, "--checker", "opnai:reads")
+
+
+def test_a_plan_says_for_how_many_questions_there_are_passages(tmp_path: Path) -> None:
+    write_pumps(tmp_path / "docs", 8)
+    (tmp_path / "docs" / "short.md").write_text("The Baxado pump is blue.")
+    for n, notes in (
+        (8, []),
+        (9, ["passages for 8 of 9 questions: each is asked about once, and 1 of less than 120 "
+             "characters are not"]),
+    ):  # fmt: skip
+        plan = plan_documents(recipe_of(tmp_path, n_queries=n), RunOptions())
+        assert [note for note in plan.notes if "questions" in note] == notes

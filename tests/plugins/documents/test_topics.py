@@ -76,7 +76,9 @@ def test_passages_of_no_topic_get_no_question_and_short_topics_say_so(tmp_path: 
               {"name": "old", "pattern": "old"}]  # fmt: skip
     found, stats = topics_of(tmp_path, topics)
     assert found == {"one": 1, "old": 3}  # the heading has one passage; 3 of each were wanted
-    assert stats["mix_of_topic[one]"].endswith("declared 50.0 %; 2 missing, no passage is left")
+    assert stats["mix_of_topic[one]"].endswith(
+        "declared 50.0 %; 2 missing, 2 of them without a passage"
+    )
     assert all(r["evidence"][0].startswith("old/") for r in make_rows(tmp_path))
 
 

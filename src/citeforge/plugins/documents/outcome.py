@@ -38,7 +38,10 @@ def mix_stats(cells: Mapping[Cell, int], questions: Sequence[Question]) -> Stats
             if made[name] < n_wanted:
                 reasons = ", ".join(f"{check} {n:,}" for check, n in checks.most_common())
                 text += f"; {n_wanted - made[name]:,} missing"
-                text += f", rejected by: {reasons}" if reasons else ", no passage is left"
+                # Each question that is wanted is written at least once, while passages last.
+                unwritten = n_wanted - made[name] - checks.total()
+                text += f", {unwritten:,} of them without a passage" if unwritten > 0 else ""
+                text += f", rejected by: {reasons}" if reasons else ""
             stats[count_key(key, name)] = text
     return stats
 

@@ -24,7 +24,12 @@ from citeforge.engines.running.setup import (
 from citeforge.engines.tables import iter_batches, rows_of
 from citeforge.engines.textfiles import read_csv
 from citeforge.plugins.documents.cells import Cell, draw_cells, draw_passages, spread_cells
-from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
+from citeforge.plugins.documents.corpus import (
+    SHORTEST,
+    PassagePool,
+    open_documents,
+    read_documents,
+)
 from citeforge.plugins.documents.decisions import EDIT
 from citeforge.plugins.documents.design import (
     ABSENT,
@@ -141,6 +146,11 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         parts[judge.llm.who(CHAT)] = judge.bill(pairs, times=tries)
     plan = total_plan(parts)
     files = [f"{number:,} {describe_count(key)}" for key, number in info.counts.items() if number]
+    if len(drawn) < recipe.n_queries:
+        files.append(
+            f"passages for {len(drawn):,} of {recipe.n_queries:,} questions: each is asked about "
+            f"once, and {passages.n_short:,} of less than {SHORTEST} characters are not"
+        )
     return replace(plan, notes=(*plan.notes, *files))
 
 
