@@ -39,6 +39,7 @@ from citeforge.schemas.recipes.groups import SETTING
 from citeforge.schemas.recipes.kalma import KalmaRecipe
 from citeforge.schemas.recipes.rage import RageRecipe
 from conftest_pages import browser, chromium  # noqa: F401 - fixtures
+from durations import FILE, SLOW_FROM
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -87,23 +88,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Note the tiers before `-m` leaves any out; tests with a browser are slow.
+    """Note the tiers before `-m` leaves any out.
 
     A real Ray is started on demand only. The files that take longest come first, so that no worker
     still runs one when the others have finished; tests of a file stay together, as do its fixtures.
     """
     tiers = config.stash[TIERS] = {}
+    seconds: dict[str, float] = json.loads(FILE.read_text())
     skip = pytest.mark.skip(reason="starts a real Ray: make test-ray")
     for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
+        name = item.nodeid.partition("[")[0]
+        if "browser" in getattr(item, "fixturenames", ()) or seconds.get(name, 0) >= SLOW_FROM:
             item.add_marker("slow")
         is_slow = any(item.iter_markers("slow")) or any(item.iter_markers("ray"))
-        name = item.nodeid.partition("[")[0]
         if not is_slow or name not in tiers:
             tiers[name] = "slow" if is_slow else "quick"
         if item.get_closest_marker("ray") and not os.environ.get("CITEFORGE_RAY"):
             item.add_marker(skip)
-    seconds: dict[str, float] = json.loads((ROOT / "tests" / "durations.json").read_text())
     per_file: dict[str, float] = defaultdict(float)
     for name, taken in seconds.items():
         per_file[name.partition("::")[0]] += taken if tiers.get(name) == "slow" else 0

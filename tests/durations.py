@@ -1,8 +1,8 @@
 """Write `tests/durations.json`: how long tests take, to 1, 2 or 5 times a power of ten.
 
 ``python -m durations JUNIT.xml`` reads a run of the whole suite (`make durations`). The file lists
-functions from one second on, the sum of their parameters. `test_tiers.py` holds the marks against
-it, so that what is in the quick tier is decided by measuring.
+functions from one second on, the sum of their parameters. Those of :data:`SLOW_FROM` are slow, so
+that what is in the quick tier is decided by measuring; tests with a browser are slow, too.
 """
 
 import json
@@ -13,6 +13,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 FILE = Path(__file__).with_name("durations.json")
+SLOW_FROM = 2
+"""Seconds, as the file has them, from which a function is in the slow tier."""
 
 
 def read_durations(junit: Path) -> dict[str, float]:
