@@ -5,10 +5,10 @@ folder with checkouts of the papers' repositories, each under its repository's n
 ``rage_toolkit``, ``Attributed-IR`` with ``evaluate``, ``attrieval``,
 ``Knowledge-aware-Language-Model-Attribution``, ``deep_research_bench``, ``every_eval_ever``,
 ``RAGDoll``, ``nuggetizer``, DRAGUN's ``resources``, ``ai2-scholarqa-eval``, ``AttributionBench``,
-``LongCite``, ``anserini-tools``, ``trust-align``, ``ALiiCE``, ``deepscholar-bench``,
-``answer-engine-eval``). Nothing of theirs is in this repository. ALCE's QA measures need
-transformers 4.28.1 besides: ``CITEFORGE_PEERS_PYTHON`` names an interpreter with it. trust-align
-needs fuzzywuzzy 0.18.0 and python-Levenshtein 0.26.1, installed beside the tests.
+``LongCite``, ``report_gen_eval``, ``anserini-tools``, ``trust-align``, ``ALiiCE``,
+``deepscholar-bench``, ``answer-engine-eval``). Nothing of theirs is in this repository. ALCE's QA
+measures need transformers 4.28.1 besides: ``CITEFORGE_PEERS_PYTHON`` names an interpreter with it.
+trust-align needs fuzzywuzzy 0.18.0 and python-Levenshtein 0.26.1, installed beside the tests.
 """
 
 import os

@@ -214,7 +214,7 @@ def _read_sentences(inputs: Answers) -> list[_Sentences]:
         labels = find_labels(every, inputs.names, inputs.benchmark.query_ids[item.row])
         if labels is None and inputs.tools.judge is None:
             continue
-        sentences = _split_sentences(inputs, item)
+        sentences = split_sentences(inputs, item)
         if labels is not None:
             _require_fit(inputs, item, sentences, labels)
         rows.append(_Sentences(item, sentences, labels))
@@ -227,7 +227,7 @@ def _read_sentences(inputs: Answers) -> list[_Sentences]:
     return rows
 
 
-def _split_sentences(inputs: Answers, item: Answer) -> Sequence[CitedSentence]:
+def split_sentences(inputs: Answers, item: Answer) -> Sequence[CitedSentence]:
     """Get an answer's cited sentences as the system split them, else its cited statements."""
     if item.sentences is not None:
         return item.sentences
