@@ -8,7 +8,7 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any
 
-from citeforge.engines.text.spacy_models import english_model, installed_pipeline
+from citeforge.engines.text.spacy_models import english_model, installed_pipeline, pipeline_name
 from citeforge.engines.text.words import find_words
 from citeforge.schemas.text import MONTHS
 
@@ -209,7 +209,7 @@ class Entities:
         """Name of the spaCy model or of the rules, for manifests."""
         if self.model is None:
             return "spacy:blank+rules-1"
-        return f"spacy:{self._pipeline.meta['name']}-{self._pipeline.meta['version']}"
+        return pipeline_name(self._pipeline)
 
     @cached_property
     def _pipeline(self) -> Any:

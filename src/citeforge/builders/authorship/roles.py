@@ -10,7 +10,7 @@ from typing import Any
 
 from citeforge.builders.authorship.agreement import read_words
 from citeforge.builders.authorship.wording import stem
-from citeforge.engines.text.spacy_models import english_model, installed_pipeline
+from citeforge.engines.text.spacy_models import english_model, installed_pipeline, pipeline_name
 
 NO_PARSER = "none"
 """After ``--parser``: nothing is parsed."""
@@ -42,7 +42,7 @@ class Parser:
         """Name and version of the spaCy model, for manifests."""
         if self._pipeline is None:
             return NO_PARSER
-        return f"spacy:{self._pipeline.meta['name']}-{self._pipeline.meta['version']}"
+        return pipeline_name(self._pipeline)
 
     def find_exchanges(self, human: str, twin: str) -> Iterator[str]:
         """Yield each pair of nouns that a rewrite exchanges, and each noun whose role it turns."""

