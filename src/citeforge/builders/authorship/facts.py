@@ -2,6 +2,7 @@
 
 import re
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cache, cached_property
@@ -46,7 +47,10 @@ _MONTH = re.compile(
     r"(?<=\d )(?P<after>may|march|mar)\b|(?<=th )(?P<th>may|march)\b|(?<=of )(?P<of>may|march)\b)",
     re.IGNORECASE,
 )
-_QUOTED = re.compile(r"“([^”\n]{2,300})”|\"([^\"\n]{2,300})\"|«([^»\n]{2,300})»")
+_QUOTED = re.compile(
+    r"“([^”\n]{2,300})”|\"([^\"\n]{2,300})\"|«([^»\n]{2,300})»"
+    r"|„([^“”\n]{2,300})[“”]|「([^」\n]{2,300})」"
+)
 _ENGLISH_PARTICLES = ("van", "von", "de", "del", "della", "di", "da", "du", "la", "le", "of", "el")
 _ADJECTIVE = re.compile(r"(\w{3,}?)(?:i?an|ese|ine|i)s?|(\w{2,})ish")
 _IRREGULAR: dict[str, str] = _LISTS["irregular"]
@@ -180,12 +184,17 @@ def is_month(word: str) -> bool:
     return word.lower() in _MONTHS
 
 
+def find_quotations(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield (words, start, end) of each text in double quotation marks of several languages."""
+    for match in _QUOTED.finditer(text):
+        yield match[match.lastindex or 0], match.start(), match.end()
+
+
 def missing_quotations(human: str, twin: str) -> list[str]:
     """List the quoted strings of a passage that its twin does not contain word for word."""
     there = " ".join(bare_words(twin))
     quotations = []
-    for groups in _QUOTED.findall(human):
-        quotation = next(g for g in groups if g)
+    for quotation, _, _ in find_quotations(human):
         words = " ".join(bare_words(quotation))
         if words and f" {words} " not in f" {there} ":
             quotations.append(quotation)
