@@ -72,7 +72,7 @@ def test_the_score_is_the_mean_of_all_verdicts(package: Path) -> None:
     assert recall.low is not None and recall.high is not None
     assert recall.high - recall.low > 90
     (line,) = variance_lines([result.file])
-    assert "ALCE.CitRec queries 0%, repeats 100%" in line
+    assert "ALCE.CitRec queries 0 %, repeats 100 %" in line
     assert line in render_scores([result.file])
     # A measure without a judge is as ever.
     assert result["CiteF1"].variance is None
@@ -145,5 +145,5 @@ def test_several_judges_of_one_submission(package: Path) -> None:
     rest = 2 * 30 * 0.25**2 / 29
     of_judges = (3.75 - rest) / 30 / 2 + rest / 30 / 2
     assert of_judges > 0
-    assert "queries 0%, judges 100%" in line
+    assert "queries 0 %, judges 100 %" in line
     assert variance_lines(files[:1]) == variance_lines([files[0], files[0]]) == []

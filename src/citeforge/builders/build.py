@@ -25,6 +25,7 @@ from typing import Any
 
 import msgspec
 
+from citeforge.builders.audit_sentences import form_findings
 from citeforge.builders.changes import (
     find_recipe,
     list_differences,
@@ -362,7 +363,7 @@ class Build:
             package = Package(writer.folder, manifest.model_copy(update={"files": writer.files}))
             with progress("auditing the form of passages", None, "tests") as advance:
                 audit = audit_form(package, advance)
-            for text in audit.findings:
+            for text in form_findings(audit):
                 warn(text)
             further[FORM] = pretty_json(audit.model_dump(mode="json"))
         return writer.finish(manifest, stats, further)

@@ -14,12 +14,13 @@ from typing import Any
 import yaml
 from jinja2 import Environment, StrictUndefined, Template
 
+from citeforge.builders.audit_sentences import exploit_findings, form_findings
 from citeforge.builders.changes import make_build_command
 from citeforge.builders.licences import licence_words, licences_of, most_restrictive
 from citeforge.engines.files import read_json
 from citeforge.engines.markdown import markdown_block, markdown_code, markdown_text
 from citeforge.engines.report_table import MarkedCell, Table
-from citeforge.engines.shown import DASH, show_number
+from citeforge.engines.shown import DASH, show_amount, show_number, show_rounded
 from citeforge.engines.textfiles import validated
 from citeforge.ir_convert.registry import citation_of
 from citeforge.package.kinds import Kind, kind_of
@@ -133,6 +134,9 @@ def render_card(
         checks_made=checks_made,
         flaws=[] if audit is None else _list_flaws(audit),
         exploits_table=exploits_table,
+        exploit_findings=exploit_findings,
+        form_findings=form_findings,
+        show_amount=show_amount,
         licences=[
             (what, licence or "not stated", licence_words(licence))
             for what, licence in licences_of(manifest)
@@ -247,7 +251,7 @@ def format_statistic(value: object) -> str:
             for key, entry in list(value.items())[:8]
         ]
         return ", ".join(parts) + ", …" * (len(value) > 8)
-    return f"{round(value, 4):,}" if isinstance(value, int | float) else str(value)
+    return show_rounded(value, 4) if isinstance(value, int | float) else str(value)
 
 
 def _with_bars(value: object) -> str:
@@ -284,7 +288,7 @@ def exploits_table(found: Exploits) -> Table:
         ]
         for row in found.rows
     ]
-    return Table(["system", *measures], rows, notes=found.findings)
+    return Table(["system", *measures], rows, notes=exploit_findings(found))
 
 
 def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from citeforge.builders.surface import (
     one_hot,
     read_source_fields,
 )
+from citeforge.engines.shown import show_significant
 from citeforge.engines.tables import rows_with
 from citeforge.package.items import Item
 from citeforge.package.package import Package
@@ -168,7 +169,7 @@ def compare_features(
         tests.append(FeatureTest(
             feature=name, attacker=attacker, alone=alone,
             z=None if alone is None else round((alone - chance) / error, 2),
-            with_texts=int(hits.sum()), p=float(f"{p[name, attacker]:.2g}"),
+            with_texts=int(hits.sum()), p=float(show_significant(p[name, attacker], 2)),
         ))  # fmt: skip
     return FormAudit(
         context=context, queries=len(shown.questions), passages=len(shown.ids),

@@ -8,6 +8,7 @@ import click
 
 from citeforge.cli.command import NamedCommands, path_option
 from citeforge.cli.options import add_options, field_options, record_from
+from citeforge.engines.shown import show_number
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.flags import fields_in
 from citeforge.schemas.recipes.groups import GRAPHS
@@ -187,7 +188,8 @@ def link(questions: Path, ner: str | None, out: Path | None, **parameters: Any) 
     )
     if quality is not None:
         click.echo(
-            f"against the published sub-graphs: recall {100 * quality.recall:.1f}, precision "
-            f"{100 * quality.precision:.1f} ({quality.expected:,} entities expected, "
+            f"against the published sub-graphs: recall "
+            f"{show_number(100 * quality.recall, 1)}, precision "
+            f"{show_number(100 * quality.precision, 1)} ({quality.expected:,} entities expected, "
             f"{quality.linked:,} linked)"
         )

@@ -14,6 +14,7 @@ from citeforge.cli.options import (
     run_options,
 )
 from citeforge.cli.short_help import ManyOptions
+from citeforge.engines.shown import show_number
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.command_options import PromptingOptions
 
@@ -76,7 +77,7 @@ def stats(store: Path, **parameters: Any) -> None:
     if price is not None:
         tokens = (figures.prompt_tokens, figures.completion_tokens)
         cost = total_cost(price, tokens, figures.batch_tokens)
-        click.echo(f"cost               {cost:.4f}")
+        click.echo(f"cost               {show_number(cost, 4)}")
 
 
 @llm.command("export")

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
+from citeforge.engines.shown import show_number
+
 
 @dataclass
 class Paid:
@@ -77,11 +79,11 @@ class Ledger:
         total = sum(self.paid.values(), Paid())
         if not total.calls:
             return "cost 0.0000: no call was paid for"
-        parts = [f"{who} {p.cost:.4f}" for who, p in sorted(self.paid.items())]
+        parts = [f"{who} {show_number(p.cost, 4)}" for who, p in sorted(self.paid.items())]
         shares = f" ({', '.join(parts)})" if len(parts) > 1 else f" ({min(self.paid)})"
         calls = "1 call" if total.calls == 1 else f"{total.calls:,} calls"
         return (
-            f"cost {total.cost:.4f}{shares}: {calls}, {total.prompt_tokens:,} prompt "
+            f"cost {show_number(total.cost, 4)}{shares}: {calls}, {total.prompt_tokens:,} prompt "
             f"and {total.completion_tokens:,} completion tokens"
         )
 

@@ -15,6 +15,8 @@ from typing import Protocol
 
 import msgspec
 
+from citeforge.engines.shown import show_amount, show_significant
+
 INTERVAL = 60.0
 """Seconds between two lines of the same work."""
 FIRST = 5.0
@@ -61,7 +63,7 @@ class ProgressLine(msgspec.Struct, kw_only=True, frozen=True):
         parts = [f"{name}: {self.done:,}{of} {self.unit}"]
         if self.rate is not None:
             digits = 0 if self.rate >= 10 else 2
-            parts.append(f"{self.rate:,.{digits}f} a second")
+            parts.append(f"{show_amount(self.rate, digits)} a second")
         if self.seconds_left is not None:
             parts.append(f"{timedelta(seconds=self.seconds_left)} left")
         if self.peak_mb is not None:
@@ -131,7 +133,7 @@ class ProgressLines:
             done=self.done,
             total=self.total,
             unit=self.unit,
-            rate=None if rate is None else float(f"{rate:.6g}"),
+            rate=None if rate is None else float(show_significant(rate, 6)),
             seconds_left=rest,
             peak_mb=_peak_mb(),
         )
@@ -179,7 +181,7 @@ def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
         def render(self, task: Task) -> Text:
             """Write a task's speed in items per second; empty if it is unknown."""
             speed = task.finished_speed or task.speed
-            return Text("" if speed is None else f"{speed:,.0f} {unit}/s")
+            return Text("" if speed is None else f"{show_amount(speed, 0)} {unit}/s")
 
     description, n_done = TextColumn("{task.description}"), MofNCompleteColumn()
     columns = (description, BarColumn(), n_done, Rate(), TimeRemainingColumn())

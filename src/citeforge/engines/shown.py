@@ -37,9 +37,46 @@ def show_number(value: float | None, digits: int = DIGITS, sign: str = "") -> st
     return f"{value:{sign}z.{digits}f}" if sign else f"{value:.{digits}f}"
 
 
+def show_amount(amount: float, digits: int = DIGITS) -> str:
+    """Format an amount that may be large, with commas: ``1,234.50``."""
+    return f"{amount:,.{digits}f}"
+
+
+def show_rounded(value: float, digits: int) -> str:
+    """Format a statistic with some decimals at most, and commas: ``1,234``, ``0.25``."""
+    return f"{round(value, digits):,}"
+
+
 def show_cost(dollars: float) -> str:
     """Format a cost in US dollars: ``$1,234.50``."""
-    return f"${dollars:,.2f}"
+    return f"${show_amount(dollars)}"
+
+
+def show_percent(share: float, digits: int = 0) -> str:
+    """Format a share in per cent: ``90 %``."""
+    return f"{show_number(100 * share, digits)} %"
+
+
+def show_share(k: int, of: int, low: float | None = None, high: float | None = None) -> str:
+    """Format a share with its counts and the ends of an interval, if it has them.
+
+    Returns:
+        ``3 of 12 (25.0 % [8.9, 53.2])``.
+    """
+    if not of:
+        return "0 of 0"
+    ends = "" if low is None or high is None else f" {show_interval(100 * low, 100 * high, 1)}"
+    return f"{k:,} of {of:,} ({show_percent(k / of, 1)}{ends})"
+
+
+def show_significant(value: float, digits: int) -> str:
+    """Format a number with some significant digits, without trailing zeros."""
+    return f"{value:.{digits}g}"
+
+
+def hundredths(value: float | None) -> int | None:
+    """Convert a number to integer hundredths, rounded as it is shown; None stays None."""
+    return None if value is None else int(show_number(value, 2).replace(".", ""))
 
 
 def show_interval(
@@ -85,6 +122,11 @@ def show_p_equation(p: float) -> str:
     """Format a p-value for a sentence: ``p = 0.0123`` or ``p < 0.0001``."""
     text = show_p(p)
     return f"p < {text[1:]}" if text.startswith("<") else f"p = {text}"
+
+
+def show_change(value: float) -> str:
+    """Format a signed difference for the text of a plot: ``+1.5``."""
+    return show_number(value, PLOT_DIGITS, sign="+")
 
 
 def show_in_plot(value: float) -> str:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 from citeforge.engines.files import remove_tree, require_file, storage_errors, sync_folder
 from citeforge.engines.folders import file_lock
 from citeforge.engines.interrupts import interrupts_held
+from citeforge.engines.shown import show_number
 from citeforge.schemas.errors import InputError
 
 BUSY_SECONDS = 30.0
@@ -184,7 +185,7 @@ def store_errors(path: Path) -> Iterator[None]:
         text = str(error)
         if "locked" in text or "busy" in text:
             raise InputError(
-                f"is locked by another program for more than {BUSY_SECONDS:.0f} s",
+                f"is locked by another program for more than {show_number(BUSY_SECONDS, 0)} s",
                 path=path,
                 allowed="wait for it, or name another store",
                 code="locked",

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.shown import show_number, show_p_equation
 from citeforge.evaluator.human_labels import (
     HumanLabels,
     LabelJudge,
@@ -229,7 +230,8 @@ def read_calibration(
     if drift is not None and drift < _DRIFT:
         warning = (
             f"by the benchmark's calibration {signature} errs more in some systems "
-            f"than in others (p = {drift:.4f}): corrected values of several systems may be in the "
+            f"than in others ({show_p_equation(drift)}): corrected values of several systems "
+            "may be in the "
             "wrong order; labels of these answers (--labels) correct each system by its own"
         )
     return RateCorrection(rates, f"n={figures['answers']}"), warning
@@ -383,7 +385,8 @@ def _sampling_warnings(name: str, units: Units, sample: Sample) -> list[str]:
         return []
     return [
         f"{name}: the judge finds the labelled answers unlike the others (means "
-        f"{first.mean():.3f} and {other.mean():.3f}, p = {p:.4f}); corrected values hold only "
+        f"{show_number(first.mean(), 3)} and {show_number(other.mean(), 3)}, "
+        f"{show_p_equation(p)}); corrected values hold only "
         "where the labelled answers were drawn at random (labels plan)"
     ]
 

@@ -15,6 +15,7 @@ import msgspec
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.http import ReplySizeError, ServerPatience, first_line, retry_after
 from citeforge.engines.keys import mask_address, mask_keys
+from citeforge.engines.shown import show_amount
 from citeforge.kg.replies import (
     ReplyStore,
     RetrievalTimes,
@@ -368,7 +369,7 @@ class EndpointEngine:
         seconds = _UNREADABLE_WAIT if wait is None else wait
         if seconds > self.options.longest_wait:
             advice = "try again then; what was answered is kept with --kg-store"
-            raise self._error(f"asks for a wait of {seconds:,.0f} s", advice)
+            raise self._error(f"asks for a wait of {show_amount(seconds, 0)} s", advice)
         return seconds
 
 

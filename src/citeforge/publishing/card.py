@@ -18,7 +18,7 @@ from citeforge.builders.card import SidecarFiles, describe_sensitive, list_citat
 from citeforge.builders.licences import with_licence
 from citeforge.builders.package import WORDS, render_again, word_lengths
 from citeforge.engines.folders import amending
-from citeforge.engines.shown import show_score
+from citeforge.engines.shown import show_interval, show_number, show_score
 from citeforge.engines.tables import read_schema
 from citeforge.evaluator.withhold import withhold_scores
 from citeforge.package.kinds import kind_of
@@ -209,8 +209,8 @@ def _responsible_ai_fields(
     )
     if (share := audit.false_negatives) is not None:
         fields["rai:dataBiases"] = (
-            f"Estimated share of negatives that are relevant: {share.share:.4f} "
-            f"[{share.low:.4f}, {share.high:.4f}] from {share.n} labelled pairs."
+            f"Estimated share of negatives that are relevant: {show_number(share.share, 4)} "
+            f"{show_interval(share.low, share.high, 4)} from {share.n} labelled pairs."
         )
     return fields
 

@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from citeforge.builders.audit_sentences import form_findings
 from citeforge.builders.changes import make_build_command
 from citeforge.builders.package import (
     WORDS,
@@ -159,7 +160,7 @@ def withheld_words(folder: Path) -> list[str]:
     package = Package(folder)
     names = [name for name in package.contexts if name in package.kind.facts.withheld]
     form = _read_form(package)
-    findings = form.findings if form is not None else []
+    findings = form_findings(form) if form is not None else []
     if not names:
         return findings
     return [

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from pathlib import Path
 
+from citeforge.builders.audit_sentences import write_estimate
 from citeforge.engines.files import read_json
 from citeforge.engines.textfiles import validated
 from citeforge.package.manifest import AUDIT
@@ -55,8 +56,8 @@ def describe_negatives(audit: Audit) -> list[str]:
     lines = []
     if share is not None:
         lines.append(
-            f"Of {audit.negatives:,} negatives {share.text} are relevant (estimated from "
-            f"{share.n:,} labelled ones; 95 % interval: {share.method})."
+            f"Of {audit.negatives:,} negatives {write_estimate(share)} are relevant (estimated "
+            f"from {share.n:,} labelled ones; 95 % interval: {share.method})."
         )
     elif audit.negatives:
         lines.append(
@@ -69,5 +70,6 @@ def describe_negatives(audit: Audit) -> list[str]:
         strata = ", ".join(f"{n:,} {name}" for name, n in cascade.strata.items())
         lines.append(f"Suspects were decided by {', then '.join(cascade.stages)}: {strata}.")
         if cascade.after is not None:
-            lines.append(f"Of those that stay when the relevant ones go: {cascade.after.text}.")
+            after = write_estimate(cascade.after)
+            lines.append(f"Of those that stay when the relevant ones go: {after}.")
     return lines

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from citeforge.engines.report_table import Displayed, Table, folded_note
-from citeforge.engines.shown import show_number
+from citeforge.engines.shown import show_number, show_percent
 from citeforge.evaluator.gate_plan import PlanDoubt, PlannedQueries
 
 
@@ -38,7 +38,8 @@ class GatePlan(Displayed):
 
     def _headline(self) -> str:
         """Say what the numbers of the table are."""
-        return f"queries with which a gate passes in {self.power:.0%} of runs if nothing was lost"
+        runs = f"{show_percent(self.power)} of runs"
+        return f"queries with which a gate passes in {runs} if nothing was lost"
 
     def _tables(self) -> Iterator[Table]:
         """Make a table of all rows."""
@@ -46,9 +47,10 @@ class GatePlan(Displayed):
         cells = [
             [
                 r.measure or "right or wrong",
-                f"as here: {r.n_changed:,} of {r.n:,}" if r.share is None else f"{r.share:.0%}",
+                show_percent(r.share) if r.share is not None
+                else f"as here: {r.n_changed:,} of {r.n:,}",
                 show_number(r.margin), "no number" if r.needed is None else f"{r.needed:,}",
-                *([] if r.power_now is None else [f"{r.power_now:.0%} of {r.n:,}"]),
+                *([] if r.power_now is None else [f"{show_percent(r.power_now)} of {r.n:,}"]),
             ]
             for r in self.rows
         ]  # fmt: skip

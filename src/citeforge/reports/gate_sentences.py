@@ -1,6 +1,6 @@
 """Sentences of a gate decision: what was found in a row, what decided it, what would help."""
 
-from citeforge.engines.shown import show_interval, show_number, show_p_equation
+from citeforge.engines.shown import show_interval, show_number, show_p_equation, show_percent
 from citeforge.evaluator.gate_findings import (
     AboveBound,
     FewDefined,
@@ -167,7 +167,7 @@ def _describe_doubt(finding: Tested) -> str:
     if finding.n_needed is not None:
         parts.append(
             f"if nothing changed, about {finding.n_needed:,} queries would show it with "
-            f"{POWER:.0%} power"
+            f"{show_percent(POWER)} power"
         )
     parts += [_REMEDIES[remedy] for remedy in finding.remedies]
     return "; ".join(parts) + "."

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import PurePath
 
-from citeforge.engines.shown import show_interval, show_number, show_value
+from citeforge.engines.shown import show_interval, show_number, show_percent, show_value
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.corrected_ranks import corrected_ranks
 from citeforge.evaluator.judges import over_judges, values_by_layer
@@ -187,7 +187,9 @@ def rounding_lines(files: Iterable[ScoreFile]) -> list[str]:
     if not hidden:
         return []
     sizes = [m.noise for f in hidden for m in f.measures if m.noise and m.scale == 100]
-    noise = f", with noise of {max(sizes):.1f} points (standard deviation)" if sizes else ""
+    noise = (
+        f", with noise of {show_number(max(sizes), 1)} points (standard deviation)" if sizes else ""
+    )
     return [f"the gold is hidden: values are in whole points (counts in tenths){noise}"]
 
 
@@ -306,7 +308,7 @@ def variance_lines(files: Sequence[ScoreFile]) -> list[str]:
 
 def _format_shares(shares: Mapping[Source, float] | Mapping[str, float]) -> str:
     """Format shares of uncertainty, each with its source."""
-    return ", ".join(f"{source} {share:.0%}" for source, share in shares.items())
+    return ", ".join(f"{source} {show_percent(share)}" for source, share in shares.items())
 
 
 def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:

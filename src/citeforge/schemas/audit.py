@@ -58,11 +58,6 @@ class EstimatedShare(Record):
     by: str
     method: str = "Clopper and Pearson"
 
-    @property
-    def text(self) -> str:
-        """Estimated share in per cent with its 95 % interval, as text: ``4.0 % [1.1, 9.9]``."""
-        return f"{100 * self.share:.1f} % [{100 * self.low:.1f}, {100 * self.high:.1f}]"
-
 
 class Decided(Record):
     """Decision on one negative.
@@ -172,28 +167,6 @@ class Exploits(Record):
                     best[measure] = max(value, best.get(measure, value))
         names = {signature: signature.partition("|")[0] for signature in self.signatures}
         return {signature: best[name] for signature, name in names.items() if name in best}
-
-    @property
-    def findings(self) -> list[str]:
-        """Sentences on degenerate systems that score as high as an honest one, per measure."""
-        values = {row.system: row.values for row in self.rows}
-        every = dict.fromkeys(m for row in self.rows for m in row.values)
-        measures = [m for m in every if m not in self.directions]
-        silent = [m for m in measures if not any(r.values.get(m) for r in self.rows if r.is_honest)]
-        return [
-            f"{row.system} is at or above an honest system: "
-            + "; ".join(
-                f"{measure} {row.values[measure]:.2f} ("
-                + ", ".join(f"{name} {values[name][measure]:.2f}" for name in names)
-                + ")"
-                for measure, names in row.reached.items()
-            )
-            for row in self.rows
-            if row.reached
-        ] + [
-            f"{measure}: no honest system scores above 0 here, so that there is nothing to compare"
-            for measure in silent
-        ] or ["no degenerate system is at or above an honest one"]
 
 
 class Audit(Record):

@@ -61,25 +61,6 @@ class FormAudit(Record):
     not_audited: str = ""
 
     @property
-    def findings(self) -> list[str]:
-        """Sentence on features that reveal which passages are relevant, or why none was tested."""
-        if self.not_audited:
-            return [f"the form of the passages was not audited: {self.not_audited}"]
-        telling = sorted((test for test in self.tests if test.tells), key=lambda test: test.p)
-        named = [test for test in telling if test.feature != EVERYTHING] or telling
-        if not named:
-            return []
-        test, *others = named
-        also = "".join(f", {other.feature}" for other in others if other.feature != test.feature)
-        return [
-            f"the form of the passages tells labels: {test.feature}{also}. With {test.feature} a "
-            f"learnt attacker ({test.attacker}) finds {test.with_texts:,} of {self.relevant:,} "
-            f"relevant passages, by shared words alone {self.texts[test.attacker]:,}, by chance "
-            f"{self.chance:,.0f}. A larger corpus, or a larger --n-seemingly, offers more "
-            "negatives of the same form"
-        ]
-
-    @property
     def n_features(self) -> int:
         """Number of features of form (length, title, …) that the audit tested."""
         return len({test.feature for test in self.tests} - {EVERYTHING})

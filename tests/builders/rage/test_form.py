@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
+from citeforge.builders.audit_sentences import form_findings
 from citeforge.builders.form_audit import EVERYTHING, Shown, compare_features, guess_blindly
 from citeforge.builders.rage import hidden_contexts
 from citeforge.builders.rage.form import (
@@ -152,7 +153,7 @@ def test_without_the_trap_the_audit_is_silent_whatever_is_chosen(
     monkeypatch.setattr(hidden_contexts, "_choose_forms", lambda *_: Forms())
     source = write_trap(tmp_path / "beir", TRAPS[trap], share=0.9)
     package = build(source, tmp_path / "b")
-    assert audit_of(package).findings == []
+    assert form_findings(audit_of(package)) == []
     assert "tells labels" not in capsys.readouterr().err
     assert "and no more with any of" in (package.folder / "README.md").read_text()
 
@@ -247,13 +248,13 @@ def test_the_audit_counts_what_is_found() -> None:
     assert by_name["title present"].alone == by_name["title present"].with_texts == 60
     assert by_name["title present"].tells
     assert not by_name["place"].tells
-    assert any("title present" in text for text in audit.findings)
-    assert not any(EVERYTHING in text for text in audit.findings)  # it has a name
+    assert any("title present" in text for text in form_findings(audit))
+    assert not any(EVERYTHING in text for text in form_findings(audit))  # it has a name
 
 
 def test_the_audit_is_silent_where_nothing_tells() -> None:
     audit = compare_features("mix", drawn(telling=False))
-    assert audit.findings == []
+    assert form_findings(audit) == []
     assert audit.n_features >= 5
 
 
@@ -266,7 +267,7 @@ def test_too_few_queries_are_not_audited_and_warning_and_card_say_so(
         "the form of the passages was not audited: 19 queries show both relevant passages and "
         "others, 20 are needed"
     )
-    assert audit_of(package).findings == [text]
+    assert form_findings(audit_of(package)) == [text]
     assert text in capsys.readouterr().err
     assert text in (package.folder / "README.md").read_text()
 

@@ -154,8 +154,8 @@ def test_rogan_gladen_by_hand() -> None:
     ("found", "rates", "said"),
     [
         # With rates of .130 and 1 - .925 a judge finds 7.5 to 13.0 %, and never 37.1 %.
-        (0.371, Rates(0.130, 0.925, 0.01, 0.01), "between 7.5% and 13.0%"),
-        (0.010, Rates(0.130, 0.925, 0.001, 0.001), "between 7.5% and 13.0%"),
+        (0.371, Rates(0.130, 0.925, 0.01, 0.01), "between 7.5 % and 13.0 %"),
+        (0.010, Rates(0.130, 0.925, 0.001, 0.001), "between 7.5 % and 13.0 %"),
         # .52 + .50 - 1 = .02, with a standard error of .028: nothing to divide by.
         (0.371, Rates(0.52, 0.50, 0.02, 0.02), "cannot tell the judge from chance"),
         (0.371, Rates(0.40, 0.50, 0.0, 0.0), "cannot tell the judge from chance"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import citeforge as cf
+from citeforge.builders.audit_sentences import write_estimate
 from citeforge.builders.verify import verify
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package, read_texts
@@ -134,8 +135,8 @@ def test_from_suspicion_to_a_build_without(
     # Without the one, and without what people result: of 26 - hits the rest of 6 hits / 5.
     assert after.share == pytest.approx((6 * hits / 5 - hits) / (26 - hits))
     assert after.low <= after.share <= after.high <= before.high
-    assert f"estimate {before.text} of the negatives are relevant (12 labelled" in told
-    assert f"estimate {after.text} of those that stay" in told
+    assert f"estimate {write_estimate(before)} of the negatives are relevant (12 labelled" in told
+    assert f"estimate {write_estimate(after)} of those that stay" in told
     assert "Suspects were decided by rules, then table:" in (package / "README.md").read_text()
     labelled = {(d.query, d.passage) for d in result.decisions if d.by == "people"}
     assert labelled == {(w["query_id"], w["passage"]) for w in key.values()}

@@ -313,7 +313,7 @@ def test_a_site_of_hidden_labels_says_so(hidden: Path, browser: Any) -> None:
     expect(page.locator("tbody tr")).to_have_count(2)
     expect(page.get_by_role("link", name="Answers")).to_have_count(0)
     assert page.locator("thead th").all_inner_texts()[:2] == ["Rank", "System"]  # none tested
-    expect(page.locator("main")).to_contain_text("labels are hidden")
+    expect(page.locator("main")).to_contain_text("the gold is hidden")
     assert page.problems == []
 
 

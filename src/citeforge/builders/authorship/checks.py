@@ -36,6 +36,7 @@ from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.records import Failure, Llm, Request
 from citeforge.engines.progress import progress
+from citeforge.engines.shown import show_number
 from citeforge.engines.text.languages import detect_language
 from citeforge.engines.text.quoting import without_tags
 from citeforge.schemas.matching.answers import AnswerText
@@ -165,9 +166,12 @@ class Checker:
         human, (low, high) = passage.text, self.thresholds.length_ratio
         # A ratio on the very edge passes whatever the last bit of the division says.
         if not low - 1e-9 <= figures.length_ratio <= high + 1e-9:
-            yield "length", f"{figures.length_ratio:.2f} times as long; {low} to {high} is allowed"
+            yield (
+                "length",
+                f"{show_number(figures.length_ratio)} times as long; {low} to {high} is allowed",
+            )
         if figures.edit_similarity >= self.thresholds.copy_similarity:
-            yield "copy", f"edit similarity {figures.edit_similarity:.3f}: a copy"
+            yield "copy", f"edit similarity {show_number(figures.edit_similarity, 3)}: a copy"
         if _PREAMBLE.match(twin) and not _PREAMBLE.match(human):
             yield "preamble", f"begins with {twin.strip()[:40]!r}"
         if (mark := _MARKDOWN.search(twin)) and not _MARKDOWN.search(human):

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from citeforge.engines.draws import generator, key
+from citeforge.engines.shown import show_percent
 from citeforge.kg.classes import domain_of
 from citeforge.kg.domain import Domain
 from citeforge.kg.equivalence import Equivalence
@@ -264,6 +265,7 @@ def retrieve_graphs(
     }
     description = (
         f"sub-graphs that names in the specific question lead to ({by}): "
-        f"{100 * right.recall:.1f} % of the right ones, {100 * right.precision:.1f} % right"
+        f"{show_percent(right.recall, 1)} of the right ones, "
+        f"{show_percent(right.precision, 1)} right"
     )
     return TripleContext(description, triples), counts

@@ -17,6 +17,7 @@ from citeforge.builders.kalma.mentions import marker
 from citeforge.builders.kalma.selection import missing_values
 from citeforge.builders.package import PackageWriter
 from citeforge.builders.verify import Problems
+from citeforge.engines.shown import show_number
 from citeforge.engines.tables import rows_of
 from citeforge.engines.text.variety import mask_names, variety_stats
 from citeforge.kg.sensitive import sensitive_relations
@@ -212,9 +213,12 @@ def trace_text(package: Package, query_id: str) -> str:
         lines.append(f"  paragraph  {row['paragraph']}")
         for one in row["candidates"][:5]:
             t = from_row(one["triple"])
+            score, specificity, coherence = (
+                show_number(one[name], 4) for name in ("score", "specificity", "coherence")
+            )
             lines.append(
-                f"  candidate  {one['score']:.4f} = specificity {one['specificity']:.4f}, "
-                f"coherence {one['coherence']:.4f}  {t.name}, {t.relation}: {t.value}"
+                f"  candidate  {score} = specificity {specificity}, "
+                f"coherence {coherence}  {t.name}, {t.relation}: {t.value}"
             )
         lines += [f"  refused    {text}" for text in row["refused"]]
     if not lines:

@@ -15,12 +15,12 @@ from citeforge.builders.kalma.question_form import find_form_fault
 from citeforge.builders.kalma.question_nearest import LEAST_COSINE, NearestWordings
 from citeforge.builders.kalma.question_words import QuestionWords
 from citeforge.builders.kalma.words import fold
-from citeforge.builders.shares import share_text
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.llm.records import Failure, Llm, Request, Result, json_format, signature_name
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.running.names import CHECKERS, make_llm
+from citeforge.engines.shown import show_share
 from citeforge.engines.text.short_replies import json_objects
 from citeforge.kg.classes import phrasings
 from citeforge.kg.domain import Domain
@@ -457,7 +457,7 @@ def share_stats(
         n_facts = sum(len(a.facts) for a, _ in read)
         n_asked = n_facts - sum(len(r.missing) for _, r in read)
         n_beyond = sum(bool(r.beyond) for _, r in read)
-        stats[count_key("gold_facts_asked_for", form)] = share_text(n_asked, n_facts)
+        stats[count_key("gold_facts_asked_for", form)] = show_share(n_asked, n_facts)
         more = count_key("questions_that_ask_for_more", form)
-        stats[more] = share_text(n_beyond, len(read))
+        stats[more] = show_share(n_beyond, len(read))
     return stats

@@ -12,6 +12,7 @@ import pyarrow as pa
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mixture import Mappings
 from citeforge.engines.files import read_json
+from citeforge.engines.shown import show_number
 from citeforge.engines.tables import rows_of
 from citeforge.engines.text.overlap import shared, shingles
 from citeforge.engines.textfiles import validated
@@ -59,11 +60,11 @@ def find_suspects(
         known = [name for name in relevant[query] if name in texts]
         for name in known:
             if (likeness := sketch(passage).jaccard(sketch(name))) >= NEAR:
-                yield Flaw("near-duplicate", query, passage, f"{likeness:.2f} like {name}")
+                yield Flaw("near-duplicate", query, passage, f"{show_number(likeness)} like {name}")
                 break
         share, name = max(((shared(cut(passage), cut(r)), r) for r in known), default=(0.0, ""))
         if share >= least:
-            yield Flaw("shared-text", query, passage, f"{share:.2f} shared with {name}")
+            yield Flaw("shared-text", query, passage, f"{show_number(share)} shared with {name}")
         hits = filter(read(passage).contains, answers[query])
         if (hit := next(hits, None)) is not None:
             yield Flaw("answer-in-negative", query, passage, f"holds {hit!r}")

@@ -23,6 +23,7 @@ from citeforge.engines.judge.records import (
 )
 from citeforge.engines.llm.replay import ReplayStore, Server
 from citeforge.engines.progress import progress
+from citeforge.engines.shown import show_amount
 from citeforge.schemas.errors import InputError, UsageError
 
 
@@ -115,7 +116,9 @@ class JudgePlan:
         """Write the plan as lines for a terminal."""
         tokens = "not counted by this judge" if self.tokens is None else f"{self.tokens:,}"
         seconds = (
-            "known after a first run" if self.seconds is None else f"about {self.seconds:,.0f} s"
+            "known after a first run"
+            if self.seconds is None
+            else f"about {show_amount(self.seconds, 0)} s"
         )
         return [
             f"pairs              {self.pairs:,}",

@@ -12,6 +12,7 @@ from citeforge.engines.ledger import Ledger, Paid
 from citeforge.engines.llm.addresses import BATCH_PRICE
 from citeforge.engines.llm.records import LlmReply, Result
 from citeforge.engines.llm.replay import ReplayStore
+from citeforge.engines.shown import show_amount, show_number
 from citeforge.schemas.errors import FailuresError, UsageError
 from citeforge.schemas.recipes.base import Prices, RunOptions
 
@@ -171,7 +172,8 @@ class RunPlan:
         """Describe the calls of one model of several in one line."""
         text = f"{who}: {self.about.calls:,} calls, at most {self.most.calls:,}"
         if self.price is not None:
-            text += "; cost about {:,.4f}, at most {:,.4f}".format(*self.costs())
+            expected, most = self.costs()
+            text += f"; cost about {show_amount(expected, 4)}, at most {show_amount(most, 4)}"
         return f"  {text}"
 
     def to_text_lines(self) -> list[str]:
@@ -189,7 +191,7 @@ class RunPlan:
             cost = "no limit: requests without max_tokens"
         else:
             first, last = self.costs()
-            cost = f"about {first:,.4f}{once}; at most {last:,.4f}"
+            cost = f"about {show_amount(first, 4)}{once}; at most {show_amount(last, 4)}"
             if self.share != 1:
                 cost += f" (batches: {self.share:g} of --price)"
         return [
@@ -298,7 +300,8 @@ class Budget:
         if self._held:
             return False
         raise BudgetError(
-            f"stopped before --max-cost {self._limit:g} is passed (spent {spent:.4f} in all runs); "
+            f"stopped before --max-cost {self._limit:g} is passed "
+            f"(spent {show_number(spent, 4)} in all runs); "
             "what was answered is stored; raise --max-cost, or lower --thinking-tokens, and run "
             "again",
             code="budget",

@@ -36,6 +36,7 @@ from citeforge.engines.llm.replay import (
 )
 from citeforge.engines.llm.replies import UNREADABLE, Reply, advice_for
 from citeforge.engines.progress import progress
+from citeforge.engines.shown import show_number
 from citeforge.schemas.errors import CiteforgeError, InputError
 from citeforge.schemas.finish_reasons import TRUNCATED
 from citeforge.schemas.recipes.base import RunOptions
@@ -473,7 +474,7 @@ class _Run:
     def _hand_over(self, key: str, request: Request, result: Result) -> None:
         """Give a result to the caller, show progress, and raise an error if the run should end."""
         self.failed += isinstance(result, Failure)
-        cost = "" if self.budget.spent is None else f" · cost {self.budget.spent:.4f}"
+        cost = "" if self.budget.spent is None else f" · cost {show_number(self.budget.spent, 4)}"
         self.advance(1, f"{sum(self.budget.tokens):,} tokens{cost} · {self.failed} errors")
         self.take(key, result)
         self.endpoint.check_result(request, result, self.is_batched)

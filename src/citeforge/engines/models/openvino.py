@@ -13,6 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+from citeforge.engines.shown import show_percent
 from citeforge.schemas.errors import InputError, extras_named
 
 _INPUTS = ("input_ids", "attention_mask", "token_type_ids")
@@ -85,7 +86,7 @@ def compile_module(name: str | Path, module: Any, example: Tokens) -> Any:
         real = inputs["attention_mask"].bool() if right.ndim == 3 else ...
         off = float((found[output] - right)[real].abs().max() / right[real].abs().max())
         if not off <= _TOLERANCE:
-            raise _conversion_error(name, f"its {output} would be off by {off:.1%}")
+            raise _conversion_error(name, f"its {output} would be off by {show_percent(off, 1)}")
     return Compiled()
 
 

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
+from citeforge.engines.shown import show_percent
 from citeforge.engines.text.words import find_words
 from citeforge.schemas.counts import count_key
 
@@ -88,7 +89,7 @@ def variety_stats(what: str, texts: Iterable[str]) -> dict[str, int | float | st
         Keys of ``stats.json`` to values.
     """
     found = measure_variety(list(texts))
-    share = f"{100 * found.commonest_share:.1f} %"
+    share = show_percent(found.commonest_share, 1)
     return {
         count_key("distinct_openers", what): found.n_openers,
         count_key("commonest_opener", what):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from citeforge.engines.shown import show_number, show_percent
 from citeforge.evaluator.statistics.estimates import Floats
 from citeforge.evaluator.statistics.intervals import ANYTHING, Z_95, Range
 from citeforge.evaluator.statistics.ppi import (
@@ -47,7 +48,8 @@ class Rates:
 
     def __str__(self) -> str:
         """Write sensitivity and specificity, for messages."""
-        return f"sensitivity {self.sensitivity:.3f}, specificity {self.specificity:.3f}"
+        figures = (show_number(rate, 3) for rate in (self.sensitivity, self.specificity))
+        return "sensitivity {}, specificity {}".format(*figures)
 
 
 def why_not_corrected(estimate: PpiEstimate, rates: Rates, within: Range) -> str:
@@ -69,7 +71,8 @@ def why_not_corrected(estimate: PpiEstimate, rates: Rates, within: Range) -> str
     if beyond > Z_95 * estimate.stderr:
         return (
             f"with the calibration's error rates ({rates}) the judge would find between "
-            f"{1 - rates.specificity:.1%} and {rates.sensitivity:.1%}, whatever is true; these "
+            f"{show_percent(1 - rates.specificity, 1)} and "
+            f"{show_percent(rates.sensitivity, 1)}, whatever is true; these "
             "answers are of another kind than those that were labelled: label some of these "
             "(--labels)"
         )

@@ -2,6 +2,7 @@
 
 import math
 
+from citeforge.engines.shown import show_number
 from citeforge.schemas.scores import MeasureScore, ScoreFile
 
 
@@ -29,5 +30,7 @@ def value_fault(entry: MeasureScore, file: ScoreFile) -> str | None:
     else:
         fits = math.isclose(entry.value, mean, rel_tol=1e-6, abs_tol=1e-6)
     return (
-        None if fits else f"{entry.name}: {entry.value} is not the mean of its values, {mean:.2f}"
+        None
+        if fits
+        else f"{entry.name}: {entry.value} is not the mean of its values, {show_number(mean)}"
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from citeforge.builders.audit_sentences import write_estimate
 from citeforge.cli.command import path_argument
 from citeforge.cli.options import (
     add_options,
@@ -93,9 +94,10 @@ def audit(folder: Path, **parameters: Any) -> None:
         click.echo(f"decided  {', then '.join(result.cascade.stages)}: {parts}")
     if result.false_negatives is not None:
         s = result.false_negatives
-        click.echo(f"estimate {s.text} of the negatives are relevant ({s.n} labelled; {s.method})")
+        text = write_estimate(s)
+        click.echo(f"estimate {text} of the negatives are relevant ({s.n} labelled; {s.method})")
     if result.cascade is not None and result.cascade.after is not None:
-        share = result.cascade.after.text
+        share = write_estimate(result.cascade.after)
         click.echo(f"estimate {share} of those that stay, without what was decided relevant")
     if result.exploits is not None and result.exploits.rows:
         _print_exploits(result.exploits)

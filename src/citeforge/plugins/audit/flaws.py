@@ -13,6 +13,7 @@ from citeforge.engines.judge.records import Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.model_files import find_model
 from citeforge.engines.retrieval.reranker import CrossEncoderReranker
+from citeforge.engines.shown import show_number
 from citeforge.engines.tables import rows_of, rows_with
 from citeforge.engines.text.languages import detect_language
 from citeforge.package.package import Package
@@ -169,7 +170,7 @@ def find_by_cross_encoder(
     rows = [(q, p) for q, p in mapped_negatives(base.negatives) if p in texts]
     scores = encoder.scores([(questions[q], texts[p]) for q, p in rows])
     return [
-        Flaw("cross-encoder-relevant", q, p, f"score {s:.3f}")
+        Flaw("cross-encoder-relevant", q, p, f"score {show_number(s, 3)}")
         for (q, p), s in zip(rows, scores, strict=True)
         if s >= options.least_score
     ]

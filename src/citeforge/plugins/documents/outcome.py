@@ -8,6 +8,7 @@ import numpy.typing as npt
 
 from citeforge.builders.shares import share_with_interval
 from citeforge.engines.models.embedder import Embedder
+from citeforge.engines.shown import show_percent
 from citeforge.engines.text.variety import variety_stats
 from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.questions import Question
@@ -34,7 +35,7 @@ def mix_stats(cells: Mapping[Cell, int], questions: Sequence[Question]) -> Stats
                 continue
             checks = Counter(q.check for q in questions if q.check and axis(q.cell) == name)
             text = share_with_interval(made[name], made.total())
-            text += f"; declared {100 * n_wanted / wanted.total():.1f} %"
+            text += f"; declared {show_percent(n_wanted / wanted.total(), 1)}"
             if made[name] < n_wanted:
                 reasons = ", ".join(f"{check} {n:,}" for check, n in checks.most_common())
                 text += f"; {n_wanted - made[name]:,} missing"

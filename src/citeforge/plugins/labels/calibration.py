@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.shown import show_number, show_p_equation
 from citeforge.evaluator.corrections import calibration_key
 from citeforge.evaluator.statistics.error_rates import Rates, compute_rates
 from citeforge.evaluator.statistics.ppi import LEAST_LABELS
@@ -137,7 +138,7 @@ def write_calibration(folder: Path, result: Calibration) -> str:
     amend_stats(folder, {key: figures})
     if old in (None, figures):
         return ""
-    rates = (f"{name} {old[name]:.3f}" for name in ("sensitivity", "specificity"))
+    rates = (f"{name} {show_number(old[name], 3)}" for name in ("sensitivity", "specificity"))
     return f"{', '.join(rates)}; {old['statements']:,} statements"
 
 
@@ -146,15 +147,20 @@ def render_calibration(result: Calibration) -> str:
     r = result.rates
     lines = [
         f"judge {result.judge} against {result.n:,} statements of {result.n_answers:,} answers",
-        f"  sensitivity  {r.sensitivity:.4f} ± {r.sensitivity_stderr:.4f} (of supported, found)",
-        f"  specificity  {r.specificity:.4f} ± {r.specificity_stderr:.4f} (of others, found)",
-        f"  accuracy     {result.accuracy:.4f}",
-        f"  kappa        {result.kappa:.4f}",
+        f"  sensitivity  {show_number(r.sensitivity, 4)} ± "
+        f"{show_number(r.sensitivity_stderr, 4)} (of supported, found)",
+        f"  specificity  {show_number(r.specificity, 4)} ± "
+        f"{show_number(r.specificity_stderr, 4)} (of others, found)",
+        f"  accuracy     {show_number(result.accuracy, 4)}",
+        f"  kappa        {show_number(result.kappa, 4)}",
         f"  failures     {result.n_failed:,}",
-        *(f"  accuracy in {name}: {value:.4f}" for name, value in result.by_system.items()),
+        *(
+            f"  accuracy in {name}: {show_number(value, 4)}"
+            for name, value in result.by_system.items()
+        ),
     ]
     if not math.isnan(result.drift):
-        lines.append(f"  drift between systems: p = {result.drift:.4f} (chi-squared)")
+        lines.append(f"  drift between systems: {show_p_equation(result.drift)} (chi-squared)")
     if r.sensitivity + r.specificity <= 1:
         lines.append("  no better than chance: it corrects nothing")
     return "\n".join(lines)

@@ -20,6 +20,7 @@ from citeforge.cli.options import (
 )
 from citeforge.cli.short_help import ManyOptions
 from citeforge.cli.terminal import print_rehearsal
+from citeforge.engines.shown import show_interval, show_number
 from citeforge.plugins.labels.options import (
     AnnotationOptions,
     LabelFiles,
@@ -172,11 +173,11 @@ def meta_eval(**parameters: Any) -> None:
         ("precision of not supported", result.precision),
         ("recall of not supported", result.recall),
     ):
-        click.echo(f"  {name:<28}{value:.4f}")
+        click.echo(f"  {name:<28}{show_number(value, 4)}")
     for name, quality in result.classes.items():
         click.echo(
-            f"  class {name:<22}{quality.n:,} by people, precision {quality.precision:.4f}, recall "
-            f"{quality.recall:.4f}"
+            f"  class {name:<22}{quality.n:,} by people, precision "
+            f"{show_number(quality.precision, 4)}, recall {show_number(quality.recall, 4)}"
         )
     click.echo(f"  judge failures              {result.n_failed:,}")
     if result.n_failed and not options.allow_judge_failures:
@@ -200,7 +201,10 @@ def _compare_orders(options: MetaEvalOptions) -> None:
     correlations = compare_orders(judged, truth, measure)
     click.echo(f"{len(judged)} systems ordered by {measure}")
     for one in correlations:
-        click.echo(f"  {one.name:<18} {one.value:6.3f}  [{one.low:.3f}, {one.high:.3f}]")
+        click.echo(
+            f"  {one.name:<18} {show_number(one.value, 3):>6}  "
+            f"{show_interval(one.low, one.high, 3)}"
+        )
 
 
 def _compare_preferences(options: MetaEvalOptions) -> None:
@@ -353,7 +357,9 @@ def import_(files: tuple[Path, ...], key: Path, out: Path | None, benchmark: Pat
         "Cohen's kappa": agreement.kappa,
         "Krippendorff's alpha": agreement.alpha,
     }
-    known = ", ".join(f"{n} {value:.3f}" for n, value in figures.items() if not math.isnan(value))
+    known = ", ".join(
+        f"{n} {show_number(value, 3)}" for n, value in figures.items() if not math.isnan(value)
+    )
     several = count_text(agreement.items, "item")
     click.echo(f"agreement on {several} with several labels: {known}")
     if done.undecided:

@@ -10,6 +10,7 @@ import numpy as np
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.files import require_writable, write_text
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.shown import show_number
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.statistics.estimates import column
 from citeforge.evaluator.withhold import require_values
@@ -227,7 +228,7 @@ def render_label_plan(plan: LabelPlan, half: float) -> str:
     """Format a plan as the lines that ``labels plan`` prints."""
     lines = [
         f"{plan.measure} of {plan.system}: {plan.n_answers:,} answers, standard deviation "
-        f"{plan.sd:.2f} "
+        f"{show_number(plan.sd)} "
         + (
             f"(people, {plan.pilot:,} labelled answers)"
             if plan.pilot
@@ -237,7 +238,8 @@ def render_label_plan(plan: LabelPlan, half: float) -> str:
     if plan.alone is None and plan.with_judge is None:
         return "\n".join([
             *lines,
-            f"± {half:g} cannot be reached: labels of all answers give ± {plan.least:.2f}; more "
+            f"± {half:g} cannot be reached: labels of all answers give "
+            f"± {show_number(plan.least)}; more "
             "queries are needed",
         ])  # fmt: skip
     alone = "more than there are answers" if plan.alone is None else f"{plan.alone:,}"
@@ -249,10 +251,13 @@ def render_label_plan(plan: LabelPlan, half: float) -> str:
         )
     elif plan.with_judge is not None and plan.with_judge == plan.alone:
         lines.append(
-            f"the judge saves nothing: its values have correlation {plan.correlation:.2f} with "
+            f"the judge saves nothing: its values have correlation "
+            f"{show_number(plan.correlation)} with "
             "people's"
         )
     else:
         needed = "more than there are" if plan.with_judge is None else f"{plan.with_judge:,}"
-        lines.append(f"± {half:g} needs {needed} with it (correlation {plan.correlation:.2f})")
+        lines.append(
+            f"± {half:g} needs {needed} with it (correlation {show_number(plan.correlation)})"
+        )
     return "\n".join(lines)

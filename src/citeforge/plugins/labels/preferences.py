@@ -21,6 +21,7 @@ import numpy as np
 from citeforge.engines.files import read_json
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.report_table import Table
+from citeforge.engines.shown import show_number, show_percent, show_significant
 from citeforge.plugins.labels.system_order import kendall_tau_b, values_by_system
 from citeforge.schemas.errors import InputError, UnknownValueError
 from citeforge.schemas.scores import ScoreFile
@@ -327,7 +328,12 @@ def render_preferences(
     agreements = {name: pairwise_agreement(rows, threshold) for name, rows in annotators.items()}
     fields = ("agreement", "tau", "system_tau")
     rows = [
-        (name, f"{a.n:,}", *_format_figures(*(getattr(a, f) for f in fields)), f"{a.threshold:.4g}")
+        (
+            name,
+            f"{a.n:,}",
+            *_format_figures(*(getattr(a, f) for f in fields)),
+            show_significant(a.threshold, 4),
+        )
         for name, a in agreements.items()
     ]
     if len(rows) > 1:
@@ -342,12 +348,12 @@ def render_preferences(
         lines.append(f"  left out  {n_repeats:,}: the row repeats another one")
     if among.n:
         lines.append(
-            f"annotators agree on {100 * among.strict:.2f} % of {among.n:,} comparisons; "
-            f"{100 * among.half_credit:.2f} % with a half where one of two calls them equal"
+            f"annotators agree on {show_percent(among.strict, 2)} of {among.n:,} comparisons; "
+            f"{show_percent(among.half_credit, 2)} with a half where one of two calls them equal"
         )
     return "\n".join(lines)
 
 
 def _format_figures(agreement: float, tau: float, system_tau: float) -> tuple[str, str, str]:
     """Format an agreement (in percent) and two correlations for the table."""
-    return f"{100 * agreement:.2f}", f"{tau:.3f}", f"{system_tau:.3f}"
+    return show_number(100 * agreement), show_number(tau, 3), show_number(system_tau, 3)

@@ -27,7 +27,8 @@ from citeforge.schemas.scores import ScoreFile
 
 _OWN_FILES = re.compile(
     r"(matrix\.js|((?P<folder>[a-z0-9][a-z0-9_-]*)/)?("
-    r"site\.css|site\.js|explorer\.css|ranking\.js|viewer\.js|explorer\.js|index\.html"
+    r"site\.css|site\.js|figures_shown\.js|"
+    r"explorer\.css|ranking\.js|viewer\.js|explorer\.js|index\.html"
     r"|queries\.html|definitions\.html|answers\.html|answers/(?:[qgvfap])(?:-[^/]+)?\.js|more-\d+\.js"
     r"|systems/[^/]+\.html|queries/[^/]+\.html))"
 )

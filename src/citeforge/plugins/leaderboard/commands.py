@@ -18,6 +18,7 @@ from citeforge.cli.options import (
 )
 from citeforge.cli.short_help import ManyOptions
 from citeforge.cli.terminal import print_rehearsal
+from citeforge.engines.shown import show_amount
 from citeforge.schemas.errors import FailuresError, UsageError
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.recipes.groups import (
@@ -83,7 +84,7 @@ def build(**parameters: Any) -> None:
         done = build_one(site.benchmark, site.scores, out, site.title, site.gold)
     click.echo(
         f"{out / 'index.html'}: {systems_text(done.systems, done.controls)}, "
-        f"{done.queries:,} queries, first page {done.index_bytes / 1e3:,.0f} kB"
+        f"{done.queries:,} queries, first page {show_amount(done.index_bytes / 1e3, 0)} kB"
     )
     _report_refused(refused)
 

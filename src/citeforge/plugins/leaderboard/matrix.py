@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from citeforge.engines.shown import show_cost, show_number
+from citeforge.engines.shown import hundredths, show_cost, show_number
 from citeforge.evaluator.mean_ranks import Column, mean_ranks
 from citeforge.evaluator.measures.registry import direction
 from citeforge.evaluator.ranks import ranks_of_values, towards_better
@@ -16,7 +16,6 @@ from citeforge.plugins.leaderboard.ranking import (
     about_text,
     column_digits,
     definition,
-    hundredths,
     interval,
 )
 from citeforge.plugins.leaderboard.views import View

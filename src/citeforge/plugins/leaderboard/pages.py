@@ -74,6 +74,7 @@ def environment() -> Environment:
 
 def write_assets(out: Path, *scripts: str) -> None:
     """Write the style sheet of a site's pages and some of its scripts into a folder."""
+    write_text(out / "figures_shown.js", read_assets("figures_shown.js"))
     style = (TEMPLATES / "site.css").read_text(encoding="utf-8")
     write_text(out / "site.css", read_assets("page.css") + style)
     for name in scripts:

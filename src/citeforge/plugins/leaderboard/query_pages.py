@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from citeforge.builders.derive import Base
+from citeforge.engines.shown import show_number
 from citeforge.engines.tables import rows_of
 from citeforge.package.items import name_label
 from citeforge.package.package import Package
@@ -188,10 +189,10 @@ def _mining_notes(base: Base) -> dict[tuple[str, str], str]:
     for row in rows:
         if row["score"] is not None and row["rank"] is not None:
             pair = row["query-id"], row["corpus-id"]
-            notes[pair] = f"score {row['score']:.3f}, rank {row['rank']}"
+            notes[pair] = f"score {show_number(row['score'], 3)}, rank {row['rank']}"
     for row in Package(base.folder, base.manifest).cosines.to_pylist():
         pair = row["query-id"], row["corpus-id"]
-        notes[pair] = f"cosine {row['cosine']:.3f}, rank {row['rank']}"
+        notes[pair] = f"cosine {show_number(row['cosine'], 3)}, rank {row['rank']}"
     return notes
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable, Sequence
 
-from citeforge.engines.shown import BETTER, DIGITS, show_cost, show_number
+from citeforge.engines.shown import BETTER, DIGITS, hundredths, show_cost
 from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.ranks import ranks_of_values
 from citeforge.plugins.leaderboard.about import definition_link
@@ -163,11 +163,6 @@ def interval(entry: MeasureScore | None) -> list[int | None]:
 def column_digits(scores: Iterable[MeasureScore]) -> int:
     """Choose the decimals of a table's column: the most that any of its scores has."""
     return max((score.n_digits for score in scores), default=DIGITS)
-
-
-def hundredths(value: float | None) -> int | None:
-    """Convert a number to integer hundredths, rounded as it is shown; None stays None."""
-    return None if value is None else int(show_number(value, DIGITS).replace(".", ""))
 
 
 def explain_measures(views: Sequence[View]) -> list[tuple[str, str, str]]:

@@ -5,6 +5,7 @@ from typing import Literal
 
 import msgspec
 
+from citeforge.engines.shown import show_amount, show_number
 from citeforge.plugins.reproduce.declared import PublishedTable
 
 CellVerdict = Literal[
@@ -39,7 +40,7 @@ def truncate_as_printed(value: float, printed: str) -> float:
 def round_as_printed(value: float, printed: str) -> str:
     """Write a value with the printed number's count of decimals, and percent sign if it has one."""
     sign = "%" if printed.endswith("%") else ""
-    return f"{value:,.{count_decimals(printed)}f}{sign}"
+    return show_amount(value, count_decimals(printed)) + sign
 
 
 class ComparedCell(msgspec.Struct, frozen=True):
@@ -75,7 +76,7 @@ class ComparedCell(msgspec.Struct, frozen=True):
             return ""
         digits = count_decimals(self.printed)
         rounded = round(self.ours - parse_printed(self.printed), digits) + 0.0  # no -0.00
-        return f"{rounded:+.{digits}f}"
+        return show_number(rounded, digits, sign="+")
 
 
 class ComparedTable(msgspec.Struct, frozen=True):

@@ -8,6 +8,7 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+from citeforge.engines.shown import hundredths, show_number
 from citeforge.engines.text.refusals import is_refusal
 from citeforge.evaluator.rows import main_measure
 from citeforge.reports.pages.markup import read_assets, render_markup, script_json
@@ -45,7 +46,7 @@ def make_explorer(files: Sequence[ScoreFile]) -> tuple[str, dict[str, str]]:
     html, pieces = explorer_part(files)
     beside = {f"answers/{name}.js": chunk_script(name, piece) for name, piece in pieces.items()}
     beside["explorer.css"] = read_assets("explorer.css")
-    beside["explorer.js"] = read_assets("chunks.js", "explorer.js")
+    beside["explorer.js"] = read_assets("figures_shown.js", "chunks.js", "explorer.js")
     return html, beside
 
 
@@ -129,7 +130,7 @@ def _by_query(file: ScoreFile, measure: MeasureScore, queries: Sequence[str]) ->
     """List a measure's displayed value on each query, in hundredths; None where undefined."""
     of_file = dict(zip(file.query_ids, measure.per_query, strict=True))
     values = (of_file.get(q) for q in queries)
-    return [None if v is None else round(100 * v * measure.scale) for v in values]
+    return [None if v is None else hundredths(v * measure.scale) for v in values]
 
 
 def _answer_flags(answer: AnswerDetail | None) -> int:
@@ -252,7 +253,9 @@ def _f1(answer: AnswerDetail) -> Calculation | None:
     p, r = precision.result, recall.result
     if p + r == 0:
         return Calculation("precision and recall are 0, and so is their harmonic mean", 0.0)
-    return Calculation(f"2 · {p:.3f} · {r:.3f} / ({p:.3f} + {r:.3f})", 2 * p * r / (p + r))
+    first, second = show_number(p, 3), show_number(r, 3)
+    text = f"2 · {first} · {second} / ({first} + {second})"
+    return Calculation(text, 2 * p * r / (p + r))
 
 
 def _supported_share(answer: AnswerDetail) -> Calculation | None:

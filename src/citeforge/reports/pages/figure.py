@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from typing import Any
 
 from citeforge.engines.report_table import Table
+from citeforge.engines.shown import show_number
 from citeforge.reports.pages import palette
 from citeforge.schemas.errors import InputError, extras_named
 
@@ -120,7 +121,7 @@ def drawing_problem() -> str | None:
         return None
     return (
         f"drawing needs {_ADDRESSES} GiB of address space (not of memory), and the limit is "
-        f"{limit / (1 << 30):.1f}; run `ulimit -v unlimited` first"
+        f"{show_number(limit / (1 << 30), 1)}; run `ulimit -v unlimited` first"
     )
 
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from citeforge.engines.shown import plot_digits, show_in_plot, show_number
+from citeforge.engines.shown import plot_digits, show_change, show_in_plot, show_number
 from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.ranks import rank_systems, rank_text
 from citeforge.evaluator.slices import list_slices, make_slice_file, slice_fields
@@ -236,7 +236,7 @@ def bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
         row["name"] = f"{row['system']}, {row['relevant']}/{row['others']}" + (
             f", {row['labels']}" if several else ""
         )
-    words = "; ".join(f"{r['name']}: {r['value']:+.1f}" for r in rows[:12])
+    words = "; ".join(f"{r['name']}: {show_change(r['value'])}" for r in rows[:12])
     return make_figure(
         f"bias-{letter}", title, f"{words}{'; …' if len(rows) > 12 else ''}.",
         "Named by the authors of the relevant passages and of the others. To the right: towards "
@@ -287,7 +287,7 @@ def _title_of_bias(rows: Rows, word: str) -> str:
     most = max(rows, key=lambda r: abs(r["value"]))
     n = sum(bool(r["differs"]) for r in rows)
     return (
-        f"{most['system']} has the strongest bias of {word}, {most['value']:+.1f} "
+        f"{most['system']} has the strongest bias of {word}, {show_change(most['value'])} "
         f"({most['relevant']}/{most['others']}); {n} of {len(rows)} biases differ from 0"
     )
 

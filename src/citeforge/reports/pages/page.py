@@ -8,17 +8,18 @@ from urllib.parse import quote
 
 from citeforge.engines.files import write_text
 from citeforge.engines.folders import atomic_directory, files_below, is_temporary
-from citeforge.engines.shown import ARROWS
-from citeforge.evaluator.lines import find_lines, is_below
-from citeforge.evaluator.measures.registry import find_measure
+from citeforge.engines.shown import ARROWS, DASH, DIGITS, show_number, show_value
+from citeforge.evaluator.lines import find_lines
+from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.ranks import rank_text
 from citeforge.reports.audited import describe_negatives
-from citeforge.reports.model import ScoreReport
+from citeforge.reports.model import ScoreReport, ScoreRow
 from citeforge.reports.notes import RANKS_NOTE, marked_name, scored_text
 from citeforge.reports.pages.choose import page_figures
 from citeforge.reports.pages.explorer import MOST_INLINE, chunk_script, explorer_part
 from citeforge.reports.pages.markup import plots_part, read_assets, render_markup, script_json
-from citeforge.schemas.audit import Audit
+from citeforge.reports.tables import counts_table
+from citeforge.schemas.audit import BELOW, Audit
 from citeforge.schemas.scores import ScoreFile
 
 
@@ -61,7 +62,7 @@ def page_report(
         "report.html.j2", figures=plots.html, explorer=explorer,
         styles=plots.css + read_assets("explorer.css"), chunks="" if folder else inside,
         folder=quote(folder.name) if folder else "",
-        scripts=read_assets("chunks.js", "figures.js", "explorer.js"),
+        scripts=read_assets("figures_shown.js", "chunks.js", "figures.js", "explorer.js"),
         title=title or f"Cited generation on {', '.join(names)}",
         subtitle=subtitle,
         data=script_json(_script_data(report)),
@@ -90,24 +91,29 @@ def _foreign_files(folder: Path) -> list[str]:
 
 def _script_data(report: ScoreReport) -> dict[str, Any]:
     """Collect the data that a report page's script shows."""
-    left_out: Any = {"answers": True, "query_ids": True, "design": True, "slices": True,
-                "measures": {"__all__": {"per_query", "variance"}}}  # fmt: skip
     files = report.files
-    ranks = report.ranks if len(files) > 1 else {}
+    ranked = {
+        name
+        for name, ranks in report.ranks.items()
+        if len(files) > 1 and sum(r is not None for r in ranks) > 1
+    }
+    counts = counts_table(files, verbose=True)
+    arrows = {name: ARROWS[direction(name)] for name in report.measures}
     return {
-        "systems": [file.model_dump(mode="json", exclude=left_out) for file in files],
-        "ranks": {
-            name: [rank_text(r) if r else "" for r in row]
-            for name, row in ranks.items()
-            if sum(r is not None for r in row) > 1
-        },
-        "ranks_note": RANKS_NOTE,
+        "systems": [[file.system, file.is_control] for file in files],
+        "titles": [f"{name} {arrow}".rstrip() for name, arrow in arrows.items()],
+        "cells": [
+            [_script_cell(report.by_measure[name][at], name in ranked) for name in report.measures]
+            for at in range(0 if report.is_design else len(files))
+        ],
+        "counts": [counts.head, counts.rows, counts.notes],
+        "signatures": report.signatures,
+        "ranks_note": RANKS_NOTE if ranked else "",
         "design": report.is_design,
         "warnings": report.not_comparable,
         "not_computed": report.not_computed,
         "scope": report.scope,
         "cautions": report.limits + report.line_notes,
-        "below": [[m.name for m in f.measures if is_below(f, m, report.lines)] for f in files],
         "lines": report.line_rows,
         "definitions": [
             [marked_name(files, name), measure.definition, ARROWS[measure.higher_is_better]]
@@ -115,3 +121,27 @@ def _script_data(report: ScoreReport) -> dict[str, Any]:
             if (measure := find_measure(name)) is not None
         ],
     }
+
+
+def _script_cell(row: ScoreRow | None, is_ranked: bool) -> list[object]:
+    """Make a cell of a report page's table: (value to sort by, text, lines in small print)."""
+    if row is None:
+        return [None, DASH, []]
+    score, right = row.score, row.score.corrected
+    small = []
+    if score.low is not None:
+        small.append(_ends(score.low, score.high, score.n_digits))
+    if is_ranked and row.ranks is not None:
+        small.append(f"rank {rank_text(row.ranks)}")
+    if score.upper_bound is not None:
+        small.append(f"bounds {_ends(score.lower_bound, score.upper_bound)}")
+    if right is not None and right.value is not None:
+        labels = f", {right.n_labels:,} labels" if right.n_labels else ""
+        ends = _ends(right.low, right.high)
+        small.append(f"corrected {show_number(right.value)} ({ends}), {right.method}{labels}")
+    return [score.value, show_value(score) + f" {BELOW}" * row.is_below, small]
+
+
+def _ends(low: float | None, high: float | None, digits: int = DIGITS) -> str:
+    """Write the ends of an interval as ``low – high``."""
+    return f"{show_number(low, digits)} – {show_number(high, digits)}"

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from citeforge.engines.shown import show_in_plot
+from citeforge.engines.shown import show_change, show_in_plot
 from citeforge.evaluator.measures.registry import direction, find_measure
 from citeforge.evaluator.statistics.estimates import estimate_value, mean_sample
 from citeforge.reports.pages import palette
@@ -200,7 +200,8 @@ def query_differences(first: ScoreFile, second: ScoreFile, measure: str) -> Figu
     gap = f"{second.system} − {first.system}, {measure_and_unit(measure, a.scale)}"
     return make_figure(
         f"differences-{measure}", title,
-        f"The largest differences are {gaps[0][0]:+.1f} and {gaps[-1][0]:+.1f}.", note,
+        f"The largest differences are {show_change(gaps[0][0])} and "
+        f"{show_change(gaps[-1][0])}.", note,
         {"query": "query", gap: "gap"}, [{"query": q, "gap": d} for d, q in gaps], chart,
     )  # fmt: skip
 

@@ -8,6 +8,7 @@ from itertools import combinations
 
 import numpy as np
 
+from citeforge.engines.shown import show_percent
 from citeforge.evaluator.measures.registry import declared_place, find_measure, select
 from citeforge.evaluator.ranks import better_for_certain, towards_better
 from citeforge.schemas.errors import InputError, UsageError
@@ -333,5 +334,5 @@ def headline(result: Robustness) -> str:
     pairs = f"{n} pairs of systems change" if n > 1 else "1 pair of systems changes"
     return (
         f"{result.n_flips} of {pairs} {'their' if n > 1 else 'its'} order with the definition of "
-        f"citation quality ({100 * result.n_flips / n:.0f} %)"
+        f"citation quality ({show_percent(result.n_flips / n)})"
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from citeforge.engines.shown import plot_digits, show_number
+from citeforge.engines.shown import plot_digits, show_cost, show_number
 from citeforge.evaluator.measures.registry import direction
 from citeforge.reports.pages import palette
 from citeforge.reports.pages.charts import (
@@ -141,7 +141,7 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     cheapest, dearest = (end(rows, key=lambda r: r["x"]) for end in (min, max))
     is_alike = cheapest["x"] == dearest["x"]
     which = "all cost the same" if is_alike else f"{cheapest['system']} costs least"
-    least = f"{which}, ${cheapest['x']:.2f}"
+    least = f"{which}, {show_cost(cheapest['x'])}"
     title = f"{_title_of_best(files, measure, rows[0])}; {least}"
     x = _Axis("cost of the submission (US dollars)", _axis_ends(rows, "x", None))
     y = _Axis(
@@ -151,7 +151,7 @@ def cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
     left_out = len(files) - len(rows)
     return make_figure(
         f"cost-{measure}", title,
-        "; ".join(f"{r['system']} {shown(r['y'])} at ${r['x']:.2f}" for r in rows[:12]),
+        "; ".join(f"{r['system']} {shown(r['y'])} at {show_cost(r['x'])}" for r in rows[:12]),
         f"Lines are 95 % intervals of {measure}."
         + (f" {left_out} systems do not say what they cost." if left_out else ""),
         {"system": "system", "cost (US dollars)": "x", measure_and_unit(measure, scale): "y",
@@ -172,9 +172,9 @@ def _title_of_best(files: Sequence[ScoreFile], measure: str, first: dict[str, An
     is_best = first["system"] == every_entry[0][0].system
     if towards is None or not is_best or not are_comparable(every_entry)[0]:
         value = show_number(first["y"], plot_digits(e for _, e in every_entry))
-        return f"{measure} of {first['system']} is {value} at ${first['x']:.2f}"
+        return f"{measure} of {first['system']} is {value} at {show_cost(first['x'])}"
     extreme = "highest" if towards else "lowest"
-    return f"{first['system']} has the {extreme} {measure} at ${first['x']:.2f}"
+    return f"{first['system']} has the {extreme} {measure} at {show_cost(first['x'])}"
 
 
 def _axis_fields(axis: str, score: MeasureScore) -> dict[str, Any]:

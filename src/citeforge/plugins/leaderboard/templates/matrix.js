@@ -45,9 +45,9 @@ function score(b, i) {
     link.append("other scores");
     return make("td", { class: "absent" }, link);
   }
-  link.append(shown(cell[0], digits));
+  link.append(showHundredths(cell[0], digits));
   const found = make("td", {}, link);
-  if (cell.length > 1) found.append(make("small", {}, `${shown(cell[1], digits)} – ${shown(cell[2], digits)}`));
+  if (cell.length > 1) found.append(make("small", {}, `${showHundredths(cell[1], digits)} – ${showHundredths(cell[2], digits)}`));
   return found;
 }
 

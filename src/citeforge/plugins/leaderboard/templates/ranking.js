@@ -159,9 +159,9 @@ function draw() {
         ...(v.n[i] ? [make("small", { class: "missing" }, v.n[i])] : []),
         ...(v.o[i] ? [make("small", {}, v.o[i])] : [])));
     for (const m of columns) {
-      const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, shown(v.v[m][i], v.k[m])), ...(v.u[m].includes(i) ? [` ${data.below}`] : []));
+      const cell = make("td", {}, make("a", { href: `systems/${v.p[i]}.html#m${m}` }, showHundredths(v.v[m][i], v.k[m])), ...(v.u[m].includes(i) ? [` ${data.below}`] : []));
       const ends = m === state.by ? interval(v, i) : null;
-      if (ends) cell.append(make("small", {}, `${shown(ends[0], v.k[m])} – ${shown(ends[1], v.k[m])}`));
+      if (ends) cell.append(make("small", {}, `${showHundredths(ends[0], v.k[m])} – ${showHundredths(ends[1], v.k[m])}`));
       line.append(cell);
     }
     line.append(make("td", { class: "left" }, bar(v.v[state.by][i], interval(v, i), span)));
@@ -172,7 +172,7 @@ function draw() {
   if (v.e.some(x => x !== null)) page.push(make("tr", { class: "control" }, make("td", {}, "–"),
     ...(ranked ? [make("td", {}, "–")] : []),
     make("td", { class: "left system" }, data.line),
-    ...columns.map(m => make("td", {}, shown(v.e[m], v.k[m]))),
+    ...columns.map(m => make("td", {}, showHundredths(v.e[m], v.k[m]))),
     make("td", {}), ...state.fields.map(() => make("td", {}))));
   const head = make("tr", {}, make("th", { scope: "col" }, "Rank"),
     ...(ranked ? [make("th", { scope: "col" }, "95 %")] : []),
@@ -197,7 +197,7 @@ function scale(v) {
 // The ends of the axis, above the bars.
 function ticks([low, high], digits) {
   const whole = [low, high].every(x => x % 100 === 0) ? 0 : digits;
-  return make("span", { class: "scale", "aria-hidden": "true" }, make("span", {}, shown(low, whole)), make("span", {}, shown(high, whole)));
+  return make("span", { class: "scale", "aria-hidden": "true" }, make("span", {}, showHundredths(low, whole)), make("span", {}, showHundredths(high, whole)));
 }
 
 // The bar spans the interval; where there is none, it reaches from zero to the value.

@@ -5,8 +5,6 @@ const MOST_VALUES = 200;
 const byName = new Intl.Collator("en", { numeric: true });
 const get = id => document.getElementById(id);
 const data = JSON.parse(get("data").textContent);
-// A number of hundredths; figures that hide labels are rounded: they have fewer digits.
-const shown = (value, digits = 2) => value === null || value === undefined ? "–" : (value / 100).toFixed(digits);
 
 function make(tag, attributes, ...children) {
   const element = document.createElement(tag);

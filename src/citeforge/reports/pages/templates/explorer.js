@@ -24,7 +24,6 @@ function make(tag, attributes, ...children) {
   element.append(...children);
   return element;
 }
-const shown = v => v === null || v === undefined ? "–" : (v / 100).toFixed(2);
 const limit = text => text.trim() === "" || Number.isNaN(Number(text)) ? null : Number(text) * 100;
 
 // --- state and address -------------------------------------------------------------------
@@ -152,8 +151,8 @@ function draw() {
   let active = null;
   for (let at = first; at < last; at++) {
     const i = rows[at], selected = found.ids[i] === state.q;
-    const value = make("span", {}, make("b", {}, B ? `${shown(A[i])} against ${shown(B[i])}` : shown(A[i])));
-    if (B && A[i] !== null && B[i] !== null) value.append(`, difference ${A[i] >= B[i] ? "+" : "−"}${shown(Math.abs(A[i] - B[i]))}`);
+    const value = make("span", {}, make("b", {}, B ? `${showHundredths(A[i])} against ${showHundredths(B[i])}` : showHundredths(A[i])));
+    if (B && A[i] !== null && B[i] !== null) value.append(`, difference ${showHundredths(A[i] - B[i], 2, "+")}`);
     const told = FLAGS.filter(f => (found.flags[i] || 0) & f[1]).map(f => f[3]);
     if (told.length) value.append(` · ${told.join(", ")}`);
     const row = make("div", { class: "x-row", role: "option", id: `x-row-${at}`,
@@ -266,7 +265,7 @@ function side(system, answer, i, place) {
     const cell = make("td", {});
     lines.append(make("tr", {}, make("td", {}, index.measures[m][0]), cell,
       make("td", {}, told ? told[1] : "")));
-    load(`v-${system}-${m}`).then(v => { cell.textContent = shown(v[i]); });
+    load(`v-${system}-${m}`).then(v => { cell.textContent = showHundredths(v[i]); });
   }
   box.append(make("details", {}, make("summary", {}, "Values and arithmetic"), make("table", {}, lines)));
   box.jumps = jumps;
@@ -309,7 +308,7 @@ async function detail() {
   if (mine !== asked) return;
   const content = [make("h3", { dir: "auto" }, found.texts[i] || found.ids[i]), make("p", { class: "note" }, found.ids[i])];
   if (found.B && found.A[i] !== null && found.B[i] !== null) {
-    content.push(make("p", {}, `Difference of ${index.measures[state.m][0]}: ${shown(found.A[i] - found.B[i])}`));
+    content.push(make("p", {}, `Difference of ${index.measures[state.m][0]}: ${showHundredths(found.A[i] - found.B[i], 2, "+")}`));
   }
   if (gold.length) content.push(make("div", {}, make("strong", {}, "Gold"),
     make("ul", { class: "x-gold" }, ...gold.map(g => make("li", {}, g)))));
