@@ -1,12 +1,21 @@
 """DeepTRACE's matrices and opinions, counted by hand (docs/measures/deeptrace.md)."""
 
+import re
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
-from citeforge.plugins.published_measures.deeptrace import count_necessary, cover_greedily
+from citeforge.evaluator.measures.values import Value
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.plugins.published_measures.deeptrace import (
+    Matrices,
+    count_necessary,
+    cover_greedily,
+)
+from conftest import Inline, write_jsonl
 from conftest_evaluator import Facts, Measure
 from stand_ins import AskedJudge
 
@@ -186,3 +195,36 @@ def test_unknown_relevance_leaves_the_values_of_its_answer_open(measure: Measure
 def test_a_judge_of_entailment_says_nothing_of_relevance_and_opinions(measure: Measure) -> None:
     found = measure(["A is."], [RELEVANT, *OPINIONS])
     assert all("facts@1 decides entailment alone" in found[n] for n in (RELEVANT, *OPINIONS))
+
+
+def test_the_example_of_the_papers_figure() -> None:
+    """Six relevant statements of seven and five sources; the fractions are the figure's."""
+    cited = [{1}, {2}, {1, 3}, {2}, {5}, {4}]
+    supported = [{1, 4}, {2, 5}, set[int](), {2, 3}, {3, 5}, {2, 3}]
+    found = Matrices(
+        [[n - 1 for n in sorted(numbers)] for numbers in cited],
+        [[Value.exact(float(n in numbers)) for n in range(1, 6)] for numbers in supported],
+        n_sources=5,
+    )
+    assert found.accuracy() == Value.exact(4 / 7)
+    assert found.thoroughness() == Value.exact(4 / 10)
+    share = found.unsupported()
+    assert (share.low, share.high) == pytest.approx((1 / 6, 1 / 6))
+    assert found.necessity() == Value.exact(3 / 5)
+
+
+def test_the_bill_has_every_statement_with_every_passage(
+    package: Path, tmp_path: Path, inline: Inline
+) -> None:
+    """Two statements; which queries take a side is asked of all of them."""
+    benchmark = Benchmark(package)
+    item = next(iter(benchmark.items(benchmark.contexts[0])))
+    line = {"query_id": item.query_id, "context": item.context, "output": "A is [1]. B is."}
+    file = write_jsonl(tmp_path / "answers.jsonl", [line])
+    done = inline.ok("score", file, "--benchmark", package, "--measures", "deeptrace", "--judge",
+                     "openai:m", "--dry-run", OPENAI_API_KEY="k")  # fmt: skip
+    support, relevance, stance, confidence = 2 * len(item.passages), 2, 2, 1
+    debated = len(set(benchmark.questions(item.context)))
+    calls = re.search(r"calls to make +([\d,]+) if", done.stdout)
+    assert calls is not None, done.stdout
+    assert int(calls[1]) == support + relevance + debated + stance + confidence
