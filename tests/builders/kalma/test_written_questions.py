@@ -136,7 +136,14 @@ def test_an_audit_compares_clauses_with_wordings_as_the_build_did(
     assert [f.detail for f in found.flaws["specific-question"]] == [
         "asks in unknown words: what pursuit fed Pierre Curie"
     ]
-    assert found.checks[CHECK].endswith("; not compared with wordings by offline, as the build did")
+    told = "; the build compared clauses with wordings by offline, this audit by no embedder: "
+    assert found.checks[CHECK].endswith(f"{told}--nearest")
+    # The embedder of the build may be named, if it runs here.
+    inline.ok("audit", "k", "--nearest", "a/model")
+    found = Audit.model_validate_json((tmp_path / "k" / "audit.json").read_text())
+    assert not found.flaws and "nearest wording by offline, cosine 0.9" in found.checks[CHECK]
+    refused = inline("audit", "k", "--nearest", "openai:m")
+    assert refused.returncode == 2 and "embedders that run here" in refused.stderr
 
 
 def test_pairs_without_a_question_for_their_facts_are_dropped_and_counted(

@@ -14,7 +14,9 @@ from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.retrieval.records import Retriever
 from citeforge.engines.retrieval.settings import RetrieverSettings, make_dense
 from citeforge.engines.running.names import EMBEDDERS, OFFLINE
+from citeforge.engines.running.setup import is_served
 from citeforge.engines.tables import table_of, write_table
+from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.kalma import AUTO, NONE
 from citeforge.schemas.tables import CORPUS
 
@@ -31,19 +33,30 @@ def resolve_embedder(name: str) -> str | None:
     return None if name == NONE else name
 
 
-def find_embedder_of(config: Mapping[str, Any]) -> tuple[str | None, str]:
-    """Find the embedder that read the questions of a package.
+def find_embedder_of(config: Mapping[str, Any], wanted: str = AUTO) -> tuple[str | None, str]:
+    """Find the embedder that reads the questions of a package again.
 
     Args:
         config: of its manifest.
+        wanted: name of an embedder; ``auto`` for the one that the manifest records, if it need
+            not be downloaded, ``none`` for no comparison.
 
     Returns:
-        (its name, or None where none read them or it would have to be downloaded or served;
-        the recorded name, empty where none read them).
+        (its name; None for no comparison; the recorded name, empty where none read them).
+
+    Raises:
+        UsageError: a served embedder is wanted.
     """
     recorded = config.get("nearest", NONE)
-    if recorded in (AUTO, NONE):
-        return None, ""
+    recorded = "" if recorded in (AUTO, NONE) else recorded
+    if wanted != AUTO:
+        if is_served(wanted):
+            raise UsageError(
+                f"--nearest {wanted}: questions are compared again by embedders that run here",
+                code="conflicting-options",
+            )
+        return resolve_embedder(wanted), recorded
+    # A name in somebody else's manifest is no reason to download a model.
     return resolve_embedder(AUTO) if recorded == OFFLINE else None, recorded
 
 

@@ -7,7 +7,7 @@ from pydantic import Field, model_validator
 
 from citeforge.schemas.recipes.base import Judging, Option, Words
 from citeforge.schemas.recipes.groups import JUDGE, QUESTIONS
-from citeforge.schemas.recipes.kalma import RULE
+from citeforge.schemas.recipes.kalma import AUTO, RULE
 from citeforge.schemas.recipes.rage import CONTAINED
 
 
@@ -28,6 +28,9 @@ class AuditOptions(Judging):
     checker: Annotated[str, Option(input=True, names="checkers"), QUESTIONS] = RULE
     """Check of whether questions about a graph ask for their gold: {checkers} (rule: words of the
     relations)."""
+    nearest: Annotated[str, Option(input=True, names="embedders"), QUESTIONS] = AUTO
+    """Embedder that compares clauses of questions with wordings: {embedders}; none; auto: the one
+    that the build recorded, where it need not be downloaded."""
     contained: Annotated[float, JUDGE] = Field(CONTAINED, gt=0, le=1)
     """Minimum share of text in common with a relevant passage for a negative to be a suspect."""
     exploits: bool = False

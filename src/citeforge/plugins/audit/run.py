@@ -203,13 +203,16 @@ def _check_graphs(
     domain = load_domain(config["domain"])
     store = replay_store(run, options.checker)
     check = make_question_check(merge_classes(domain), options.checker, store, run)
-    nearest, recorded = find_embedder_of(config)
+    nearest, recorded = find_embedder_of(config, options.nearest)
     with TemporaryDirectory() as folder:
         if nearest is not None and not run.dry_run:  # a dry run counts the most calls
             check.compare_with(run_embedder(nearest, run), Path(folder))
         method, odd = check_questions(package, check)
-    if recorded and check.nearest is None:
-        method += f"; not compared with wordings by {recorded}, as the build did"
+    used = "" if check.nearest is None else check.nearest.embedder.fingerprint()["name"]
+    if recorded != used:
+        theirs, ours = (name or "no embedder" for name in (recorded, used))
+        method += f"; the build compared clauses with wordings by {theirs}, this audit by {ours}: "
+        method += "--nearest"
     odd += lives.find_impossible_lives(package, domain)
     return {CHECK: method, lives.CHECK: lives.METHOD}, odd
 
