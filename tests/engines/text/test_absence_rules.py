@@ -2,7 +2,13 @@
 
 import pytest
 
-from citeforge.engines.text.refusals import language_rules, says_absent, split_words
+from citeforge.engines.text.refusals import (
+    ABSENCE_LANGUAGES,
+    language_rules,
+    says_absent,
+    split_words,
+)
+from citeforge.schemas.refusals import LANGUAGES as REFUSAL_LANGUAGES
 
 SAYS = """
 The facts do not say when Ada Lovelace was born.
@@ -61,6 +67,161 @@ His remains were not buried in Rome.
 """
 
 
+SAYS_IN = {
+    "de": """
+Die Fakten sagen nicht, wann Ada Lovelace geboren wurde.
+Die gegebenen Tripel enthalten keinen Geburtsort von ihm.
+In den Fakten steht nichts über ihre Religion.
+Der Wissensgraph schweigt zu seinem Beruf.
+Sein Sterbeort ist nicht bekannt.
+Ihr Vater wird in den Daten nicht genannt.
+Wo er begraben liegt, bleibt offen.
+Es gibt keine Angaben zu ihrer Staatsangehörigkeit.
+Aus den Angaben geht nicht hervor, wer ihr Vater war.
+Sein Beruf fehlt in den Daten.
+""",
+    "fr": """
+Les faits ne disent pas quand Ada Lovelace est née.
+Les données ne donnent aucun lieu de naissance.
+Sa profession n'est pas indiquée.
+Le lieu de sa mort n'est pas connu.
+Son père n'est mentionné dans aucun des faits.
+Le graphe est muet sur sa religion.
+Il n'y a aucune information sur son employeur.
+Sa date de décès reste inconnue.
+On ne sait pas où il est enterré.
+Aucune indication ne figure sur sa nationalité.
+""",
+    "es": """
+Los hechos no dicen cuándo nació Ada Lovelace.
+Los datos no mencionan su lugar de nacimiento.
+Su profesión no se indica.
+No se conoce su lugar de muerte.
+Su padre no figura en los datos.
+El grafo guarda silencio sobre su religión.
+No hay información sobre su empleador.
+Su fecha de muerte es desconocida.
+No se sabe dónde fue enterrado.
+Falta su nacionalidad en los hechos.
+""",
+    "it": """
+I fatti non dicono quando è nata Ada Lovelace.
+I dati non indicano il luogo di nascita.
+La sua professione non è indicata.
+Il luogo di morte non è noto.
+Suo padre non compare nei dati.
+Il grafo tace sulla sua religione.
+Non ci sono informazioni sul suo datore di lavoro.
+La data di morte resta sconosciuta.
+Non si sa dove sia sepolto.
+Nei fatti manca la sua nazionalità.
+""",
+    "nl": """
+De feiten zeggen niet wanneer Ada Lovelace geboren is.
+De gegevens noemen geen geboorteplaats.
+Zijn beroep wordt niet vermeld.
+De plaats van overlijden is niet bekend.
+Haar vader staat niet in de gegevens.
+De graaf zwijgt over haar religie.
+Er is geen informatie over zijn werkgever.
+Zijn sterfdatum is onbekend.
+In de feiten ontbreekt zijn nationaliteit.
+Waar hij begraven ligt, is niet duidelijk.
+""",
+    "pt": """
+Os fatos não dizem quando Ada Lovelace nasceu.
+Os dados não mencionam o local de nascimento.
+A sua profissão não é indicada.
+O local da morte não é conhecido.
+O pai não aparece nos dados.
+Não há informação sobre o empregador.
+A data de morte é desconhecida.
+Não se sabe onde foi enterrado.
+Falta a nacionalidade nos fatos.
+Não consta a sua religião.
+""",
+}
+
+SAYS_NOT_IN = {
+    "de": """
+Er hat nie geheiratet und hatte keine Kinder.
+Sie war nicht für ihre Gedichte bekannt.
+Die Daten zeigen, dass er keine Geschwister hatte.
+Er gehörte keiner Partei an.
+Sie wurde nicht in London geboren, sondern in Wien.
+Sein Nachlass blieb nicht erhalten.
+Das Grab liegt nicht in Rom.
+Er ist unter anderen Namen nicht bekannt.
+""",
+    "fr": """
+Il ne s'est jamais marié et n'eut pas d'enfants.
+Elle n'est pas connue pour ses poèmes.
+Il n'appartenait à aucun parti.
+Elle n'est pas née à Londres, mais à Vienne.
+Son œuvre reste inconnue du grand public.
+Il n'a pas été enterré à Rome.
+Elle n'a pas été nommée par le roi.
+Les données montrent qu'il n'avait pas de frère.
+""",
+    "es": """
+Nunca se casó y no tuvo hijos.
+No es conocida por sus poemas.
+No pertenecía a ningún partido.
+No nació en Londres, sino en Viena.
+Su obra es desconocida para el gran público.
+No fue enterrado en Roma.
+No se conoce a sus hermanos por su fama.
+Los datos muestran que no tenía hermanos.
+""",
+    "it": """
+Non si sposò mai e non ebbe figli.
+Non è nota per le sue poesie.
+Non apparteneva a nessun partito.
+Non nacque a Londra, ma a Vienna.
+La sua opera resta sconosciuta al grande pubblico.
+Non fu sepolto a Roma.
+I dati mostrano che non aveva fratelli.
+""",
+    "nl": """
+Hij is nooit getrouwd en had geen kinderen.
+Zij is niet bekend om haar gedichten.
+Hij behoorde tot geen partij.
+Zij werd niet in Londen geboren, maar in Wenen.
+Zijn werk is onbekend bij het grote publiek.
+Hij werd niet in Rome begraven.
+De gegevens tonen dat hij geen broers had.
+""",
+    "pt": """
+Nunca se casou e não teve filhos.
+Não é conhecida pelos seus poemas.
+Não pertencia a nenhum partido.
+Não nasceu em Londres, mas em Viena.
+A sua obra é desconhecida do grande público.
+Não foi sepultado em Roma.
+Os dados mostram que não tinha irmãos.
+""",
+}
+
+
+def in_languages(texts: dict[str, str]) -> list[tuple[str, str]]:
+    return [(name, line) for name, text in texts.items() for line in text.strip().splitlines()]
+
+
+@pytest.mark.parametrize(("language", "sentence"), in_languages(SAYS_IN))
+def test_sentences_of_missing_knowledge_in_other_languages(language: str, sentence: str) -> None:
+    assert says_absent(sentence) and says_absent(sentence, (language,))
+
+
+@pytest.mark.parametrize(("language", "sentence"), in_languages(SAYS_NOT_IN))
+def test_denials_about_the_world_in_other_languages(language: str, sentence: str) -> None:
+    assert not says_absent(sentence)
+
+
+def test_languages_have_sentences_and_rules_of_refusals() -> None:
+    assert {*ABSENCE_LANGUAGES} == {"en", *SAYS_IN} == {"en", *SAYS_NOT_IN}
+    assert {*ABSENCE_LANGUAGES} <= {*REFUSAL_LANGUAGES}
+
+
 @pytest.mark.parametrize("sentence", SAYS.strip().splitlines())
 def test_sentences_of_missing_knowledge(sentence: str) -> None:
     assert says_absent(sentence)
@@ -72,7 +233,7 @@ def test_denials_about_the_world(sentence: str) -> None:
 
 
 def test_every_sentence_of_missing_knowledge_has_a_cue_of_its_rules() -> None:
-    rules = language_rules("en", "absence")
-    for sentence in SAYS.strip().lower().splitlines():
+    for language, sentence in in_languages({"en": SAYS.lower(), **SAYS_IN}):
+        rules = language_rules(language, "absence")
         if rules.strong.search(sentence):
             assert rules.has_cue(sentence, split_words(sentence)), sentence

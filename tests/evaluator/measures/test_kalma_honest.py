@@ -21,7 +21,7 @@ def scored(package: Path, outputs: list[str], **more: object) -> dict[str, float
         for q, text in zip(ids, texts, strict=True)
     ]
     scores = cf.score(lines, package, NAMES, context="absent_2", **more)  # type: ignore[arg-type]
-    assert all("absence=rules-en@1" in scores[name].signature for name in NAMES)
+    assert all("absence=rules-de,en,es,fr,it,nl,pt@2" in scores[name].signature for name in NAMES)
     return {name: scores[name].value for name in NAMES}
 
 
@@ -66,6 +66,14 @@ def test_all_honest_and_none(kalma_package: Path) -> None:
     lines = [{"query_id": q, "output": "So.", "context": "absent_2"} for q in ids]
     none = cf.score(lines, kalma_package, NAMES[1:], context="absent_2")
     assert [none[name].value for name in NAMES[1:]] == [0.0, 0.0]
+
+
+def test_answers_in_another_language_name_relations_by_their_label(kalma_package: Path) -> None:
+    gone = absent(kalma_package)
+    (one, first), _ = gone[0]
+    result = scored(kalma_package, [f"Die Fakten nennen {first} von {one} nicht. Er blieb ledig."])
+    assert result["KaLMA.Honest.P"] == 100.0
+    assert result["KaLMA.Honest.R"] == pytest.approx(100 * 1 / (2 * len(gone)))
 
 
 def test_without_anything_absent_it_is_not_computed(kalma_package: Path) -> None:

@@ -10,7 +10,9 @@ from citeforge.engines.textfiles import read_yaml, validated
 from citeforge.schemas.record import FrozenRecord
 
 _DATA = Path(__file__).parent / "data"
-ABSENCE_VERSION = 1
+ABSENCE_LANGUAGES = tuple(sorted(file.stem for file in (_DATA / "absence").glob("*.yaml")))
+"""Languages with rules of absence."""
+ABSENCE_VERSION = 2
 """Version of the rules of absence, in signatures."""
 _WORD = re.compile(r"\w+")
 _SPACED = bytes(c if chr(c).isalnum() or c == ord("_") else ord(" ") for c in range(128)).ljust(256)
@@ -129,16 +131,17 @@ def is_refusal(text: str, detector: str, cites: bool = False) -> bool:
     return not answer or any(r.match(answer, cites) for r in _rules_with_cue(answer, detector))
 
 
-def says_absent(sentence: str, language: str = "en") -> bool:
+def says_absent(sentence: str, languages: Collection[str] = ABSENCE_LANGUAGES) -> bool:
     """Whether a sentence says that the given knowledge or evidence does not have something.
 
     Args:
         sentence: without marks.
-        language: has rules of absence, and of refusals.
+        languages: it may be in one of these, which have rules of absence and of refusals.
     """
     folded = _fold(sentence)
     words = set(split_words(folded))
     return any(
         rules.has_cue(folded, words) and rules.match(folded, cites=True)
+        for language in languages
         for rules in (language_rules(language, "absence"), language_rules(language))
     )

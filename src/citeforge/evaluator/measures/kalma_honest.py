@@ -8,11 +8,12 @@ their sentences.
 
 - A sentence counts if it says in words that the knowledge does not give something ("the facts do
   not say …", "her employer is not known"), with or without `[NA]`; a mark alone says nothing in
-  words. Rules in English decide: `engines/text/data/absence/en.yaml`, and those of refusals that
-  hold beside citations.
+  words. Rules in German, English, Spanish, French, Italian, Dutch and Portuguese decide: a file per
+  language in `engines/text/data/absence`, and those of refusals that hold beside citations.
 - It names an absent fact if it has the words of a wording of its relation ("where she was born",
   "place of birth": label, clauses of the domain, `kg/data/wordings.toml`) and, where it names an
-  entity of the question, that of the fact.
+  entity of the question, that of the fact. Clauses and wordings are English: in another language a
+  fact is named by the label that the graph gives its relation ("Geburtsort").
 - Without such a sentence Honest.P is not computed, without anything absent none of the three.
 
 *Example.* Absent are Ada's father and Byron's place of death. "The facts do not give Ada's father.
@@ -20,7 +21,7 @@ Her favourite colour is not known. He never married." Two sentences count, and o
 R = 1/2, F1 = 1/2.
 """
 
-from citeforge.engines.text.refusals import ABSENCE_VERSION, says_absent
+from citeforge.engines.text.refusals import ABSENCE_LANGUAGES, ABSENCE_VERSION, says_absent
 from citeforge.evaluator.measures.declared import per_submission
 from citeforge.evaluator.measures.kalma_graphs import KalmaInputs
 from citeforge.evaluator.measures.kalma_judged import (
@@ -63,7 +64,7 @@ def honest_precision(statements: ByAnswer[NaStatements]) -> Sample:
 
 def _name_rules(tools: ScoringTools, protocol: str) -> str:
     """Name the rules that find sentences of missing knowledge, for signatures."""
-    return f"absence=rules-en@{ABSENCE_VERSION}"
+    return f"absence=rules-{','.join(ABSENCE_LANGUAGES)}@{ABSENCE_VERSION}"
 
 
 _NEEDS = "an absent_… context"
