@@ -1,10 +1,16 @@
 """Bills of --dry-run: what is announced bounds what is asked, however bad the replies are."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from citeforge.builders.authorship.checks import twin_request
+from citeforge.builders.kalma.plan import _CheckRecorder, _RequestRecorder
+from citeforge.engines.llm.budget import USUAL_ANSWER, estimate_call
+from citeforge.engines.llm.records import Request
+from citeforge.engines.llm.writers import TemplateWriter
 from conftest import EXAMPLES, Inline, Ran
 from servers.provider import Behaviour, Provider, chat, provider
 
@@ -60,6 +66,31 @@ def test_kalma(inline: Inline) -> None:
     assert n % 3 == 0 and pairs * (2 + 3 + 2) <= about <= pairs * (2 + 5 + 2)
     assert n <= most
     assert paid <= cost
+
+
+def test_replies_are_estimated_as_long_as_the_template_and_the_passage() -> None:
+    """A reply is counted at four characters a token, and one for its end."""
+    text = "The bridge was built in 1932. " * 10  # 300 characters
+    twin = twin_request("Bridge", text, 0.1, 0)
+    assert estimate_call(twin.payload("m"), twin.usual_reply).completion_tokens == 300 // 4 + 1
+    question = "Where was Ada Lovelace born, and when did she die?"  # 50 characters
+    recorder = _RequestRecorder("openai:m", TemplateWriter({"specific": "{{ question }}"}))
+    values = {"question": question, "facts": [], "paragraph": "", "link": "", "again": ""}
+    asked = Request((("user", "Ask."),), {"max_tokens": 200}, 0, task="specific", values=values)
+    recorder.complete([asked])
+    checker = _CheckRecorder("openai:m")
+    checker.complete([replace(asked, values={"facts": "1. birth\n2. death"})])
+    for request, reply in (
+        (recorder.requests[0], question),
+        (checker.requests[0], '{"asked": [1, 2], "other": []}'),
+    ):
+        assert request.usual_reply == reply
+        bound = estimate_call(request.payload("m"), request.usual_reply)
+        assert (bound.calls, bound.completion_tokens) == (1, len(reply) // 4 + 1)
+    # A reply has no more tokens than the request allows; nothing known is the usual answer.
+    short = replace(twin, params={"max_tokens": 20})
+    assert estimate_call(short.payload("m"), short.usual_reply).completion_tokens == 20
+    assert estimate_call(twin.payload("m")).completion_tokens == min(USUAL_ANSWER, 64 + 300 // 2)
 
 
 def test_a_judge(inline: Inline, tmp_path: Path) -> None:
