@@ -2,7 +2,8 @@
 
 Written from the protocol's documentation: chat completions, embeddings and models, bearer keys,
 error objects, `Retry-After`. `replies` are pairs of a pattern and what is said to a last message
-that holds it; else that message comes back. Faults are drawn per request body and try, from a
+that holds it; else that message comes back; or `speak` makes the message of a reply from the body
+of a request, and `embed` the vector of a text. Faults are drawn per request body and try, from a
 seed, among `kinds` (all that there are), at the share `faults`; with `first_only` on first tries.
 Every request is written to a log before it is answered.
 """
@@ -205,10 +206,13 @@ class Server:
             self.turns[text] += 1
         if "#script:" in text:
             answer = text.split("#script:", 1)[1].split("#")[0]
-        words = answer.split()
+        message = {"role": "assistant", "content": answer}
+        if "speak" in self.config:
+            message |= self.config["speak"](payload)
+        words = [word for key in message.keys() - {"role"} for word in str(message[key]).split()]
         choice: dict[str, Any] = {
             "index": 0,
-            "message": {"role": "assistant", "content": answer},
+            "message": message,
             "finish_reason": reason,
         }
         if "#refusal" in text:
@@ -239,6 +243,8 @@ class Server:
         for index, text in enumerate(texts):
             digest = hashlib.sha256(text.encode()).digest()
             vector = [b / 255 - 0.5 for b in digest[:8]]
+            if "embed" in self.config:
+                vector = self.config["embed"](text)
             data.append({"object": "embedding", "index": index, "embedding": vector})
         usage = {"prompt_tokens": len(texts), "total_tokens": len(texts)}
         return {"object": "list", "data": data[::-1], "model": payload["model"], "usage": usage}

@@ -123,6 +123,7 @@ def list_resources(recipe: Recipe, except_for: Collection[str] = ()) -> list[str
             if isinstance(value, dict):  # the content of a file, pages long
                 text = f"{value.get('name', 'content')} (in the manifest)"
             uses.append(f"{flag.name} {text if text.isprintable() else ascii(text)}")
+    uses += (text if text.isprintable() else ascii(text) for text in recipe.content_inputs())
     return uses
 
 

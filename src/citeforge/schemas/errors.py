@@ -144,6 +144,7 @@ _PLAIN = {
     "missing": "is missing",
     "model_type": "is not an object with fields",
     "extra_forbidden": "is not a field",
+    "tuple_type": "is not a list",
 }
 """Type of an error of pydantic to what it means."""
 

@@ -213,9 +213,15 @@ def test_a_short_cell_says_why() -> None:
     questions = [ask(form) for form in ("number", "number", "time", "time", "time")]
     for question, check in zip(questions[2:], ("copy", "copy", "form"), strict=True):
         question.reject(check, "so")
-    assert mix_stats(cells, questions)["mix_of_form[time]"] == (
-        "0 of 2 (0.0 % [0.0, 65.8]); declared 50.0 %; 2 missing, rejected by: copy 2, form 1"
+    declared = {"form": {"number": 1.0, "time": 1.0, "list": 0.5}, "user": {}}
+    stats = mix_stats(cells, questions, declared)
+    assert stats["mix_of_form[time]"] == (
+        "0 of 2 (0.0 % [0.0, 65.8]); declared 40.0 %; 2 missing, rejected by: copy 2, form 1"
     )
+    assert stats["mix_of_form[list]"] == (
+        "0 of 2 (0.0 % [0.0, 65.8]); declared 20.0 %, too little for one of 4 questions"
+    )
+    assert len(stats) == 3
 
 
 def test_the_mean_cosine_is_that_of_all_pairs() -> None:
@@ -281,11 +287,26 @@ def test_the_design_in_force_is_printed(inline: Inline, tmp_path: Path) -> None:
         ("language: xy\n", 1, "language", "wrong-value"),
         ("length:\n  least: 5\n  most: 4\n", 3, "length.most", "wrong-value"),
         ("difficulty: mild\n", 1, "difficulty", "wrong-value"),
+        ("terms: {keep: pump}\n", 1, "terms.keep", "wrong-type"),
+        ("users:\n- {name: ' ', description: x}\n", 2, "users.0.name", "wrong-value"),
+        ('users:\n- {name: "a\\nb", description: x}\n', 2, "users.0.name", "wrong-value"),
+        ("users: [{name: expert, language: xy}]\n", 1, "users.0.language", "wrong-value"),
+        ("users: [{name: expert, share: .nan}]\n", 1, "users.0.share", "wrong-value"),
+        ("users:\n- &a {name: expert}\n- *a\n", 3, None, "bad-yaml"),
+        ("judge: ''\n", 1, "judge", "wrong-value"),
+        ("found_topics: {number: 3, shares: [1, 2]}\n", 1, "found_topics", "wrong-value"),
+        (
+            "found_topics: {number: 2, shares: [1, 2], by_size: true}\n",
+            1,
+            "found_topics",
+            "wrong-value",
+        ),
+        ("found_topics: true\n", 1, "found_topics", "wrong-type"),
         ("form: [single]\n", 1, "form", "unknown-field"),
     ],
 )
 def test_a_fault_in_a_design_is_named_by_line_and_field(
-    tmp_path: Path, text: str, line: int, field: str, code: str
+    tmp_path: Path, text: str, line: int, field: str | None, code: str
 ) -> None:
     (tmp_path / "d.yaml").write_text(text)
     recipe = DocumentsRecipe(source="folder:x", llm="openai:m", design=str(tmp_path / "d.yaml"))

@@ -189,6 +189,24 @@ def test_found_topics_are_named_and_have_equal_shares(tmp_path: Path) -> None:
     assert "topics" in package.manifest.config["prompts"]
 
 
+@pytest.mark.parametrize(
+    ("found", "shares"),
+    [
+        ({"number": 2, "shares": [3, 1]}, {"Wells": 3, "Pumps": 1}),  # the larger one has 3 of 4
+        ({"number": 2, "by_size": True}, {"Wells": 2, "Pumps": 2}),  # 8 of 12 of 3, 4 of 12 of 3
+    ],
+)
+def test_found_topics_have_shares(
+    tmp_path: Path, found: dict[str, Any], shares: dict[str, int]
+) -> None:
+    write_pumps(tmp_path / "docs", 12)
+    llm = NamingLlm()
+    llm.names = ('{"topics": ["Wells", "Pumps"]}',)
+    package = make(tmp_path, llm, NUMBERS | {"found_topics": found}, 4)
+    rows = package.table("questions", "questions").to_pylist()
+    assert Counter(r["topic"] for r in rows if r["accepted"]) == shares
+
+
 def test_no_names_are_an_error(tmp_path: Path) -> None:
     write_pumps(tmp_path / "docs", 12)
     llm = NamingLlm()

@@ -100,6 +100,7 @@ def build_documents(
     Raises:
         InputError: the documents or the output folder are at fault, or no question was accepted.
     """
+    recipe = recipe.in_force()
     with open_build(recipe, run) as build:
         source = open_documents(recipe, build.workspace.stage("archives"))
         rejects = _choose_rejects_file(recipe, run)
@@ -159,7 +160,7 @@ def build_documents(
             "prompt_tokens": models.asker.tokens[0],
             "reply_tokens": models.asker.tokens[1],
             **decided,
-            **mix_stats(cells, questions),
+            **mix_stats(cells, questions, models.asker.design.shares | {"topic": topics.shares}),
             **(
                 diversity_stats("seeds", (s.question for s in seeds), models.embedder)
                 if seeds
@@ -198,13 +199,13 @@ def _open_models(
         judge: judge to use; None for the recipe's.
         reader: LLM that answers questions; None for the recipe's, if it names one.
     """
-    named = [name for name in (recipe.llm, recipe.checker) if name is not None]
+    named = [recipe.writer, *([] if recipe.checker is None else [recipe.checker])]
     store = replay_store(run, *named) if llm is None else None
     if judge is None:
         judge = build_judge(recipe.judging, run, store)
     if recipe.checker is not None and reader is None:
         reader = make_llm(recipe.checker, store=store, options=run)
-    llm = llm or make_llm(recipe.llm, store=store, options=run)
+    llm = llm or make_llm(recipe.writer, store=store, options=run)
     fields = "seed embedder embedder_revision mining mixtures decided licence name source"
     rage = make_record(RageRecipe, **{name: getattr(recipe, name) for name in fields.split()})
     asker = make_asker(recipe, llm, reader)

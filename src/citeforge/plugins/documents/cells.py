@@ -5,7 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from citeforge.engines.draws import generator
-from citeforge.plugins.documents.design import Design, DesignedUser, Form
+from citeforge.plugins.documents.design import SEED, Design, DesignedUser, Form
+from citeforge.plugins.documents.wishes import Wishes
 
 
 @dataclass(frozen=True)
@@ -15,6 +16,16 @@ class Cell:
     form: Form
     user: DesignedUser | None = None
     topic: str | None = None
+
+    def find_wishes(self, design: Design) -> Wishes:
+        """Find the wishes about questions: the form's, then the user's, then the design's.
+
+        Questions that users have already are as they are.
+        """
+        if self.form.name == SEED:
+            return Wishes()
+        users = Wishes() if self.user is None else self.user.own_wishes
+        return self.form.wishes.join(users).join(design.own_wishes)
 
 
 @dataclass(frozen=True)
@@ -54,8 +65,7 @@ def apportion(total: int, shares: Mapping[str, float]) -> dict[str, int]:
     whole = sum(shares.values())
     exact = {name: total * share / whole for name, share in shares.items()}
     numbers = {name: int(n) for name, n in exact.items()}
-    names = list(shares)
-    by_remainder = sorted(names, key=lambda k: (numbers[k] - exact[k], names.index(k)))
+    by_remainder = sorted(shares, key=lambda name: numbers[name] - exact[name])
     for name in by_remainder[: total - sum(numbers.values())]:
         numbers[name] += 1
     return numbers

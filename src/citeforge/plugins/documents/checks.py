@@ -9,9 +9,10 @@ from rapidfuzz.fuzz import token_sort_ratio
 
 from citeforge.builders.authorship.facts import bare_words
 from citeforge.engines.text.languages import detect_language
-from citeforge.plugins.documents.design import PAIR, Design, Length, Terms
+from citeforge.plugins.documents.design import PAIR, SEED, Design
 from citeforge.plugins.documents.form_rules import find_form_fault
 from citeforge.plugins.documents.questions import Evidence, Question, holds_answer
+from citeforge.plugins.documents.wishes import Length, Terms
 from citeforge.schemas.matching.answers import AnswerText, is_answer
 from citeforge.schemas.matching.tokens import ARTICLES
 
@@ -76,18 +77,18 @@ def check_text(question: Question, longest_copy: int, design: Design | None = No
         return
     shared = max((_shared_run(question.text, e.text) for e in question.evidence), key=len)
     facts = [] if question.is_polar else question.answers
-    design = design or Design()
+    wishes = question.cell.find_wishes(design or Design())
     if len(shared) > longest_copy:
         question.reject(COPY, f"takes {len(shared)} words in a row: {' '.join(shared)!r}")
     elif leaks := [a for a in (*facts, *question.aliases) if _contains_answer(question.text, a)]:
         question.reject(GIVEAWAY, f"gives the answer {leaks[0]!r} away")
     elif pointer := _find_pointer(question):
         question.reject(POINTER, f"refers to something that is not shown: {pointer!r}")
-    elif languages := _language_mismatch(question, design.language):
+    elif languages := _language_mismatch(question, wishes.language):
         question.reject(LANGUAGE, languages)
-    elif length := _find_length_fault(question.text, design.length):
+    elif length := _find_length_fault(question.text, wishes.length):
         question.reject(LENGTH, length)
-    elif term := _find_term_fault(question, design.terms):
+    elif term := _find_term_fault(question, wishes.terms):
         question.reject(TERMS, term)
     elif lacking := [a for a in facts if not holds_answer(question.statement, a)]:
         question.reject(STATEMENT, f"the statement lacks the answer {lacking[0]!r}")
@@ -146,6 +147,8 @@ def _language_mismatch(question: Question, wanted: str | None) -> str | None:
         question: the question.
         wanted: language of questions; None for that of the evidence.
     """
+    if question.cell.form.name == SEED:  # a user's own is in the language of users
+        return None
     if wanted is not None:
         asked = detect_language(f"{question.text} {question.statement}")
         return None if asked in (None, wanted) else f"is {asked}; wanted: {wanted}"

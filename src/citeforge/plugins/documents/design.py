@@ -1,16 +1,17 @@
 """The design of ``build documents``: which users ask which forms of questions, in which shares."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
 from citeforge.engines.textfiles import read_yaml
 from citeforge.plugins.documents.prompts import Prompts
+from citeforge.plugins.documents.wishes import DesignPart, Name, Wishes
 from citeforge.schemas.errors import UnknownValueError
-from citeforge.schemas.recipes.base import with_docstrings
 from citeforge.schemas.record import FrozenRecord
 
 SINGLE, PAIR, LIST, ABSENT = BASES = ("single", "pair", "list", "absent")
@@ -25,13 +26,14 @@ Rule = Literal[
 
 
 class Form(FrozenRecord):
-    """A form of questions: its share, the instruction to the writer, and the rule of its texts."""
+    """A form of questions: share, instruction to the writer, wishes, and the rule of its texts."""
 
     name: str
     base: Base
     share: float = 1.0
     description: str = ""
     check: Rule = ""
+    wishes: Wishes = Wishes()
 
 
 @cache
@@ -54,26 +56,26 @@ def built_in_users() -> dict[str, str]:
 
 SEED = "seed"
 """Form and origin of questions that were not written by the build; no design has it."""
-Name = Annotated[str, Field(min_length=1, max_length=60)]
 Share = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+ModelName = Annotated[str, Field(min_length=1, max_length=1000)]
+"""Name of a model, or path of a file."""
+
+
+_MOST_ROWS = 1000
+"""Most users, forms or topics of a design."""
 
 
 def _refuse_repeats(rows: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Refuse rows of which two have the same name."""
-    names = [row.name for row in rows]
-    for name in names:
-        if names.count(name) > 1:
-            raise ValueError(f"names {name!r} twice")
+    """Refuse rows of which two have the same name, and more than anybody reads."""
+    if len(rows) > _MOST_ROWS:
+        raise ValueError(f"has {len(rows):,} rows, of at most {_MOST_ROWS:,}")
+    names = Counter(row.name for row in rows)
+    if repeated := [name for name, n in names.items() if n > 1]:
+        raise ValueError(f"names {repeated[0]!r} twice")
     return rows
 
 
-class DesignPart(FrozenRecord):
-    """Part of a design; its docstrings describe the fields in the JSON schema for LLMs."""
-
-    model_config = ConfigDict(json_schema_extra=with_docstrings)
-
-
-class DesignedUser(DesignPart):
+class DesignedUser(Wishes):
     """A group of users, as a design declares it."""
 
     name: Name
@@ -94,7 +96,7 @@ class DesignedUser(DesignPart):
         return text.strip() or known.get(name, "")
 
 
-class DesignedForm(DesignPart):
+class DesignedForm(Wishes):
     """A form of questions, as a design declares it."""
 
     like: str | None = None
@@ -130,7 +132,8 @@ class DesignedForm(DesignPart):
         """The form, with what it has from the built-in one."""
         built_in = built_in_forms()[self.like or self.name]
         own = {"description": text} if (text := self.description.strip()) else {}
-        return built_in.model_copy(update={"name": self.name, "share": self.share, **own})
+        update = {"name": self.name, "share": self.share, "wishes": self.own_wishes, **own}
+        return built_in.model_copy(update=update)
 
 
 FOLDER, HEADING, REST = "folder", "heading", "rest"
@@ -162,43 +165,50 @@ class DesignedTopic(DesignPart):
         return pattern.strip()
 
 
-class Length(DesignPart):
-    """Least and most words of a question; of scripts without spaces, characters."""
+class FoundTopics(DesignPart):
+    """Topics to be found: clusters of passages. May be given as their number."""
 
-    least: int = Field(1, ge=1)
-    """Least words."""
-    most: int = Field(40, ge=1)
-    """Most words."""
+    number: int = Field(ge=2, le=50)
+    """Number of topics."""
+    shares: tuple[Share, ...] = ()
+    """Share of each topic, of the largest first (default: equal ones)."""
+    by_size: bool = False
+    """Whether each topic has the share of its passages."""
 
-    @field_validator("most")
+    @model_validator(mode="before")
     @classmethod
-    def _order(cls, most: int, info: ValidationInfo) -> int:
-        """Refuse fewer words at most than at least."""
-        if most < info.data.get("least", 1):
-            raise ValueError(f"is below least ({info.data['least']})")
-        return most
+    def _read_number(cls, value: Any) -> Any:
+        """Read topics that are given as their number."""
+        is_number = isinstance(value, int) and not isinstance(value, bool)
+        return {"number": value} if is_number else value
+
+    @model_validator(mode="after")
+    def _count_shares(self) -> Self:
+        """Refuse another number of shares than of topics, and shares that are given twice."""
+        if self.shares and self.by_size:
+            raise ValueError("has shares and by_size; say one of both")
+        if self.shares and len(self.shares) != self.number:
+            raise ValueError(f"has {len(self.shares)} shares of {self.number} topics")
+        return self
+
+    def share(self, n: int, size: int) -> float:
+        """Get the share of a topic.
+
+        Args:
+            n: number of topics that have more passages.
+            size: number of its passages.
+        """
+        if self.shares:
+            return self.shares[n]
+        return float(size) if self.by_size else 1.0
 
 
-class Terms(DesignPart):
-    """Terms that questions keep as the documents have them, and terms that they avoid."""
-
-    keep: tuple[Name, ...] = ()
-    """Terms that stay letter for letter, as in translations."""
-    avoid: tuple[Name, ...] = ()
-    """Terms that no question has."""
+INPUTS = ("writer", "checker", "judge", "embedder", "seeds")
+"""Keys of a design that name models or files; options of the command are in their place."""
 
 
-Difficulty = Literal["easy", "hard"]
-_DIFFICULTY = {
-    "easy": "Name what is asked about as the passage does, so that a search finds the passage.",
-    "hard": "Describe what is asked about in other words than the passage does, so that a search "
-    "does not find the passage at once.",
-}
-"""Difficulty to the sentence that asks for it."""
-
-
-class Design(DesignPart):
-    """A design of questions: who asks, what, and in which words."""
+class Design(Wishes):
+    """A design of questions: who asks, what, in which words, and which models work on it."""
 
     brief: str | None = None
     """What you want, in a sentence: --plan-only has an LLM propose a design of it."""
@@ -209,37 +219,29 @@ class Design(DesignPart):
 
     topics: Annotated[tuple[DesignedTopic, ...], AfterValidator(_refuse_repeats)] = ()
     """Topics; a passage is of the first that it matches, and none is asked about without one."""
-    found_topics: int | None = Field(None, ge=2, le=50)
-    """Number of topics to be found: clusters of passages, named by --llm, with equal shares."""
+    found_topics: FoundTopics | None = None
+    """Topics to be found: clusters of passages, named by --llm."""
 
-    language: str | None = None
-    """Language of the questions (ISO 639-1), where it is not the documents'."""
-    length: Length | None = None
-    """Words of a question."""
-    difficulty: Difficulty | None = None
-    """easy: a search finds the passages at once; hard: other passages are nearer."""
-    terms: Terms = Terms()
-    """Terms to keep, and to avoid."""
     prompts: Prompts = Prompts()
     """Templates in place of the built-in prompts."""
+    writer: ModelName | None = None
+    """LLM that writes questions (--llm)."""
+    checker: ModelName | None = None
+    """LLM that tries to answer them (--checker)."""
+    judge: ModelName | None = None
+    """Judge that decides whether passages entail answers (--judge)."""
+    embedder: ModelName | None = None
+    """Embedder of questions and passages (--embedder)."""
+    seeds: ModelName | None = None
+    """File of questions that users have (--seeds)."""
 
     @field_validator("found_topics")
     @classmethod
-    def _choose_topics(cls, number: int | None, info: ValidationInfo) -> int | None:
+    def _choose_topics(cls, found: FoundTopics | None, info: ValidationInfo) -> FoundTopics | None:
         """Refuse topics that are both listed and to be found."""
-        if number is not None and info.data.get("topics"):
+        if found is not None and info.data.get("topics"):
             raise ValueError("topics are listed and to be found; say one of both")
-        return number
-
-    @field_validator("language")
-    @classmethod
-    def _find_language(cls, code: str | None) -> str | None:
-        """Refuse a language that is not detected."""
-        from citeforge.engines.text.languages import language_codes
-
-        if code is not None and code not in language_codes():
-            raise ValueError(str(UnknownValueError("language", code, language_codes())))
-        return code
+        return found
 
     @field_validator("questions")
     @classmethod
@@ -250,23 +252,12 @@ class Design(DesignPart):
         return forms
 
     @property
-    def wishes(self) -> tuple[str, ...]:
-        """Sentences that tell the writer language, length, difficulty and terms."""
-        terms, length, wishes = self.terms, self.length, list[str]()
-        if self.language:
-            wishes.append(
-                "Question, answer and statement are in the language with the code "
-                f"{self.language}; quotes stay as they are."
-            )
-        if length:
-            wishes.append(f"The question has {length.least} to {length.most} words.")
-        if self.difficulty:
-            wishes.append(_DIFFICULTY[self.difficulty])
-        if terms.keep:
-            wishes.append(f"Write these terms exactly so: {'; '.join(terms.keep)}.")
-        if terms.avoid:
-            wishes.append(f"Do not use these terms: {'; '.join(terms.avoid)}.")
-        return tuple(wishes)
+    def shares(self) -> dict[str, dict[str, float]]:
+        """Declared shares by name: of forms, and of users if there are some."""
+        return {
+            "form": {form.name: form.share for form in self.questions},
+            "user": {user.name: user.share for user in self.users},
+        }
 
     @property
     def forms(self) -> tuple[Form, ...]:

@@ -86,10 +86,10 @@ class PromptedLlm:
 
     def to_write(self, question: Question) -> Request:
         """Make the LLM request to write a question about its evidence passages, after examples."""
-        form = question.cell.form
+        form, language = question.cell.form, question.cell.find_wishes(self.design).language
         values: dict[str, object] = {
             "form": form.base, "wishes": [form.description] * bool(form.description),
-            "is_first": True, "language": self.design.language, "seeds": [],
+            "is_first": True, "language": language, "seeds": [],
         }  # fmt: skip
         turns: list[tuple[str, str]] = []
         for example in self._examples.get(form.check, self._examples[form.base]):
@@ -109,7 +109,8 @@ class PromptedLlm:
         """List sentences that tell a writer the form of a question, who asks it, and its words."""
         user = cell.user
         asks = f"Ask as this person would: {user.description}." if user is not None else ""
-        return [wish for wish in (cell.form.description, asks, *self.design.wishes) if wish]
+        wishes = cell.find_wishes(self.design).sentences
+        return [wish for wish in (cell.form.description, asks, *wishes) if wish]
 
     def to_find(self, question: Question, passage: Evidence) -> Request:
         """Make the LLM request to answer a seed question from a passage, with a quote."""
@@ -130,7 +131,7 @@ class PromptedLlm:
         several = question.base == LIST
         values = {
             "question": question.text, "several": several, "passages": _as_rows(passages),
-            "language": self.design.language,
+            "language": question.cell.find_wishes(self.design).language,
         }  # fmt: skip
         return self._request(ANSWER, values, _LIST_TOKENS if several else _ANSWER_TOKENS, sample)
 

@@ -17,25 +17,31 @@ from citeforge.schemas.counts import count_key
 Stats = dict[str, int | float | str]
 
 
-def mix_stats(cells: Mapping[Cell, int], questions: Sequence[Question]) -> Stats:
+def mix_stats(
+    cells: Mapping[Cell, int],
+    questions: Sequence[Question],
+    declared: Mapping[str, Mapping[str, float]],
+) -> Stats:
     """Compare the declared mix of questions with the accepted one, by form, user and topic.
 
     Args:
         cells: number of questions wanted, by form, user and topic.
         questions: all questions that were written.
+        declared: form, user and topic to names and their shares; none for a design without.
     """
     stats: Stats = {}
-    for key, axis in (("mix_of_form", _form), ("mix_of_user", _user), ("mix_of_topic", _topic)):
-        wanted = Counter[str]()
+    for key, axis in (("form", _form), ("user", _user), ("topic", _topic)):
+        wanted, shares = Counter[str](), declared.get(key, {})
         for cell, n in cells.items():
             wanted[axis(cell)] += n
         made = Counter(axis(q.cell) for q in questions if q.is_accepted and q.cell in cells)
-        for name, n_wanted in wanted.items():
-            if not name:  # a design without users or topics
-                continue
+        for name, share in shares.items():
+            n_wanted = wanted[name]
             checks = Counter(q.check for q in questions if q.check and axis(q.cell) == name)
             text = share_with_interval(made[name], made.total())
-            text += f"; declared {show_percent(n_wanted / wanted.total(), 1)}"
+            text += f"; declared {show_percent(share / sum(shares.values()), 1)}"
+            if not n_wanted:
+                text += f", too little for one of {wanted.total():,} questions"
             if made[name] < n_wanted:
                 reasons = ", ".join(f"{check} {n:,}" for check, n in checks.most_common())
                 text += f"; {n_wanted - made[name]:,} missing"
@@ -43,7 +49,7 @@ def mix_stats(cells: Mapping[Cell, int], questions: Sequence[Question]) -> Stats
                 unwritten = n_wanted - made[name] - checks.total()
                 text += f", {unwritten:,} of them without a passage" if unwritten > 0 else ""
                 text += f", rejected by: {reasons}" if reasons else ""
-            stats[count_key(key, name)] = text
+            stats[count_key(f"mix_of_{key}", name)] = text
     return stats
 
 

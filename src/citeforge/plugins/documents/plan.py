@@ -78,7 +78,8 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         InputError: the documents are at fault.
         UsageError: no model is asked over a network.
     """
-    named = [name for name in (recipe.llm, recipe.checker) if name is not None]
+    recipe = recipe.in_force()
+    named = [recipe.writer, *([] if recipe.checker is None else [recipe.checker])]
     path = replay_path(run, *named)
     llm, reader = (_open_llm(name, run, path) for name in (named[0], named[-1]))
     judge = llm_judge_of(build_judge(recipe.judging, run, replay_store(run, *named)))
@@ -129,7 +130,7 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
     )
     naming: list[Request] = []
     if design.found_topics is not None and known:
-        groups = [known[:SHOWN]] * design.found_topics
+        groups = [known[:SHOWN]] * design.found_topics.number
         naming = [asker.to_name(groups, n) for n in range(NAME_TRIES)]
     requests = [*naming[:1], *requests]
     written = [request for request in requests if request.task != ANSWER]

@@ -23,7 +23,7 @@ from citeforge.engines.running.setup import replay_path, replay_store
 from citeforge.engines.text.quoting import without_tags
 from citeforge.engines.textfiles import count_text, read_yaml, validated
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
-from citeforge.plugins.documents.design import Design, built_in_forms, built_in_users
+from citeforge.plugins.documents.design import INPUTS, Design, built_in_forms, built_in_users
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.topics import read_topics
 from citeforge.schemas.errors import InputError, UsageError
@@ -38,7 +38,7 @@ _USUAL_CHARACTERS, _USUAL_FAULT = 800, 200
 """Characters of a proposal and of what is wrong with it, for estimates."""
 _LISTED, _SHORTEST_LINE = 20_000, 80
 """Characters of all lines about documents; least characters of a line that is cut."""
-_OF_PEOPLE = ("brief", "prompts")
+_OF_PEOPLE = ("brief", "prompts", *INPUTS)
 """Keys of a design that no LLM proposes."""
 _FENCED = re.compile(r"^```\w*\n(.*?)^```", re.DOTALL | re.MULTILINE)
 
@@ -258,8 +258,8 @@ def plan_proposal(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
         InputError: the design or the documents are at fault.
         UsageError: there is no brief, or the LLM is not asked over a network.
     """
-    given = _read_brief(recipe)
-    llm = llm_for_dry_run(recipe.llm, run, replay_path(run, recipe.llm))
+    recipe, given = recipe.in_force(), _read_brief(recipe)
+    llm = llm_for_dry_run(recipe.writer, run, replay_path(run, recipe.writer))
     with _opened_documents(recipe, run) as passages:
         first, *further = _make_writer(llm, given, passages).requests()
     return llm.plan([first], further)
@@ -291,8 +291,10 @@ def propose_design(
             "is there already, perhaps with edits", path=run.out,
             allowed="another --out, or --overwrite", code="output-exists",
         )  # fmt: skip
-    given = _read_brief(recipe)
-    llm = llm or make_llm(recipe.llm, store=replay_store(run, recipe.llm), options=run)
+    recipe, given = recipe.in_force(), _read_brief(recipe)
+    if llm is None:
+        store = replay_store(run, recipe.writer)
+        llm = make_llm(recipe.writer, store=store, options=run)
     require_askable(llm)
     with _opened_documents(recipe, run) as passages:
 

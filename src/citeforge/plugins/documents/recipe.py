@@ -8,8 +8,9 @@ import yaml
 from pydantic import Field, JsonValue, model_validator
 
 from citeforge.engines.textfiles import read_yaml, validated, yaml_line
-from citeforge.plugins.documents.design import BASES, Design, DesignedForm
+from citeforge.plugins.documents.design import BASES, INPUTS, Design, DesignedForm
 from citeforge.plugins.documents.prompts import shows_seeds
+from citeforge.plugins.documents.wishes import Wishes
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.recipes.base import Judging, Licensed, Option, Part, make_record
 from citeforge.schemas.recipes.groups import (
@@ -31,8 +32,18 @@ MOST_MEGABYTES = 100
 """Size up to which a document is read."""
 
 
+_DEFAULT_EMBEDDER = "offline"
+_OPTIONS = dict(
+    zip(INPUTS, ("--llm", "--checker", "--judge", "--embedder", "--seeds"), strict=True)
+)
+"""Key of a design to the option in its place."""
 DESIGN_FILE = "design.yaml"
 """Name of a design whose own file is unknown, in commands."""
+
+
+def _dump_wishes(part: Wishes) -> dict[str, Any]:
+    """Write the wishes that a part of a design has of its own, for YAML."""
+    return part.own_wishes.model_dump(mode="json", exclude_defaults=True)
 
 
 class QuestionShares(Part):
@@ -100,8 +111,8 @@ class DocumentsRecipe(Licensed):
 
     source: Annotated[str, Option(input=True)]
     """folder:PATH, or another source of passages (corpus:PATH), which are not cut."""
-    llm: Annotated[str, Option(input=True, names="llms")]
-    """LLM that writes questions and tries to answer them: {llms}."""
+    llm: Annotated[str | None, Option(input=True, names="llms")] = None
+    """LLM that writes questions and tries to answer them: {llms}. Or the design names it."""
     checker: Annotated[str | None, Option(input=True, names="llms"), QUESTIONS] = None
     """LLM that tries to answer the questions, to check them (default: --llm): {llms}."""
     n_queries: Annotated[int, Option("--queries")] = Field(200, ge=1)
@@ -118,7 +129,7 @@ class DocumentsRecipe(Licensed):
     """Settings for writing and checking questions."""
     judging: Judging = Judging()
     """Judge that decides whether passages entail answers."""
-    embedder: Annotated[str, Option(input=True, names="embedders")] = "offline"
+    embedder: Annotated[str, Option(input=True, names="embedders")] = _DEFAULT_EMBEDDER
     """Embedder of questions and passages: {embedders}."""
     embedder_revision: Annotated[str | None, EMBEDDING] = None
     """Commit, tag or branch of a Hub model."""
@@ -147,25 +158,35 @@ class DocumentsRecipe(Licensed):
 
     @model_validator(mode="after")
     def _require_seeds(self) -> Self:
-        """Refuse --keep-seeds without --seeds."""
-        if self.keep_seeds and self.seeds is None:
+        """Refuse --keep-seeds without --seeds, unless a design may name them."""
+        if self.keep_seeds and self.seeds is None and self.design is None:
             raise ValueError("--keep-seeds requires --seeds")
         return self
 
     def settings_text(self) -> str:
-        """Write the design in force as YAML, with what built-in users and forms are described by.
+        """Write the design in force as YAML: descriptions of built-in parts, models by options.
 
         Raises:
             InputError: the design file is at fault.
             UsageError: forms are named by the design and by options.
         """
-        design = self.load_design()
+        recipe = self.in_force()
+        design = recipe.load_design()
         forms = [
             {"name": form.name, **({} if own.like is None else {"like": own.like}),
-             "share": form.share, "description": form.description}
+             "share": form.share, "description": form.description, **_dump_wishes(own)}
             for form, own in zip(design.forms, design.questions, strict=True)
         ]  # fmt: skip
-        content = design.model_dump(mode="json") | {"questions": forms}
+        users = [
+            {"name": user.name, "share": user.share, "description": user.description,
+             **_dump_wishes(user)}
+            for user in design.users
+        ]  # fmt: skip
+        inputs = (recipe.llm, recipe.checker, recipe.judging.judge, recipe.embedder, recipe.seeds)
+        named = zip(INPUTS, (v and str(v) for v in inputs), strict=True)
+        content: dict[str, Any] = {"brief": design.brief, "users": users, "questions": forms}
+        content |= {k: v for k, v in design.model_dump(mode="json").items() if k not in content}
+        content |= dict(named)
         return yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
     def with_file_names(self) -> Self:
@@ -178,8 +199,57 @@ class DocumentsRecipe(Licensed):
         return self.model_copy(update={"design": own["name"]}) if own else self
 
     def recorded_design(self) -> dict[str, Any] | None:
-        """Get the content of the design for a manifest, as the file has it; None without one."""
-        return None if self.design is None else self.read_design().model_dump(mode="json")
+        """Get the content of the design for a manifest, as the file has it; None without one.
+
+        Models and seeds are recorded as those of the recipe.
+        """
+        if self.design is None:
+            return None
+        return self.read_design().model_dump(mode="json", exclude={*INPUTS})
+
+    def content_inputs(self) -> list[str]:
+        """List, as options, the models and files that the content of a design names."""
+        content = self.design if isinstance(self.design, dict) else {}
+        return [f"{_OPTIONS[key]} {content[key]}" for key in INPUTS if content.get(key)]
+
+    @property
+    def writer(self) -> str:
+        """Name of the LLM that writes questions.
+
+        Raises:
+            UsageError: neither an option nor the design names one.
+        """
+        if self.llm is None:
+            raise UsageError(
+                "Missing option '--llm' (or the key `writer` of --design)", code="missing-option"
+            )
+        return self.llm
+
+    def in_force(self) -> Self:
+        """Return the recipe with the models and seeds of its design; those of options count first.
+
+        An option that has its default value counts as not given.
+
+        Raises:
+            InputError: the design cannot be read, or a field is at fault.
+            UsageError: seeds are to be kept, and nothing names them.
+        """
+        design = self.read_design()
+        judging, is_default = self.judging, self.embedder == _DEFAULT_EMBEDDER
+        if judging.judge is None:
+            judging = judging.model_copy(update={"judge": design.judge})
+        update = {
+            "llm": self.llm or design.writer,
+            "checker": self.checker or design.checker,
+            "judging": judging,
+            "embedder": (is_default and design.embedder) or self.embedder,
+            "seeds": self.seeds or (design.seeds and Path(design.seeds)),
+        }
+        if self.keep_seeds and update["seeds"] is None:
+            raise UsageError(
+                "--keep-seeds requires --seeds, or the key `seeds` of --design", code="bad-option"
+            )
+        return self.model_copy(update=update)
 
     def read_design(self) -> Design:
         """Read the design as its file, or the recipe, has it.
@@ -218,7 +288,7 @@ class DocumentsRecipe(Licensed):
             UsageError: forms are named by the design and by options, or there is a brief alone.
         """
         design = self.read_design()
-        if design.model_fields_set == {"brief"}:
+        if "brief" in design.model_fields_set and design.model_fields_set <= {"brief", *INPUTS}:
             raise UsageError(
                 "--design: has a brief and nothing else; --plan-only --out PLAN.yaml has --llm "
                 "propose a design of it",

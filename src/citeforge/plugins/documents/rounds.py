@@ -308,7 +308,7 @@ class QuestionMaker:
             question: a question.
             found: ids of the nearest passages, in order.
         """
-        wanted = self.asker.design.difficulty
+        wanted = question.cell.find_wishes(self.asker.design).difficulty
         if wanted is None or question.base == ABSENT:
             return
         ids = [e.id for e in question.evidence]

@@ -60,8 +60,8 @@ def find_topics(
         return read_topics(recipe, asker.design.topics, passages)
     names, rows = passages.names, {name: n for n, name in enumerate(passages.names)}
     clusters = find_clusters(
-        model.passages, [rows[name] for name in passages.order], asker.design.found_topics,
-        recipe.seed,
+        model.passages, [rows[name] for name in passages.order],
+        asker.design.found_topics.number, recipe.seed,
     )  # fmt: skip
     shown = [names[row] for some in clusters for row in some[:SHOWN]]
     texts = passages.texts(shown)
@@ -70,7 +70,11 @@ def find_topics(
     of_passage = {
         names[row]: topic for topic, some in zip(topics, clusters, strict=True) for row in some
     }
-    return Topics(dict.fromkeys(topics, 1.0), of_passage)
+    shares = {
+        topic: asker.design.found_topics.share(n, len(some))
+        for n, (topic, some) in enumerate(zip(topics, clusters, strict=True))
+    }
+    return Topics(shares, of_passage)
 
 
 def read_topics(

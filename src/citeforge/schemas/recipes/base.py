@@ -213,6 +213,10 @@ class Recipe(Part):
         """Names of the LLMs whose replies a build keeps beside its folder, as options name them."""
         return ()
 
+    def content_inputs(self) -> list[str]:
+        """List, as options, the models and files that the content of another file names."""
+        return []
+
     @classmethod
     def from_manifest(cls, manifest: "Manifest") -> Self:
         """Read the recipe of a package from its manifest.

@@ -1,0 +1,122 @@
+"""Wishes and models of a design: those of a form, a user and the whole; those of options."""
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from citeforge.builders.rebuild import list_resources
+from citeforge.plugins.documents.cells import Cell
+from citeforge.plugins.documents.checks import check_text
+from citeforge.plugins.documents.design import SEED, Design, Form
+from citeforge.plugins.documents.llm_requests import PromptedLlm
+from citeforge.plugins.documents.questions import Evidence, Question
+from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.plugins.documents.wishes import Length, Terms, Wishes
+from citeforge.schemas.errors import UsageError
+from conftest import Inline
+from stand_ins import RuleLlm
+
+DESIGN = Design.model_validate(
+    {
+        "users": [
+            {"name": "expert", "difficulty": "hard", "length": {"least": 4}},
+            {"name": "newcomer", "terms": {"avoid": ["weir"]}},
+        ],
+        "questions": [
+            {"name": "single", "language": "de", "terms": {"keep": ["Heron Lock"]}},
+            {"name": "search-like", "length": {"most": 5}},
+        ],
+        "language": "fr",
+        "length": {"most": 30},
+        "terms": {"keep": ["Otter Weir"]},
+    }
+)
+EXPERT, NEWCOMER = DESIGN.users
+SINGLE, SEARCH = DESIGN.forms
+
+
+def test_wishes_of_a_form_come_before_those_of_a_user_and_of_all() -> None:
+    assert Cell(SINGLE, EXPERT).find_wishes(DESIGN) == Wishes(
+        language="de", length=Length(least=4), difficulty="hard",
+        terms=Terms(keep=("Heron Lock", "Otter Weir")),
+    )  # fmt: skip
+    assert Cell(SEARCH, NEWCOMER).find_wishes(DESIGN) == Wishes(
+        language="fr", length=Length(most=5), terms=Terms(keep=("Otter Weir",), avoid=("weir",))
+    )
+    assert Cell(SEARCH).find_wishes(DESIGN).length == Length(most=5)
+    assert Cell(Form(name=SEED, base="single"), EXPERT).find_wishes(DESIGN) == Wishes()
+
+
+def test_the_writer_is_told_the_wishes_of_the_cell() -> None:
+    asker = PromptedLlm(RuleLlm(lambda _: ""), DESIGN)
+    passages = (Evidence("a", "Heron Lock", "Ada kept Heron Lock."),)
+    prompts = {
+        form.name: asker.to_write(Question("q1", Cell(form, user), passages)).messages[-1][1]
+        for form, user in ((SINGLE, EXPERT), (SEARCH, NEWCOMER))
+    }
+    assert "with the code de;" in prompts["single"]
+    assert "has 4 to 40 words." in prompts["single"]
+    assert "exactly so: Heron Lock; Otter Weir." in prompts["single"]
+    assert "with the code fr;" in prompts["search-like"]
+    assert "has 1 to 5 words." in prompts["search-like"]
+    assert "Do not use these terms: weir." in prompts["search-like"]
+
+
+@pytest.mark.parametrize(
+    ("cell", "check"),
+    [
+        (Cell(SEARCH, NEWCOMER), "length"),  # nine words, of at most five
+        (Cell(SINGLE, NEWCOMER), "terms"),  # weir
+        (Cell(SINGLE, EXPERT), ""),
+        (Cell(Form(name=SEED, base="single"), NEWCOMER), ""),
+    ],
+)
+def test_questions_are_checked_by_the_wishes_of_their_cell(cell: Cell, check: str) -> None:
+    design = DESIGN.model_copy(update={"language": None})
+    form = cell.form.model_copy(
+        update={"check": "", "wishes": cell.form.wishes.model_copy(update={"language": None})}
+    )
+    question = Question(
+        "q1", Cell(form, cell.user), (Evidence("a", "", "Ada kept the weir at Ystad."),),
+        "By whom was the weir in that town kept?", ["Ada"], "The weir was kept by Ada.",
+        ["Ada kept the weir"],
+    )  # fmt: skip
+    check_text(question, 7, design)
+    assert question.check == check, question.reason
+
+
+def test_models_of_options_come_before_those_of_the_design(inline: Inline, tmp_path: Path) -> None:
+    named = {"writer": "openai:w", "checker": "openai:c", "judge": "lexical", "embedder": "e",
+             "seeds": "s.jsonl"}  # fmt: skip
+    (tmp_path / "d.yaml").write_text(yaml.safe_dump(named))
+    line = ("build", "documents", "--show-design", "--design", tmp_path / "d.yaml")
+    options = ("--llm", "openai:o", "--judge", "hf:j", "--keep-seeds")
+    for more, changed in ((), {}), (options, {"writer": "openai:o", "judge": "hf:j"}):
+        shown = yaml.safe_load(inline.ok(*line, *more).stdout)
+        assert {key: shown[key] for key in named} == named | changed
+    shown = yaml.safe_load(inline.ok("build", "documents", "--show-design").stdout)
+    assert [shown[key] for key in named] == [None, None, None, "offline", None]
+
+
+def test_a_writer_is_needed(inline: Inline, tmp_path: Path) -> None:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "d.yaml").write_text("language: de\n")
+    line = ("build", "documents", "--source", f"folder:{tmp_path / 'docs'}", "--out", "out")
+    for more in ((), ("--dry-run",), ("--design", tmp_path / "d.yaml")):
+        assert "--llm" in inline.fails(2, "missing-option", *line, *more).stderr
+    more = ("--design", tmp_path / "d.yaml", "--llm", "offline", "--keep-seeds")
+    assert "--seeds" in inline.fails(2, "bad-option", *line, *more).stderr
+
+
+def test_models_inside_a_recipe_are_named_before_they_are_used() -> None:
+    design = {"writer": "openai:w", "seeds": "/home/me/s.jsonl", "language": "de"}
+    recipe = DocumentsRecipe(source="folder:x", design=design)
+    assert list_resources(recipe)[-2:] == ["--llm openai:w", "--seeds /home/me/s.jsonl"]
+    recorded = recipe.recorded_design()
+    assert recorded is not None
+    assert recorded["language"] == "de"
+    assert not {"writer", "seeds"} & recorded.keys()
+    with pytest.raises(UsageError, match="--llm"):
+        _ = recipe.writer
+    assert recipe.in_force().writer == "openai:w"
