@@ -23,6 +23,7 @@ words: Length = 120/3 = 40.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 
 from citeforge.engines.judge.records import Pair
 from citeforge.evaluator.measures.declared import COUNT, CitationQuality, per_answer
@@ -129,7 +130,8 @@ def _grade(
 
 def _name_counter(tools: ScoringTools, protocol: str) -> str:
     """Name what is counted, words or the tokens of a tokenizer, for signatures."""
-    return f"tokens {tools.options.tokenizer or 'words'}"
+    tokenizer = tools.options.tokenizer
+    return "tokens words" if tokenizer is None else f"tokens {Path(tokenizer).name}"
 
 
 @cache
