@@ -3,16 +3,19 @@
 import json
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from citeforge.engines.llm.records import Request
 from citeforge.engines.models.vectors import VectorShard
 from citeforge.package.fields import read_fields
 from citeforge.package.manifest import read_stats
+from citeforge.plugins.documents import topics
 from citeforge.plugins.documents.cells import Cell, Topics, draw_cells, draw_passages
 from citeforge.plugins.documents.design import Design, built_in_forms
 from citeforge.plugins.documents.plan import plan_documents
@@ -144,6 +147,45 @@ def test_which_form_is_about_which_topic_is_drawn() -> None:
     assert by_topic == {"a": 6, "b": 2}
 
 
+@dataclass
+class Vectors:
+    """Vectors of a corpus in float32, and exact ones."""
+
+    passages: list[VectorShard]
+    exact: npt.NDArray[np.float64]
+    asked: list[list[int]] = field(default_factory=list)
+
+    def exact_vectors(self, name: str, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        self.asked.append(rows.tolist())
+        return self.exact[rows]
+
+
+def test_members_of_clusters_do_not_depend_on_the_processor(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two clusters of 20; a further vector is nearly in the middle, on one side by less than 1e-6.
+
+    Float32 vectors of two processors put it on different sides; exact ones decide.
+    """
+    monkeypatch.setattr(topics, "_MOST_FITTED", 40)
+    monkeypatch.setattr(topics, "sample_ids", lambda rows, n, *_: rows[:n])
+    rng = np.random.default_rng(3)
+    exact = np.eye(8)[[0] * 20 + [1] * 20] + rng.normal(0, 0.01, (40, 8))
+    one, two = exact[:20].mean(axis=0), exact[20:].mean(axis=0)
+    exact = np.vstack([exact, (one + two) / 2 + 1e-7 * (one - two), one, two])
+    found = []
+    for n, error in enumerate((-3e-7, 3e-7)):
+        moved = exact + error * (one - two)
+        moved.astype("<f4").tofile(tmp_path / f"{n}.bin")
+        shard = VectorShard(tmp_path / f"{n}.bin", len(moved), 8, "k")
+        model = Vectors([shard], exact)
+        found.append(find_clusters(model, range(43), 2, 1))
+        assert model.asked == [list(range(40)), [40]]
+    assert found[0] == found[1]
+    assert {*found[0][0]} == {*range(20), 40, 41}  # the larger one: on the side of its centre
+    assert {*found[0][1]} == {*range(20, 40), 42}
+
+
 def test_clusters_are_those_of_the_vectors_and_always_the_same(tmp_path: Path) -> None:
     """Three directions with 30, 20 and 10 vectors, in two shards."""
     rng = np.random.default_rng(7)
@@ -153,14 +195,15 @@ def test_clusters_are_those_of_the_vectors_and_always_the_same(tmp_path: Path) -
     for n, part in enumerate((vectors[:25], vectors[25:])):
         part.astype("<f4").tofile(tmp_path / f"{n}.bin")
         shards.append(VectorShard(tmp_path / f"{n}.bin", len(part), 8, "k"))
-    clusters = find_clusters(shards, range(60), 3, 1)
+    model = Vectors(shards, vectors)
+    clusters = find_clusters(model, range(60), 3, 1)
     assert [len(some) for some in clusters] == [30, 20, 10]
     assert [{*kinds[some]} for some in clusters] == [{0}, {1}, {2}]
-    assert find_clusters(shards, range(60), 3, 1) == clusters
+    assert find_clusters(model, range(60), 3, 1) == clusters
     # Next to the centre first.
     first = vectors[clusters[2]] - vectors[clusters[2]].mean(axis=0)
     assert np.argmin(np.linalg.norm(first, axis=1)) == 0
-    few = find_clusters(shards, [3, 4], 50, 1)
+    few = find_clusters(model, [3, 4], 50, 1)
     assert sorted(row for some in few for row in some) == [3, 4]
 
 

@@ -134,6 +134,19 @@ class CorpusModel:
         """Get numeric format and device of the passage vectors; empty for a user's vectors."""
         return self._embedded[1]
 
+    def exact_vectors(self, name: str, rows: Rows) -> npt.NDArray[np.float64]:
+        """Get vectors of some passages that no processor decides: made in float64 if they can be.
+
+        Args:
+            name: name to keep them under.
+            rows: sorted rows of the passages.
+        """
+        if not isinstance(self.embedder, Refinable) or self.computed().get("dtype") == "float64":
+            return gather(self.passages, rows)
+        texts = join_titles(take_rows(self.corpus, rows, ["title", "text"]))
+        shards = self._embed_texts(name, texts, self.embedder.at("fp64"), "passage")
+        return gather(shards, np.arange(len(rows)))
+
     def search(self, queries: pa.Array) -> "CertainSearch":
         """Embed queries and make the search for them; a search made earlier becomes invalid."""
         embedder = self.embedder

@@ -114,7 +114,7 @@ def build_documents(
         passages = PassagePool(corpus, recipe.seed)
         if run.compute == "auto" or models.asker.design.found_topics is not None:
             # Questions are searched in rounds and then mined: one precision, so that passages are
-            # embedded once. Clusters depend on it, and are to be those of any other build.
+            # embedded once. Of clusters it decides which passages need exact vectors.
             run = run.model_copy(update={"compute": "fp32"})
         model = CorpusModel(
             models.embedder, corpus, folder, run.compute, run.shard_rows,

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.draws import key, sample_ids
-from citeforge.engines.models.vectors import VectorShard
+from citeforge.engines.models.vectors import gather
 from citeforge.engines.retrieval.certain import CorpusModel
 from citeforge.engines.tables import iter_batches, rows_of
 from citeforge.engines.text.short_replies import json_objects
@@ -25,8 +25,14 @@ from citeforge.plugins.documents.questions import Evidence
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.schemas.errors import InputError
 
-_MOST_FITTED = 10_000
-"""Passages from which clusters are computed, and that are assigned to the nearest one at once."""
+Rows = npt.NDArray[np.int64]
+_MOST_FITTED, _AT_ONCE = 2000, 10_000
+"""Passages from which clusters are computed; others that are assigned to them at once."""
+_OPEN = 1e-4
+"""Squared distances from two centres that are no further apart are decided by exact vectors: unit
+vectors in float32 err by some 1e-7, and a squared distance by at most four times as much."""
+_DECIMALS = 12
+"""Decimals to which exact distances are compared: float64 errs by some 1e-15 here."""
 _ROUNDS = 100
 """Most rounds of k-means."""
 SHOWN = 5
@@ -60,7 +66,7 @@ def find_topics(
         return read_topics(recipe, asker.design.topics, passages)
     names, rows = passages.names, {name: n for n, name in enumerate(passages.names)}
     clusters = find_clusters(
-        model.passages, [rows[name] for name in passages.order],
+        model, [rows[name] for name in passages.order],
         asker.design.found_topics.number, recipe.seed,
     )  # fmt: skip
     shown = [names[row] for some in clusters for row in some[:SHOWN]]
@@ -159,46 +165,70 @@ def _empty_topic(
 
 
 def find_clusters(
-    shards: Sequence[VectorShard], rows: Sequence[int], number: int, seed: int
+    model: CorpusModel, rows: Sequence[int], number: int, seed: int
 ) -> list[list[int]]:
-    """Cluster vectors by k-means (k-means++ starts, float64), the largest cluster first.
+    """Cluster passages by k-means (k-means++ starts, float64), the largest cluster first.
+
+    Members do not depend on the processor: clusters are computed from exact vectors of some
+    passages, and so are members of two clusters that other vectors put at about one distance.
 
     Args:
-        shards: vectors of all passages.
+        model: vectors of all passages.
         rows: rows to cluster.
         number: number of clusters; there may be fewer if vectors are equal.
         seed: seed of the draws.
 
     Returns:
-        Rows of each cluster, those next to its centre first.
+        Rows of each cluster: those that it was computed from, next to its centre first, then all
+        others.
     """
     from scipy.cluster.vq import kmeans2, vq
 
-    fitted = _read_rows(shards, sample_ids(rows, _MOST_FITTED, seed, "passages of clusters"))
-    n_clusters = min(number, len(np.unique(fitted, axis=0)))
+    ordered = np.sort(np.asarray(rows, np.int64))
+    drawn = sample_ids(ordered.tolist(), _MOST_FITTED, seed, "passages of clusters")
+    fitted = np.sort(np.asarray(drawn, np.int64))
+    vectors = model.exact_vectors("clusters", fitted)
+    n_clusters = min(number, len(np.unique(vectors.round(_DECIMALS), axis=0)))
     start = np.random.RandomState(key(seed, "centres of clusters") % 2**32)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", "One of the clusters is empty")  # it is left out below
-        centres, _ = kmeans2(fitted, n_clusters, iter=_ROUNDS, minit="++", seed=start)
-    ordered, placed = sorted(rows), list[tuple[float, int, int]]()
-    for begin in range(0, len(ordered), _MOST_FITTED):
-        some = ordered[begin : begin + _MOST_FITTED]
-        labels, distances = vq(_read_rows(shards, some), centres)
-        placed += zip(distances.tolist(), some, labels.tolist(), strict=True)
+        centres, _ = kmeans2(vectors, n_clusters, iter=_ROUNDS, minit="++", seed=start)
+    labels, distances = vq(vectors, centres)
+    order = np.lexsort((fitted, distances.round(_DECIMALS)))
+    placed = list(zip(labels[order].tolist(), fitted[order].tolist(), strict=True))
+    others = np.setdiff1d(ordered, fitted)
+    placed += zip(_place(model, others, centres), others.tolist(), strict=True)
     clusters: list[list[int]] = [[] for _ in range(n_clusters)]
-    for _, row, label in sorted(placed):
+    for label, row in placed:
         clusters[label].append(row)
     return sorted(filter(None, clusters), key=lambda some: (-len(some), some[0]))
 
 
-def _read_rows(shards: Sequence[VectorShard], rows: Sequence[int]) -> npt.NDArray[np.float64]:
-    """Read some rows of vectors as float64, in the order of the corpus."""
-    wanted, start, parts = np.sort(np.asarray(rows, np.int64)), 0, []
-    for shard in shards:
-        inside = wanted[(wanted >= start) & (wanted < start + shard.rows)] - start
-        parts.append(shard.read(inside).astype(np.float64))
-        start += shard.rows
-    return np.concatenate(parts)
+def _place(model: CorpusModel, rows: Rows, centres: npt.NDArray[np.float64]) -> list[int]:
+    """Find the nearest centre of each passage, by exact vectors where two are about as near."""
+    labels, is_open = list[int](), list[bool]()
+    for begin in range(0, len(rows), _AT_ONCE):
+        distances = _measure_squares(
+            gather(model.passages, rows[begin : begin + _AT_ONCE]), centres
+        )
+        labels += distances.argmin(axis=1).tolist()
+        near = np.sort(distances, axis=1)[:, :2]
+        is_open += (near[:, -1] - near[:, 0] < _OPEN).tolist() if len(centres) > 1 else []
+    open_places = np.flatnonzero(is_open)
+    if len(open_places):
+        exact = model.exact_vectors("clusters-open", rows[open_places])
+        found = _measure_squares(exact, centres).round(_DECIMALS).argmin(axis=1)
+        for place, label in zip(open_places.tolist(), found.tolist(), strict=True):
+            labels[place] = label
+    return labels
+
+
+def _measure_squares(
+    vectors: npt.NDArray[np.float64], centres: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Measure the squared distance of each vector from each centre."""
+    squares = [((vectors - centre) ** 2).sum(axis=1) for centre in centres]
+    return np.stack(squares, axis=1)
 
 
 def name_topics(asker: PromptedLlm, groups: Sequence[Sequence[Evidence]]) -> list[str]:
