@@ -179,12 +179,37 @@ def test_a_table_of_verdicts(tmp_path: Path) -> None:
     assert session.judge.signature.startswith("table:t.jsonl@")
 
 
+def test_a_table_with_verdicts_on_other_questions(tmp_path: Path) -> None:
+    path = tmp_path / "t.jsonl"
+    same = {"premise": "a b", "hypothesis": "a"}
+    rows = [
+        {**same, "verdict": True},
+        {**same, "verdict": False, "question": "llm-need-citation"},
+        {**same, "verdict": False, "support": "partial", "question": "llm-half-support"},
+    ]
+    path.write_text("\n".join(map(json.dumps, rows)) + "\n")
+    session = JudgeSession(make_judge(f"table:{path}"))
+    assert session.answers_questions
+    pairs = [Pair("a b", "a", q) for q in ("", "llm-need-citation", "llm-half-support")]
+    expected = [Verdict(True), Verdict(False), Verdict(False, support=0.5)]
+    assert list(session.ask(pairs).values()) == expected
+    other = Pair("a b", "a", "llm-relevant")
+    assert isinstance(session.ask([other])[other], JudgeFailure)
+    path.write_text(json.dumps(rows[0]) + "\n")
+    assert not JudgeSession(make_judge(f"table:{path}")).answers_questions
+
+
 @pytest.mark.parametrize(
     ("row", "code", "field"),
     [
         ({"premise": "a", "verdict": True}, "wrong-value", "hypothesis"),
         ({"premise": "a", "hypothesis": "b", "verdict": 1}, "wrong-type", "verdict"),
         ({"premise": "a b", "hypothesis": "a", "verdict": False}, "duplicate-id", None),
+        (
+            {"premise": "a", "hypothesis": "b", "verdict": True, "question": "x"},
+            "wrong-value",
+            "question",
+        ),
     ],
 )
 def test_wrong_tables(tmp_path: Path, row: dict[str, Any], code: str, field: str | None) -> None:

@@ -11,6 +11,7 @@ import msgspec
 
 from citeforge.engines.files import sha256_file
 from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.judge.profiles import built_in_profiles
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair, Verdict
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.judge_profile import LEVELS
@@ -72,7 +73,7 @@ class LexicalJudge:
 
 
 class TableRow(msgspec.Struct, forbid_unknown_fields=True):
-    """Row of a table of verdicts: the texts or their sha256, and the verdict."""
+    """Row of a table of verdicts: the texts or their sha256, the question, and the verdict."""
 
     verdict: bool | Literal["undecided"]
     premise: str | None = None
@@ -81,6 +82,7 @@ class TableRow(msgspec.Struct, forbid_unknown_fields=True):
     hypothesis_sha256: str | None = None
     margin: float | None = None
     support: Literal["full", "partial", "no", "contradicts"] | None = None
+    question: str = ""
 
 
 def text_hash(text: str) -> str:
@@ -101,7 +103,7 @@ class TableJudge:
         """
         self.path = path
         self._sha256 = sha256_file(path)
-        self._verdicts: dict[tuple[str, str], Verdict] = {}
+        self._verdicts: dict[tuple[str, str, str], Verdict] = {}
         for line, row in read_rows(path, TableRow):
             key = self._key(row, line)
             entailed, undecided = row.verdict is True, row.verdict == "undecided"
@@ -125,8 +127,26 @@ class TableJudge:
                     code="duplicate-id",
                 )
 
-    def _key(self, row: TableRow, line: int) -> tuple[str, str]:
-        """Get the sha256 of a row's premise and hypothesis, each given as text or as sha256."""
+    @property
+    def answers_questions(self) -> bool:
+        """Whether some verdict is on another question than entailment."""
+        return any(question for _, _, question in self._verdicts)
+
+    def _key(self, row: TableRow, line: int) -> tuple[str, str, str]:
+        """Get the sha256 of a row's premise and hypothesis, given as text or so, and its question.
+
+        Raises:
+            InputError: a text is missing or given twice, or there is no such question.
+        """
+        if row.question and row.question not in built_in_profiles():
+            raise InputError(
+                f"{row.question!r} is no profile",
+                path=self.path,
+                line=line,
+                field="question",
+                allowed="a question of docs/models.md#questions, or none for entailment",
+                code="wrong-value",
+            )
         hashes = []
         for text, sha, name in (
             (row.premise, row.premise_sha256, "premise"),
@@ -142,7 +162,7 @@ class TableJudge:
                     code="wrong-value",
                 )
             hashes.append(sha.lower() if sha is not None else text_hash(text or ""))
-        return hashes[0], hashes[1]
+        return hashes[0], hashes[1], row.question
 
     @property
     def tells_contradictions(self) -> bool:
@@ -170,9 +190,5 @@ class TableJudge:
             keep: takes all decisions, each with the index of its pair.
         """
         missing = JudgeFailure(f"the pair is not in {self.path.name}")
-        keep(
-            [
-                (i, self._verdicts.get((text_hash(p.premise), text_hash(p.hypothesis)), missing))
-                for i, p in enumerate(pairs)
-            ]
-        )
+        keys = ((text_hash(p.premise), text_hash(p.hypothesis), p.question) for p in pairs)
+        keep([(i, self._verdicts.get(key, missing)) for i, key in enumerate(keys)])
