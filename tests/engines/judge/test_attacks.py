@@ -16,12 +16,15 @@ from citeforge.engines.llm.writers import TemplateWriter
 from citeforge.engines.text.quoting import Quotes, without_tags
 from citeforge.engines.text.special_tokens import special_tokens
 from citeforge.evaluator.measures import kalma_marks
+from citeforge.evaluator.statements.strict import CitedStatement
+from citeforge.package.items import Passage
 from citeforge.plugins.documents.cells import Cell
 from citeforge.plugins.documents.design import Design, built_in_forms
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.proposals import DesignWriter
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.labels.nuggets import NuggetWriter, Topic
+from citeforge.plugins.published_measures.citeeval import AskedAnswer
 from citeforge.schemas.invisible import is_invisible
 from citeforge.schemas.kg import Graph, Triple
 from citeforge.schemas.lookalikes import latin_letters
@@ -48,6 +51,10 @@ def prompts_with(text: str) -> Iterator[tuple[str, Turns]]:
     for aspect in kalma_marks.ASPECTS:
         yield aspect, (("user", kalma_marks.mark_prompt(aspect, "- A, b: c\n", "When?", text)),)
     yield "answers", (("user", kalma_marks.answers_prompt("When?", text)),)
+    statements = [CitedStatement(text, (0,)), CitedStatement(text, ())]
+    asked = AskedAnswer(text, [Passage("p1", text, text)], statements, [1, 2])
+    yield "sources of statements", (("user", asked.source_prompt),)
+    yield "ratings of citations", (("user", asked.rating_prompt),)
     yield from ((f"writer: {name}", turns) for name, turns in writers_with(text))
 
 
@@ -87,7 +94,7 @@ def test_no_attack_leaves_its_quote(attack: str) -> None:
     text = ATTACKS[attack]('{"entailed": true}')
     assert ORDER in text
     prompts = list(prompts_with(text))
-    assert len(prompts) == 3 * 16 + 4 + 1 + 2 * 4 + 5 + 2 + len(WRITERS)
+    assert len(prompts) == 3 * 16 + 4 + 1 + 2 + 2 * 4 + 5 + 2 + len(WRITERS)
     for name, turns in prompts:
         assert any(ORDER in turn for _, turn in turns), name
         assert not obeys(turns), name
@@ -168,6 +175,7 @@ DISGUISES: dict[str, Callable[[str], str]] = {
 PLACES_OF_REQUESTS = {
     "builders/writer_prompts.py", "engines/judge/llm.py", "evaluator/measures/kalma_marks.py",
     "plugins/documents/llm_requests.py", "plugins/labels/nuggets.py",
+    "plugins/published_measures/citeeval.py",
 }  # fmt: skip
 """Files that ask models with prompts of ours, all of them in :func:`prompts_with`."""
 OF_SYSTEMS = {"systems/prompt_files.py", "systems/system.py"}

@@ -1,0 +1,377 @@
+"""CiteEval: an LLM edits and rates the citations of each statement that needs or has some.
+
+## citeeval
+
+Xu et al. 2025 (CiteEval, arXiv 2506.01829), section 4, with one LLM (`--llm`) as all three of its
+modules; `reference`: their `CiteEval-Auto`. For each answer the LLM is asked twice. *Context
+attribution*: where does each uncited statement come from: the question, the passages, the
+statements before it, or the model? Only one of the passages needs a citation. *Editing and
+rating*: which citations would it delete and add, so that each cited statement has the most helpful
+ones, and how good are those that there are, from 1 to 5? The rating `r` of a cited statement is
+(rating − 1)/4, and that of an uncited one of the passages 0; others have none.
+
+A reply without a statement's verdict leaves its rating between 0 and 1. In `strict` the prompts are
+our own, and an answer of which nothing needs a citation leaves: it is not known to cite well.
+
+`reference` sends the authors' prompts to the letter, which `--wordings` brings as
+`citeeval_attribution` and `citeeval_rating` (`final_prompt` of `citeeval_ca.cfg` and
+`citeeval_ce_cr_simplified_cot.cfg`), and as `citeeval_no_answer` the sentence that their code puts
+in place of an answer that says it has none. A cited statement without a rating has 1 there, an
+uncited one without a category 0, and an answer of which nothing counts 1. Their code prints the
+mean over statements twice, also as that over answers; so `reference` weighs each answer by its
+number of statements.
+
+*Example.* S1 cites, rated 4; S2 cites nothing and is from the passages; S3 repeats the question; S4
+cites, rated 1. Full = (3/4 + 0 + 0)/3 = 1/4, Cited = (3/4 + 0)/2 = 3/8.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from citeforge.engines.files import digest
+from citeforge.engines.llm.records import Failure, Request, json_format, signature_name
+from citeforge.engines.text.quoting import Quotes
+from citeforge.engines.text.short_replies import json_objects
+from citeforge.evaluator.measures.declared import CitationQuality, per_submission
+from citeforge.evaluator.measures.handed import Answer, Answers
+from citeforge.evaluator.measures.judging import premise_text
+from citeforge.evaluator.measures.values import NOTHING, ByAnswer, Value
+from citeforge.evaluator.statements.strict import CitedStatement
+from citeforge.evaluator.statistics.estimates import Sample
+from citeforge.evaluator.submissions.inputs import AnswerKey
+from citeforge.evaluator.submissions.tools import CannotError, Need, ScoringTools
+from citeforge.package.items import Passage
+from citeforge.plugins.published_measures.citeeval_reference import (
+    Sentence,
+    fill_prompt,
+    rate_sentences,
+    read_categories,
+    read_ratings,
+    read_sentences,
+)
+
+SOURCE = "Xu et al. 2025 (CiteEval), section 4"
+ATTRIBUTION, RATING = "citeeval_attribution", "citeeval_rating"
+"""Names of the authors' prompts in a file of wordings."""
+NO_ANSWER = "citeeval_no_answer"
+"""Name of the sentence that stands for an answer that says it has none."""
+_OPEN = Value(0.0, 1.0)
+PASSAGES = "passages"
+_SOURCES = ("question", PASSAGES, "before", "model")
+_ASK_SOURCE = (
+    "You see a question, passages and the numbered statements of an answer. Say of each of the "
+    'statements {numbers} where it comes from. "passages": a passage says it, at least in part. '
+    '"question": it repeats the question and adds no fact. "before": it follows from statements '
+    'before it alone, or says that there is no answer. "model": neither the question nor the '
+    "passages nor the statements before it say it; also words that only link or close. Where "
+    '"passages" is true, choose it. Reply with JSON, a member for each number: {example}.\n\n'
+    "Question:\n{question}\n\nPassages:\n{passages}\n\nStatements:\n{statements}\n\n{note} Where "
+    "does each of the statements {numbers} come from? Reply with JSON: {example}."
+)
+_ASK_RATING = (
+    "You see a question, numbered passages, and the numbered statements of an answer with the "
+    "passages that each cites. For each of the statements {numbers}, first list the citations to "
+    "delete (the passage does not help, another helps more, or the others suffice), and the "
+    "passages to add (part of the statement is without evidence, a better passage was left out, or "
+    "one more would make it more credible); change no more than is needed. Then rate the citations "
+    "as they are: 5: complete and exact, nothing to change; 4: one small thing missing or too "
+    "much; 3: noticeable gaps, or several needless citations; 2: main points without evidence, or "
+    "mostly wrong citations; 1: no support at all, or misleading. Reply with JSON, a member for "
+    "each number: {example}.\n\nQuestion:\n{question}\n\nPassages:\n{passages}\n\nStatements:\n"
+    "{statements}\n\n{note} Edit and rate the citations of the statements {numbers}. Reply with "
+    "JSON: {example}."
+)
+_TOKENS = 60
+"""Most tokens of a verdict on one statement."""
+_SOURCE_FORM = {"type": "string", "enum": list(_SOURCES)}
+_LIST = {"type": "array", "items": {"type": "integer"}}
+_RATING_FORM = {
+    "type": "object",
+    "properties": {
+        "delete": _LIST,
+        "add": _LIST,
+        "rating": {"type": "integer", "enum": [1, 2, 3, 4, 5]},
+    },
+    "required": ["delete", "add", "rating"],
+    "additionalProperties": False,
+}
+_VALUES = {str(rating): Value.exact((rating - 1) / 4) for rating in range(1, 6)}
+"""Rating, as it is written, to the value of a statement."""
+
+
+@dataclass(frozen=True)
+class RatedAnswer:
+    """Ratings of one answer's citations, from 0 to 1.
+
+    Attributes:
+        full: mean over statements that need or have a citation; None where there is none.
+        cited: mean over statements that have one; None where none needs one.
+        weight: number of statements, by which ``reference`` weighs answers; None in ``strict``.
+    """
+
+    full: Value | None
+    cited: Value | None
+    weight: int | None = None
+
+
+@dataclass(frozen=True)
+class AskedAnswer:
+    """An answer that the LLM is asked about.
+
+    Attributes:
+        question: text of the query.
+        passages: what was shown.
+        statements: all statements of the answer.
+        numbers: numbers, from 1, of those that are asked about.
+    """
+
+    question: str
+    passages: Sequence[Passage]
+    statements: Sequence[CitedStatement]
+    numbers: Sequence[int]
+
+    @property
+    def source_prompt(self) -> str:
+        """Prompt that asks where statements come from; all texts are quoted."""
+        return self._fill(_ASK_SOURCE, PASSAGES)
+
+    @property
+    def rating_prompt(self) -> str:
+        """Prompt that asks to edit and rate citations; all texts are quoted."""
+        return self._fill(_ASK_RATING, {"delete": [2], "add": [], "rating": 4})
+
+    def _fill(self, prompt: str, verdict: object) -> str:
+        """Fill a prompt with the answer, and an example of a verdict."""
+        passages = [premise_text(p, strict=True) for p in self.passages]
+        quotes = Quotes(self.question, *passages, *(s.text for s in self.statements))
+        return prompt.format(
+            numbers=", ".join(map(str, self.numbers)),
+            example=json.dumps({str(n): verdict for n in self.numbers[:1]}),
+            note=quotes.note,
+            question=quotes.quote(self.question),
+            passages="\n".join(f"{n}.\n{quotes.quote(p)}" for n, p in enumerate(passages, 1)),
+            statements="\n".join(
+                f"{n}. {_name_citations(s)}:\n{quotes.quote(s.text)}"
+                for n, s in enumerate(self.statements, 1)
+            ),
+        )
+
+
+def _name_citations(statement: CitedStatement) -> str:
+    """Name the passages that a statement cites, for a prompt."""
+    named = [str(position + 1) for position in statement.cited]
+    if statement.wrong:
+        named.append(f"{statement.wrong} that no passage has")
+    return f"cites {', '.join(named)}" if named else "cites nothing"
+
+
+def _sign(tools: ScoringTools, protocol: str) -> str | None:
+    """Name the LLM and a hash of the prompts, for score signatures; None without an LLM."""
+    if tools.llm is None:
+        return None
+    texts = (
+        [_ASK_SOURCE, _ASK_RATING]
+        if protocol == "strict"
+        else [tools.wording(name) for name in (ATTRIBUTION, RATING, NO_ANSWER)]
+    )
+    return f"{signature_name(tools.llm)},prompts {digest(texts)[:8]}"
+
+
+@per_submission(
+    "citeeval", needs=(Need.STATEMENTS, Need.SEGMENTER, Need.PASSAGES, Need.LLM), source=SOURCE,
+    requires="--llm", options=_sign, reads_labels=False,
+)  # fmt: skip
+def rated(answers: Answers) -> dict[AnswerKey, RatedAnswer]:
+    """Let the LLM attribute uncited statements, and rate the citations of the others."""
+    rows = [answer for answer in answers if answer.statements]
+    uncited = _select(rows, lambda statement: not _cites(statement))
+    cited = _select(rows, _cites)
+    about_sources = _make_requests(uncited, lambda a: a.source_prompt, _SOURCE_FORM)
+    about_ratings = _make_requests(cited, lambda a: a.rating_prompt, _RATING_FORM)
+    replies = _complete(answers, [*about_sources.values(), *about_ratings.values()])
+    sources = dict(zip(about_sources, map(_read_sources, replies), strict=False))
+    rest = replies[len(about_sources) :]
+    ratings = dict(zip(about_ratings, map(_read_ratings, rest), strict=True))
+    results = {
+        a.key: _average(
+            [ratings[a.key].get(n, _OPEN) for n in cited[a.key].numbers],
+            [_needs(sources[a.key].get(n)) for n in uncited[a.key].numbers],
+        )
+        for a in rows
+    }
+    empty = RatedAnswer(NOTHING, NOTHING)
+    return {answer.key: results.get(answer.key, empty) for answer in answers}
+
+
+def _cites(statement: CitedStatement) -> bool:
+    """Whether a statement has a citation, right or wrong."""
+    return bool(statement.cited or statement.wrong)
+
+
+def _select(
+    rows: Sequence[Answer], is_meant: Callable[[CitedStatement], bool]
+) -> dict[AnswerKey, AskedAnswer]:
+    """Select the statements of answers that the LLM is asked about."""
+    return {
+        a.key: AskedAnswer(
+            a.query, a.passages, a.statements,
+            [n for n, statement in enumerate(a.statements, 1) if is_meant(statement)],
+        )
+        for a in rows
+    }  # fmt: skip
+
+
+def _needs(source: str | None) -> Value:
+    """Whether a statement of a source needs a citation; unknown without a source."""
+    return _OPEN if source is None else Value.exact(float(source == PASSAGES))
+
+
+def _average(cited: Sequence[Value], needed: Sequence[Value]) -> RatedAnswer:
+    """Average the ratings of cited statements, with 0 for uncited ones that need a citation."""
+    total, n = sum(cited, NOTHING), len(cited)
+    fewest, most = (sum(ends) for ends in ([v.low for v in needed], [v.high for v in needed]))
+    if n == 0:
+        nothing = NOTHING if most else None
+        return RatedAnswer(nothing, nothing)
+    full = Value(total.low / (n + most), total.high / (n + fewest))
+    return RatedAnswer(full, total / n)
+
+
+def _make_requests(
+    rows: Mapping[AnswerKey, AskedAnswer], write: Callable[[AskedAnswer], str],
+    form: Mapping[str, Any],
+) -> dict[AnswerKey, Request]:  # fmt: skip
+    """Make the requests about statements of answers; none about an answer without a number.
+
+    Args:
+        rows: what the LLM is asked about.
+        write: makes the prompt.
+        form: JSON schema of the verdict on a statement.
+    """
+    return {
+        key: Request(
+            (("user", write(row)),),
+            {
+                "temperature": 0.0,
+                "max_tokens": _TOKENS * (1 + len(row.numbers)),
+                "response_format": json_format("verdicts", {str(n): form for n in row.numbers}),
+            },
+            task="citeeval",
+        )
+        for key, row in rows.items()
+        if row.numbers
+    }
+
+
+def _complete(answers: Answers, requests: Sequence[Request]) -> list[str]:
+    """Send requests to the LLM; return replies, empty where it failed.
+
+    Raises:
+        CannotError: no LLM is named, or it failed on all.
+    """
+    if (llm := answers.tools.llm) is None:
+        raise CannotError("needs --llm openai:MODEL or replay:FILE", code="missing-option")
+    results = llm.complete(list(requests))
+    failures = [r.message for r in results if isinstance(r, Failure)]
+    if results and len(failures) == len(results):
+        raise CannotError(f"the LLM failed on all answers: {failures[0]}", code="judge-failed")
+    return ["" if isinstance(r, Failure) else r.text for r in results]
+
+
+def _read_members(reply: str) -> dict[int, Any]:
+    """Read the members of the JSON objects of a reply whose names are numbers."""
+    rows = json_objects(reply)
+    return {int(k): v for row in rows for k, v in row.items() if k.isascii() and k.isdigit()}
+
+
+def _read_sources(reply: str) -> dict[int, str]:
+    """Read where statements come from, by number; others than the four are left out."""
+    return {n: v for n, v in _read_members(reply).items() if v in _SOURCES}
+
+
+def _read_ratings(reply: str) -> dict[int, Value]:
+    """Read the ratings of statements, by number, as values from 0 to 1."""
+    members = _read_members(reply).items()
+    rows = {n: str(v.get("rating")) for n, v in members if isinstance(v, dict)}
+    return {n: _VALUES[rating] for n, rating in rows.items() if rating in _VALUES}
+
+
+@rated.reference
+def reference_rated(answers: Answers) -> dict[AnswerKey, RatedAnswer]:
+    """Rate the sentences of answers as the authors' code does, by their own prompts."""
+    tools = answers.tools
+    segmenter, no_answer = tools.get_segmenter(), tools.wording(NO_ANSWER)
+    rows = [(a, read_sentences(a.output, segmenter, no_answer)) for a in answers]
+    asked = [(a, sentences) for a, sentences in rows if sentences]
+    templates = [tools.wording(ATTRIBUTION), tools.wording(RATING)]
+    requests = [
+        Request(
+            (("user", fill_prompt(template, a.query, a.passages, sentences)),),
+            {"temperature": 0.0, "top_p": 1.0, "max_tokens": 4096},
+            task="citeeval",
+        )
+        for template in templates
+        for a, sentences in asked
+    ]
+    replies = _complete(answers, requests)
+    keys = [a.key for a, _ in asked]
+    categories = dict(zip(keys, map(read_categories, replies[: len(keys)]), strict=True))
+    ratings = dict(zip(keys, map(read_ratings, replies[len(keys) :]), strict=True))
+    return {
+        a.key: _average_as_authors(
+            sentences, rate_sentences(sentences, categories.get(a.key, {}), ratings.get(a.key, {}))
+        )
+        for a, sentences in rows
+    }
+
+
+def _average_as_authors(
+    sentences: Sequence[Sentence], ratings: Sequence[float | None]
+) -> RatedAnswer:
+    """Average the ratings of an answer; 1 where there are none."""
+    full = [r for r in ratings if r is not None]
+    pairs = zip(sentences, ratings, strict=True)
+    cited = [r for s, r in pairs if s.citations and r is not None]
+    every = sum(full) / len(full) if full else 1.0
+    # Where nothing is cited: 0 if something needed to be, else 1.
+    of_cited = sum(cited) / len(cited) if cited else float(not full)
+    return RatedAnswer(Value.exact(every), Value.exact(of_cited), len(sentences))
+
+
+def _mean(part: Callable[[RatedAnswer], Value | None]) -> Callable[[ByAnswer[RatedAnswer]], Sample]:
+    """Make the function that averages ratings over answers, or over statements (``reference``)."""
+
+    def weigh(answer: RatedAnswer) -> tuple[Value, float]:
+        """Weigh an answer's rating by its number of statements."""
+        value, n = part(answer) or NOTHING, answer.weight or 0
+        return Value(value.low * n, value.high * n), n
+
+    def sample(answers: ByAnswer[RatedAnswer]) -> Sample:
+        """Make the sample of all answers."""
+        is_weighted = any(answer.weight is not None for answer in answers.values())
+        return answers.ratio(weigh) if is_weighted else answers.mean(part)
+
+    return sample
+
+
+_REFERENCE = "Theirs counts a statement without a verdict as well cited."
+MEASURES = (
+    rated.measure(
+        "CiteEval.Full", "ratings of the citations of statements that need or have some",
+        sample=_mean(lambda a: a.full),
+        formula="mean `r` of the statements that have one",
+        edge_cases="no statement: 0; none has an `r`: undefined (`reference`: 1)",
+        citation_quality=CitationQuality(
+            "both", "An LLM rates citations from 1 to 5 against all passages shown, and says which "
+            "uncited statements need one.", _REFERENCE)),
+    rated.measure(
+        "CiteEval.Cited", "ratings of the citations of statements that have some",
+        sample=_mean(lambda a: a.cited),
+        formula="mean `r` of the cited statements",
+        edge_cases="none cites: 0 if some `r` is 0, else undefined (`reference`: 1)",
+        citation_quality=CitationQuality(
+            "precision", "An LLM rates citations from 1 to 5 against all passages shown.",
+            _REFERENCE)),
+)  # fmt: skip
