@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.shown import show_number, show_p_equation
+from citeforge.engines.shown import DASH, show_number, show_p_equation, show_percent
 from citeforge.evaluator.human_labels import (
     HumanLabels,
     LabelJudge,
@@ -226,15 +226,31 @@ def read_calibration(
         figures["specificity_standard_error"],
         figures["covariance"],
     )
-    drift, warning = figures["drift_p"], ""
+    drift, warnings = figures["drift_p"], [_find_lost_certificate(signature, figures)]
     if drift is not None and drift < _DRIFT:
-        warning = (
+        warnings.append(
             f"by the benchmark's calibration {signature} errs more in some systems "
             f"than in others ({show_p_equation(drift)}): corrected values of several systems "
             "may be in the "
             "wrong order; labels of these answers (--labels) correct each system by its own"
         )
-    return RateCorrection(rates, f"n={figures['answers']}"), warning
+    return RateCorrection(rates, f"n={figures['answers']}"), "; ".join(filter(None, warnings))
+
+
+def _find_lost_certificate(signature: str, figures: Mapping[str, Any]) -> str:
+    """Write the warning that a judge's lower bounds miss what was asked; empty if they do not."""
+    asked = figures.get("certified_from")
+    if asked is None:
+        return ""
+    bounds = [figures["sensitivity_low"], figures["specificity_low"]]
+    if all(bound is not None and bound >= asked for bound in bounds):
+        return ""
+    low, other_low = (DASH if bound is None else show_percent(bound, 1) for bound in bounds)
+    return (
+        f"{signature} is not certified for this benchmark: of supported statements it finds at "
+        f"least {low}, of others {other_low}, and {show_percent(asked)} are asked of both (labels "
+        "calibrate --certify-from)"
+    )
 
 
 Judged = Mapping[str, tuple[Measure, Sample, MeasureScore, Signature]]

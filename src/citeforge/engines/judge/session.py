@@ -195,6 +195,11 @@ class JudgeSession:
         other.begin()
         return other
 
+    @property
+    def family(self) -> str:
+        """Family of the judge's model, as its profile says; empty if it says none."""
+        return str(getattr(getattr(self.judge, "profile", None), "family", ""))
+
     def match_family(self, names: Iterable[str]) -> str | None:
         """Find the first name that is the judge's own model or model family; None if none is.
 
@@ -203,10 +208,9 @@ class JudgeSession:
         Args:
             names: names of models.
         """
-        profile = getattr(self.judge, "profile", None)
         own = {
             _without_provider(str(self._identities[0].get("name", ""))),
-            _without_provider(getattr(profile, "family", "")),
+            _without_provider(self.family),
         }
         return next((name for name in names if name and _without_provider(name) in own), None)
 

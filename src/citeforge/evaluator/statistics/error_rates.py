@@ -8,13 +8,15 @@ import numpy as np
 
 from citeforge.engines.shown import show_number, show_percent
 from citeforge.evaluator.statistics.estimates import Floats
-from citeforge.evaluator.statistics.intervals import ANYTHING, Z_95, Range
+from citeforge.evaluator.statistics.intervals import ANYTHING, Z_95, Range, effective_wilson
 from citeforge.evaluator.statistics.ppi import (
     PpiEstimate,
     compute_interval,
     gradient,
     undefined_estimate,
 )
+
+_SHARES = Range(0, 1)
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,21 @@ class Rates:
         """Standard error of :attr:`youden`; NaN if the rates are from a single answer."""
         variance = self.sensitivity_stderr**2 + self.specificity_stderr**2 + 2 * self.covariance
         return math.nan if math.isnan(variance) else math.sqrt(max(0.0, variance))
+
+    def lower_bounds(self, n_answers: int) -> tuple[float, float]:
+        """Compute the lower ends of the 95 % intervals of sensitivity and specificity.
+
+        Args:
+            n_answers: answers that the rates were measured on.
+        """
+        sensitivity, specificity = (
+            effective_wilson(rate, stderr, n_answers, n_answers - 1, _SHARES)[0]
+            for rate, stderr in (
+                (self.sensitivity, self.sensitivity_stderr),
+                (self.specificity, self.specificity_stderr),
+            )
+        )
+        return sensitivity, specificity
 
     def __str__(self) -> str:
         """Write sensitivity and specificity, for messages."""

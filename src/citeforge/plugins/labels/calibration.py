@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.shown import show_number, show_p_equation
+from citeforge.engines.shown import show_number, show_p_equation, show_percent
 from citeforge.evaluator.corrections import calibration_key
 from citeforge.evaluator.statistics.error_rates import Rates, compute_rates
 from citeforge.evaluator.statistics.ppi import LEAST_LABELS
@@ -33,6 +33,7 @@ class Calibration:
         kappa: Cohen's kappa.
         by_system: accuracy on each system with at least ten statements.
         drift: p-value of equal accuracy on these systems (chi-squared); NaN with fewer than two.
+        certify_from: what the lower bounds of both rates must reach; None for no certificate.
     """
 
     judge: str
@@ -44,6 +45,17 @@ class Calibration:
     kappa: float
     by_system: dict[str, float]
     drift: float
+    certify_from: float | None = None
+
+    @property
+    def lower_bounds(self) -> tuple[float, float]:
+        """Lower ends of the 95 % intervals of sensitivity and specificity."""
+        return self.rates.lower_bounds(self.n_answers)
+
+    @property
+    def is_certified(self) -> bool:
+        """Whether the lower bounds of both rates reach what is asked; False if nothing is."""
+        return self.certify_from is not None and min(self.lower_bounds) >= self.certify_from
 
     def figures(self) -> dict[str, str | int | float | None]:
         """Return counts and rates by name, as ``stats.json`` stores them; None in place of NaN."""
@@ -59,13 +71,23 @@ class Calibration:
             "accuracy": self.accuracy,
             "kappa": self.kappa,
             "drift_p": self.drift,
+            **({} if self.certify_from is None else self._certificate()),
             **{count_key("accuracy_in", name): value for name, value in self.by_system.items()},
         }
         return {k: None if math.isnan(v) else round(v, 12) for k, v in figures.items()}
 
+    def _certificate(self) -> dict[str, float]:
+        """Return what is asked of the lower bounds, and the bounds, by name."""
+        low, other_low = self.lower_bounds
+        asked = self.certify_from or 0.0
+        return {"certified_from": asked, "sensitivity_low": low, "specificity_low": other_low}
+
 
 def calibrate(
-    labelled: Sequence[LabelledPair], judge: JudgeSession, path: Path | None = None
+    labelled: Sequence[LabelledPair],
+    judge: JudgeSession,
+    path: Path | None = None,
+    certify_from: float | None = None,
 ) -> Calibration:
     """Measure a judge's error rates on statements that people labelled.
 
@@ -73,6 +95,7 @@ def calibrate(
         labelled: statements with people's labels.
         judge: judge that is measured.
         path: file of the labels (the first of several), which errors name.
+        certify_from: what the lower bounds of both rates must reach; None for no certificate.
 
     Raises:
         InputError: there are fewer than ten answers, or all labels are the same.
@@ -104,6 +127,7 @@ def calibrate(
         cohen_kappa(pairs),
         {name: sum(right) / len(right) for name, right in large.items()},
         _test_drift(list(large.values())),
+        certify_from,
     )
 
 
@@ -161,6 +185,18 @@ def render_calibration(result: Calibration) -> str:
     ]
     if not math.isnan(result.drift):
         lines.append(f"  drift between systems: {show_p_equation(result.drift)} (chi-squared)")
+    if result.certify_from is not None:
+        lines.append(render_certificate(result, result.certify_from))
     if r.sensitivity + r.specificity <= 1:
         lines.append("  no better than chance: it corrects nothing")
     return "\n".join(lines)
+
+
+def render_certificate(result: Calibration, asked: float) -> str:
+    """Write in one line whether a judge is certified, by which bounds."""
+    low, other_low = result.lower_bounds
+    word = "certified" if result.is_certified else "not certified"
+    return (
+        f"  {word}: of supported at least {show_percent(low, 1)}, of others at least "
+        f"{show_percent(other_low, 1)} found (95 %); {show_percent(asked)} asked"
+    )

@@ -23,7 +23,7 @@ from citeforge.cli.terminal import print_rehearsal
 from citeforge.engines.shown import show_interval, show_number
 from citeforge.plugins.labels.options import (
     AnnotationOptions,
-    LabelFiles,
+    CertifyOptions,
     LabelPlanOptions,
     MetaEvalOptions,
     NuggetOptions,
@@ -33,13 +33,10 @@ from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.command_options import JudgeOptions
 from citeforge.schemas.recipes.groups import ENDPOINTS
 
-labels_options = add_options(field_options(LabelFiles))
-"""Files of labels, and what they are about."""
-
 
 @click.command(cls=ManyOptions)
 @path_argument("benchmark")
-@labels_options
+@add_options(field_options(CertifyOptions))
 @add_options(field_options(JudgeOptions, ("judge",), required=("judge",)))
 @judging_options
 def calibrate(benchmark: Path, **parameters: Any) -> None:
@@ -53,7 +50,7 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
     from citeforge.plugins.labels.judging import require_judge
     from citeforge.plugins.labels.meta_eval import labelled_pairs
 
-    files = record_from(LabelFiles, parameters)
+    files = record_from(CertifyOptions, parameters)
     if not files.labels:
         raise UsageError("give --labels FILE", code="missing-option")
     rows = labelled_pairs(files.labels, files.scores, files.label_format)
@@ -63,7 +60,7 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
         print_rehearsal(session)
         return
     require_writable(benchmark / STATS)
-    result = calibration.calibrate(rows.pairs, session, files.labels[0])
+    result = calibration.calibrate(rows.pairs, session, files.labels[0], files.certify_from)
     replaced = calibration.write_calibration(benchmark, result)
     click.echo(calibration.render_calibration(result))
     for line in rows.to_text_lines():
@@ -126,7 +123,8 @@ def meta_eval(**parameters: Any) -> None:
 
     With --benchmark: HAGRID's attributable labels of gold sentences. With --labels: labels of
     people. Prints accuracy, balanced accuracy, macro-F1, Pearson, Cohen's kappa, and precision and
-    recall of "not supported", and what is left out.
+    recall of "not supported", and what is left out. With --bias: whether changes that must not
+    matter change verdicts. With --certify-from: whether the judge is good enough.
 
     With --scores, --against and --measure: judge against judge. Prints rank correlations of the two
     orders of systems, with intervals over queries; nobody is asked.
@@ -142,6 +140,9 @@ def meta_eval(**parameters: Any) -> None:
         _compare_orders(options)
         return
     from citeforge.library.benchmarks import load
+    from citeforge.plugins.labels.bias import list_all_pairs, try_biases
+    from citeforge.plugins.labels.calibration import calibrate as calibrate_judge
+    from citeforge.plugins.labels.calibration import render_certificate
     from citeforge.plugins.labels.judging import require_judge
     from citeforge.plugins.labels.meta_eval import hagrid_pairs, judge_quality, labelled_pairs
 
@@ -155,8 +156,11 @@ def meta_eval(**parameters: Any) -> None:
     else:
         rows = hagrid_pairs(load(options.benchmark))
     session = require_judge(record_from(JudgeOptions, parameters), run_options(parameters))
+    family = options.judge_family or session.family
     if session.only_plans:
         session.ask(row.pair for row in rows.pairs)
+        if options.bias:
+            session.ask(list_all_pairs(rows.pairs, family))
         print_rehearsal(session)
         return
     result = judge_quality(rows.pairs, session)
@@ -180,8 +184,17 @@ def meta_eval(**parameters: Any) -> None:
             f"{show_number(quality.precision, 4)}, recall {show_number(quality.recall, 4)}"
         )
     click.echo(f"  judge failures              {result.n_failed:,}")
-    if result.n_failed and not options.allow_judge_failures:
-        raise FailuresError(f"the judge failed on {result.n_failed:,} pairs", code="judge-failed")
+    n_failed = result.n_failed
+    if options.certify_from is not None:
+        found = calibrate_judge(rows.pairs, session, certify_from=options.certify_from)
+        click.echo(render_certificate(found, options.certify_from))
+    if options.bias:
+        battery = try_biases(rows.pairs, session, family)
+        n_failed += battery.n_failed
+        for line in battery.to_text_lines():
+            click.echo(line)
+    if n_failed and not options.allow_judge_failures:
+        raise FailuresError(f"the judge failed on {n_failed:,} pairs", code="judge-failed")
 
 
 def _compare_orders(options: MetaEvalOptions) -> None:

@@ -24,8 +24,22 @@ class LabelFiles(Part):
     """Score files (--details) that the labels are about."""
 
 
-class MetaEvalOptions(LabelFiles):
+class CertifyOptions(LabelFiles):
+    """Labels that a judge is measured by, and what it must reach."""
+
+    certify_from: float | None = Field(None, gt=0, lt=1)
+    """Certify the judge if the lower bounds (95 %) of its shares of supported and of other
+    statements that it finds reach this, such as .8; scores by another judge say so."""
+
+
+class MetaEvalOptions(CertifyOptions):
     """Options of ``labels meta-eval``: labels or preferences to compare a judge or measure with."""
+
+    bias: bool = False
+    """Also ask about changes that must not change a verdict: length, order, wordiness, the name of
+    the source, the judge's own family. Asks up to nine times as much."""
+    judge_family: Annotated[str, QUESTIONS] = ""
+    """Family of the judge's model, as llama (default: its profile's)."""
 
     benchmark: Path | None = None
     """HAGRID benchmark, for its attributable labels."""

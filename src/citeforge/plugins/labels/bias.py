@@ -1,0 +1,289 @@
+"""A battery for judges: changes of the texts that must not change a verdict.
+
+Each labelled pair is judged as it is, with a placebo, and with each change. Verdicts of the same
+pairs are compared, so that how hard the pairs are does not matter. A judge that is not steady
+changes verdicts on the placebo, too: a change counts by what it does beyond that.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from citeforge.engines.judge.records import Decision, Pair, Verdict
+from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.shown import show_interval, show_percent
+from citeforge.evaluator.statistics.intervals import Interval, student_interval
+from citeforge.plugins.labels.meta_eval import LabelledPair
+from citeforge.schemas.errors import InputError
+
+LEAST_PAIRS = 10
+"""Pairs from which a change can be judged."""
+TRUSTED, UNTRUSTED = "Encyclopaedia", "anonymous comment"
+_FILLER = "It is worth noting that, all things considered, the following holds: "
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a change is made of.
+
+    Attributes:
+        pair: the labelled pair.
+        unrelated: premise of another answer.
+        family: family of the judge's model; empty if it is not known.
+        other_family: another one.
+    """
+
+    pair: Pair
+    unrelated: str
+    family: str
+    other_family: str
+
+    def with_source(self, name: str) -> Pair:
+        """Make the pair whose premise begins with the name of its source."""
+        return Pair(f"Source: {name}\n{self.pair.premise}", self.pair.hypothesis)
+
+
+Make = Callable[[Asked], Pair]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A change that leaves what is said, and whether it is supported, as it was.
+
+    Attributes:
+        name: what the judge would be biased by.
+        what: what is compared, in words.
+        first: makes the pair to compare with.
+        second: makes the changed pair.
+    """
+
+    name: str
+    what: str
+    first: Make
+    second: Make
+
+
+def _as_it_is(asked: Asked) -> Pair:
+    """Take the labelled pair."""
+    return asked.pair
+
+
+PLACEBO = Change(
+    "placebo",
+    "a line end after the premise",
+    _as_it_is,
+    lambda asked: Pair(f"{asked.pair.premise}\n", asked.pair.hypothesis),
+)
+CHANGES = (
+    Change(
+        "length",
+        "an unrelated passage after the premise",
+        _as_it_is,
+        lambda asked: Pair(f"{asked.pair.premise}\n\n{asked.unrelated}", asked.pair.hypothesis),
+    ),
+    Change(
+        "order",
+        "the unrelated passage first, not last",
+        lambda asked: Pair(f"{asked.pair.premise}\n\n{asked.unrelated}", asked.pair.hypothesis),
+        lambda asked: Pair(f"{asked.unrelated}\n\n{asked.pair.premise}", asked.pair.hypothesis),
+    ),
+    Change(
+        "verbosity",
+        "empty words before the statement",
+        _as_it_is,
+        lambda asked: Pair(asked.pair.premise, _FILLER + asked.pair.hypothesis),
+    ),
+    Change(
+        "authority",
+        f"the source called {TRUSTED}, not {UNTRUSTED}",
+        lambda asked: asked.with_source(UNTRUSTED),
+        lambda asked: asked.with_source(TRUSTED),
+    ),
+    Change(
+        "own family",
+        "the source called a text by the judge's family, not by another",
+        lambda asked: asked.with_source(f"a text by {asked.other_family}"),
+        lambda asked: asked.with_source(f"a text by {asked.family}"),
+    ),
+)
+_FAMILIES = ("llama", "gpt")
+
+
+@dataclass(frozen=True)
+class Effect:
+    """What a change does to a judge's verdicts on the same pairs.
+
+    Attributes:
+        change: the change.
+        n: pairs with both verdicts.
+        to_supported: pairs that became supported.
+        to_not_supported: pairs that became not supported.
+        shift: share of pairs that became supported, less those that became not supported.
+        interval: of the shift, 95 %, over answers.
+        excess: share of changed verdicts beyond that of the placebo.
+        excess_interval: of the excess, 95 %, over answers.
+    """
+
+    change: Change
+    n: int
+    to_supported: int
+    to_not_supported: int
+    shift: float
+    interval: Interval
+    excess: float
+    excess_interval: Interval
+
+    @property
+    def is_bias(self) -> bool:
+        """Whether the change moves verdicts, one way or more than the placebo does."""
+        low, high = self.interval
+        return low > 0 or high < 0 or self.excess_interval[0] > 0
+
+
+@dataclass(frozen=True)
+class Battery:
+    """Effects of all changes on a judge.
+
+    Attributes:
+        effects: the placebo's first.
+        not_tried: name of a change to the reason why it was not tried.
+        n_failed: pairs that the judge failed on, in any form.
+    """
+
+    effects: Sequence[Effect]
+    not_tried: dict[str, str]
+    n_failed: int
+
+    def to_text_lines(self) -> list[str]:
+        """Write the battery as lines of text, one per change."""
+        lines = ["changes that must not change a verdict (the same pairs, 95 % intervals):"]
+        for effect in self.effects:
+            shift = _percent(effect.shift, effect.interval)
+            beyond = _percent(effect.excess, effect.excess_interval)
+            found = "  biased" if effect.is_bias and effect.change is not PLACEBO else ""
+            lines.append(f"  {effect.change.name}: {effect.change.what}")
+            lines.append(
+                f"    {effect.n:,} pairs, {effect.to_supported:,} became supported, "
+                f"{effect.to_not_supported:,} not supported"
+            )
+            beyond_text = "" if effect.change is PLACEBO else f"; changed beyond placebo {beyond}"
+            lines.append(f"    shift {shift}{beyond_text}{found}")
+        lines += [f"  {name}: not tried: {why}" for name, why in self.not_tried.items()]
+        return lines
+
+
+def _percent(share: float, interval: Interval) -> str:
+    """Write a share and its interval in points."""
+    return f"{show_percent(share, 1)} {show_interval(100 * interval[0], 100 * interval[1], 1)}"
+
+
+def list_battery_pairs(
+    rows: Sequence[LabelledPair], family: str
+) -> dict[str, list[tuple[Pair, Pair]]]:
+    """Make the pairs of every change: (to compare with, changed) of each labelled pair, by name.
+
+    Args:
+        rows: labelled pairs, sorted; the unrelated passage is that of the next other answer.
+        family: family of the judge's model; empty if it is not known.
+    """
+    other_family = next(name for name in _FAMILIES if name != family.casefold())
+    asked = [
+        Asked(row.pair, _find_unrelated(rows, at), family, other_family)
+        for at, row in enumerate(rows)
+    ]
+    changes = [c for c in (PLACEBO, *CHANGES) if family or c.name != "own family"]
+    return {c.name: [(c.first(one), c.second(one)) for one in asked] for c in changes}
+
+
+def list_all_pairs(rows: Sequence[LabelledPair], family: str) -> list[Pair]:
+    """List all pairs that the battery asks about, for its bill."""
+    pairs = list_battery_pairs(rows, family)
+    return [pair for both in pairs.values() for one in both for pair in one]
+
+
+def _find_unrelated(rows: Sequence[LabelledPair], at: int) -> str:
+    """Find the premise of the next answer to another query, from a row on, round the end.
+
+    Raises:
+        InputError: all labels are of one answer.
+    """
+    row = rows[at]
+    for step in range(1, len(rows)):
+        other = rows[(at + step) % len(rows)]
+        if other.answer != row.answer and other.pair.premise != row.pair.premise:
+            return other.pair.premise
+    raise InputError(
+        "all labels are of one answer", allowed="labels of several answers", code="too-few"
+    )
+
+
+def try_biases(rows: Sequence[LabelledPair], judge: JudgeSession, family: str = "") -> Battery:
+    """Ask a judge about labelled pairs and their changes, and measure what the changes do.
+
+    Args:
+        rows: pairs that people labelled.
+        judge: the judge.
+        family: family of its model; empty if it is not known, which leaves one change out.
+
+    Raises:
+        InputError: there are fewer than ten pairs, or all are of one answer.
+    """
+    if len(rows) < LEAST_PAIRS:
+        raise InputError(
+            f"there are {len(rows)} labelled pairs", allowed=f"at least {LEAST_PAIRS}",
+            code="too-few",
+        )  # fmt: skip
+    pairs, everything = list_battery_pairs(rows, family), list_all_pairs(rows, family)
+    decisions = judge.ask(everything)
+    answers = [f"{row.system}\t{row.answer}" for row in rows]
+    changed = {
+        name: np.array([_difference(decisions[a], decisions[b]) for a, b in both], np.float64)
+        for name, both in pairs.items()
+    }
+    placebo = np.abs(changed[PLACEBO.name])
+    effects = [
+        _measure(change, changed[change.name], placebo, answers)
+        for change in (PLACEBO, *CHANGES)
+        if change.name in changed
+    ]
+    not_tried = {} if family else {"own family": "the judge's family is not known (--judge-family)"}
+    n_failed = sum(not isinstance(decisions[pair], Verdict) for pair in set(everything))
+    return Battery(effects, not_tried, n_failed)
+
+
+def _difference(first: Decision, second: Decision) -> float:
+    """Compare two verdicts: 1 became supported, -1 not supported, 0 the same; NaN of a failure."""
+    if not (isinstance(first, Verdict) and isinstance(second, Verdict)):
+        return math.nan
+    return float(second.entailed) - float(first.entailed)
+
+
+def _measure(
+    change: Change, changed: np.ndarray, placebo: np.ndarray, answers: Sequence[str]
+) -> Effect:
+    """Measure one change by the differences of its pairs of verdicts, and those of the placebo."""
+    moved = changed[~np.isnan(changed)]
+    shift, interval = _mean_over_answers(changed, answers)
+    excess, excess_interval = _mean_over_answers(np.abs(changed) - placebo, answers)
+    return Effect(
+        change, len(moved), int((moved > 0).sum()), int((moved < 0).sum()), shift, interval,
+        excess, excess_interval,
+    )  # fmt: skip
+
+
+def _mean_over_answers(values: np.ndarray, answers: Sequence[str]) -> tuple[float, Interval]:
+    """Compute a mean and its Student interval, clustered by answer; NaN values are left out."""
+    known = ~np.isnan(values)
+    kept = values[known]
+    if len(kept) == 0:
+        return math.nan, (math.nan, math.nan)
+    mean = float(kept.mean())
+    names, rows = np.unique(np.array(answers)[known], return_inverse=True)
+    sums = np.bincount(rows, kept - mean)
+    n = len(names)
+    if n < 2:
+        return mean, (math.nan, math.nan)
+    stderr = math.sqrt(n / (n - 1) * float((sums**2).sum())) / len(kept)
+    return mean, student_interval(mean, stderr, n - 1)
