@@ -2,10 +2,10 @@
 
 Their numbers are stored in ``frozen/``. `make peers` makes them anew: ``CITEFORGE_PEERS`` names a
 folder with checkouts of the papers' repositories, each under its repository's name, as the
-`Program` of each test has it (``ALCE``, ``rage_toolkit``, …; Attributed-IR's has ``evaluate``,
-``CiteEval``). Nothing of theirs is in this repository. ALCE's QA measures need transformers 4.28.1
-besides: ``CITEFORGE_PEERS_PYTHON`` names an interpreter with it. trust-align needs fuzzywuzzy
-0.18.0 and python-Levenshtein 0.26.1, and CiteEval configobj, installed beside the tests.
+`Program` of each test has it (``ALCE``, ``rage_toolkit``, …; Attributed-IR's has ``evaluate``).
+Nothing of theirs is in this repository. ALCE's QA measures need transformers 4.28.1 besides:
+``CITEFORGE_PEERS_PYTHON`` names an interpreter with it. trust-align needs fuzzywuzzy 0.18.0 and
+python-Levenshtein 0.26.1, and CiteEval configobj, installed beside the tests.
 """
 
 import os
