@@ -13,7 +13,7 @@ from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.judge.profiles import built_in_profiles, fill_messages, fill_prompt
 from citeforge.engines.llm import records
 from citeforge.engines.llm.writers import TemplateWriter
-from citeforge.engines.text.quoting import Quotes, without_tags
+from citeforge.engines.text.quoting import Quotes, repeats_number, without_tags
 from citeforge.engines.text.special_tokens import special_tokens
 from citeforge.evaluator.measures import kalma_marks
 from citeforge.evaluator.statements.strict import CitedStatement
@@ -140,6 +140,8 @@ def test_tags_that_a_model_repeats_are_no_part_of_its_reply() -> None:
     quotes = Quotes("x")
     assert without_tags(f" {quotes.quote('Io is hot.')}\n") == "Io is hot."
     assert without_tags("Io < 3 <quote> and\nso on") == "Io < 3 <quote> and\nso on"
+    assert repeats_number(f"Io is {quotes.nonce}.", f"Read this: {quotes.quote('Io')}")
+    assert not repeats_number(f"Io is {quotes.nonce}.", f"Read this: {Quotes('y').quote('Io')}")
 
 
 def test_a_number_is_found_again_and_cannot_be_written_into_a_text() -> None:

@@ -13,7 +13,7 @@ from citeforge.engines.retrieval.records import Rankings, ranked
 from citeforge.package.package import Package
 from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.cells import Cell, Topics, spread_cells
-from citeforge.plugins.documents.checks import fits_passage
+from citeforge.plugins.documents.checks import check_text, fits_passage
 from citeforge.plugins.documents.design import Design, built_in_forms
 from citeforge.plugins.documents.kinds import DOCUMENTS
 from citeforge.plugins.documents.llm_requests import PromptedLlm
@@ -166,6 +166,49 @@ def test_a_question_that_tells_no_document_is_rejected(
         found = built(tmp_path, llm, judged=False, n_queries=2, shares=SINGLE)
         rows = iter(Package(found.folder).table("questions", "questions").to_pylist())
     assert {row["check"] for row in rows} == {check}
+
+
+@pytest.mark.parametrize(
+    ("text", "answer", "check"),
+    [
+        ("How many bells does the great bell weigh?", "820 kilograms", "kind of answer"),
+        ("How many pallets fit on it?", "5 cm", "kind of answer"),
+        ("How many kilos does the bell weigh?", "820 kilograms", ""),
+        ("How many square metres has the hall?", "40 m2", ""),
+        ("How many of the thirty days is it closed?", "12 days", ""),
+        ("How many people took it?", "4 m", ""),  # millions
+        ("How many guests have a bed?", "36 guests", ""),
+        ("How long has the hut been run by a woman?", "2012", "kind of answer"),
+        ("How old is the oldest map?", "1742", "kind of answer"),
+        ("How long is the bridge in metres?", "1200", ""),
+        ("How long has it been run by a woman?", "since 2012", ""),
+        ("When was it opened?", "1742", ""),
+    ],
+)
+def test_an_answer_is_of_the_kind_that_is_asked_for(text: str, answer: str, check: str) -> None:
+    evidence = Evidence("a", "A", "It is so.")
+    question = Question("q1", ONE, (evidence,), text, [answer], f"{text} {answer}", ["It is so."])
+    check_text(question, 7)
+    assert question.check == check, question.reason
+
+
+def test_a_question_with_the_number_of_the_quotes_of_its_prompt_is_rejected(tmp_path: Path) -> None:
+    write_documents(tmp_path / "docs", 8)
+
+    class RepeatingLlm(ErringLlm):
+        def _reply(self, request: Request) -> Result:
+            if request.task == "answer":
+                return LlmReply("NOT ANSWERED")
+            number = request.messages[-1][1].partition("<quote-")[2][:16]
+            return LlmReply(f"Question: How many days does it take to visit {number}?")
+
+    with refused("no-queries", path=None):
+        built(tmp_path, RepeatingLlm(), n_queries=2, shares={**SINGLE, "absent": 1})
+    rows = [json.loads(x) for x in (tmp_path / "out.questions.jsonl").read_text().splitlines()]
+    assert {(row["form"], row["check"], row["reason"][:28]) for row in rows} == {
+        ("single", "format", "has 0 answers where one is a"),
+        ("absent", "format", "repeats a tag of the prompt:"),
+    }
 
 
 def test_fewer_questions_than_wanted_are_a_warning_and_exit_code_3(

@@ -8,6 +8,7 @@ from functools import cache
 from rapidfuzz.fuzz import token_sort_ratio
 
 from citeforge.builders.authorship.facts import bare_words
+from citeforge.builders.authorship.wording import split_tokens, word_lists
 from citeforge.engines.text.languages import detect_language
 from citeforge.plugins.documents.design import PAIR, SEED, Design
 from citeforge.plugins.documents.form_rules import find_form_fault
@@ -21,6 +22,7 @@ FORM = "form"
 QUOTE = "quote"
 COPY = "copy"
 GIVEAWAY = "giveaway"
+KIND = "kind of answer"
 POINTER = "pointer"
 LANGUAGE = "language"
 LENGTH = "length"
@@ -40,14 +42,16 @@ PERSON = "a person"
 SEED_COPY = "copy of a seed"
 NO_EVIDENCE = "seed without evidence"
 CHECKS = (
-    FORMAT, FORM, QUOTE, COPY, GIVEAWAY, POINTER, LANGUAGE, LENGTH, TERMS, STATEMENT, SEED_COPY,
-    REPEAT,
+    FORMAT, FORM, QUOTE, COPY, GIVEAWAY, KIND, POINTER, LANGUAGE, LENGTH, TERMS, STATEMENT,
+    SEED_COPY, REPEAT,
     ENTAILED, ANSWERED, CLOSED_BOOK, HALVES, DIFFICULTY, ALONE, UNCLEAR, NEEDED, NOT_ABSENT,
     PERSON, NO_EVIDENCE,
 )  # fmt: skip
 """In the order in which they are made; a question is rejected by the first that it fails."""
 _SAME_QUESTION_RATIO = 90
 """rapidfuzz's token_sort_ratio from which two questions ask the same."""
+_NUMBER_WITH_WORD = re.compile(r"\d[\d.,]*\s*([^\W\d_]{2,})\.?")
+_YEAR = re.compile(r"1\d{3}|20\d{2}")
 _POINTERS = re.compile(
     r"\b(?:the|this|these|above|given) (?:passage|text|excerpt|paragraph|document|article)s?\b"
     r"|\b(?:dem|diesem|im|laut) (?:text|abschnitt|absatz|dokument|auszug)\b"
@@ -62,8 +66,9 @@ def check_text(question: Question, longest_copy: int, design: Design | None = No
     """Check the wording of a question, and reject it by the first check that it fails.
 
     It keeps the rule of its form; its quotes have to be in the evidence; it copies no long run of
-    words from there, gives no answer away, and refers to nothing that is not shown; languages
-    agree; and the statement has the answers and names what is asked.
+    words from there, gives no answer away, has an answer of the kind that is asked for, and refers
+    to nothing that is not shown; languages agree; and the statement has the answers and names what
+    is asked.
 
     Args:
         question: the question.
@@ -82,6 +87,8 @@ def check_text(question: Question, longest_copy: int, design: Design | None = No
         question.reject(COPY, f"takes {len(shared)} words in a row: {' '.join(shared)!r}")
     elif leaks := [a for a in (*facts, *question.aliases) if _contains_answer(question.text, a)]:
         question.reject(GIVEAWAY, f"gives the answer {leaks[0]!r} away")
+    elif kind := _find_kind_fault(question):
+        question.reject(KIND, kind)
     elif pointer := _find_pointer(question):
         question.reject(POINTER, f"refers to something that is not shown: {pointer!r}")
     elif languages := _language_mismatch(question, wishes.language):
@@ -131,6 +138,25 @@ def _contains_answer(text: str, answer: str) -> bool:
     """Whether a text has all words of an answer, in any order."""
     read, words = AnswerText(text), set(AnswerText(answer).main) - ARTICLES
     return read.contains(answer) or (bool(words) and all(map(read.has, words)))
+
+
+def _find_kind_fault(question: Question) -> str | None:
+    """Describe an answer that cannot be one to an English "how many" or "how long"; else None.
+
+    Kilograms are no number of bells, and a year is no duration. A question that names a unit of the
+    answer's kind may have any such answer: "How many miles" has "120 metres".
+    """
+    asked, units = question.text.lower(), word_lists().units
+    named = {kind for word in split_tokens(asked) for kind, _ in units.get(word, ())}
+    for answer in question.answers:
+        said = answer.strip().lower()
+        match = _NUMBER_WITH_WORD.fullmatch(said)
+        kinds = {kind for kind, _ in units.get(match[1], ())} if match else set()
+        if match and re.search(r"\bhow many\b", asked) and kinds and kinds.isdisjoint(named):
+            return f"the question asks for no number of {match[1]}: {answer!r}"
+        if re.search(r"\bhow (?:long|old)\b", asked) and not named and _YEAR.fullmatch(said):
+            return f"the answer is a year: {answer!r}"
+    return None
 
 
 def _find_pointer(question: Question) -> str | None:

@@ -9,6 +9,7 @@ from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.progress import progress
 from citeforge.engines.retrieval.dense import DenseCorpus
+from citeforge.engines.text.quoting import repeats_number
 from citeforge.plugins.documents.cells import Cell, Topics, draw_passages, spread_cells
 from citeforge.plugins.documents.checks import (
     ALONE,
@@ -159,12 +160,15 @@ class QuestionMaker:
 
     def _write_questions(self, questions: Sequence[Question]) -> None:
         """Let the LLM write the questions; reject those whose reply has a wrong format."""
-        replies = self.asker.ask([self.asker.to_write(q) for q in questions])
-        for question, reply in zip(questions, replies, strict=True):
+        requests = [self.asker.to_write(q) for q in questions]
+        replies = self.asker.ask(requests)
+        for question, request, reply in zip(questions, requests, replies, strict=True):
             if reply.failure:
                 question.reject(FORMAT, f"no reply ({reply.failure})")
             elif wrong := read_question(reply.text, question):
                 question.reject(FORMAT, wrong)
+            elif repeats_number(reply.text, request.messages[-1][1]):
+                question.reject(FORMAT, f"repeats a tag of the prompt: {reply.text[:100]!r}")
 
     def _check_questions(self, questions: Sequence[Question]) -> None:
         """Check questions by LLM, judge and search; the first check that one fails rejects it.
