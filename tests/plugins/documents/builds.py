@@ -1,8 +1,12 @@
 """Builds of questions about villages, by a scripted LLM."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.package.package import Package
@@ -10,11 +14,24 @@ from citeforge.plugins.documents.build import build_documents
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import RunOptions
+from plugins.documents.served_pumps import embed
 from plugins.documents.village import ErringLlm, entails
+from servers.running import openai_server
 from stand_ins import RuleJudge
 
 EVEN = {"single": 1, "pair": 1, "lists": 1, "absent": 1}
 SINGLE = {"single": 1, "pair": 0, "lists": 0, "absent": 0}
+
+
+@contextmanager
+def served_words(out: Path) -> Iterator[RunOptions]:
+    """Options of a run to a folder, with a server of the embedder ``openai:words``."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        openai_server(out.with_name(f"{out.name}.log"), embed=embed) as server,
+    ):
+        patch.setenv("OPENAI_API_KEY", "key")
+        yield RunOptions(out=out, base_url=server.url)
 
 
 @dataclass

@@ -20,25 +20,22 @@ from citeforge.plugins.documents.questions import Evidence, Question, apply_labe
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.labels.options import AnnotationOptions
 from citeforge.plugins.labels.sheets import export_sheet
-from citeforge.schemas.recipes.base import RunOptions
 from conftest import refused
+from plugins.documents.builds import served_words
 from plugins.documents.pumps import FormLlm, write_pumps
 from plugins.documents.village import entails
 from stand_ins import RuleJudge
 
 
 def build(folder: Path, out: str, sheet: Path | None = None, labels: Path | None = None) -> Package:
-    build_documents(
-        DocumentsRecipe(
-            source=f"folder:{folder / 'docs'}", llm="openai:forms", n_queries=6,
-            design={"questions": [{"name": "number", "share": 2}, {"name": "time"}]},
-            asking={"neighbours": 4, "closed_book": 1, "shown": 2}, decided_questions=sheet,
-            labels=(labels,) if labels else (),
-        ),
-        RunOptions(out=folder / out),
-        FormLlm(),
-        JudgeSession(RuleJudge(entails)),
+    recipe = DocumentsRecipe(
+        source=f"folder:{folder / 'docs'}", llm="openai:forms", embedder="openai:words",
+        design={"questions": [{"name": "number", "share": 2}, {"name": "time"}]}, n_queries=6,
+        asking={"neighbours": 4, "closed_book": 1, "shown": 2}, decided_questions=sheet,
+        labels=(labels,) if labels else (),
     )  # fmt: skip
+    with served_words(folder / out) as run:
+        build_documents(recipe, run, FormLlm(), JudgeSession(RuleJudge(entails)))
     return Package(folder / out)
 
 

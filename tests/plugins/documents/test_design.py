@@ -24,9 +24,10 @@ from citeforge.plugins.documents.form_rules import find_form_fault
 from citeforge.plugins.documents.outcome import mean_pairwise_cosine, mix_stats
 from citeforge.plugins.documents.questions import Evidence, Question, read_question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
-from citeforge.schemas.recipes.base import RunOptions
 from conftest import Inline, refused
+from plugins.documents.builds import served_words
 from plugins.documents.pumps import FormLlm, write_pumps
+from plugins.documents.served_pumps import embed
 from plugins.documents.village import N, entails, replies, write_documents
 from servers.running import openai_server
 from stand_ins import RuleJudge
@@ -52,16 +53,14 @@ def make(
     folder: Path, llm: FormLlm, design: Any, n: int, rule: Rule = entails, **recipe: Any
 ) -> Package:
     (folder / "design.yaml").write_text(yaml.safe_dump(design))
-    known = {"asking": {"neighbours": 5, "closed_book": 1, "shown": 2}} | recipe
-    build_documents(
-        DocumentsRecipe(
-            source=f"folder:{folder / 'docs'}", llm="openai:forms", n_queries=n,
-            design=str(folder / "design.yaml"), **known,
-        ),
-        RunOptions(out=folder / "out"),
-        llm,
-        JudgeSession(RuleJudge(rule)),
+    asking = {"neighbours": 5, "closed_book": 1, "shown": 2}
+    known = {"asking": asking, "embedder": "openai:words"} | recipe
+    recipe = DocumentsRecipe(
+        source=f"folder:{folder / 'docs'}", llm="openai:forms",
+        design=str(folder / "design.yaml"), n_queries=n, **known,
     )  # fmt: skip
+    with served_words(folder / "out") as run:
+        build_documents(recipe, run, llm, JudgeSession(RuleJudge(rule)))
     return Package(folder / "out")
 
 
@@ -104,16 +103,16 @@ def test_another_model_reads_the_questions(
 ) -> None:
     write_documents(tmp_path / "docs", N)
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    with openai_server(tmp_path / "log", replies=replies()) as server:
+    with openai_server(tmp_path / "log", replies=replies(), embed=embed) as server:
         words = [
             "build", "documents", "--source", f"folder:{tmp_path / 'docs'}", "--llm",
             "openai:writes", "--checker", "openai:reads", "--queries", "2", "--pair", "0", "--list",
             "0", "--absent", "0", "--base-url", server.url, "--neighbours", "3", "--closed-book",
-            "1", "--shown", "2",
+            "1", "--shown", "2", "--embedder", "openai:words",
         ]  # fmt: skip
         planned = inline.ok(*words, "--dry-run", "--price", "1,1").stdout
         inline.ok(*words, "--out", tmp_path / "out")
-        asked = Counter(request["model"] for request in server.requests())
+        asked = Counter(request["model"] for request in server.requests() if not request["input"])
     # Each is written; and read with evidence, by heart, in three others alone, in two together.
     assert asked == {"writes": 2, "reads": 2 * (1 + 1 + 3 + 1)}
     assert "writes, writer" in planned
@@ -251,11 +250,12 @@ def test_a_thinking_writer_is_designed_from_the_command_line(
     thoughts = "<think>\nQuestion: What do I ask?\n</think>\n"
     said = [[pattern, thoughts + text] for pattern, text in replies()]
     monkeypatch.setenv("OPENAI_API_KEY", "key")
-    with openai_server(tmp_path / "log", replies=said) as server:
+    with openai_server(tmp_path / "log", replies=said, embed=embed) as server:
         inline.ok(
             "build", "documents", "--source", f"folder:{tmp_path / 'docs'}", "--llm", "openai:m",
             "--judge", "lexical", "--queries", "3", "--design", tmp_path / "d.yaml", "--base-url",
             server.url, "--neighbours", "3", "--closed-book", "1", "--out", tmp_path / "out",
+            "--embedder", "openai:words",
         )  # fmt: skip
     rows = Package(tmp_path / "out").table("questions", "questions").to_pylist()
     assert Counter(r["form"] for r in rows if r["accepted"]) == {"single": 2, "absent": 1}

@@ -16,8 +16,8 @@ from citeforge.plugins.documents.design import built_in_forms
 from citeforge.plugins.documents.questions import Question, is_answered
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.seeds import read_seeds
-from citeforge.schemas.recipes.base import RunOptions
 from conftest import Inline, refused
+from plugins.documents.builds import served_words
 from plugins.documents.pumps import FormLlm, pump, write_pumps
 from plugins.documents.village import entails
 from stand_ins import RuleJudge
@@ -39,16 +39,13 @@ def asked(tmp_path_factory: pytest.TempPathFactory) -> tuple[Package, FormLlm]:
     write_pumps(folder / "docs", 8)
     (folder / "seeds.jsonl").write_text("".join(json.dumps(row) + "\n" for row in OWN))
     llm = FormLlm()
-    build_documents(
-        DocumentsRecipe(
-            source=f"folder:{folder / 'docs'}", llm="openai:forms", n_queries=5,
-            design={"questions": [{"name": "number"}]}, seeds=folder / "seeds.jsonl",
-            keep_seeds=True, asking={"neighbours": 5, "closed_book": 1, "shown": 3},
-        ),
-        RunOptions(out=folder / "out"),
-        llm,
-        JudgeSession(RuleJudge(entails)),
+    recipe = DocumentsRecipe(
+        source=f"folder:{folder / 'docs'}", llm="openai:forms", embedder="openai:words",
+        design={"questions": [{"name": "number"}]}, seeds=folder / "seeds.jsonl", n_queries=5,
+        keep_seeds=True, asking={"neighbours": 5, "closed_book": 1, "shown": 3},
     )  # fmt: skip
+    with served_words(folder / "out") as run:
+        build_documents(recipe, run, llm, JudgeSession(RuleJudge(entails)))
     return Package(folder / "out"), llm
 
 

@@ -17,7 +17,7 @@ from citeforge.package.fields import read_fields
 from citeforge.package.manifest import read_stats
 from citeforge.plugins.documents import topics
 from citeforge.plugins.documents.cells import Cell, Topics, draw_cells, draw_passages
-from citeforge.plugins.documents.design import Design, built_in_forms
+from citeforge.plugins.documents.design import Design, FoundTopics, built_in_forms
 from citeforge.plugins.documents.plan import plan_documents
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.plugins.documents.topics import find_clusters
@@ -222,7 +222,7 @@ def test_found_topics_are_named_and_have_equal_shares(tmp_path: Path) -> None:
     write_pumps(tmp_path / "docs", 12)
     llm = NamingLlm()
     llm.names = ('{"topics": ["Pumps", "pumps"]}', 'So: {"topics": ["Pumps", "Other pumps"]}')
-    package = make(tmp_path, llm, NUMBERS | {"found_topics": 2}, 4)
+    package = make(tmp_path, llm, NUMBERS | {"found_topics": 2}, 4, embedder="offline")
     asked = [request for request in llm.asked if request.task == "topics"]
     assert [request.sample for request in asked] == [0, 1]  # equal names are none
     assert "Topic 2:" in asked[0].messages[-1][1]
@@ -235,19 +235,14 @@ def test_found_topics_are_named_and_have_equal_shares(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("found", "shares"),
     [
-        ({"number": 2, "shares": [3, 1]}, {"Wells": 3, "Pumps": 1}),  # the larger one has 3 of 4
-        ({"number": 2, "by_size": True}, {"Wells": 2, "Pumps": 2}),  # 8 of 12 of 3, 4 of 12 of 3
+        (2, [1, 1]),
+        ({"number": 2, "shares": [3, 1]}, [3, 1]),
+        ({"number": 2, "by_size": True}, [8, 4]),
     ],
 )
-def test_found_topics_have_shares(
-    tmp_path: Path, found: dict[str, Any], shares: dict[str, int]
-) -> None:
-    write_pumps(tmp_path / "docs", 12)
-    llm = NamingLlm()
-    llm.names = ('{"topics": ["Wells", "Pumps"]}',)
-    package = make(tmp_path, llm, NUMBERS | {"found_topics": found}, 4)
-    rows = package.table("questions", "questions").to_pylist()
-    assert Counter(r["topic"] for r in rows if r["accepted"]) == shares
+def test_found_topics_have_shares(found: Any, shares: list[float]) -> None:
+    topics = FoundTopics.model_validate(found)
+    assert [topics.share(n, size) for n, size in enumerate((8, 4))] == shares
 
 
 def test_no_names_are_an_error(tmp_path: Path) -> None:
@@ -255,7 +250,7 @@ def test_no_names_are_an_error(tmp_path: Path) -> None:
     llm = NamingLlm()
     llm.names = ['{"topics": ["Pumps"]}'] * 3
     with refused("bad-reply") as caught:
-        make(tmp_path, llm, NUMBERS | {"found_topics": 2}, 4)
+        make(tmp_path, llm, NUMBERS | {"found_topics": 2}, 4, embedder="offline")
     assert "no 2 names of topics in 3 replies" in str(caught.value)
 
 
