@@ -161,6 +161,10 @@ def bad(asking: QuestionToCheck, ask: Ask, draw: random.Random) -> Iterator[Writ
     denied = re.sub(rf"({re.escape(name)})(?!['\w])", r"\1 never", clauses[at], count=1)
     if denied != clauses[at]:
         yield write("denied", compose([*rest, denied]), others, "denied")
+    named = "|".join(map(re.escape, names))
+    stated = re.sub(rf"\b(was|were|is|are|did) ((?:{named})(?:'s? \w+)?)(?!\w)", r"\2 \1", whole)
+    if stated != whole:
+        yield write("order of a statement", stated)
     both = " and ".join(names)
     yield write("yes or no", f"Did {both} have all of these: {', '.join(r for _, r in facts)}?")
     yield write("vague", f"What should one know about {both}?", frozenset(), "everything")

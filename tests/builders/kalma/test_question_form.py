@@ -172,6 +172,27 @@ def test_one_clause_asks_for_several_facts(question: str, gold: tuple[Triple, ..
     assert find_fault(question, gold=gold) == ""
 
 
+@pytest.mark.parametrize(
+    ("clause", "is_statement"),
+    [
+        ("where Ann Lee was born", True),
+        ("where she was born", True),
+        ("what Ann Lee's birthplace was", True),
+        ("which town Ann Lee did come from", True),
+        ("where was Ann Lee born", False),
+        # The entity belongs to the question word.
+        ("which of Ann Lee's places was her birthplace", False),
+        ("what birthplace of Ann Lee's is known", False),
+        ("which town was the birthplace of Ann Lee", False),
+    ],
+)
+def test_the_order_of_a_statement_is_none_of_a_question(clause: str, is_statement: bool) -> None:
+    fault = find_fault(f"Which party was Bob Moor in, what did Ann Lee die of, and {clause}?")
+    told = f"has the order of a statement: {clause!r}"
+    assert fault.startswith("has the order of a statement") is is_statement, fault
+    assert not is_statement or fault == told
+
+
 def test_a_choice_asks_for_its_fact_and_is_no_yes_or_no() -> None:
     manner = of_ann("manner of death", "natural causes")
     text = "Which party was Bob Moor in, what did Ann Lee die of, and was {}?"

@@ -47,6 +47,7 @@ _PREMISE = re.compile(
     r"bearing in mind|being|as (?:X|he|she|they|one|the|a|an))\b(?! when)",
     re.IGNORECASE,
 )
+_VERBS = AUXILIARIES | {"became", "made", "led", "brought"}
 _SPOKEN = frozenset({"I"})
 
 
@@ -147,6 +148,8 @@ def _find_statement(
         first = next((w for w in words if w not in PREPOSITIONS), "")
         if first in AUXILIARIES and clause.tokens[0].text == first:
             return f"can be answered by yes or no: {clause.text!r}"
+        if _has_statement_order(clause):
+            return f"has the order of a statement: {clause.text!r}"
         if (
             len(words) > 2
             and clause.tokens[-1].qids
@@ -158,6 +161,19 @@ def _find_statement(
             if is_verb and clause.tokens[i + 1].qids and i > 1 and words[i - 2] not in OPENERS:
                 return f"can be answered by yes or no: {word!r}"
     return None
+
+
+def _has_statement_order(clause: AskedClause) -> bool:
+    """Whether an entity is between a question word and its verb: ``where Ada was born``.
+
+    In "which of Ada's works is" and "who of the pupils of Ada was" it belongs to the question word.
+    """
+    words = [t.text for t in clause.tokens]
+    at = next((i for i, t in enumerate(clause.tokens) if t.qids), len(words))
+    opener = next((i for i, w in enumerate(words[:at]) if w in OPENERS), None)
+    if opener is None or words[opener] == "whose" or not {*words[opener:at]}.isdisjoint(_VERBS):
+        return False
+    return words[at - 1] not in PREPOSITIONS and not AUXILIARIES.isdisjoint(words[at:])
 
 
 def _find_value(bare: str, own_words: frozenset[str], gold: Sequence[Triple]) -> str | None:
