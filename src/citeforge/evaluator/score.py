@@ -193,7 +193,7 @@ def _open_submission(path: Path, setup: ScoringSetup, system: str | None) -> Sub
     options = setup.tools.options
     submission = Submission(
         path, setup.benchmark, options.file_format, system, options.only_asked,
-        options.only_answered, is_raw=not setup.tools.is_strict,
+        options.only_answered, is_raw=not setup.tools.is_strict, more=options.also,
     )  # fmt: skip
     _require_fitting(submission.benchmark, setup.measures)
     submission.require_sound()

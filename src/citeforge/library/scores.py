@@ -195,7 +195,7 @@ def score(
     judge: str | Judge | JudgeSession | None = None, judge_repeats: int = 1,
     segmenter: str | None = None, file_format: str = "auto", system: str | None = None,
     details: bool = False, labels: Sequence[str | Path] = (),
-    assessments: Sequence[str | Path] = (),
+    assessments: Sequence[str | Path] = (), also: Sequence[str | Path] = (),
     only_asked: bool = False, only_answered: bool = False, by: Sequence[str] = (),
 ) -> Scores:  # fmt: skip
     """Score answers against a benchmark; the same numbers as ``citeforge score``.
@@ -216,6 +216,7 @@ def score(
         details: keep the answers in statements, for reports.
         labels: files of labels by people, which judged measures are corrected with.
         assessments: files of nuggets, rubrics, DRAGUN's questions and TREC's support.
+        also: files with more answers of the same system: to other context sets, or of more runs.
         only_asked: score only the queries that were asked, as the submission's header says.
         only_answered: score only the queries that are answered; others are not counted as wrong.
         by: fields of the queries whose slices are scored, too.
@@ -232,7 +233,7 @@ def score(
         ScoreOptions, measures=measures, context=context, protocol=protocol,
         file_format=file_format, segmenter=segmenter, details=details, only_asked=only_asked,
         only_answered=only_answered, by=by, labels=tuple(map(Path, labels)),
-        assessments=tuple(map(Path, assessments)),
+        assessments=tuple(map(Path, assessments)), also=tuple(map(Path, also)),
         judge="given" if labels and judge is not None else None,
     )  # fmt: skip
     setup = prepare_scoring(opened, options, open_judge(judge, judge_repeats))
@@ -295,6 +296,12 @@ def score_files(
     if target is not None and len(paths) > 1 and target.suffix == ".json":
         raise UsageError(
             "--out: with several submissions, name a folder for the score files", code="bad-option"
+        )
+    if options.also and len(paths) > 1:
+        raise UsageError(
+            f"--also: more answers of one system, and there are {len(paths)} submissions; score "
+            "each with its own",
+            code="conflicting-options",
         )
     opened = load(benchmark, gold)
     if private and not opened.has_hidden_gold:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Generator, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from itertools import chain
@@ -63,12 +63,14 @@ class Answers(Inputs):
 
     Attributes:
         runs: one list per run.
+        beside: other context sets to the answers to them, where they are handed over.
         evaluator: whose rules ``reference`` reads answers by.
         read: reads the statements of all answers; None where they are not handed over.
         needs: what the measure declares.
     """
 
     runs: Sequence[Sequence[Answer]]
+    beside: Mapping[str, Answers] = field(default_factory=dict)
     evaluator: Evaluator = "alce"
     read: Callable[[], AnswerStatements] | None = None
     needs: Collection[Need] = ()
@@ -122,14 +124,19 @@ def hand_over(answers: Any, needs: Collection[Need], evaluator: Evaluator) -> An
     if not isinstance(answers, Inputs):
         return answers.limited_to(needs)
     is_read = Need.STATEMENTS in needs
+    no_contexts: Any = Withheld(Need.CONTEXTS)
     if is_read and evaluator == "attributed_ir":
         answers = with_passages(answers)
     limited = Answers(
         answers.benchmark, [], answers.grammar, answers.task, answers.tools.limited_to(needs),
-        answers.names, evaluator, partial(statements_of, answers, evaluator) if is_read else None,
-        needs,
+        answers.names, no_contexts, evaluator,
+        partial(statements_of, answers, evaluator) if is_read else None, needs,
     )  # fmt: skip
     limited._results = answers._results
+    if Need.CONTEXTS in needs:
+        limited.beside = {
+            name: hand_over(other, needs, evaluator) for name, other in answers.beside.items()
+        }
     no_passages: Any = Withheld(Need.PASSAGES)
     no_gold: Any = Withheld(Need.GOLD)
     limited.runs = [

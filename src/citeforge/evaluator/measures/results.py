@@ -37,7 +37,7 @@ from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.inputs import NO_PASSAGES, Inputs, ItemCollector
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.submission import Submission
-from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
+from citeforge.evaluator.submissions.tools import CannotError, Need, ScoringTools
 from citeforge.schemas.authorship import Design
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.refusals import EVERY_LANGUAGE
@@ -261,6 +261,8 @@ def read_passages(
     if scores is not None and is_strict:
         scores.fill()
     inputs = None if items is None else items.inputs(submission.names, provided)
+    if inputs is not None and any(Need.CONTEXTS in m.group.needs for m in of_items):
+        inputs.beside = _read_beside(submission, context, tools)
 
     n_runs = len(scores.runs) if scores is not None else 0 if items is None else len(items.runs)
     relevance = _relevance(benchmark, table, scores is not None)
@@ -284,6 +286,26 @@ def read_passages(
         ),
         inputs=inputs,
     )
+
+
+def _read_beside(submission: Submission, context: str, tools: ScoringTools) -> dict[str, Inputs]:
+    """Read the same system's answers to other context sets than the one that is scored.
+
+    Raises:
+        UsageError: nothing names the context set of a further file.
+    """
+    benchmark, beside = submission.benchmark, dict[str, Inputs]()
+    lines = (answer for _, answer in submission.answers())
+    named = [line.context for line in lines if line.context and line.passages is None]
+    further = [name for one in submission.more for name in one.contexts]
+    for name in dict.fromkeys([*named, *further]):
+        if name == context:
+            continue
+        items = ItemCollector(benchmark, name, submission.grammar, tools)
+        for row, answer in submission.answers_to(name, is_beside=True):
+            items.add(row, answer)
+        beside[name] = items.inputs(submission.names)
+    return beside
 
 
 def _closed_book_hint(tally: AnswerCounts, context: str) -> Iterator[Finding]:

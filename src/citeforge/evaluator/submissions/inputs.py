@@ -1,6 +1,6 @@
 """Inputs of answer-by-answer measures: each answer with its passages and its gold."""
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -126,6 +126,7 @@ class Inputs(SharedResults):
         task: ``asqa``, ``qampari``, ``eli5``, or an empty string.
         tools: judge, segmenter and models.
         names: what files of assessments may call the system: its name, its file's.
+        beside: other context sets to the same system's answers to them, where a measure needs them.
     """
 
     benchmark: Benchmark
@@ -134,6 +135,7 @@ class Inputs(SharedResults):
     task: str
     tools: ScoringTools = field(default_factory=ScoringTools)
     names: tuple[str, ...] = ("the system",)
+    beside: "Mapping[str, Inputs]" = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -1,6 +1,6 @@
 """An open submission: format, header and answers, read in as few passes as possible."""
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -49,6 +49,7 @@ class Submission:
         form: name of the format it is read as, with its options.
         is_anonymous: whether neither its header nor every answer names the benchmark's hash.
         format: that format.
+        more: further files with answers of the same system.
         asked: how many of the first queries it was asked; None for all.
         unwrapper: removed prompts, thoughts and wrappers from the answers read so far, and counted
             them.
@@ -64,6 +65,7 @@ class Submission:
         only_answered: bool = False,
         on_error: OnError = None,
         is_raw: bool = False,
+        more: Sequence[Path] = (),
     ) -> None:
         """Open a submission: detect its format and read its header.
 
@@ -76,6 +78,8 @@ class Submission:
             only_answered: look only at the queries that it answers.
             on_error: gets the errors of header and lines, which are then skipped.
             is_raw: leave thoughts, JSON and fences around the answers, as papers' code does.
+            more: files with more answers of the same system: to other context sets, or of more
+                runs, which are numbered after those before.
 
         Raises:
             InputError: it cannot be read, or was made on another build of the benchmark.
@@ -118,6 +122,10 @@ class Submission:
             _ = self.system  # refused before anything is scored
         with self._handled_errors():
             _ = self.about
+        self.more = [
+            Submission(other, self.benchmark, system=system, on_error=on_error, is_raw=is_raw)
+            for other in more
+        ]
 
     @property
     def grammar(self) -> Grammar:
@@ -296,8 +304,9 @@ class Submission:
         return [str(name) for name in (*own, model) if name]
 
     def digest(self) -> str:
-        """Compute the sha256 of the submission's file, or over all files of its folder."""
-        return digest_folder(self.path) if self.path.is_dir() else sha256_file(self.path)
+        """Compute the sha256 of the submission's file, or over all files of it."""
+        own = digest_folder(self.path) if self.path.is_dir() else sha256_file(self.path)
+        return digest([own, *(one.digest() for one in self.more)]) if self.more else own
 
     def choose_context(self, name: str | None) -> str:
         """Choose the context set to score: ``name``, else the one that the lines are about.
@@ -350,10 +359,10 @@ class Submission:
             self._looked_at = chain(buffer, lines)
         if has_passages:
             return [OWN]
-        if len(contexts) == 1:
+        if len(contexts) == 1 and (is_blank or CLOSED_BOOK not in names):
             return contexts
         if len(names) == 1 or (names and not is_blank):
-            return [c for c in contexts if c in names] or sorted(names)
+            return [c for c in (*contexts, CLOSED_BOOK) if c in names] or sorted(names)
         if FULL in contexts:
             return [FULL]
         raise UsageError(
@@ -370,16 +379,43 @@ class Submission:
         lines, self._looked_at = self._looked_at or self._read(), None
         return lines
 
-    def answers_to(self, context: str) -> Iterator[tuple[int, SubmissionLine]]:
+    def answers_to(
+        self, context: str, is_beside: bool = False
+    ) -> Iterator[tuple[int, SubmissionLine]]:
         """Yield (row of its query, answer) for every line that answers a context set.
+
+        Args:
+            context: name of the set.
+            is_beside: whether another set is scored, which lines without a name are of.
 
         Raises:
             InputError: an unknown or duplicate key, or there is no such line.
         """
+        last = -1
+        for row, answer in self._own_answers_to(context, is_beside):
+            last = max(last, answer.run)
+            yield row, answer
+        for one in self.more:
+            first = last + 1
+            for row, answer in one.answers_to(context) if context in one.contexts else ():
+                answer.run += first
+                last = max(last, answer.run)
+                yield row, answer
+
+    def _own_answers_to(
+        self, context: str, is_beside: bool
+    ) -> Iterator[tuple[int, SubmissionLine]]:
+        """Yield (row of its query, answer) for the lines of this file alone.
+
+        Raises:
+            InputError: as :meth:`answers_to`.
+        """
         index = LineIndex(self.path, self.benchmark)
-        is_empty, is_any = True, False
+        is_empty, is_any = True, is_beside
         for line, answer in self.answers():
             is_empty = False
+            if is_beside and answer.context != context:
+                continue
             if index.is_about(line, answer, context):
                 is_any = True
                 yield index.row(line, answer, context), answer

@@ -30,6 +30,7 @@ class Need(Enum):
         JUDGE: what decides entailment; without one the measure is not computed.
         JUDGE_IF_ANY: the same, where the measure has another way without one.
         LLM: what answers prompts, if there is one.
+        CONTEXTS: the same system's answers to other context sets.
     """
 
     PASSAGES = "passages"
@@ -39,6 +40,7 @@ class Need(Enum):
     JUDGE = "judge"
     JUDGE_IF_ANY = "judge, if there is one"
     LLM = "llm"
+    CONTEXTS = "contexts"
 
 
 def no_judge() -> str:

@@ -80,6 +80,16 @@ class Board(Part):
             )
         return self
 
+    @model_validator(mode="after")
+    def _refuse_further_files(self) -> Self:
+        """Refuse files with more answers of one system, which would join every submission."""
+        if self.score.also:
+            raise ValueError(
+                "score.also: these answers would count for every system; leave it out, and put all "
+                "answers of a system into its submission"
+            )
+        return self
+
 
 class Boards(Part):
     """A leaderboard: its boards, and the folder of its site."""

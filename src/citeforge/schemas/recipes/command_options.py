@@ -78,6 +78,12 @@ class ScoreOptions(JudgeOptions):
         "nuggets, rubrics, DRAGUN's; file or folder, repeatable.",
     )
     """Support, nuggets, rubrics, DRAGUN's questions."""
+    also: Annotated[tuple[Path, ...], Option(input=True), MEASURES] = Field(
+        (),
+        description="More answers of the same system, which measures of several context sets "
+        "(mirage) or runs compare: a file for each set or run; repeatable.",
+    )
+    """More answers of the same system."""
     wordings: Annotated[Path | None, Option(input=True), MEASURES] = Field(
         None,
         description="Texts of papers' authors that --protocol reference needs to the letter: YAML, "
