@@ -53,6 +53,7 @@ PAGES = {
     "docs/scoring.md": 13,
     "docs/systems.md": 7,
     "docs/training.md": 5,
+    "docs/trust.md": 3,
     "docs/vendors.md": 4,
 }
 """Page to the least number of `citeforge` commands that it shows."""
