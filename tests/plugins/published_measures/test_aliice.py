@@ -2,8 +2,11 @@
 
 import pytest
 
+from citeforge.engines.text.sentences import SentenceSegmenter
+from citeforge.evaluator.statements.split import split_statements
 from citeforge.plugins.published_measures import aliice, claim_trees
 from citeforge.plugins.published_measures.claim_trees import Parsed, claim_tokens
+from citeforge.schemas.citations.grammar import Grammar
 from citeforge.schemas.errors import InputError
 from conftest_evaluator import Measure
 
@@ -53,6 +56,17 @@ def test_above_fifty_words_reference_takes_sentences_whole(measure: Measure) -> 
     output = f"Berlin fell in 476 [3], and Dover grew{tail} [1]."
     # Together both passages entail the whole, and neither does without the other.
     assert score(measure, output, "reference") == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("tail", "n_claims"),
+    [("", 2), (" and so on" * 200, 1), (" and Dover grew [1]" * 19, 1)],
+    ids=["short", "long", "many"],
+)
+def test_what_is_no_sentence_is_taken_whole(tail: str, n_claims: int) -> None:
+    output = f"Berlin fell in 476 [1], and Dover grew [3]{tail}."
+    [statement] = split_statements(output, Grammar(), SentenceSegmenter(), 3).statements
+    assert len(aliice._cut_statement(output, statement)) == n_claims
 
 
 TREE = Parsed(

@@ -8,7 +8,8 @@ model, whose name is in signatures) without what belongs to the other positions.
 is one claim. `C` are the citations of a claim `a`, and recall and precision are [ALCE's](#alce), of
 claims in place of statements.
 
-`strict` counts every claim, and each distinct citation of a claim once, those out of range too.
+`strict` counts every claim, and each distinct citation of a claim once, those out of range too;
+statements of more than 2,000 characters or 20 positions are taken whole.
 `reference` reads words without punctuation, and takes sentences whole that have more than 50 words
 or cite at the root of the tree; claims without citations or with one out of range do not count, an
 answer without others leaves, and of claims with the same words the last one's citations count.
@@ -43,6 +44,9 @@ from citeforge.schemas.citations.grammar import read_number
 SOURCE = "Xu et al. 2025 (ALiiCE), section 3"
 _MOST_WORDS = 50
 """Words of a sentence from which on the authors' code takes it whole."""
+_MOST_CHARACTERS = 2_000
+_MOST_POSITIONS = 20
+"""In ``strict``, statements that pass one of them are no sentences, and taken whole."""
 _MARK = re.compile(r"\[\d+\]")
 _MARK_OR_TEXT = re.compile(r"(\[\d+\])")
 _DROPPED = re.compile(r"[^\w\s\[\],]")
@@ -85,7 +89,8 @@ def _cut_statement(output: str, statement: Statement) -> list[Claim]:
     for marker in statement.markers:
         if marker.numbers:
             places.setdefault(_offset(output, statement, marker.start), []).extend(marker.numbers)
-    if len(places) < 2:
+    is_too_long = len(statement.text) > _MOST_CHARACTERS or len(places) > _MOST_POSITIONS
+    if len(places) < 2 or is_too_long:
         return [(statement.text, tuple(statement.numbers))]
     parsed = parse(statement.text)
     starts = _find_starts(statement.text, parsed.words)

@@ -51,6 +51,7 @@ from citeforge.plugins.published_measures.citeeval_reference import (
     read_ratings,
     read_sentences,
 )
+from citeforge.schemas.citations.grammar import read_number
 
 SOURCE = "Xu et al. 2025 (CiteEval), section 4"
 ATTRIBUTION, RATING = "citeeval_attribution", "citeeval_rating"
@@ -283,7 +284,8 @@ def _complete(answers: Answers, requests: Sequence[Request]) -> list[str]:
 def _read_members(reply: str) -> dict[int, Any]:
     """Read the members of the JSON objects of a reply whose names are numbers."""
     rows = json_objects(reply)
-    return {int(k): v for row in rows for k, v in row.items() if k.isascii() and k.isdigit()}
+    members = ((k, v) for row in rows for k, v in row.items())
+    return {read_number(k): v for k, v in members if k.isascii() and k.isdigit()}
 
 
 def _read_sources(reply: str) -> dict[int, str]:

@@ -13,7 +13,7 @@ MOST_PASSAGES = 10
 SHORT = 20
 """Characters of a sentence from which on it stands alone."""
 _MARK = re.compile(r"\[(\d+)\]")
-_SPACED_MARK = re.compile(r"\s*\[\d+\]")
+_SPACED_MARK = re.compile(r"(?<!\s)\s*\[\d+\]")
 _OPENING_MARKS = re.compile(r"\W*(?:\[\d+\])+")
 _THOUGHTS_END = "</thinking>"
 _NOTHING = "no|none|not"
