@@ -15,18 +15,17 @@ _SECTION = re.compile(r"§\s?\d+\w?\s\Z")
 _SCALE = re.compile(
     rf"\b(?:(?:{alternatives(words_of('scales'))})\s(?:(?:that|which|going)\s)?"
     rf"(?:{alternatives(words_of('scale_prepositions'))})|(?:likert|rating)\s(?:scales?|items?)"
-    r"|по\sшкале(?:\sот)?|ölçeğinde)\s\Z|(?:量表|评分|評分|尺度|スケール|척도)[:：]?\s?\Z",
+    rf"|(?:{alternatives(words_of('on_scales'))}))\s\Z",
     re.IGNORECASE,
 )
 """The name of a scale, before the bracket with its ends."""
 _A_SCALE = re.compile(
-    r"[\s-](?:(?:point|likert|rating|quality|ordinal)[\s-])*(?:scales?|likert|ratings?|range|skala|"
-    r"échelle|escala|scala|schaal)\b|\s?(?:分制|分の|段階|点満点|の尺度|점\s?척도)",
+    r"[\s-](?:(?:point|likert|rating|quality|ordinal)[\s-])*"
+    rf"(?:{alternatives(words_of('scales_behind'))})\b"
+    rf"|\s?(?:{alternatives(words_of('scales_behind', glued=True))})",
     re.IGNORECASE,
 )
-_ARTICLE = re.compile(
-    r"\b(?:an?|the|this|of|from|eine[mrn]?|der|une?|una|un|la|een)\s\Z", re.IGNORECASE
-)
+_ARTICLE = re.compile(rf"\b(?:{alternatives(words_of('articles'))})\s\Z", re.IGNORECASE)
 _FROM_ONE = re.compile(r"\[\s*[01]\s*\D")
 _IDENTIFIER = re.compile(r"(?:(?<![A-Za-z0-9_])[a-z]"
                          rf"|\b(?:{alternatives(VARIABLES)})"
@@ -35,7 +34,8 @@ _UNITS = frozenset(words_of("units"))
 _NAME = re.compile(r"[A-Za-z_]\w*\Z", re.ASCII)
 _IN_CODE = re.compile(r"\b([A-Za-z_]\w*+)\[0\]|`[^`\n]*?\b([A-Za-z_]\w*+)\[\d+\]", re.ASCII)
 _PROGRAMMING = re.compile(
-    r"[=`]|\[0\]|array|list\b|lists\b|index|element|vector|matrix|pointer|массив|数组|配列|배열|tableau|arreglo",
+    rf"[=`]|\[0\]|\b(?:{alternatives(words_of('programming'))})\b"
+    rf"|(?:{alternatives(words_of('programming', glued=True))})",
     re.IGNORECASE,
 )
 _QUOTES = frozenset('"“”„«»「」『』‘’')

@@ -20,7 +20,7 @@ _NUMBER = r"\d{1,30}"
 # White space is possessive, and stands once between two parts: else these would be quadratic.
 _SPACE = rf"[\s{INVISIBLE.replace(WORD_JOINER, '')}]*+"
 _DASH = r"[-\u2010-\u2015\u2212\uff0d\uff5e\u301c~]"
-_TO = rf"(?:\s*+{_DASH}\s*+|\s++(?:to|through|bis|à|hasta)\s++|\s*+至\s*+)"
+_TO = rf"(?:\s*+{_DASH}\s*+|\s++(?:{alternatives(words_of('ranges'))})\s++|\s*+至\s*+)"
 _WORD = (
     r"[^\d\s,;:：、，；，|/・&#_.^\[\](){}（）†*<>=+\"'`"
     r"\u060c\u061b\u2010-\u2015\u2212\uff0d\uff5e\u301c~-]{1,20}+"
@@ -49,7 +49,7 @@ _PAGE = re.compile(
     re.IGNORECASE,
 )
 _ANY_WORD = re.compile(_WORD)
-_RANGE_WORDS = frozenset(("to", "through", "bis", "à", "hasta", "至"))
+_RANGE_WORDS = frozenset((*words_of("ranges"), "至"))
 INNER = re.compile(r"\[([^\[\]]*)\]")
 _INSIDE = r"[^\[\]【】［］〔〕〖〗⟦⟧{}()（）]{1,200}"
 
@@ -105,7 +105,6 @@ _CITING = "cite|ref|citation|source|document|doc|passage|citations|reference|chu
 _MARKS = (
     rf"\[(?P<from>\d{{1,3}})\]{_DASH}\[(?P<to>\d{{1,3}})\]"
     r"|\[ID\s*+[:：]\s*+(?P<ids>\d{1,3}(?:\s*+,\s*+(?:ID\s*+[:：]\s*+)?\d{1,3})*)\s*+\]"
-    r"|[(（]ID\s*+[:：]\s*+(?P<round_ids>\d{1,3}(?:\s*+,\s*+\d{1,3})*)[)）]"
     rf"|\[REF\](?P<ref>{_DIGITS})\[/REF\]|%\[(?P<percent>{_DIGITS})\]%"
     r"|\[\s*+(?P<na>NA)\s*+\]"
     rf"|(?:\^\{{?)?\[(?P<square>[^\[\]]{{1,200}})\](?:(?<=\])[\}}^](?=\W|\Z))?"
@@ -119,7 +118,7 @@ _MARKS = (
     rf"|\\footnote\{{(?P<tex_note>(?:passage |document |source )?{_DIGITS})\}}"
     rf"|\\footnotemark\[(?P<tex_mark>{_DIGITS})\]|::?cite[\[{{](?P<directive>{_DIGITS})[\]}}](?:::)?"
     r"|\\(?:cite[a-z]*|autocite|parencite|textcite|footcite)(?:\[[^\[\]\n]{0,99}\]){0,2}"
-    rf"\{{(?P<tex>[^{{}}\n]{{1,200}})\}}|\\textsuperscript\{{(?P<tex_raised>{_DIGITS})\}}"
+    rf"\{{(?P<tex>[^{{}}\n]{{1,200}})\}}"
     rf"|&(?:#91|#x5b|lsqb|lbrack);(?P<entity>{_INSIDE})&(?:#93|#x5d|rsqb|rbrack);|##(?P<ragflow>\d{{1,3}})\$\$|\^(?P<caret>\d{{1,2}})\^"
     rf"|<(?:{_CITING})\s(?P<other_tag>[^<>\n]{{0,99}}?\d[^<>\n]{{0,99}})>"
     r"|(?P<super>[⁽]?[⁰¹²³⁴-⁹]+(?:[,˒‚⸴،·⁻–-]?[⁰¹²³⁴-⁹]+)*[⁾]?)(?![⁺⁻ⁿ])|(?P<circled>[①-⑳])"
@@ -128,14 +127,12 @@ _ANCHOR = r"\[\^?(?P<anchor>\d{1,3})\]\(#[^()\s]{0,99}\)"
 # Citations of what was not shown here: they are counted, and are no text.
 _RESIDUE = (
     rf"(?P<residue>[(（]\s*{_NUMBERED_LINK}(?:[,;\s]+{_NUMBERED_LINK})*\s*[)）]|{_NUMBERED_LINK}"
-    r"|【\d{1,3}:\d{1,3}†[^【】\n]{0,200}】|\[\d{1,3}:\d{1,3}†[^\[\]\n]{0,200}\]"
-    r"|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?|\[oaicite:\d+\]"
-    r"|\ue200[^\ue201]{0,500}\ue201|\\ue200.{0,500}?\\ue201|[\ue200-\ue2ff]+"
+    r"|【\d{1,3}:\d{1,3}†[^【】\n]{0,200}】|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?"
+    r"|\ue200[^\ue201]{0,500}\ue201"
     r"|[\[【(](?:turn\d{1,3}[a-z]{2,12}\d{1,3}[,;\s]*+)++[\]】)]"
     r"|(?:(?:file)?cite|(?<![^\W_]))(?:turn\d{1,3}[a-z]{2,12}\d{1,3})+"
     r"|[<(]cite\s+index\s*=\s*\"[^\"\n]{0,200}\"\s*>|<co(?::\s*[\d,\s]{1,60})?>"
-    r"|<\|(?:cite|ref|source|doc)\w*\|>|<grok:render\b.{0,600}?</grok:render>"
-    r"|<grok-card\b.{0,600}?(?:/>|</grok-card>)|<(?:\|\d{1,3}\||fact_\d{1,3})>|`\[\d{1,3}\]`(?=\s*+(?:[.!?]|\Z))"
+    r"|<\|(?:cite|ref|source|doc)\w*\|>|<grok-card\b.{0,600}?(?:/>|</grok-card>)|<(?:\|\d{1,3}\||fact_\d{1,3})>|`\[\d{1,3}\]`(?=\s*+(?:[.!?]|\Z))"
     r"|&lt;(?:cite|ref|source|(?<=[.,;!?]&lt;)sup)&gt;\[?\d{1,3}\]?&lt;/\w+&gt;)"
     r"|(?P<token>\[cite_(?:start|end)\])"
 )
@@ -146,7 +143,7 @@ _TAGS = (
     r"blockquote|answer|response|final"
 )
 _NOISE = (
-    rf"(?P<noise><!--.*?(?:-->|\Z)|<\|[a-z][a-z0-9_]{{1,30}}\|>|<｜[^<>\n]{{1,40}}｜>|</?s>|<end_of_turn>|<eos>"
+    rf"(?P<noise><!--.*?(?:-->|\Z)|<\|[a-z][a-z0-9_]{{1,30}}\|>|<｜[^<>\n]{{1,40}}｜>|</?s>|<end_of_turn>"
     rf"|(?<!\w)<(?:{_CITING}|statement|claim)(?:{_ATTRIBUTE})*\s*/?>"
     rf"|<(?:{_TAGS})(?:{_ATTRIBUTE})*\s*/?>|</(?:{_TAGS}|{_CITING}|statement|claim)\s*>|</(?:co(?::[^<>\n]{{0,60}})?|(?:{_CITING})[:_-]?\d{{1,3}})>)"
 )
@@ -179,7 +176,7 @@ _STARTS = (
     *"[【［(（〔〖⟦「『《〈{<^$`", "\\\\", "~~~", "##", "%[",
     "http", "HTTP", "citeturn", "filecite", ":contentRef", ":cite", "::cite", "&",
     *(f"turn{n}" for n in range(10)), *"⁽⁰¹²³⁴⁵⁶⁷⁸⁹",
-    *map(chr, range(ord("①"), ord("⑳") + 1)), *map(chr, range(0xE200, 0xE220)),
+    *map(chr, range(ord("①"), ord("⑳") + 1)), "\ue200",
 )  # fmt: skip
 OPENER = re.compile("|".join(re.escape(s.replace("\\\\", "\\")) for s in _STARTS))
 """Where something may begin that :func:`all_forms` knows."""
@@ -196,13 +193,13 @@ SUSPECT = re.compile(
     r"\[(?!\d{1,3}[A-Z][a-z]?\][A-Za-z])[^\[\]\n]{0,80}\d[^\[\]\n]{0,80}\](?![a-z])"
     r"|【[^【】\n]{0,80}\d[^【】\n]{0,80}】"
     r"|［[^［］\n]{0,80}\d[^［］\n]{0,80}］|(?<![\w\\]){\d{1,2}}"
-    r"|(?<=\s)<\d{1,2}>|⟨\d{1,2}⟩|《\d{1,2}》|＜\d{1,2}＞|\[\d{1,2}\s+(?=\[\d)"
+    r"|⟨\d{1,2}⟩|《\d{1,2}》|＜\d{1,2}＞"
     r"|\[[一二三四五六七八九十、，]{1,9}\]"
     # Roman numbers; `[I]` and `[X]` only where a mark may stand: they are words and crosses, too.
     r"|\[(?:V|[IVX]{2,5}|[IX](?=\]\s*(?:[.,;:!?)\[]|\Z)))\](?!\w)"
 )
 """Brackets that look like a mark."""
-FREE_BRACKET = re.compile(r"(?:^|[^\w{}\])'^])\s*[\[【［]|\s[\[【［]")
+FREE_BRACKET = re.compile(r"(?:^|[^\w{}\])'^])\s*[\[【［]")
 DEFINITION = re.compile(
     r"[ \t>*•–-]*+(?:\[\^?(?P<mark>\d{1,3})\^?\]|(?P<bare>\d{1,3})[.)])\s*+:?\s*+"
     rf"(?P<label>{_WORDS}{{0,3}})(?P<bracket>\[?)(?P<number>\d{{1,3}})(?!\d)"

@@ -18,8 +18,7 @@ _SAYS = rf"\s+(?:{alternatives(words_of('verbs'))})\b"
 _SPELT = re.compile(
     rf"(?<=[^\W\d_]\s)(?P<word>{'|'.join(NUMBER_WORDS)})(?=\s*+(?:[^\w\s]|\Z)|{_SAYS})"
     rf"|第(?P<counted>\d{{1,3}}|[一二三四五六七八九十])[段篇]"
-    rf"|\b(?P<ordinal>[a-z]+(?:st|nd|rd|th))\s+(?:passage|document|source|excerpt|snippet|chunk)"
-    rf"(?={_SAYS}|\s*+[,.;)])|(?<=[\u3040-\u30ff\u3400-\u9fff])(?P<han>[一二三四五六七八九十])(?=[)）\]】])",
+    r"|(?<=[\u3040-\u30ff\u3400-\u9fff])(?P<han>[一二三四五六七八九十])(?=[)）\]】])",
     re.IGNORECASE,
 )
 _N = r"\d{1,3}(?:\s?[,;]\s?\d{1,3}){0,9}"
@@ -30,7 +29,7 @@ _SIGN = (
     r"|₍[₀-₉]{1,3}₎|(?:(?<=(?<!\d)(?:1[4-9]|20)\d\d)|(?<=[.!? ]))[₀-₉]{1,3})"
 )
 _LOOSE = re.compile(
-    rf"(?:(?<=[\w.!?…。！？%\"”’»)])|(?<=\w[*_]))(?:(?P<sign>{_SIGN})"
+    rf"(?<=[\w.!?…。！？%\"”’»)])(?:(?P<sign>{_SIGN})"
     rf"|[ \t\u00a0](?:\(\(?{_N}\)\)?|/\d{{1,3}}/|[«‹⁅]{_N}[»›⁆]|[@^]\d{{1,3}}|{_N}[\]】])"
     rf"|[ \t\u00a0]?(?:（{_N}）|[\[【]{_N}(?=[.)）\]】])[)）\]】]?)"
     r"|(?:(?<=[^\W\d_]{3})|(?<=(?<!\d)\d{4}))\^\(?\d{1,3}\)?"
@@ -85,9 +84,8 @@ def find_mentions(
     lower = output.lower()
     spelt = _SPELT.finditer(output) if any(stem in lower for stem in _STEMS) else ()
     for match in spelt:
-        is_whole = match["counted"] or match["ordinal"]
-        label = match.start() if is_whole else _find_label(output, match.start())
-        text = match["word"] or match["counted"] or match["ordinal"] or match["han"]
+        label = match.start() if match["counted"] else _find_label(output, match.start())
+        text = match["word"] or match["counted"] or match["han"]
         value = int(text) if text.isdecimal() else NUMBER_WORDS.get(text.lower(), -1)
         if label >= 0 and 0 <= value - base < n_docs and value not in cited:
             yield label, match.end()

@@ -11,7 +11,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from citeforge.schemas.citations.words import AND
+from citeforge.schemas.citations.words import AND, alternatives, words_of
 
 Span = tuple[int, int]
 
@@ -24,22 +24,7 @@ class Mark(NamedTuple):
     numbers: tuple[int, ...]
 
 
-_WORDS = (
-    # English, German, French, Spanish, Italian, Portuguese
-    "references?|contexts?|context texts?|supporting (?:contexts?|texts?|passages|evidence)|"
-    "sources?|citations?|bibliography|works cited|footnotes?|endnotes?|quellen|"
-    "quellenangaben?|quellenverzeichnis|literatur|literaturverzeichnis|einzelnachweise|belege|"
-    "références?|bibliographie|referencias?|fuentes?|bibliografía|citas|riferimenti|fonti|"
-    "bibliografia|citazioni|referências?|fontes?|"
-    # Dutch, Swedish, Polish, Russian, Turkish, Indonesian, Vietnamese, Finnish, Swahili
-    "bronnen|referenties|källor|referenser|źródła|источники|ссылки|литература|список литературы|"
-    "kaynaklar|kaynakça|referensi|sumber|daftar pustaka|nguồn|tài liệu tham khảo|lähteet|viitteet|"
-    "marejeo|vyanzo|"
-    # Chinese, Japanese, Korean, Arabic, Persian, Urdu, Hindi, Bengali, Telugu, Thai
-    "参考文献|參考文獻|参考资料|參考資料|来源|來源|资料来源|資料來源|引用|引用来源|注释|出典|参照|"
-    "情報源|脚注|참고문헌|참고 문헌|참고자료|참고 자료|출처|각주|المراجع|المصادر|مراجع|مصادر|منابع|"
-    "حوالہ جات|ذرائع|संदर्भ|सन्दर्भ|स्रोत|তথ্যসূত্র|సూచనలు|మూలాలు|อ้างอิง|แหล่งที่มา"
-)
+_WORDS = rf"{alternatives(words_of('headings'))}|{alternatives(words_of('headings', glued=True))}"
 # Possessive runs, and no line break in them: else these would be quadratic.
 _DECOR = r"[ \t>#*_=•·–—-]"
 _NAME = (
@@ -55,7 +40,9 @@ LABELLED = re.compile(rf"[ \t>#*_=•·–—(（-]*+{_LABEL}[*_ \t]*+[:：][*_\
 """The label that opens a line such as `Source: [1]`."""
 
 _SINGULAR = re.compile(
-    r"\W*(?:source|reference|citation|quelle|fuente|fonte|来源|出典|출처)\b", re.I
+    rf"\W*(?:{alternatives(words_of('headings_of_one'))}"
+    rf"|{alternatives(words_of('headings_of_one', glued=True))})\b",
+    re.I,
 )
 _OPENS = rf"{_DECOR}*+(?:\d{{1,2}}[.)][ \t]++)?(?:[\[【［(（]|{_NAME}\b)"
 _FIRST_LINE = re.compile(_OPENS, re.IGNORECASE)
@@ -64,8 +51,8 @@ _OPENING = re.compile(
     r"[\s>*_•·–—-]*(?:\d{1,2}[.)]\s+)?(?:(?:source|reference|ref\.?|citation)\s*(?=\[\d+\]\s*:))?",
     re.IGNORECASE,
 )
-_ENTRY = re.compile(r"[\s>]*(?:[*•·–—-]\s|\d{1,2}[.)]\s|[\"“«]|https?://|www\.|doi)", re.IGNORECASE)
-_SOURCE = re.compile(r"https?://|www\.|\bdoi\b|\((?:1[89]|20)\d\d[a-z]?\)|\bISBN\b", re.IGNORECASE)
+_ENTRY = re.compile(r"[\s>]*(?:[*•·–—-]\s|\d{1,2}[.)]\s|[\"“«])", re.IGNORECASE)
+_SOURCE = re.compile(r"https?://|\bdoi\b|\((?:1[89]|20)\d\d[a-z]?\)", re.IGNORECASE)
 _OTHER_HEADING = re.compile(r"\s*(?:#{1,6}\s|\*\*[^*\n]+\*\*:?\s*\Z|\w[\w ]{0,30}[:：]\s*\Z)")
 _PREDICATE = re.compile(r"[\s,:]*[^\W\d_]+(?=\s)")
 

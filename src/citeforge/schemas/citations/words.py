@@ -16,12 +16,15 @@ def _tables() -> dict[str, dict[str, str]]:
 def words_of(table: str, *, glued: bool = False) -> tuple[str, ...]:
     """List the words of a table of ``data/words.toml`` in all its languages, without repeats.
 
+    ``_`` stands for a space in it.
+
     Args:
         table: name of the table, such as "verbs".
         glued: whether to list those of languages without spaces, instead of all others.
     """
     lines = [v for k, v in _tables()[table].items() if (k in _WITHOUT_SPACES) == glued]
-    return tuple(dict.fromkeys(word for line in lines for word in line.split()))
+    words = (word.replace("_", " ") for line in lines for word in line.split())
+    return tuple(dict.fromkeys(words))
 
 
 def alternatives(words: tuple[str, ...]) -> str:
