@@ -338,3 +338,15 @@ def test_unsure_passages_stay_hidden_in_benchmarks_made_of_a_pool(
         assert ("q1", "h0") in shown
         assert not shown & {("q1", "h1"), ("q2", "l1")}
         inline.ok("verify", "next")
+    for seed in range(6):  # passages of one query may be negatives of the other, but for these
+        inline.ok("build", "rage", "--source", f"rage:{tmp_path / 'out'}", "--candidates", "bm25",
+                  "--remine", "--hidden", "--mixture", "mix=1,2,1", "--seed", seed,
+                  "--out", "hidden", "--overwrite")  # fmt: skip
+        barred = {(q, p) for q, p, _ in pairs(tmp_path / "hidden", UNSURE)}  # by other ids
+        assert len(barred) == len(unsure)
+        shown = {
+            (row["query_id"], doc["corpus-id"])
+            for row in Package(tmp_path / "hidden").context_table("mix").to_pylist()
+            for doc in row["docs"]
+        }
+        assert not shown & barred

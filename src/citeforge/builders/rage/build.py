@@ -83,9 +83,10 @@ def build_rage(recipe: RageRecipe, run: RunOptions, embedder: Embedder | None = 
             material, unsure = pooled.material, pooled.unsure
         # What may be relevant is no negative, nor is a copy of it.
         both = pa.concat_tables([material.relevant, unsure]).combine_chunks()
-        made = make_mappings(replace(material, relevant=both), build.workspace, seed)
+        mined_from = replace(material, relevant=both)
+        made = make_mappings(mined_from, build.workspace, seed)
         mappings = drop_negatives(material, {**made.tables, RELEVANT: material.relevant})
-        frozen = freeze_contexts(material, mappings, seed)
+        frozen = freeze_contexts(mined_from, mappings, seed)
         if pooled is not None or unsure.num_rows:
             frozen = replace(frozen, mappings={**frozen.mappings, UNSURE: unsure})
         writer = build.package()
