@@ -250,10 +250,10 @@ _ONLY_PER = frozenset({"second", "decade"})
 _NUMBER = rf"(?<![\w.,])(?:\d+(?:[.,]\d+)*|(?:{_WORDS}|several|few|many)\b)"
 _COUNTED = re.compile(
     rf"(?:\b(?:once|twice|thrice|times)|%|\bper ?cent|{_NUMBER}"
-    rf"|{_NUMBER} (?:\w+ ){{0,2}}(?P<noun>\w+s|people|men|women|children))\s+$",
+    rf"|{_NUMBER} (?:\w+ ){{0,2}}(?P<noun>\w+s|people|men|women|children)(?: in)?)\s+$",
     re.IGNORECASE,
 )
-"""An amount, right before "a day": "twice", "30", "2.5 million passengers"."""
+"""An amount, right before "a day": "twice", "30", "2.5 million passengers", "600 flies in"."""
 _MEASURED = re.compile(
     rf"(?P<one>(?:{_NUMBER}|\ban?) ?)?(?<!\w)(?P<unit>[^\W\d_]+[²2]?)(?: of \w+(?: \w+)?)?\s+$",
     re.IGNORECASE,
