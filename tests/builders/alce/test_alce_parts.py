@@ -1,6 +1,8 @@
 """Parts of `build alce`: the greedy choice, cutting, matching, and what replies say."""
 
+from collections.abc import Sequence
 from itertools import combinations
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -24,7 +26,13 @@ from citeforge.builders.alce.questions import (
     split_names,
     whole_id,
 )
-from citeforge.builders.alce.writing import is_irrelevant, long_answer, parse_subclaims
+from citeforge.builders.alce.writing import (
+    is_irrelevant,
+    long_answer,
+    parse_subclaims,
+    write_texts,
+)
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.package.items import Gold, GoldRows
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.tables import CORPUS
@@ -194,6 +202,21 @@ REPLIES = [
 @pytest.mark.parametrize(("reply", "claims"), REPLIES)
 def test_claims_are_lines(reply: str, claims: list[str]) -> None:
     assert parse_subclaims(reply, 3) == claims
+
+
+def test_a_text_with_the_number_of_the_quotes_of_its_prompt_is_a_failure() -> None:
+    class RepeatingLlm:
+        def identity(self) -> dict[str, Any]:
+            return {"name": "repeating"}
+
+        def complete(self, requests: Sequence[Request]) -> list[Result]:
+            numbers = [r.messages[-1][1].partition("<quote-")[2][:16] for r in requests]
+            return [LlmReply(f"It opened in {numbers[0]}."), LlmReply("It opened in 1937.")]
+
+    rows = [{"question": "When?", "answer": f"It opened in 1937{end}", "n": 1} for end in ".!"]
+    failure, text = write_texts(RepeatingLlm(), "subclaims", rows, 9)
+    assert isinstance(failure, Failure) and failure.reason == "unparsable"
+    assert text == "It opened in 1937."
 
 
 def test_claims_are_taken_from_the_answer_that_measures_select() -> None:

@@ -11,10 +11,10 @@ from citeforge.builders.alce.coverage import Texts
 from citeforge.builders.writer_prompts import writer_prompt
 from citeforge.engines.judge.records import JudgeFailure, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.engines.llm.records import Failure, Llm
+from citeforge.engines.llm.records import Failure, Llm, Request, Result
 from citeforge.engines.progress import progress
 from citeforge.engines.tables import rows_of, table_of
-from citeforge.engines.text.quoting import without_tags
+from citeforge.engines.text.quoting import repeats_number, without_tags
 from citeforge.package.items import GoldRows
 from citeforge.schemas.citations.grammar import Grammar, without_markers
 from citeforge.schemas.counts import count_key
@@ -49,7 +49,18 @@ def write_texts(
     with progress(f"writing: {task}", len(requests), "requests") as advance:
         results = llm.complete(requests)
         advance(len(requests))
-    return [r if isinstance(r, Failure) else without_tags(r.text) for r in results]
+    return [_read_text(*pair) for pair in zip(requests, results, strict=True)]
+
+
+def _read_text(request: Request, result: Result) -> str | Failure:
+    """Get the text of a reply; one that repeats the number of its prompt's quotes is a failure."""
+    if isinstance(result, Failure):
+        return result
+    text = without_tags(result.text)
+    if not repeats_number(text, request.messages[-1][1]):
+        return text
+    paid = (result.prompt_tokens, result.completion_tokens)
+    return Failure("unparsable", "the reply repeats a tag of its prompt", 200, *paid)
 
 
 def long_answer(rows: GoldRows) -> str:
