@@ -125,12 +125,14 @@ def hand_over(answers: Any, needs: Collection[Need], evaluator: Evaluator) -> An
         return answers.limited_to(needs)
     is_read = Need.STATEMENTS in needs
     no_contexts: Any = Withheld(Need.CONTEXTS)
+    no_scores: Any = Withheld(Need.SCORES)
     if is_read and evaluator == "attributed_ir":
         answers = with_passages(answers)
     limited = Answers(
         answers.benchmark, [], answers.grammar, answers.task, answers.tools.limited_to(needs),
-        answers.names, no_contexts, evaluator,
-        partial(statements_of, answers, evaluator) if is_read else None, needs,
+        answers.names, no_contexts, answers.scored if Need.SCORES in needs else no_scores,
+        evaluator, partial(statements_of, answers, evaluator) if is_read else None,
+        needs,
     )  # fmt: skip
     limited._results = answers._results
     if Need.CONTEXTS in needs:

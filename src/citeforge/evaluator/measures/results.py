@@ -159,7 +159,7 @@ def compute(
     computed: list[tuple[Measure, Sample]] = []
     missing: list[NotComputed] = []
     with ProgressLines("measuring", len(measures), "measures") as lines:
-        for measure in measures:
+        for measure in sorted(measures, key=lambda m: Need.SCORES in m.group.needs):
             lines.advance(0, measure.name)
             try:
                 repeats = _compute_repeats(answers, measure, judge)
@@ -167,8 +167,10 @@ def compute(
                     repeats = [[_fix_denominator(measure, s) for s in r] for r in repeats]
                 if not keeps_undefined and not all(_is_defined(s) for r in repeats for s in r):
                     raise CannotError("no query defines it", code="no-gold")
-                for samples in zip(*repeats, strict=True):
-                    computed.append((measure, join_repeats(samples)))
+                joined = list(map(join_repeats, zip(*repeats, strict=True)))
+                computed += [(measure, sample) for sample in joined]
+                if isinstance(answers, Inputs):
+                    answers.scored |= {entry_name(measure, sample): sample for sample in joined}
             except CannotError as error:
                 missing += not_computed([measure], str(error))
             lines.advance(1)
@@ -340,6 +342,7 @@ def _compute_results(
     if inputs is not None:
         of_items = [m for m in measures if m.group is not RAGE]
         judge = inputs.tools.judge
+        inputs.scored |= {entry_name(measure, sample): sample for measure, sample in samples}
         computed, others = compute(inputs, of_items, judge, has_hidden_gold=is_hidden)
         for measure, sample in computed:
             if measure.origin is not None:
@@ -383,6 +386,11 @@ def _relevance(benchmark: Benchmark, table: ContextTable | None, is_read: bool) 
     }
 
 
+def entry_name(measure: Measure, sample: Sample) -> str:
+    """Write the name of a measure's entry in score files, with its place if it has several."""
+    return measure.name if sample.place is None else f"{measure.name}[{sample.place}]"
+
+
 def make_entry(
     measure: Measure, sample: Sample, signature: Signature | str,
     clusters: npt.NDArray[np.int64] | None = None, level: float = COVERAGE,
@@ -408,7 +416,7 @@ def make_entry(
     if sample.upper is not None:
         upper_bound = displayed_value(estimate_value(sample.upper).value, scale)
     return MeasureScore(
-        name=measure.name if sample.place is None else f"{measure.name}[{sample.place}]",
+        name=entry_name(measure, sample),
         signature=str(signature),
         scale=scale,
         value=value,

@@ -8,7 +8,7 @@ from typing import Self, TypeVar, cast
 
 import numpy as np
 
-from citeforge.evaluator.statistics.estimates import Floats
+from citeforge.evaluator.statistics.estimates import Floats, Sample
 from citeforge.evaluator.submissions.benchmark import CLOSED_BOOK, OWN, Benchmark
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.tools import (
@@ -127,6 +127,7 @@ class Inputs(SharedResults):
         tools: judge, segmenter and models.
         names: what files of assessments may call the system: its name, its file's.
         beside: other context sets to the same system's answers to them, where a measure needs them.
+        scored: names of the measures that were computed, to their samples.
     """
 
     benchmark: Benchmark
@@ -136,6 +137,7 @@ class Inputs(SharedResults):
     tools: ScoringTools = field(default_factory=ScoringTools)
     names: tuple[str, ...] = ("the system",)
     beside: "Mapping[str, Inputs]" = field(default_factory=dict)
+    scored: dict[str, Sample] = field(default_factory=dict)
 
     @property
     def shape(self) -> tuple[int, int]:

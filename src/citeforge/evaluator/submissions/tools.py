@@ -31,6 +31,7 @@ class Need(Enum):
         JUDGE_IF_ANY: the same, where the measure has another way without one.
         LLM: what answers prompts, if there is one.
         CONTEXTS: the same system's answers to other context sets.
+        SCORES: the samples of all other measures that are computed.
     """
 
     PASSAGES = "passages"
@@ -41,6 +42,7 @@ class Need(Enum):
     JUDGE_IF_ANY = "judge, if there is one"
     LLM = "llm"
     CONTEXTS = "contexts"
+    SCORES = "scores"
 
 
 def no_judge() -> str:
