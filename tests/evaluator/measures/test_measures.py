@@ -264,6 +264,7 @@ _USES: dict[Need, Callable[[Answer], object]] = {
     Need.STATEMENTS: lambda answer: answer.statements,
     Need.SEGMENTER: lambda answer: answer.submission.tools.get_segmenter().signature,
     Need.JUDGE: lambda answer: answer.submission.tools.get_judge().repeat,
+    Need.BENCHMARK: lambda answer: answer.submission.benchmark.gold_rows,
     Need.LLM: lambda answer: bool(answer.submission.tools.llm and answer.submission.tools.llm.name),
 }
 

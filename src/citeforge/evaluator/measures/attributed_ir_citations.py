@@ -117,7 +117,8 @@ class Overlap:
 
 
 @per_submission(
-    "attributed_ir", needs=(Need.PASSAGES, Need.GOLD), requires="gold answers with citations",
+    "attributed_ir", needs=(Need.PASSAGES, Need.GOLD, Need.BENCHMARK),
+    requires="gold answers with citations",
     source=AIR,
 )  # fmt: skip
 def overlap(answers: Answers) -> dict[AnswerKey, Overlap]:

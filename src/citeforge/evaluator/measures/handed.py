@@ -18,6 +18,7 @@ from citeforge.evaluator.statements.protocols import (
     text_of,
 )
 from citeforge.evaluator.statements.strict import CitedStatement
+from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
 from citeforge.evaluator.submissions.tools import Need, UndeclaredError, Withheld
 
@@ -64,6 +65,7 @@ class Answers(Inputs):
     Attributes:
         runs: one list per run.
         beside: other context sets to the answers to them, where they are handed over.
+        benchmark: what they answer, where it is handed over.
         evaluator: whose rules ``reference`` reads answers by.
         read: reads the statements of all answers; None where they are not handed over.
         needs: what the measure declares.
@@ -74,6 +76,12 @@ class Answers(Inputs):
     evaluator: Evaluator = "alce"
     read: Callable[[], AnswerStatements] | None = None
     needs: Collection[Need] = ()
+    _whole: Benchmark = field(init=False, repr=False)
+
+    @property
+    def query_ids(self) -> list[str]:
+        """Id of each query, by its row; no secret."""
+        return self._whole.query_ids
 
     @property
     def relevant_ids(self) -> list[list[str]]:
@@ -84,7 +92,7 @@ class Answers(Inputs):
         """
         if Need.GOLD not in self.needs:
             raise UndeclaredError(Need.GOLD)
-        return self.benchmark.relevant_ids
+        return self._whole.relevant_ids
 
     @cached_property
     def statements(self) -> dict[AnswerKey, list[CitedStatement]]:
@@ -128,13 +136,15 @@ def hand_over(answers: Any, needs: Collection[Need], evaluator: Evaluator) -> An
     no_scores: Any = Withheld(Need.SCORES)
     if is_read and evaluator == "attributed_ir":
         answers = with_passages(answers)
+    no_benchmark: Any = Withheld(Need.BENCHMARK)
     limited = Answers(
-        answers.benchmark, [], answers.grammar, answers.task, answers.tools.limited_to(needs),
+        answers.benchmark if Need.BENCHMARK in needs else no_benchmark, [], answers.grammar,
+        answers.task, answers.tools.limited_to(needs),
         answers.names, no_contexts, answers.scored if Need.SCORES in needs else no_scores,
         evaluator, partial(statements_of, answers, evaluator) if is_read else None,
         needs,
     )  # fmt: skip
-    limited._results = answers._results
+    limited._results, limited._whole = answers._results, answers.benchmark
     if Need.CONTEXTS in needs:
         limited.beside = {
             name: hand_over(other, needs, evaluator) for name, other in answers.beside.items()

@@ -140,9 +140,14 @@ class Inputs(SharedResults):
     scored: dict[str, Sample] = field(default_factory=dict)
 
     @property
+    def query_ids(self) -> list[str]:
+        """Id of each query, by its row."""
+        return self.benchmark.query_ids
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Number of runs, and number of queries."""
-        return len(self.runs), len(self.benchmark.query_ids)
+        return len(self.runs), len(self.query_ids)
 
     def column(self, values: dict[tuple[int, int], float]) -> Floats:
         """Turn values by (run, query row) into an array (runs, queries); NaN for those without."""

@@ -32,6 +32,7 @@ class Need(Enum):
         LLM: what answers prompts, if there is one.
         CONTEXTS: the same system's answers to other context sets.
         SCORES: the samples of all other measures that are computed.
+        BENCHMARK: the whole benchmark: its manifest, and tables with all gold.
     """
 
     PASSAGES = "passages"
@@ -43,6 +44,7 @@ class Need(Enum):
     LLM = "llm"
     CONTEXTS = "contexts"
     SCORES = "scores"
+    BENCHMARK = "benchmark"
 
 
 def no_judge() -> str:

@@ -16,7 +16,7 @@ from citeforge.evaluator.measures.declared import per_submission
 from citeforge.evaluator.measures.handed import Answers
 from citeforge.evaluator.statements.refusing import SIGNED_RULES, refuses
 from citeforge.evaluator.statistics.estimates import Floats, Sample, mean_sample, ratio_sample
-from citeforge.evaluator.submissions.tools import CannotError
+from citeforge.evaluator.submissions.tools import CannotError, Need
 
 FAMILY = "abstention"
 
@@ -37,7 +37,7 @@ class Refusals:
 
 
 @per_submission(
-    FAMILY, source="ours", requires="questions without an answer",
+    FAMILY, needs=(Need.BENCHMARK,), source="ours", requires="questions without an answer",
     counts_unanswerable=True,
     options=lambda tools, protocol: SIGNED_RULES,
 )  # fmt: skip

@@ -140,7 +140,7 @@ def _find_nuggets(answer: Answer) -> list[str] | None:
     """List the nuggets of an answer's query; None where no file has some."""
     answers = answer.submission
     lists = load_assessments(answers).lists["nuggets"]
-    points = lists.find(answers.names, answers.benchmark.query_ids[answer.row])
+    points = lists.find(answers.names, answers.query_ids[answer.row])
     return None if points is None else [point.text for point in points]
 
 

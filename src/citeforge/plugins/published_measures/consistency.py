@@ -118,7 +118,10 @@ class VariationSample(Sample):
         return ratio(runs.std(axis=-1, ddof=1), np.abs(runs.mean(axis=-1)))
 
 
-@per_submission(FAMILY, needs=(Need.SCORES,), source=_SOURCE, requires=f"{_RUNS}, other measures")
+@per_submission(
+    FAMILY, needs=(Need.SCORES, Need.BENCHMARK), source=_SOURCE,
+    requires=f"{_RUNS}, other measures",
+)  # fmt: skip
 def variations(answers: Answers) -> list[Sample]:
     """Make the sample of the variation of every other measure over runs.
 

@@ -54,7 +54,7 @@ class Outcome:
     is_missing: bool = False
 
 
-@per_submission(FAMILY, needs=(Need.GOLD, Need.CONTEXTS), source=_SOURCE, requires=_NEEDED)
+@per_submission(FAMILY, needs=(Need.BENCHMARK, Need.CONTEXTS), source=_SOURCE, requires=_NEEDED)
 def outcomes(answers: Answers) -> ByAnswer[Outcome]:
     """Find out of each query whether the answers in the three context sets are right.
 

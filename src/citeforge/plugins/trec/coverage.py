@@ -216,7 +216,7 @@ def _answers_with_points(
     rows = [
         (item.key, item, points)
         for item in inputs
-        if (points := lists.find(inputs.names, inputs.benchmark.query_ids[item.row])) is not None
+        if (points := lists.find(inputs.names, inputs.query_ids[item.row])) is not None
     ]
     if not rows:
         raise CannotError(

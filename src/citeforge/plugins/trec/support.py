@@ -211,7 +211,7 @@ def _read_sentences(inputs: Answers) -> list[_Sentences]:
     require_one_run(inputs, every)
     rows = []
     for item in inputs:
-        labels = find_labels(every, inputs.names, inputs.benchmark.query_ids[item.row])
+        labels = find_labels(every, inputs.names, inputs.query_ids[item.row])
         if labels is None and inputs.tools.judge is None:
             continue
         sentences = split_sentences(inputs, item)
@@ -254,7 +254,7 @@ def _require_fit(
     n_labels = [len(row) for row in labels]
     if n_cited != n_labels:
         raise InputError(
-            f"topic {inputs.benchmark.query_ids[item.row]!r}: labels of {len(n_labels)} sentences "
+            f"topic {inputs.query_ids[item.row]!r}: labels of {len(n_labels)} sentences "
             f"with {n_labels} citations, and the answer of {inputs.names[0]} has {len(n_cited)} "
             f"with {n_cited}",
             path=", ".join(map(str, inputs.tools.options.assessments)),
