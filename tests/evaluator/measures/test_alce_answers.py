@@ -327,3 +327,13 @@ def test_items_of_lists_are_short_answers(measure: Measure) -> None:
     result = measure([output], ["QAMPARI.P", "QAMPARI.R"], gold=rows, task="qampari")
     assert result["QAMPARI.P"] == [4 / 5]
     assert result["QAMPARI.R"] == [4 / 4]
+
+
+def test_two_names_of_the_last_passage_are_no_repeat(measure: Measure) -> None:
+    """ALCE's list is [-1, 0, 2]: without its 2 it is [-1, 0], the last passage and the first."""
+    judge = Facts()
+    measure(["Says A, B and C [0][1][3]."], NAMES, ["A", "B", "C B"], protocol="reference",
+            judge=judge)  # fmt: skip
+    order = ["".join(letter for letter in pair.premise if letter in "AC") for pair in judge.asked]
+    # All three, each of the two alone, and what is left without [0], without [1], without [3].
+    assert order == ["CAC", "C", "A", "AC", "CC", "CA"]

@@ -139,8 +139,10 @@ class CitationJudging:
     def _without(self, statement: CitedStatement, index: int) -> tuple[int, ...]:
         """List the passages that a statement cites, without the citation at an index."""
         if self._as_alce:
-            # Of a repeated citation the first occurrence goes, as a list's `remove` does.
-            index = statement.cited.index(statement.cited[index])
+            # Of a repeated citation the first occurrence goes, as a list's `remove` does; [0] and
+            # [n] are the same passage, and no repeats.
+            names = statement.as_written or statement.cited
+            index = names.index(names[index])
         return statement.cited[:index] + statement.cited[index + 1 :]
 
     def _score_answer(self, item: AnswerItem, statements: list[CitedStatement]) -> CitationScores:

@@ -57,7 +57,8 @@ def read_alce_text(output: str, item: AnswerItem, inputs: Inputs) -> list[CitedS
             statements.append(CitedStatement(text, (), wrong=len(positions), skipped=True))
         else:
             cited = positions[: inputs.tools.options.at_most_citations]
-            statements.append(CitedStatement(text, tuple(p % n for p in cited)))
+            shown = tuple(p % n for p in cited)
+            statements.append(CitedStatement(text, shown, as_written=tuple(cited)))
     return statements
 
 

@@ -18,12 +18,15 @@ class CitedStatement:
         wrong: number of further citations that are wrong whatever the judge says.
         skipped: ``reference``: a citation was out of range, so the statement has recall 0 and its
             citations enter no precision.
+        as_written: the same citations as their numbers less 1, where ``[0]`` and ``[n]`` are two
+            names of the last passage (ALCE's ``reference``); empty where each has one name.
     """
 
     text: str
     cited: tuple[int, ...]
     wrong: int = 0
     skipped: bool = False
+    as_written: tuple[int, ...] = ()
 
 
 def read_strict(item: AnswerItem, inputs: Inputs) -> list[CitedStatement]:
