@@ -125,12 +125,14 @@ def hand_over(answers: Any, needs: Collection[Need], evaluator: Evaluator) -> An
             that were shown no passage.
 
     Raises:
-        CannotError: there is no judge, or no answer with a passage where evaluators ask for one.
+        CannotError: there is no judge, or no answer with a passage for it to read.
     """
     if Need.JUDGE in needs:
         answers.tools.get_judge()
     if not isinstance(answers, Inputs):
         return answers.limited_to(needs)
+    if {Need.JUDGE, Need.PASSAGES} <= set(needs):  # what no passage can support is not wrong
+        answers.require_passages()
     is_read = Need.STATEMENTS in needs
     no_contexts: Any = Withheld(Need.CONTEXTS)
     no_scores: Any = Withheld(Need.SCORES)
