@@ -28,7 +28,8 @@ DIFFERENT = [
     ("3.5 bn", "3.5 million"), ("12", "120"), ("12", "1.2"), ("5 kg", "5 g"), ("310 m", "310 feet"),
     ("20 °C", "20 °F"), ("50 %", "50 people"), ("1965", "12 November 1964"), ("$5", "€5"),
     ("-5", "5"), ("1964–1970", "1964"), ("5 March", "6 March"), ("5 March 2019", "March 2019"),
-    ("the 1960s", "1965"), ("12", "nothing"),
+    ("the 1960s", "1965"), ("12", "nothing"), ("3 October 1991", "3 October 1990"),
+    ("3 October 1991", "3 May 1700"), ("5 March", "the 5th of them"),
 ]  # fmt: skip
 
 

@@ -51,7 +51,9 @@ class Quantities:
 
     def _has(self, key: object, units: frozenset[str]) -> bool:
         """Whether a value is in the text with one of some units, or with none on either side."""
-        readings = [k for k in _wider_keys(key) if k in self._units]
+        # A rank is found as a number, but a date not as its day alone.
+        is_date = isinstance(key, tuple) and key[0] == "date"
+        readings = [k for k in ([key] if is_date else _wider_keys(key)) if k in self._units]
         return any(
             not units or not there or units & there
             for reading in readings
