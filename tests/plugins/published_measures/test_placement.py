@@ -14,6 +14,9 @@ CASES = [
     ("One is [1]. Two is.\n\nThree is [2]. Four is [3].", 3 / 4, 1 / 3, 1, 1),
     # A line that introduces a list is no statement.
     ("They are:\n- One is [1]. Two is.\n- Three is. Four is [1].", 2 / 4, 1 / 2, 1, 1),
+    # So it is with line ends of Windows, and with other bullets.
+    ("One is [1]. Two is.\r\n\r\nThree is [2]. Four is [3].", 3 / 4, 1 / 3, 1, 1),
+    ("They are:\n– One is [1]. Two is.\n◦ Three is. Four is [1].", 2 / 4, 1 / 2, 1, 1),
     # A line break alone ends no paragraph; a citation that repeats in a statement is one.
     ("One is [1] and [1].\nTwo is.", 1 / 2, 0 / 1, 1, 0),
     ("One is. Two is.", 0 / 2, None, 0, 0),

@@ -16,10 +16,12 @@ from dataclasses import dataclass
 
 from citeforge.evaluator.measures.declared import COUNT, per_answer
 from citeforge.evaluator.measures.handed import Answer
+from citeforge.evaluator.statements.layout import skip_bullet
 from citeforge.evaluator.statements.split import Statement, split_statements
 from citeforge.evaluator.submissions.tools import Need
 
-_PARAGRAPH_BREAK = re.compile(r"\n[ \t]*\n|\n(?=[ \t]*(?:[-*+•‣]|\d{1,3}[.)])[ \t])")
+_LINE = re.compile(r"[^\n]+\n?|\n")
+_NUMBERED = re.compile(r"\s*\d{1,3}[.)]\s")
 
 
 @dataclass(frozen=True)
@@ -47,8 +49,8 @@ def places(answer: Answer) -> Places | None:
 
 def count_places(output: str, statements: Sequence[Statement]) -> Places:
     """Count the citations of statements, and those at the end of paragraphs."""
-    breaks = [found.start() for found in _PARAGRAPH_BREAK.finditer(output)]
-    paragraphs = [sum(at < s.spans[0][0] for at in breaks) for s in statements]
+    breaks = [line.start() for line in _LINE.finditer(output) if _ends_paragraph(line[0])]
+    paragraphs = [sum(at <= s.spans[0][0] for at in breaks) for s in statements]
     sizes, cited = Counter(paragraphs), [len(set(s.numbers)) for s in statements]
     following = [*paragraphs[1:], None]
     places = list(zip(cited, paragraphs, following, strict=True))
@@ -57,6 +59,12 @@ def count_places(output: str, statements: Sequence[Statement]) -> Places:
         at_end=sum(n for n, own, after in places if sizes[own] > 1 and own != after),
         in_long=sum(n for n, own, _ in places if sizes[own] > 1),
     )
+
+
+def _ends_paragraph(line: str) -> bool:
+    """Whether a line ends the paragraph above it: an empty one, or an item of a list."""
+    bullet = line[: skip_bullet(line, 0)]
+    return not line.strip() or bool(bullet.strip()) or _NUMBERED.match(line) is not None
 
 
 MEASURES = (
