@@ -10,6 +10,7 @@ from conftest_evaluator import Measure
 SHOWN = [
     "He lived in the house by the sea, and wrote: “It’s late – too late.”",
     "She died at home in 1931.",
+    "他说我们从未见过他，然后离开了。",
 ]
 EXAMPLE = (
     'He "lived in the house by the sea" [1] and "died […] in 1931" there [2]. '
@@ -29,6 +30,9 @@ CASES = [
     ('It was "ived in the house" [1].', 0, 0, 1),
     # Two words are no quotation, and no apostrophe is a quotation mark.
     ("The \"blue house\" isn't the sea's [1].", 0, 0, 0),
+    # Signs of scripts without spaces are words.
+    ("他说：「我们从未见过他」[3]。", 1, 1, 1),
+    ("他说：「我们见过他们」[3]。", 0, 0, 1),
     # Two sentences in one quotation: the citations of both count.
     ('"She died at home. In 1931 he lived" [2].', 0, 0, 1),
 ]

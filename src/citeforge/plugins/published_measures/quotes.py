@@ -3,7 +3,7 @@
 ## quotes
 
 Quoted spans of ragas (`QuotedSpansAlignment`), for `reference`; `strict` is ours. A quotation has
-three words or more. `strict` reads double quotation marks of several languages ("…", “…”, „…“, «…»,
+three words or more (`strict`: in scripts without spaces, signs). `strict` reads double quotation marks of several languages ("…", “…”, „…“, «…»,
 「…」), compares words, whatever their case and punctuation, and looks in one of the passages that
 statements with the quotation cite; parts around an ellipsis or a word in brackets come in order.
 `reference` reads what is between any two quotation marks or apostrophes of a line, compares
@@ -27,6 +27,7 @@ from citeforge.evaluator.statements.strict import make_statement
 from citeforge.evaluator.submissions.tools import Need
 from citeforge.package.items import Passage
 from citeforge.schemas.matching.folding import fold
+from citeforge.schemas.matching.tokens import separate_signs
 
 _LEAST_WORDS = 3
 _GAP = re.compile(r"\[[^\]\n]*\]|\(\s*(?:…|\.{3})\s*\)|…|\.{3}")
@@ -88,8 +89,8 @@ def _read_quotations(answer: Answer) -> Iterator[tuple[list[str], set[int]]]:
 
 
 def _words(text: str) -> list[str]:
-    """Split a text into words that are equal in any case, with any punctuation."""
-    return bare_words(fold(text))
+    """Split a text into words, equal in any case; in scripts without spaces each sign is one."""
+    return bare_words(separate_signs(fold(text)))
 
 
 def _has_parts(source: str, parts: Sequence[str]) -> bool:
