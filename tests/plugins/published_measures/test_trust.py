@@ -75,6 +75,13 @@ def test_missing_answers_are_wrong_either_way() -> None:
     )
 
 
+@pytest.mark.parametrize("empty", ["", " ", "[1][2]"])
+def test_an_empty_answer_is_no_refusal(empty: str) -> None:
+    outputs, golds = ["A is one [1].", empty, empty], [pairs("one"), pairs("one"), pairs("nine")]
+    missing = totals(inputs_of(["A is one [1].", "", ""], golds, (1, 2)), NAMES)
+    assert totals(inputs_of(outputs, golds), NAMES) == missing
+
+
 def test_lists_are_scored_by_f1_of_five() -> None:
     lists = [gold("answer_list", aliases=[text]) for text in ("one", "two", "nine")]
     other = [gold("answer_list", aliases=["ten"])]

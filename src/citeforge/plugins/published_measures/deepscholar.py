@@ -4,7 +4,7 @@
 
 Patel et al. 2025 (DeepScholar-Bench, arXiv 2508.20033) and its code. Only long sentences count:
 those of at least 50 characters, so that short ones are neither checked nor counted. A sentence
-without a citation scores 0 in both measures.
+without a citation has precision 0.
 
 `strict` reads statements and citation marks as everywhere here, and measures the length without
 marks. A citation out of range supports nothing. For a claim it asks twice at most: first all that

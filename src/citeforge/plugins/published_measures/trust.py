@@ -8,8 +8,8 @@ query is *answerable* if a passage shown has a piece of it: a [short answer](#sh
 title or text; for claims, the judge says so. Pieces that no passage has do not count.
 
 `F1(p, r)` is the harmonic mean of two means, 0 where both are 0. `strict` reads refusals by rules
-of all languages, and needs answerable queries and others; a missing answer is wrong either way, and
-an answer with the worst values. `reference` calls an answer a refusal that has a stretch nearly
+of all languages, and needs answerable queries and others; a missing or empty answer is wrong either
+way, and has the worst values. `reference` calls an answer a refusal that has a stretch nearly
 equal (partial ratio above 85) to the sentence that systems were asked to refuse with, which
 `--wordings` brings as `trust_refusal`. It reads all lines of an answer, three citations a statement
 and the texts of passages without titles; an irrelevant citation counts where its passage shares a
@@ -246,8 +246,8 @@ def _text_of(answer: Answer) -> str:
 
 
 def _read_answer(answer: Answer, is_answerable: bool, correct: Value) -> TrustAnswer:
-    """Read an answer by the rules of ``strict``: a missing one has the worst of everything."""
-    if answer.is_missing:
+    """Read an answer by the rules of ``strict``: one that says nothing has the worst of all."""
+    if answer.is_missing or not answer.text.strip():
         return TrustAnswer(is_answerable, is_answerable, True, True, NOTHING)
     refused = refuses(answer, answer.submission.grammar)
     own = NOTHING if refused else correct
