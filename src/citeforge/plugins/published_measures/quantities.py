@@ -53,7 +53,8 @@ class Quantities:
         """Whether a value is in the text with one of some units, or with none on either side."""
         # A rank is found as a number, but a date not as its day alone.
         is_date = isinstance(key, tuple) and key[0] == "date"
-        readings = [k for k in ([key] if is_date else _wider_keys(key)) if k in self._units]
+        wider = [k for k in _wider_keys(key) if not is_date or k == key]
+        readings = [k for k in wider if k in self._units]
         return any(
             not units or not there or units & there
             for reading in readings
