@@ -227,6 +227,7 @@ def test_a_strangers_folder_is_not_replaced(two: Path) -> None:
         ({"boards": [{"name": "a", "benchmark": x} for x in "xy"]}, "duplicate name 'a'"),
         ({"boards": [{"name": "a", "benchmark": "x", "colour": 1}]}, "boards.0.colour"),
         ({"boards": [{"name": "a", "benchmark": "x", "score": {"judg": 1}}]}, "score.judg"),
+        ({"boards": [{"name": "a", "benchmark": "x", "score": {"also": ["f"]}}]}, "score.also"),
         ({"leaderboard": 9, "boards": []}, "newer citeforge"),
         ({"boards": [{"name": "a", "benchmark": "no-such"}]}, "no-such"),
     ],

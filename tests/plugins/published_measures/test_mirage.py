@@ -114,3 +114,13 @@ def test_several_submissions_have_no_further_files(benchmark: cf.Benchmark, tmp_
     options = cf.ScoreOptions(measures=("mirage",), also=(one,))
     with refused("conflicting-options"):
         cf.score_files([one, two], benchmark, options)
+
+
+def test_a_further_file_names_its_context_set(benchmark: cf.Benchmark, tmp_path: Path) -> None:
+    rows = answers(FOUR, sets=("top2",))
+    one = write_jsonl(tmp_path / "a.jsonl", rows)
+    bare = [{"query_id": row["query_id"], "output": row["output"]} for row in rows]
+    two = write_jsonl(tmp_path / "b.jsonl", bare)
+    with refused("missing-option") as caught:
+        cf.score(one, benchmark, ["mirage"], also=[two])
+    assert str(two) in str(caught.value)

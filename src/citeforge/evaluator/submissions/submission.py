@@ -293,6 +293,8 @@ class Submission:
                 fault.message, path=self.path, line=fault.line, field=fault.field, code=fault.code,
                 allowed=f"see: citeforge check; or --format {self.form}:any",
             )  # fmt: skip
+        for one in self.more:
+            one.require_sound()
 
     @property
     def families(self) -> list[str]:
@@ -366,7 +368,8 @@ class Submission:
         if FULL in contexts:
             return [FULL]
         raise UsageError(
-            f"the benchmark has several context sets; give --context {'|'.join(contexts)}",
+            f"{self.path}: the benchmark has several context sets, and nothing here names one; "
+            f"give --context {'|'.join(contexts)}, or `context` in each line",
             code="missing-option",
         )
 
