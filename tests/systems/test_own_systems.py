@@ -1,8 +1,11 @@
 """Programs and servers of one's own as systems: real processes, and a real server on loopback."""
 
 import json
+import os
 import sys
+import time
 from collections.abc import Iterator
+from contextlib import chdir
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import islice
 from pathlib import Path
@@ -12,6 +15,9 @@ import pytest
 
 import citeforge as cf
 from citeforge.builders.rebuild import list_resources
+from citeforge.engines.llm.own import Program, read_reply
+from citeforge.engines.llm.records import LlmReply
+from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.twins import TwinsRecipe
 from conftest import Inline, refused
 
@@ -27,16 +33,29 @@ print("It is so [1].")
 
 
 class Endpoint(BaseHTTPRequestHandler):
-    """Answers with the fields of what was posted; the third prompt in vain."""
+    """Answers with the path that was asked; the third prompt in vain."""
 
     bodies: list[dict[str, object]] = []
+    keys: list[str | None] = []
+    busy = 0
 
     def do_POST(self) -> None:
-        self.bodies.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-        is_fault = len(self.bodies) == 3
-        body = b"overloaded" if is_fault else json.dumps({"output": "Yes [2].", "k": 1}).encode()
-        self.send_response(418 if is_fault else 200)
+        text = self.rfile.read(int(self.headers["Content-Length"]))
+        if Endpoint.busy:
+            Endpoint.busy -= 1
+            self.reply(429, b"wait")
+            return
+        self.bodies.append(json.loads(text))
+        self.keys.append(self.headers["Authorization"])
+        if len(self.bodies) == 3:
+            self.reply(418, b"overloaded")
+            return
+        self.reply(200, json.dumps({"output": f"{self.path} [2].", "k": 1}).encode())
+
+    def reply(self, status: int, body: bytes) -> None:
+        self.send_response(status)
         self.send_header("Content-Length", str(len(body)))
+        self.send_header("Retry-After", "0")
         self.end_headers()
         self.wfile.write(body)
 
@@ -47,6 +66,8 @@ class Endpoint(BaseHTTPRequestHandler):
 @pytest.fixture
 def address() -> Iterator[str]:
     Endpoint.bodies.clear()
+    Endpoint.keys.clear()
+    Endpoint.busy = 0
     with ThreadingHTTPServer(("127.0.0.1", 0), Endpoint) as server:
         Thread(target=server.serve_forever, daemon=True).start()
         yield f"http://127.0.0.1:{server.server_port}/ask"
@@ -97,6 +118,9 @@ def test_a_program_that_is_slow_or_missing(inline: Inline, package: Path, tmp_pa
         ("exec", "write exec:COMMAND"),
         ("exec:", "write exec:COMMAND"),
         ("exec:python 'x", "No closing quotation"),
+        ("http://127.0.0.1:99999/x", "expected http://HOST[:PORT]/PATH"),
+        ("http:foo", "expected http://HOST[:PORT]/PATH"),
+        ("http://", "expected http://HOST[:PORT]/PATH"),
     ):
         missing = inline("run", command, *ask)
         assert missing.returncode == 2 and words in missing.stderr, command
@@ -108,7 +132,7 @@ def test_a_server_gets_a_post_a_prompt(
     ask = ("--benchmark", package, "--limit", "4", "--concurrency", "1", "--out", "s.jsonl")
     made = inline("run", address, *ask)
     assert made.returncode == 3 and "status 418: 'overloaded'" in made.stderr
-    assert list(outputs(tmp_path / "s.jsonl").values()) == ["Yes [2]."] * 3
+    assert list(outputs(tmp_path / "s.jsonl").values()) == ["/ask [2]."] * 3
     assert all(body.keys() == {"prompt", "max_tokens", "temperature", "sample"}
                for body in Endpoint.bodies)  # fmt: skip
     # A template of one's own may write the whole body.
@@ -138,3 +162,110 @@ def test_a_recipe_that_runs_a_program_says_so() -> None:
 def test_other_systems_take_no_argument(package: Path, tmp_path: Path) -> None:
     with refused("unknown-name"):
         cf.run("random:5", package, tmp_path / "a.jsonl")
+
+
+def test_a_busy_server_is_asked_again_with_the_key(
+    inline: Inline, package: Path, tmp_path: Path, address: str
+) -> None:
+    Endpoint.busy = 2
+    ask = ("--benchmark", package, "--limit", "1", "--out", "s.jsonl")
+    inline.ok("run", address, *ask, CITEFORGE_HTTP_KEY="sesame-123456")
+    assert Endpoint.keys == ["Bearer sesame-123456"]
+    Endpoint.busy = 2
+    made = inline("run", address, *ask[:-1], "t.jsonl", "--max-retries", "1")
+    assert made.returncode == 3 and "status 429: 'wait'" in made.stderr
+
+
+def test_addresses_that_differ_in_their_query_share_no_answers(
+    inline: Inline, package: Path, tmp_path: Path, address: str
+) -> None:
+    ask = ("--benchmark", package, "--limit", "1", "--store", "one.db", "--out")
+    for model in "ab":
+        inline.ok("run", f"{address}?model={model}", *ask, f"{model}.jsonl")
+    answers = [list(outputs(tmp_path / f"{model}.jsonl").values()) for model in "ab"]
+    assert answers == [["/ask?model=a [2]."], ["/ask?model=b [2]."]]
+
+
+def test_keys_in_a_command_or_an_address_are_shown_nowhere(
+    inline: Inline, package: Path, tmp_path: Path, address: str
+) -> None:
+    (tmp_path / "rag.py").write_text("print('So [1].')")
+    secret = "sk-abcdefghijklmnop1234567890"
+    command = f"exec:{sys.executable} rag.py --api-key={secret}"
+    host = address.removeprefix("http://")
+    for system in (command, f"http://user:sesame-pass@{host}?api_key={secret}"):
+        made = inline("run", system, "--benchmark", package, "--limit", "1", "--out", "s.jsonl")
+        head = (tmp_path / "s.jsonl").read_text().splitlines()[0]
+        shown = head + made.stdout + made.stderr
+        assert secret not in shown and "sesame-pass" not in shown, shown
+
+
+def test_bench_asks_each_system_itself_and_stays_in_its_folder(
+    inline: Inline, package: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "x").mkdir()
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.py").write_text(f"print('{name} [1].')")
+    systems = [f"exec:{sys.executable} x/../{name}.py" for name in ("one", "two")]
+    before = {*tmp_path.iterdir()}
+    with chdir(tmp_path):
+        made = cf.bench(package, [*systems, "random"], "bench", limit=2, measures=["CiteP"])
+    assert [ran.system for ran in made.ran] == [*systems, "random"]
+    assert {*tmp_path.iterdir()} - before == {tmp_path / "bench"}
+    files = sorted((tmp_path / "bench").glob("exec-*.jsonl"))
+    assert [{*outputs(file).values()} for file in files] == [{"one [1]."}, {"two [1]."}]
+
+
+def test_options_without_effect_are_refused(inline: Inline, package: Path, tmp_path: Path) -> None:
+    ask = ("run", "exec:true", "--benchmark", package, "--out", "s.jsonl")
+    for option in (("--max-cost", "1"), ("--rpm", "1"), ("--batch",)):
+        assert inline(*ask, *option).code == "option-without-effect"
+    with refused("option-without-effect"):
+        cf.run("exec:true", package, tmp_path / "a.jsonl", llm="openai:m")
+
+
+def test_replies_that_are_no_answer(inline: Inline, package: Path, tmp_path: Path) -> None:
+    ask = ("--benchmark", package, "--limit", "1", "--out", "s.jsonl")
+    for program, words in (
+        ("print('{\"answer\": 1}')", "a JSON object without a text in output"),
+        ("print('{\"output\": null}')", "a JSON object without a text in output"),
+        ("import sys; sys.stdout.buffer.write(b'\\xff')", "the reply is not UTF-8"),
+        ("print('x' * 5_000_000)", "the reply has 5,000,001 bytes"),
+    ):
+        (tmp_path / "rag.py").write_text(program)
+        made = inline("run", f"exec:{sys.executable} rag.py", *ask)
+        assert words in made.stderr, (program, made.stderr)
+    # A writer of a build may reply in JSON: it is taken as it is.
+    assert read_reply(b'{"answer": 1}', is_answer=False) == LlmReply('{"answer": 1}')
+
+
+@pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups are POSIX")
+def test_what_a_slow_program_started_ends_with_it(
+    inline: Inline, package: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "slow.sh").write_text("sleep 1000 &\necho $! > child\nwait\n")
+    ask = ("--benchmark", package, "--limit", "1", "--out", "s.jsonl", "--timeout", "2")
+    assert "no answer within 2 s" in inline("run", "exec:sh slow.sh", *ask).stderr
+    child = int((tmp_path / "child").read_text())
+    while is_running(child):  # a test that hangs is ended by the suite's own limit
+        time.sleep(0.05)
+
+
+def is_running(process: int) -> bool:
+    """Whether a process runs; one that ended and waits for its parent does not."""
+    try:
+        status = Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+    return status.rpartition(")")[2].split()[0] != "Z"
+
+
+def test_files_that_a_command_names_are_told_apart(tmp_path: Path) -> None:
+    """Two files of one name, and a word that is too long for a path."""
+    for folder in ("a", "b"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "run.py").write_text(folder)
+    words = [f"{tmp_path}/a/run.py", f"{tmp_path}/b/run.py", "x" * 5000]
+    identity = Program(f"exec:python {' '.join(words)}", None, RunOptions()).identity()
+    assert list(identity["files_sha256"]) == words[:2]
+    assert len({*identity["files_sha256"].values()}) == 2

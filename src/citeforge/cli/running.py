@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from citeforge.cli.command import NamedCommands, path_option
 from citeforge.cli.options import (
@@ -119,6 +120,7 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
     judge, how = None, run_options(parameters)
     if system.argument:
         parameters["llm"] = system.asks or None
+        _refuse_unheeded(system)
     out = parameters["out"]
     if parameters.get("dry_run"):
         judging = getattr(options, "judging", None)
@@ -132,6 +134,22 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
     names = ("benchmark", "out", "llm", "contexts", "title", *AmountOptions.model_fields)
     given: dict[str, Any] = {name: parameters.get(name) for name in names}
     print_outcome(out, run_one(system, **given, options=options, judge=judge, endpoint=how))
+
+
+_UNHEEDED = ("max_cost", "price", "rpm", "tpm", "batch", "base_url", "reasoning_effort")
+"""Options of endpoints that neither a program nor a server of one's own heeds."""
+
+
+def _refuse_unheeded(system: System) -> None:
+    """Raise an error for options of endpoints that are given to a system of one's own."""
+    context = click.get_current_context()
+    for name in _UNHEEDED:
+        if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise UsageError(
+                f"--{name.replace('_', '-')}: {system.name} is your own; the option is for openai: "
+                "models",
+                code="option-without-effect",
+            )
 
 
 def _print_plans(

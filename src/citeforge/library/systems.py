@@ -8,6 +8,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
+from citeforge.builders.package import safe_name
 from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.llm import llm_judge_of
 from citeforge.engines.judge.records import Judge
@@ -29,7 +30,7 @@ from citeforge.reports.notes import limit_lines
 from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Part, RunOptions
 from citeforge.schemas.recipes.command_options import ScoreOptions
-from citeforge.schemas.recipes.systems import System
+from citeforge.schemas.recipes.systems import LONGEST, System
 from citeforge.systems.registry import as_system, get_system
 from citeforge.systems.run import Outcome, plan_answers, plan_system, require_fit, run_system
 
@@ -74,7 +75,7 @@ def run(
     return run_system(
         declared, load(benchmark),
         list(contexts), runs, seed, out, limit=limit, title=title, judge=open_judge(judge),
-        llm=_open_llm(declared.asks or llm, path_beside(out, ".replay.db"), endpoint),
+        llm=_open_llm(_llm_of(declared, llm), path_beside(out, ".replay.db"), endpoint),
         options=_check_options(declared, options),
     )  # fmt: skip
 
@@ -111,7 +112,7 @@ def plan_run(
     opened = load(benchmark)
     declared = [_find_system(system) for system in systems]
     run, own = endpoint or RunOptions(), options or {}
-    is_asking = any(system.llm for system in declared)
+    is_asking = any(system.llm and not system.asks for system in declared)
     model = None if isinstance(llm, str) else llm
     if is_asking and isinstance(llm, str):
         model = llm_for_dry_run(llm, run, run.store)
@@ -124,7 +125,7 @@ def plan_run(
     for system in declared:
         record = _check_options(system, own.get(system.name))
         given = (system, opened, list(contexts), runs, seed, model, record, limit)
-        if system.llm:
+        if system.llm and not system.asks:
             prefix = f"{system.name}: " if len(declared) > 1 else ""
             name = llm if isinstance(llm, str) else ""
             parts[f"{prefix}LLM {name}".strip()] = plan_system(*given)
@@ -199,23 +200,25 @@ def bench(
         require_fit(system, opened, llm)
     folder = Path(out)
     folder.mkdir(parents=True, exist_ok=True)
-    model, session = _open_llm(llm, folder / "replay.db", endpoint), open_judge(judge)
+    store, session = folder / "replay.db", open_judge(judge)
+    model = _open_llm(llm, store, endpoint)
     scoring = ScoreOptions(measures=tuple(measures), details=True, only_asked=limit is not None)
     setup = prepare_scoring(opened, scoring, session)
     result = Bench([], [])
-    for system in declared:
+    for system, file_name in zip(declared, _file_names(declared), strict=True):
         name = system.name
-        path = folder / f"{name}.jsonl"
+        path = folder / f"{file_name}.jsonl"
         contexts = [] if context is None else [context]
         ran = run_system(
-            system, opened, contexts, runs, seed, path, llm=model, judge=session,
-            options=records[name], limit=limit,
+            system, opened, contexts, runs, seed, path, judge=session, limit=limit,
+            llm=_open_llm(system.asks, store, endpoint) if system.asks else model,
+            options=records[name],
         )  # fmt: skip
         result.ran.append(ran)
         tell(name, ran)
         files = score_contexts(path, setup)
         for file in files:
-            stem = name if len(files) == 1 else f"{name}.{file.context}"
+            stem = file_name if len(files) == 1 else f"{file_name}.{file.context}"
             scores = Scores(file)
             scores.save(folder / f"{stem}.scores.json")
             result.scores.append(scores)
@@ -223,6 +226,15 @@ def bench(
     result.report = folder / "report.html"
     report(result.scores, result.report)
     return result
+
+
+def _file_names(systems: Sequence[System]) -> list[str]:
+    """Name the files of systems: a command or an address becomes a name that any disk takes."""
+    names: list[str] = []
+    for system in systems:
+        name = safe_name(system.name)[:LONGEST]
+        names.append(name if name not in names else f"{name}-{len(names)}")
+    return names
 
 
 def _check_systems(systems: Sequence[System], unused: Mapping[str, Any]) -> None:
@@ -253,6 +265,17 @@ def _compare_all(scores: Sequence[Scores]) -> Comparisons:
     names = {name for s in scores for name in s}
     differences = chain.from_iterable(compare_pairs(pairs, names))
     return Comparisons(list(differences), limit_lines(files, names))
+
+
+def _llm_of(system: System, llm: str | Llm | None) -> str | Llm | None:
+    """Choose what a system asks: what it is itself, or the LLM that is named.
+
+    Raises:
+        UsageError: an LLM is named for a system that asks none but itself.
+    """
+    if system.asks and llm not in (None, system.asks):
+        raise UsageError(f"{system.name}: asks no other LLM", code="option-without-effect")
+    return system.asks or llm
 
 
 def _find_system(system: str | System) -> System:

@@ -4,6 +4,7 @@ from dataclasses import replace
 from functools import partial
 
 from citeforge.engines.catalogue import Catalogue
+from citeforge.engines.llm.own import public_name
 from citeforge.engines.plugins import warn
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.catalogue import Choice
@@ -190,7 +191,8 @@ def get_system(spec: str) -> System:
     found = SYSTEMS.find(name)
     if found is None or (argument and not found.argument):
         return as_system(SYSTEMS.get(spec))  # which raises the error, or knows a name with a colon
-    return replace(as_system(found), name=spec, asks=spec) if argument else as_system(found)
+    system = as_system(found)
+    return replace(system, name=public_name(spec), asks=spec) if argument else system
 
 
 def systems() -> dict[str, System]:

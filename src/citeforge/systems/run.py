@@ -106,7 +106,8 @@ def run_system(
             f"{query!r}: {failure.reason}: {failure.message}",
             code="no-answers",
         )
-    title = title or (system.asks or f"{system.name} ({llm.identity()['name']})")
+    own = system.name if system.asks else f"{system.name} ({llm.identity()['name']})"
+    title = title or own
     header = start(title, contexts=sets, **recipe)
     written = (reply_line(task, reply) for task, reply in answers if isinstance(reply, Reply))
     return Outcome(title, write_submission(out, header, written), failures, counts)
@@ -170,7 +171,7 @@ def require_fit(system: System, benchmark: Benchmark, llm: object) -> None:
         raise UsageError(f"{system.name}: {reason}", code="wrong-kind")
     if system.argument and not system.asks:
         raise UsageError(f"{system.name}: write {system.form}", code="missing-option")
-    if system.llm and llm is None:
+    if system.llm and llm is None and not system.asks:
         raise UsageError(
             f"{system.name} asks an LLM; give --llm, e.g. openai:MODEL", code="missing-option"
         )

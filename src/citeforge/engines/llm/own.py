@@ -6,28 +6,40 @@ are kept as those of served models are, so that another run asks what has no ans
 
 import os
 import shlex
+import signal
 import subprocess
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from contextlib import suppress
 from functools import cached_property
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
+from urllib.parse import urlsplit
 from urllib.request import Request as HttpRequest
 
 import msgspec
 
 from citeforge.engines.files import canonical_json, digest, sha256_file
-from citeforge.engines.http import first_line, public_url, send_request
-from citeforge.engines.keys import mask_keys
-from citeforge.engines.llm.records import Failure, FailureReason, LlmReply, Request, Result
+from citeforge.engines.http import first_line, retry_after, send_request
+from citeforge.engines.keys import mask_address, mask_keys
+from citeforge.engines.line_size import largest_line
+from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore, SentRequest, Take, ask_once
 from citeforge.engines.progress import progress
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.text import printable
+
+HTTP_KEY = "CITEFORGE_HTTP_KEY"
+"""Environment variable whose value goes to servers as a bearer token."""
+_BUSY = (429, 503)
+"""Statuses of a server that will answer later."""
+_LONGEST_PAUSE = 30.0
+"""Seconds between two tries where the server names none."""
 
 
 class Answered(msgspec.Struct):
@@ -40,18 +52,32 @@ class Answered(msgspec.Struct):
     output: str
 
 
+def public_name(name: str) -> str:
+    """Mask keys, users and passwords in the name of a system of one's own."""
+    return mask_address(name)
+
+
 class OwnSystem(ABC):
     """A program or a server of one's own, asked about several prompts at once.
 
     Attributes:
-        name: what the user named, as manifests and submissions record it.
+        name: what the user named, keys included; never shown.
         store: its answers; None to keep none.
         options: how many are asked at once, and how long each may take.
     """
 
     def __init__(self, name: str, store: ReplayStore | None, options: RunOptions) -> None:
-        """Take the name, the store of answers and the options of the run."""
+        """Take the name, the store of answers and the options of the run.
+
+        Raises:
+            UsageError: it is no command or no address.
+        """
         self.name, self.store, self.options = name, store, options
+        self.check()
+
+    @abstractmethod
+    def check(self) -> None:
+        """Raise a UsageError if the name is no command or no address."""
 
     @abstractmethod
     def identity(self) -> dict[str, Any]:
@@ -63,8 +89,8 @@ class OwnSystem(ABC):
         """Most prompts that it is asked about at the same time."""
 
     @abstractmethod
-    def answer(self, prompt: str, params: Mapping[str, Any]) -> Result:
-        """Get the answer to one prompt, or the reason why there is none.
+    def reply_to(self, prompt: str, params: Mapping[str, Any]) -> bytes | Failure:
+        """Get the reply to one prompt, or the reason why there is none.
 
         Args:
             prompt: text of all messages.
@@ -103,17 +129,31 @@ class OwnSystem(ABC):
         return ask_once(requests, model, self.store, ask)
 
     def _ask(self, request: Request) -> Result:
-        """Ask about one request, whose messages become one text."""
+        """Ask about one request; the texts of several messages are joined by blank lines."""
         params = {**request.params, "sample": request.sample}
-        return self.answer("\n\n".join(text for _, text in request.messages), params)
+        reply = self.reply_to("\n\n".join(text for _, text in request.messages), params)
+        # What a build or a judge asks may be answered in JSON, and is taken as it is.
+        return reply if isinstance(reply, Failure) else read_reply(reply, not request.needs_text)
 
 
-def read_answer(text: str) -> LlmReply:
-    """Read an answer: the field ``output`` of a JSON object that has one, else the whole text."""
+def read_reply(body: bytes, is_answer: bool) -> Result:
+    """Read a reply: its whole text, or of an answer that is a JSON object the field ``output``."""
+    if len(body) > largest_line():
+        return Failure("unparsable", f"the reply has {len(body):,} bytes (--largest-line)")
+    try:
+        text = body.decode().strip()
+    except UnicodeDecodeError:
+        return Failure("unparsable", "the reply is not UTF-8")
+    if not is_answer:
+        return LlmReply(text)
+    try:
+        msgspec.json.decode(text, type=dict)
+    except (msgspec.DecodeError, UnicodeError):
+        return LlmReply(text)
     try:
         return LlmReply(msgspec.json.decode(text, type=Answered).output)
     except (msgspec.DecodeError, UnicodeError):
-        return LlmReply(text.strip())
+        return Failure("unparsable", "the reply is a JSON object without a text in output")
 
 
 class Program(OwnSystem):
@@ -131,77 +171,140 @@ class Program(OwnSystem):
         Raises:
             UsageError: it has none, or a quotation mark that never closes.
         """
+        is_posix = os.name == "posix"
         try:
-            words = shlex.split(self.name.partition(":")[2], posix=os.name == "posix")
+            words = shlex.split(self.name.partition(":")[2], posix=is_posix)
         except ValueError as error:
-            raise UsageError(f"{self.name}: {error}", code="bad-option") from error
+            raise UsageError(f"{public_name(self.name)}: {error}", code="bad-option") from error
         if not words:
             raise UsageError("exec: write a command behind the colon", code="bad-option")
-        return words
+        # Where a backslash is part of a path, marks round a word are left in it.
+        return words if is_posix else [word.strip('"') for word in words]
+
+    def check(self) -> None:
+        """Raise a UsageError if the name is no command."""
+        _ = self._words
 
     def identity(self) -> dict[str, Any]:
         """Describe the command, with the sha256 of each file that it names."""
-        files = [Path(word) for word in self._words if Path(word).is_file()]
-        digests = {path.name: sha256_file(path) for path in files}
-        return {"name": mask_keys(self.name), "files_sha256": digests}
+        digests = {
+            mask_keys(word): sha256_file(Path(word)) for word in self._words if _is_file(word)
+        }
+        return {"name": public_name(self.name), "files_sha256": digests}
 
     @property
     def at_once(self) -> int:
         """As many as ``--concurrency`` says, and no more than there are processors."""
         return min(self.options.concurrency, os.cpu_count() or 1)
 
-    def answer(self, prompt: str, params: Mapping[str, Any]) -> Result:
+    def reply_to(self, prompt: str, params: Mapping[str, Any]) -> bytes | Failure:
         """Start the program with a prompt, and read what it prints.
 
         Raises:
             UsageError: there is no such program.
         """
-        environment = {**os.environ, "CITEFORGE_PARAMS": canonical_json(dict(params))}
+        own = {"CITEFORGE_PARAMS": canonical_json(dict(params)), "PYTHONIOENCODING": "utf-8"}
         try:
-            ran = subprocess.run(
-                self._words, input=prompt.encode(), capture_output=True, check=False,
-                timeout=self.options.timeout, env=environment,
+            started = subprocess.Popen(
+                self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+                env={**os.environ, **own}, start_new_session=True,
             )  # fmt: skip
-        except subprocess.TimeoutExpired:
-            return Failure("program", f"no answer within {self.options.timeout:g} s (--timeout)")
         except OSError as error:
-            text = f"{self.name}: {self._words[0]}: {error.strerror or error}"
+            text = f"{public_name(self.name)}: {self._words[0]}: {error.strerror or error}"
             raise UsageError(text, code="bad-option") from error
-        if ran.returncode != 0:
-            last = ran.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
+        with started:
+            try:
+                out, errors = started.communicate(prompt.encode(), self.options.timeout)
+            except BaseException as error:
+                _end_all(started)
+                if not isinstance(error, subprocess.TimeoutExpired):
+                    raise
+                limit = f"{self.options.timeout:g} s (--timeout)"
+                return Failure("program", f"no answer within {limit}")
+        if started.returncode != 0:
+            last = errors.decode("utf-8", "replace").strip().splitlines()[-1:]
             said = f": {printable(mask_keys(last[0]))[:200]}" if last else ""
-            return Failure("program", f"ended with exit code {ran.returncode}{said}")
-        return read_answer(ran.stdout.decode("utf-8", "replace"))
+            return Failure("program", f"ended with exit code {started.returncode}{said}")
+        return out
+
+
+def _is_file(word: str) -> bool:
+    """Whether a word of a command is the path of a file."""
+    try:
+        return Path(word).is_file()
+    except (OSError, ValueError):  # too long for a name, or with a character that none has
+        return False
+
+
+def _end_all(started: "subprocess.Popen[bytes]") -> None:
+    """End a program and, where the system has process groups, all that it started."""
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError):  # it has ended by itself
+            os.killpg(started.pid, signal.SIGKILL)
+    else:
+        started.kill()
 
 
 class Server(OwnSystem):
     """``http://HOST/PATH``: a POST of the prompt, the answer in the reply's body.
 
     A prompt that is a JSON object (as ``--template`` may write it) is the body; any other is sent
-    as ``{"prompt": "…", "max_tokens": …, …}``.
+    as ``{"prompt": "…", "max_tokens": …, …}``. A server that is busy or does not answer is asked
+    again, ``--max-retries`` times at most.
     """
 
+    def check(self) -> None:
+        """Raise a UsageError if the name is no address."""
+        try:
+            parts = urlsplit(self.name)
+            is_address = bool(parts.hostname) and (parts.port or 1) > 0
+        except ValueError:  # a port that is none, or brackets that do not close
+            is_address = False
+        if not is_address:
+            raise UsageError(
+                f"{public_name(self.name)}: expected http://HOST[:PORT]/PATH", code="bad-option"
+            )
+
     def identity(self) -> dict[str, Any]:
-        """Describe the address, without user, password and query."""
-        return {"name": public_url(self.name)}
+        """Describe the address; keys are masked, and the digest tells addresses apart."""
+        return {"name": public_name(self.name), "address_sha256": digest(self.name)}
 
     @property
     def at_once(self) -> int:
         """As many as ``--concurrency`` says."""
         return self.options.concurrency
 
-    def answer(self, prompt: str, params: Mapping[str, Any]) -> Result:
-        """Post a prompt, and read the reply."""
-        body = _make_body(prompt, params)
-        request = HttpRequest(self.name, body, {"Content-Type": "application/json"})
+    def reply_to(self, prompt: str, params: Mapping[str, Any]) -> bytes | Failure:
+        """Post a prompt, again while the server is busy or silent, and read the reply."""
+        headers = {"Content-Type": "application/json"}
+        if key := os.environ.get(HTTP_KEY):
+            headers["Authorization"] = f"Bearer {key}"
+        request = HttpRequest(self.name, _make_body(prompt, params), headers)
+        for n in range(self.options.max_retries + 1):
+            result, pause = self._post(request, min(2.0**n, _LONGEST_PAUSE))
+            if pause is None or n == self.options.max_retries:
+                break
+            time.sleep(pause)
+        return result
+
+    def _post(
+        self, request: HttpRequest, usual_pause: float
+    ) -> tuple[bytes | Failure, float | None]:
+        """Post once; return the result, and the seconds to wait before it is worth another try."""
         try:
             with send_request(request, self.options.timeout) as reply:
-                return read_answer(reply.read().decode("utf-8", "replace"))
+                return reply.read(), None
         except HTTPError as error:
-            reason: FailureReason = "exhausted" if error.code >= 500 else "refused"
-            return Failure(reason, f"status {error.code}{first_line(error.read())}", error.code)
+            said = f"status {error.code}{first_line(error.read())}"
+            if error.code in _BUSY:
+                named = retry_after(error.headers)
+                return Failure(
+                    "exhausted", said, error.code
+                ), usual_pause if named is None else named
+            return Failure("refused", said, error.code), None
         except (OSError, HTTPException) as error:
-            return Failure("exhausted", printable(mask_keys(str(error) or type(error).__name__)))
+            text = printable(mask_keys(str(error) or type(error).__name__))
+            return Failure("exhausted", text), usual_pause
 
 
 def _make_body(prompt: str, params: Mapping[str, Any]) -> bytes:
