@@ -137,7 +137,8 @@ def rebuild(
         run: options of the run. If it names no stores, those beside the package are used
             (``DIR.replay.db``, ``DIR.verdicts.db``), so that nothing is asked again.
         inputs: ``FIELD=VALUE``, or ``VALUE`` of the main input, for sources that have moved.
-        confirm: called before anything that the manifest names, and ``inputs`` does not, is read.
+        confirm: called before anything that the manifest names, and ``inputs`` does not, is read;
+            but a file of settings is, to list what it names.
 
     Raises:
         UsageError: the user has not confirmed.

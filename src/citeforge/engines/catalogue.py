@@ -19,6 +19,8 @@ from citeforge.schemas.errors import (
 
 D = TypeVar("D", bound=Named)
 T = TypeVar("T")
+_DOTS = ("./", "../")
+"""Beginnings of a model's name that is a path."""
 
 
 class Catalogue(Generic[D, T]):
@@ -184,9 +186,11 @@ class Catalogue(Generic[D, T]):
             spec: such as ``table:verdicts.jsonl``; a model is a path where it starts with a dot.
             folder: folder of the file that contains the value.
         """
+        if "" in self._ours and spec.startswith(_DOTS):
+            return str(folder / spec)
         name, _, argument = spec.partition(":")
         row = self.find(name) if name and argument else None
-        is_path = argument.startswith(("./", "../"))
+        is_path = argument.startswith(_DOTS)
         takes = "" if row is None else _argument_of(row)
         if not takes or not (takes == "FILE" or is_path):
             return spec

@@ -117,6 +117,24 @@ def test_keys_that_the_user_gives_stay(tmp_path: Path) -> None:
     assert yaml.safe_load((tmp_path / "plan.yaml").read_text())["length"] == {"most": 9}
 
 
+@pytest.mark.parametrize("out", ["plan.yaml", "other/plan.yaml", "own/plan.yaml"])
+def test_a_proposal_elsewhere_names_the_same_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, out: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_pumps(Path("docs"), 3)
+    for folder in ("own", "other"):
+        Path(folder).mkdir()
+    Path("own/brief.yaml").write_text("brief: Torques.\nseeds: s.jsonl\njudge: table:v.jsonl\n")
+    recipe = DocumentsRecipe(source="folder:docs", llm="openai:m", design="own/brief.yaml")
+    propose_design(recipe, RunOptions(out=Path(out)), Proposer([GOOD]))
+    design = recipe.model_copy(update={"design": out}).read_design()
+    assert design.seeds is not None
+    assert design.judge is not None
+    assert Path(design.seeds).resolve() == tmp_path / "own/s.jsonl"
+    assert Path(design.judge.removeprefix("table:")).resolve() == tmp_path / "own/v.jsonl"
+
+
 def test_topics_without_passages_are_sent_back(tmp_path: Path) -> None:
     nothing = "topics: [{name: boats, by: heading, pattern: '*boat*'}]\n"
     llm = propose(tmp_path, nothing, nothing.replace("*boat*", "*bax*"))

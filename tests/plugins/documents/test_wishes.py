@@ -91,10 +91,12 @@ def test_models_of_options_come_before_those_of_the_design(inline: Inline, tmp_p
              "seeds": "s.jsonl"}  # fmt: skip
     (tmp_path / "d.yaml").write_text(yaml.safe_dump(named))
     line = ("build", "documents", "--show-design", "--design", tmp_path / "d.yaml")
-    options = ("--llm", "openai:o", "--judge", "hf:j", "--keep-seeds")
-    for more, changed in ((), {}), (options, {"writer": "openai:o", "judge": "hf:j"}):
+    options = ("--llm", "openai:o", "--judge", "hf:j", "--embedder", "offline", "--keep-seeds")
+    given = {"writer": "openai:o", "judge": "hf:j", "embedder": "offline"}
+    for more, changed in ((), {}), (options, given):
         shown = yaml.safe_load(inline.ok(*line, *more).stdout)
-        assert {key: shown[key] for key in named} == named | changed
+        beside = {"seeds": str(tmp_path / "s.jsonl")}
+        assert {key: shown[key] for key in named} == named | beside | changed
     shown = yaml.safe_load(inline.ok("build", "documents", "--show-design").stdout)
     assert [shown[key] for key in named] == [None, None, None, "offline", None]
 
@@ -120,3 +122,56 @@ def test_models_inside_a_recipe_are_named_before_they_are_used() -> None:
     with pytest.raises(UsageError, match="--llm"):
         _ = recipe.writer
     assert recipe.in_force().writer == "openai:w"
+
+
+@pytest.mark.parametrize(
+    ("key", "name", "option"),
+    [
+        ("writer", "exec:python3 evil.py", "--llm"),
+        ("checker", "exec:python3 evil.py", "--checker"),
+        ("writer", "http://me:password@other.example/ask", "--llm"),
+        ("checker", "https://other.example/ask", "--checker"),
+    ],
+)
+def test_a_design_starts_no_program(
+    inline: Inline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, key: str, name: str,
+    option: str,
+) -> None:  # fmt: skip
+    monkeypatch.chdir(tmp_path)
+    Path("docs").mkdir()
+    Path("docs/a.txt").write_text("The weir at Ystad was kept by Ada. " * 20)
+    Path("evil.py").write_text("open('was_run', 'w')\nprint('Yes.')\n")
+    design = {"brief": "Locks.", "language": "en", key: name}
+    Path("d.yaml").write_text(yaml.safe_dump(design, sort_keys=False))
+    given = {"writer": ("--llm", "openai:m"), "checker": ("--checker", "openai:m")}
+    other = given["checker" if key == "writer" else "writer"]
+    line = ("build", "documents", "--source", "folder:docs", "--design", "d.yaml", *other)
+    for more in ((), ("--dry-run",), ("--plan-only",)):
+        stderr = inline.fails(1, "wrong-value", *line, "--out", "out.yaml", *more).stderr
+        assert f"d.yaml:3 {key}: " in stderr
+        assert option in stderr
+        assert "password" not in stderr
+    assert not Path("was_run").exists()
+    shown = inline.ok("build", "documents", "--show-design", "--design", "d.yaml", *given[key])
+    assert yaml.safe_load(shown.stdout)[key] == "openai:m"
+    Path("r.yaml").write_text("kind: documents\nsource: folder:docs\ndesign: d.yaml\n")
+    stderr = inline.fails(2, "untrusted", "build", "r.yaml", "--out", "out").stderr
+    assert f"{option} {name}" in stderr
+
+
+def test_files_of_a_design_are_looked_for_beside_it(
+    inline: Inline, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sub").mkdir()
+    named = {"writer": "replay:r.db", "checker": "openai:./c", "judge": "table:verdicts.jsonl",
+             "embedder": "./model", "seeds": "seeds.jsonl"}  # fmt: skip
+    Path("sub/d.yaml").write_text(yaml.safe_dump(named))
+    line = ("build", "documents", "--show-design", "--design", "sub/d.yaml")
+    shown = yaml.safe_load(inline.ok(*line).stdout)
+    assert {key: shown[key] for key in named} == {
+        "writer": "replay:sub/r.db", "checker": "openai:sub/c",
+        "judge": "table:sub/verdicts.jsonl", "embedder": "sub/model", "seeds": "sub/seeds.jsonl",
+    }  # fmt: skip
+    inside = DocumentsRecipe(source="folder:x", design=dict(named)).in_force()
+    assert (inside.embedder, inside.seeds) == ("./model", Path("seeds.jsonl"))

@@ -8,6 +8,8 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import AfterValidator, Field, ValidationInfo, field_validator, model_validator
 
+from citeforge.engines.catalogue import Catalogue
+from citeforge.engines.running.names import EMBEDDERS, JUDGES, LLMS
 from citeforge.engines.textfiles import read_yaml
 from citeforge.plugins.documents.prompts import Prompts
 from citeforge.plugins.documents.wishes import DesignPart, Name, Wishes
@@ -263,3 +265,23 @@ class Design(Wishes):
     def forms(self) -> tuple[Form, ...]:
         """Forms of questions, with what they have from built-in ones."""
         return tuple(designed.form for designed in self.questions)
+
+    def resolve_paths(self, folder: Path) -> Self:
+        """Return the design with its seeds, and models that are files, resolved against a folder.
+
+        A model is a path where it is a file by its kind (``table:FILE``), or starts with a dot.
+        """
+        catalogues: dict[str, Catalogue[Any, Any]] = {
+            "writer": LLMS,
+            "checker": LLMS,
+            "judge": JUDGES,
+            "embedder": EMBEDDERS,
+        }
+        update = {
+            key: catalogue.resolve_path(name, folder)
+            for key, catalogue in catalogues.items()
+            if (name := getattr(self, key)) is not None
+        }
+        if self.seeds is not None:
+            update["seeds"] = str(folder / self.seeds)
+        return self.model_copy(update=update)

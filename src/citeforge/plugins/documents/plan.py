@@ -83,10 +83,10 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
     path = replay_path(run, *named)
     llm, reader = (_open_llm(name, run, path) for name in (named[0], named[-1]))
     judge = llm_judge_of(build_judge(recipe.judging, run, replay_store(run, *named)))
-    if judge is None and not any(map(is_served, (*named, recipe.embedder))):
+    models = (*named, recipe.embedder_name)
+    if judge is None and not any(map(is_served, models)):
         raise UsageError(
-            f"--dry-run: {' and '.join((*named, recipe.embedder))} cost nothing; the option is for "
-            "openai: models",
+            f"--dry-run: {' and '.join(models)} cost nothing; the option is for openai: models",
             code="option-without-effect",
         )
     design = recipe.load_design()
@@ -282,7 +282,7 @@ def _plan_embedding(
     Returns:
         Plan of the calls, by name of the model; empty if vectors are computed here.
     """
-    if not is_served(recipe.embedder):
+    if not is_served(recipe.embedder_name):
         return {}
     questions, edited = (
         [f"{start}{n}".ljust(USUAL_CHARACTERS, "?") for n in range(number)]
@@ -303,7 +303,7 @@ def _plan_embedding(
     ])  # fmt: skip
     again = _rehearse_embedding(recipe, run, [[text] for text in (*partners, *questions)], "query")
     further = again.most.times(recipe.asking.tries - 1)
-    return {f"embedding {recipe.embedder}": replace(plan, most=plan.most + further)}
+    return {f"embedding {recipe.embedder_name}": replace(plan, most=plan.most + further)}
 
 
 def _rehearse_embedding(
@@ -312,7 +312,7 @@ def _rehearse_embedding(
     """Plan the calls that embed batches of texts, each on its own; equal ones are one call."""
     with open_ledger() as ledger:
         rehearsed = run.model_copy(update={"dry_run": True})
-        embedder = run_embedder(recipe.embedder, rehearsed, recipe.embedder_revision)
+        embedder = run_embedder(recipe.embedder_name, rehearsed, recipe.embedder_revision)
         for texts in batches:
             embedder.encode(texts, role)
     return planned_total(ledger)

@@ -306,6 +306,8 @@ def propose_design(
 
         proposal = _make_writer(llm, given, passages).propose(check)
     name = str(llm.identity()["name"])
+    if run.out.parent.resolve() != Path.cwd():  # paths of a design start at its folder
+        given = given.resolve_paths(Path.cwd())
     write_text(run.out, _design_text(given, proposal, name))
     return ProposedDesign(run.out, name, proposal.wishes_left)
 

@@ -7,6 +7,9 @@ from typing import Annotated, Any, ClassVar, Self
 import yaml
 from pydantic import Field, JsonValue, model_validator
 
+from citeforge.engines.keys import mask_address
+from citeforge.engines.running.names import OFFLINE
+from citeforge.engines.running.setup import is_own
 from citeforge.engines.textfiles import read_yaml, validated, yaml_line
 from citeforge.plugins.documents.design import BASES, INPUTS, Design, DesignedForm
 from citeforge.plugins.documents.prompts import shows_seeds
@@ -32,7 +35,6 @@ MOST_MEGABYTES = 100
 """Size up to which a document is read."""
 
 
-_DEFAULT_EMBEDDER = "offline"
 _OPTIONS = dict(
     zip(INPUTS, ("--llm", "--checker", "--judge", "--embedder", "--seeds"), strict=True)
 )
@@ -129,8 +131,8 @@ class DocumentsRecipe(Licensed):
     """Settings for writing and checking questions."""
     judging: Judging = Judging()
     """Judge that decides whether passages entail answers."""
-    embedder: Annotated[str, Option(input=True, names="embedders")] = _DEFAULT_EMBEDDER
-    """Embedder of questions and passages: {embedders}."""
+    embedder: Annotated[str | None, Option(input=True, names="embedders")] = None
+    """Embedder of questions and passages: {embedders} (default: the design's, or offline)."""
     embedder_revision: Annotated[str | None, EMBEDDING] = None
     """Commit, tag or branch of a Hub model."""
     passage_size: Annotated[int, QUESTIONS] = Field(PASSAGE_SIZE, ge=100)
@@ -208,9 +210,15 @@ class DocumentsRecipe(Licensed):
         return self.read_design().model_dump(mode="json", exclude={*INPUTS})
 
     def content_inputs(self) -> list[str]:
-        """List, as options, the models and files that the content of a design names."""
-        content = self.design if isinstance(self.design, dict) else {}
-        return [f"{_OPTIONS[key]} {content[key]}" for key in INPUTS if content.get(key)]
+        """List, as options, the models and files that a design names; a file of one is read.
+
+        Raises:
+            InputError: the file cannot be read, or a field is at fault.
+            UsageError: a field of the recipe's own design is at fault.
+        """
+        design = self.read_design()
+        named = ((key, getattr(design, key)) for key in INPUTS)
+        return [f"{_OPTIONS[key]} {value}" for key, value in named if value]
 
     @property
     def writer(self) -> str:
@@ -225,24 +233,27 @@ class DocumentsRecipe(Licensed):
             )
         return self.llm
 
+    @property
+    def embedder_name(self) -> str:
+        """Name of the embedder of a recipe in force."""
+        return self.embedder or OFFLINE
+
     def in_force(self) -> Self:
         """Return the recipe with the models and seeds of its design; those of options count first.
 
-        An option that has its default value counts as not given.
-
         Raises:
-            InputError: the design cannot be read, or a field is at fault.
+            InputError: the design cannot be read, a field is at fault, or it names a program.
             UsageError: seeds are to be kept, and nothing names them.
         """
         design = self.read_design()
-        judging, is_default = self.judging, self.embedder == _DEFAULT_EMBEDDER
+        judging = self.judging
         if judging.judge is None:
             judging = judging.model_copy(update={"judge": design.judge})
         update = {
-            "llm": self.llm or design.writer,
-            "checker": self.checker or design.checker,
+            "llm": self.llm or self._name_llm(design, "writer"),
+            "checker": self.checker or self._name_llm(design, "checker"),
             "judging": judging,
-            "embedder": (is_default and design.embedder) or self.embedder,
+            "embedder": self.embedder or design.embedder or OFFLINE,
             "seeds": self.seeds or (design.seeds and Path(design.seeds)),
         }
         if self.keep_seeds and update["seeds"] is None:
@@ -251,8 +262,25 @@ class DocumentsRecipe(Licensed):
             )
         return self.model_copy(update=update)
 
+    def _name_llm(self, design: Design, key: str) -> str | None:
+        """Get the LLM that a key of the design names.
+
+        A program or a server of the user's own is refused: a design may be another person's.
+
+        Raises:
+            InputError: it is one; names file and line of the key, and the option in its place.
+        """
+        name: str | None = getattr(design, key)
+        if name is None or not is_own(name):
+            return name
+        what = "starts a program" if name.startswith("exec:") else "sends the documents to a server"
+        raise self.design_error(
+            f"{what}, which a design may not: {mask_address(name)!r}", (key,),
+            f"the option {_OPTIONS[key]}, if that is wanted",
+        )  # fmt: skip
+
     def read_design(self) -> Design:
-        """Read the design as its file, or the recipe, has it.
+        """Read the design as its file, or the recipe, has it; paths start at the file's folder.
 
         Raises:
             InputError: the file cannot be read, or a field is at fault; names line and field.
@@ -260,7 +288,7 @@ class DocumentsRecipe(Licensed):
         """
         if isinstance(self.design, str):
             path = Path(self.design)
-            return validated(Design, read_yaml(path), path)
+            return validated(Design, read_yaml(path), path).resolve_paths(path.parent)
         return make_record(Design, **(self.design or {}))
 
     def design_error(
