@@ -3,6 +3,7 @@
 import json
 import zipfile
 from collections import Counter
+from datetime import date
 from pathlib import Path
 from typing import Any
 
@@ -361,6 +362,95 @@ def test_a_presentation(tmp_path: Path) -> None:
     assert source.documents[0].notes == [
         "slide 1: a diagram, chart or file is left out", "slide 2 has no text",
     ]  # fmt: skip
+
+
+def _title(axis: Any, text: str) -> None:
+    axis.has_title = True
+    axis.axis_title.text_frame.text = text
+
+
+def test_charts(tmp_path: Path) -> None:
+    """Numbers have all their digits, dates are dates, and upper levels and titles are read."""
+    pptx: Any = pytest.importorskip("pptx", reason="python-pptx is not installed")
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    deck: Any = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    days = CategoryChartData()
+    days.categories = [date(2024, 1, 31), date(2024, 2, 29)]
+    days.add_series("Litres | day", (1_234_567, 98_765.4321))
+    days.add_series("Bar", (0.1 + 0.2, 0.00001))  # as Excel shows them: 0.3, and no 1e-05
+    _add_chart(slide, XL_CHART_TYPE.LINE, days)
+    chart = slide.shapes[-1].chart
+    chart.has_title = True
+    chart.chart_title.text_frame.text = "Water"
+    _title(chart.category_axis, "Day")
+    _title(chart.value_axis, "Amount")
+    levels = CategoryChartData()
+    country = levels.add_category("USA")
+    country.add_sub_category("CA")
+    country.add_sub_category("NY")
+    levels.add_category("Chile").add_sub_category("Arica")
+    levels.add_series("Litres", (1e15, 2.5, -3))
+    _add_chart(slide, XL_CHART_TYPE.COLUMN_CLUSTERED, levels)
+    years = CategoryChartData(number_format="General")
+    years.categories = [2019, 2020.5]
+    years.add_series("Litres", (1, 2))
+    _add_chart(slide, XL_CHART_TYPE.COLUMN_CLUSTERED, years)
+    gaps = CategoryChartData()
+    gaps.categories = ["May", "June", "July"]
+    gaps.add_series("Litres", (1, 2, 3))
+    gaps.add_series("Bar", (4,))  # values of one category
+    _add_chart(slide, XL_CHART_TYPE.COLUMN_CLUSTERED, gaps)
+    (empty,) = slide.shapes[-1].chart.element.xpath("(.//c:cat)[1]//c:pt[@idx='1']")
+    empty.getparent().remove(empty)  # a category whose cell is empty
+    slide.shapes[-1].chart.element.xpath("(.//c:val)[1]//c:v")[0].text = "#N/A"
+    deck.save(tmp_path / "b.pptx")
+    source, rows = read(tmp_path)
+    assert "\n\n".join(row["text"] for row in rows).split("\n\n") == [
+        "Water", "Amount", r"Day | Litres \| day | Bar",
+        "2024-01-31 | 1234567 | 0.3", "2024-02-29 | 98765.4321 | 0.00001",
+        "| Litres", "USA, CA | 1000000000000000", "USA, NY | 2.5", "Chile, Arica | -3",
+        "| Litres", "2019 | 1", "2020.5 | 2",
+        "| Litres | Bar", "May | #N/A | 4", "| 2 |", "July | 3 |",
+    ]  # fmt: skip
+    assert source.documents[0].notes == []
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "since_1904", "shown"),
+    [
+        ("45322", "yyyy-mm-dd", "0", "2024-01-31"),
+        ("45322.75", "d.m.yy h:mm", "0", "2024-01-31 18:00:00"),
+        ("43860", "mmm", "1", "2024-01-31"),  # 45,322 - 1,462 days
+        ("45322", '0 "days"', "0", "45322"),
+        ("45322", "[Red]General", "0", "45322"),
+        ("9e9", "yyyy", "0", "9000000000"),  # after the year 9999
+    ],
+)
+def test_categories_of_charts_that_are_numbers(
+    tmp_path: Path, value: str, code: str, since_1904: str, shown: str
+) -> None:
+    pptx: Any = pytest.importorskip("pptx", reason="python-pptx is not installed")
+    from pptx.chart.data import CategoryChartData
+    from pptx.enum.chart import XL_CHART_TYPE
+
+    deck: Any = pptx.Presentation()
+    slide = deck.slides.add_slide(deck.slide_layouts[6])
+    data = CategoryChartData()
+    data.categories = [1]
+    data.add_series("Litres", (7,))
+    _add_chart(slide, XL_CHART_TYPE.COLUMN_CLUSTERED, data)
+    space = slide.shapes[-1].chart.element
+    (number,) = space.xpath(".//c:cat//c:v")
+    number.text = value
+    (form,) = space.xpath(".//c:cat//c:formatCode")
+    form.text = code
+    space.xpath("./c:date1904")[0].set("val", since_1904)
+    deck.save(tmp_path / "b.pptx")
+    _, (row,) = read(tmp_path)
+    assert row["text"] == f"| Litres\n\n{shown} | 7"
 
 
 @pytest.mark.parametrize("ending", ["docx", "pptx"])

@@ -4,11 +4,11 @@ import re
 import zipfile
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from citeforge.engines.jsonlines import LARGEST_UNPACKED
+from citeforge.plugins.documents.charts import read_chart
 from citeforge.plugins.documents.formats import (
     BROKEN,
     LARGE,
@@ -186,8 +186,8 @@ def _docx_text(element: Any) -> str:
 
 
 def _join_cells(cells: Iterable[str]) -> str:
-    """Join the cells of a table row into one line."""
-    return " | ".join(" ".join(cell.split()) for cell in cells)
+    """Join the cells of a table row into one line; bars of a text are escaped as in Markdown."""
+    return " | ".join(" ".join(cell.split()).replace("|", r"\|") for cell in cells)
 
 
 def read_pptx(path: Path, notes: Notes) -> Iterator[DocumentPage]:
@@ -239,24 +239,12 @@ def _add_shape(builder: _PageBuilder, shape: Any) -> bool:
         for row in shape.table.rows:
             builder.add(_join_cells(cell.text_frame.text for cell in row.cells))
     elif getattr(shape, "has_chart", False):
-        tables = [table for plot in shape.chart.plots if (table := _chart_rows(plot))]
-        for row in chain.from_iterable(tables):
+        titles, rows = read_chart(shape.chart)
+        for title in titles:
+            builder.add(title)
+        for row in rows:
             builder.add(_join_cells(row))
-        return bool(tables)
+        return bool(rows)
     else:
         return not hasattr(shape, "has_chart")  # only graphic frames have this attribute
     return True
-
-
-def _chart_rows(plot: Any) -> list[list[str]]:
-    """List a plot of a chart as rows: names of its series, then the values of each category.
-
-    Empty for a plot without categories, such as a scatter plot.
-    """
-    rows = [
-        [str(category), *("" if value is None else f"{value:g}" for value in values)]
-        for category, *values in zip(
-            plot.categories, *(series.values for series in plot.series), strict=False
-        )
-    ]
-    return rows and [["", *(series.name for series in plot.series)], *rows]

@@ -1,0 +1,82 @@
+"""Read the charts of presentations as tables, with their titles."""
+
+import re
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any
+
+_QUOTED = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
+"""Parts of a number's format that are text, colours or languages."""
+_DATE = re.compile(r"[yd]|mmm", re.IGNORECASE)
+"""Letters of a number's format that show a date."""
+_FIRST_DAY, _END = 61, 2_958_466
+"""Days that Excel counts as the calendar does: from March 1900 to the end of 9999."""
+
+
+def read_chart(chart: Any) -> tuple[list[str], list[list[str]]]:
+    """Read a chart: its title and those of its value axes, and the rows of its plots.
+
+    A row of names comes first: the title of the category axis, and the series. Plots without
+    categories, such as scatter plots, have no rows.
+    """
+    space = chart.element
+    titles = map(_title_text, space.xpath("./c:chart/c:title | .//c:valAx/c:title"))
+    of_categories = map(_title_text, space.xpath(".//c:catAx/c:title | .//c:dateAx/c:title"))
+    corner = next(filter(None, of_categories), "")
+    rows = [row for plot in chart.plots for row in _plot_rows(plot, space, corner)]
+    return list(filter(None, titles)), rows
+
+
+def _title_text(title: Any) -> str:
+    """Get the text of a title, which was written or is that of a cell."""
+    return " ".join("".join(title.xpath(".//a:t/text() | .//c:v/text()")).split())
+
+
+def _plot_rows(plot: Any, space: Any, corner: str) -> Iterator[list[str]]:
+    """Yield a plot of a chart as rows: names of its series, then the values of each category."""
+    labels = _category_labels(plot, space)
+    if not labels:
+        return
+    columns = [labels, *map(_series_values, plot.series)]
+    yield [corner, *(series.name for series in plot.series)]
+    for n in sorted(set().union(*columns)):
+        yield [column.get(n, "") for column in columns]
+
+
+def _series_values(series: Any) -> dict[int, str]:
+    """Map the numbers of categories to the values of a series; errors of a sheet are as it is."""
+    points = series._element.xpath("./c:val//c:pt")
+    return {point.idx: _show_cell(point.v.text or "") for point in points}
+
+
+def _category_labels(plot: Any, space: Any) -> dict[int, str]:
+    """Map the numbers of a plot's categories to their labels, those of upper levels first."""
+    categories = plot.categories
+    labels = {
+        category.idx: ", ".join(filter(None, path))
+        for category, path in zip(categories, categories.flattened_labels, strict=True)
+    }
+    numbers = ".//c:cat/c:numRef/c:numCache"
+    if not space.xpath(numbers):
+        return labels
+    codes = space.xpath(f"{numbers}/c:formatCode/text() | .//c:dateAx/c:numFmt/@formatCode")
+    is_date = any(_DATE.search(_QUOTED.sub("", str(code))) for code in codes)
+    since_1904 = bool(space.xpath("./c:date1904[not(@val='0' or @val='false')]"))
+    return {n: _show_cell(text, is_date, since_1904) for n, text in labels.items()}
+
+
+def _show_cell(text: str, is_date: bool = False, since_1904: bool = False) -> str:
+    """Format a cell's content: a date, a number without an exponent, or as it is.
+
+    A number has the 15 digits that Excel computes with.
+    """
+    try:
+        value = float(text)
+    except ValueError:  # #N/A
+        return text
+    days = value + 1462 * since_1904  # days from 1900 to 1904 by Excel's count
+    if not is_date or not _FIRST_DAY <= days < _END:
+        return f"{Decimal(f'{value:.15g}'):f}"
+    moment = datetime(1899, 12, 30) + timedelta(seconds=round(days * 86_400))
+    return moment.isoformat(" ") if days % 1 else moment.date().isoformat()
