@@ -202,9 +202,14 @@ def test_contexts_are_compared_when_that_is_asked_for() -> None:
 
 def test_every_family_of_citation_measures_says_how_it_defines_them() -> None:
     declared = [m for m in measures().values() if m.citation_quality is not None]
-    assert {m.family for m in declared} == {
-        "rage", "alce", "attributed_ir", "trec", "fact", "kalma",
-    }  # fmt: skip
+    assert {m.family for m in declared} >= {
+        "rage",
+        "alce",
+        "attributed_ir",
+        "trec",
+        "fact",
+        "kalma",
+    }
     for measure in declared:
         assert measure.citation_quality is not None
         assert measure.higher_is_better

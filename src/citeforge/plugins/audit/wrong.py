@@ -214,7 +214,8 @@ def _options(tools: ScoringTools, protocol: str) -> str:
 
 
 @per_submission(
-    "wrong", needs=(Need.STATEMENTS, Need.PASSAGES, Need.JUDGE_IF_ANY), source="ours",
+    "wrong", source="ours",
+    needs=(Need.STATEMENTS, Need.PASSAGES, Need.JUDGE_IF_ANY, Need.BENCHMARK),
     requires="a judge, and an embedder (--embedder)", options=_options, higher_is_better=False,
     unlabelled="it reads passages that are not cited, and labels cover cited ones only",
 )  # fmt: skip
