@@ -181,7 +181,15 @@ def test_a_question_that_tells_no_document_is_rejected(
         ("How long has the hut been run by a woman?", "2012", "kind of answer"),
         ("How old is the oldest map?", "1742", "kind of answer"),
         ("How long is the bridge in metres?", "1200", ""),
-        ("How long has it been run by a woman?", "since 2012", ""),
+        ("How long has it been run by a woman?", "since 2012", "kind of answer"),
+        ("How long has it been run by a woman?", "2012.", "kind of answer"),
+        ("How long has it been run by a woman?", "Since the year 2012.", "kind of answer"),
+        ("How long has it been run by a woman?", "12 years", ""),
+        ("How long was the hut closed?", "from 1950", "kind of answer"),
+        ("How long was the hut closed?", "1950", "kind of answer"),
+        ("How long is the bridge?", "1500", ""),  # metres
+        ("How long was the bridge?", "1500", ""),
+        ("How old is the oldest map?", "1742 years", ""),
         ("When was it opened?", "1742", ""),
     ],
 )

@@ -35,6 +35,10 @@ ASKED = {
         "Má opna slússuna þegar vatnið er hátt?",
         "Það má ekki opna slússuna þegar vatnið er hátt.",
     ),
+    "it": (
+        "La chiusa si può aprire con l'acqua alta?",
+        "La chiusa non si può aprire quando l'acqua è alta.",
+    ),
     "ja": ("水位が高いときに水門を開けてもよいですか？", "水位が高いときに水門を開けてもよい。"),
     "no": (
         "Må man ikke åpne slusen når vannet er høyt?",
@@ -88,6 +92,19 @@ def ask(language: str, answer: str) -> Question:
         ("bn", "না", "না, যায় না।", True),
         ("ta", "ஆம்", "ஆம், திறக்கலாம்.", True),
         ("th", "ไม่", "ไม่", True),
+        ("it", "sì", "Si, è acceso.", True),
+        ("it", "sì", "**Si**.", True),
+        ("it", "si", "Sì", True),
+        ("it", "sì", "Si apre quando l'acqua è bassa.", False),  # si is itself
+        ("it", "no", "Si, è acceso.", False),
+        ("pt", "não", "Nao, nunca.", True),
+        ("zh", "是", "是的它在工作", True),
+        ("zh", "不", "不可以打开", True),
+        ("zh", "不", "是的它在工作", False),
+        ("zh", "是", "是否可以打开，文中没有说", False),  # whether
+        ("ja", "はい", "はいできます", True),
+        ("th", "ใช่", "ใช่ครับ", True),
+        ("th", "ใช่", "ไม่ใช่ครับ", False),
     ],
 )
 def test_a_reply_says_yes_or_no_in_the_language_of_the_question(

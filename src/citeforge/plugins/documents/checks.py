@@ -51,7 +51,11 @@ CHECKS = (
 _SAME_QUESTION_RATIO = 90
 """rapidfuzz's token_sort_ratio from which two questions ask the same."""
 _NUMBER_WITH_WORD = re.compile(r"\d[\d.,]*\s*([^\W\d_]{2,})\.?")
-_YEAR = re.compile(r"1\d{3}|20\d{2}")
+_YEAR = re.compile(r"(?:(since|in|from)\s+)?(?:the year\s+)?(?:1\d{3}|20\d{2})")
+_DURATION = re.compile(
+    r"\bhow old\b|\bhow long (?:ago|has|have|had|did|does|do)\b|\bhow long (?:was|were)\b.*ed\b"
+)
+"""Questions for a time; "How long is the bridge" may have 1500 for an answer."""
 _POINTERS = re.compile(
     r"\b(?:the|this|these|above|given) (?:passage|text|excerpt|paragraph|document|article)s?\b"
     r"|\b(?:dem|diesem|im|laut) (?:text|abschnitt|absatz|dokument|auszug)\b"
@@ -143,18 +147,21 @@ def _contains_answer(text: str, answer: str) -> bool:
 def _find_kind_fault(question: Question) -> str | None:
     """Describe an answer that cannot be one to an English "how many" or "how long"; else None.
 
-    Kilograms are no number of bells, and a year is no duration. A question that names a unit of the
-    answer's kind may have any such answer: "How many miles" has "120 metres".
+    Kilograms are no number of bells, and a year is no duration: "since 2012" is graded against "14
+    years". A question that names a unit of the answer's kind may have any such answer: "How many
+    miles" has "120 metres".
     """
     asked, units = question.text.lower(), word_lists().units
     named = {kind for word in split_tokens(asked) for kind, _ in units.get(word, ())}
     for answer in question.answers:
-        said = answer.strip().lower()
+        said = answer.strip(" .,;:!").lower()
+        year = _YEAR.fullmatch(said)
         match = _NUMBER_WITH_WORD.fullmatch(said)
         kinds = {kind for kind, _ in units.get(match[1], ())} if match else set()
         if match and re.search(r"\bhow many\b", asked) and kinds and kinds.isdisjoint(named):
             return f"the question asks for no number of {match[1]}: {answer!r}"
-        if re.search(r"\bhow (?:long|old)\b", asked) and not named and _YEAR.fullmatch(said):
+        is_long = re.search(r"\bhow long\b", asked) if year and year[1] else None
+        if year and not named and (is_long or _DURATION.search(asked)):
             return f"the answer is a year: {answer!r}"
     return None
 

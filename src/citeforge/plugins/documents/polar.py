@@ -1,5 +1,6 @@
 """Words for yes and no, by language."""
 
+import re
 import unicodedata
 from collections.abc import Collection
 from functools import cache, lru_cache
@@ -12,6 +13,8 @@ from citeforge.engines.textfiles import read_yaml
 _LEAST_PROBABILITY = 0.01
 """Probability from which a text may be in a language: relatives of one are easily confused."""
 _KEPT_TEXTS = 1024
+_NO_SPACES = re.compile(r"[\u3040-\u30ff\u4e00-\u9fff\u0e00-\u0e7f]")
+"""Letters of Japanese, Chinese and Thai, which have no spaces between words."""
 
 
 @cache
@@ -43,12 +46,35 @@ def polar_words(text: str) -> tuple[frozenset[str], frozenset[str]]:
 def is_one(answer: str, words: Collection[str]) -> bool:
     """Whether an answer is one of some words, in any case, and nothing else."""
     said = _list_words(answer)
-    return len(said) == 1 and said[0] in words
+    return len(said) == 1 and (said[0] in words or said[0] in set(map(_strip_accents, words)))
 
 
 def starts_with_one(reply: str, words: Collection[str]) -> bool:
-    """Whether the first word of a reply is one of some words, in any case."""
-    return _list_words(reply)[:1] in [[word] for word in words]
+    """Whether a reply starts with one of some words, in any case.
+
+    In scripts without spaces the next word may follow at once. Without its accents a word may be
+    another one (Italian si), so punctuation or the end has to follow it.
+    """
+    said = _list_words(reply)[:1]
+    if not said or said[0] in words:
+        return bool(said)
+    if any(_NO_SPACES.match(word) and _starts(said[0], word) for word in words):
+        return True
+    rest = unicodedata.normalize("NFC", reply).lower().partition(said[0])[2].lstrip("_* ")
+    is_alone = not rest or not rest[0].isalnum()
+    return is_alone and said[0] in set(map(_strip_accents, words))
+
+
+def _starts(text: str, word: str) -> bool:
+    """Whether a text without spaces starts with a word, and not with Chinese "whether"."""
+    return text.startswith(word) and not text[len(word) :].startswith(("否", "不"))
+
+
+def _strip_accents(word: str) -> str:
+    """Remove the accents of a word in Latin letters."""
+    letters = unicodedata.normalize("NFD", word)
+    bare = "".join(c for c in letters if not unicodedata.combining(c))
+    return bare if bare.isascii() else word
 
 
 def _list_words(text: str) -> list[str]:
