@@ -25,8 +25,8 @@ SHOWN = 10
 """Passages that each answer was shown."""
 _SETS = ((doubt, ("_QUOTES", "_ENDS", "_BEHIND", "_UNITS", "_SPACED")),)
 _PATTERNS: tuple[tuple[ModuleType, tuple[str, ...]], ...] = (
-    (doubt, ("_SECTION", "_SCALE", "_A_SCALE", "_ARTICLE", "_FROM_ONE", "_IDENTIFIER", "_IN_CODE",
-             "_PROGRAMMING", "_RING", "_COMBINED", "_YEAR", "_WIDE")),
+    (doubt, ("_SECTION", "_SCALE", "_GLUED_SCALE", "_A_SCALE", "_ARTICLE", "_FROM_ONE",
+             "_IDENTIFIER", "_IN_CODE", "_PROGRAMMING", "_RING", "_COMBINED", "_YEAR", "_WIDE")),
     (forms, ("_ALL", "_PAGE", "SUSPECT", "FREE_BRACKET", "DEFINITION")),
     (grammar, ("_MATRIX", "_ENDS_CLAUSE")),
     (mentions, ("_END", "_HASH", "_SPELT", "_LOOSE", "_CELL")),

@@ -258,6 +258,12 @@ def test_marks_that_are_not_read_are_named_in_one_line(
     assert message == "'[2019]', '[2020]', '[2021]' and 1 more are not read as citations"
 
 
+def test_residue_that_is_read_as_words_is_named(tmp_path: Path, benchmark: cf.Benchmark) -> None:
+    [(code, message)] = _warnings(tmp_path, benchmark, r"Long\textsuperscript{1}, old [2019].")
+    assert code == "unread-citation"
+    assert message == r"'\\textsuperscript{1}', '[2019]' are not read as citations"
+
+
 def test_a_title_in_brackets_is_named(tmp_path: Path, benchmark: cf.Benchmark) -> None:
     passage = list(benchmark.items("mix"))[benchmark.row_of["q01"]].passages[0]
     name = passage.title or passage.id

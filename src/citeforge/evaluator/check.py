@@ -24,6 +24,7 @@ from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.url_marks import Markup, has_text, read_markup
 from citeforge.package.items import Passage
 from citeforge.schemas.citations.grammar import Marker
+from citeforge.schemas.citations.residue import find_unknown_residue
 from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About
@@ -382,8 +383,8 @@ class Marks:
         output, grammar = answer.output, self._grammar
         n_shown = self._table(context).sizes[row] if own is None else len(own)
         parsed = grammar.parse(output, n_shown)
-        if parsed.unparsed:
-            yield _unread_warning([output[start:end] for start, end in parsed.unparsed])
+        if unread := sorted([*parsed.unparsed, *find_unknown_residue(output, parsed)]):
+            yield _unread_warning([output[start:end] for start, end in unread])
         self._note_forms(output, parsed.markers)
         first, last = grammar.base, grammar.base + n_shown - 1
         cited = {n for m in parsed.markers for n in m.numbers}

@@ -80,10 +80,12 @@ CASES: list[tuple[str, list[list[int]], list[str]]] = [
     ("（資料5参照）[五]", [[5]], ["[五]"]),
     # RAGFlow counts from 0.
     ("[ID:0] [ID: 3, 4] ##1$$", [[1], [4, 5], [2]], []),
+    ("(ID: 0) （ID：3，4） (ID: 3, 4)", [[1], [4, 5], [4, 5]], []),
     # More separators.
     ("[1|2] [1 / 2] [1 2] [1 oraz 2] [1・2]", [[1, 2]] * 5, []),
     ("[1 to 3] [1−3]", [[1, 2, 3]] * 2, []),
     ("[10 000] [5/8] [12 Jan]", [], ["[10 000]", "[5/8]", "[12 Jan]"]),
+    ("请给出评分：[1-5] 満足度スケール[1-5]で 만족도 척도 [1-5] 로", [], ["[1-5]"] * 3),
     # Citations of what was not shown here: residue of tools.
     ("A【4:0†source】", [], ["【4:0†source】"]),
     ("B :contentReference[oaicite:0]{index=0}", [], [":contentReference[oaicite:0]{index=0}"]),

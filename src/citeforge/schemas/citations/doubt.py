@@ -19,6 +19,7 @@ _SCALE = re.compile(
     re.IGNORECASE,
 )
 """The name of a scale, before the bracket with its ends."""
+_GLUED_SCALE = re.compile(rf"(?:{alternatives(words_of('scales', glued=True))})[:：]?\s?\Z")
 _A_SCALE = re.compile(
     r"[\s-](?:(?:point|likert|rating|quality|ordinal)[\s-])*"
     rf"(?:{alternatives(words_of('scales_behind'))})\b"
@@ -136,7 +137,7 @@ def is_scale(output: str, start: int, end: int) -> bool:
     if _FROM_ONE.match(output, start) is None:
         return False
     window = max(0, start - _WINDOW)
-    if _SCALE.search(output, window, start) is not None:
+    if any(p.search(output, window, start) is not None for p in (_SCALE, _GLUED_SCALE)):
         return True
     is_wide = end < len(output) and _WIDE.match(output[end]) is not None
     is_named = _A_SCALE.match(output, end) is not None

@@ -104,7 +104,8 @@ _SUP, _END_SUP = r"<sup\b[^<>]{0,99}>\s*+(?:<a\s[^<>]{1,200}>)?", r"(?:</a>)?\s*
 _CITING = "cite|ref|citation|source|document|doc|passage|citations|reference|chunk|snippet|context"
 _MARKS = (
     rf"\[(?P<from>\d{{1,3}})\]{_DASH}\[(?P<to>\d{{1,3}})\]"
-    r"|\[ID\s*+[:：]\s*+(?P<ids>\d{1,3}(?:\s*+,\s*+(?:ID\s*+[:：]\s*+)?\d{1,3})*)\s*+\]"
+    r"|\[ID\s*+[:：]\s*+(?P<ids>\d{1,3}(?:\s*+[,，]\s*+(?:ID\s*+[:：]\s*+)?\d{1,3})*)\s*+\]"
+    r"|[(（]ID\s*+[:：]\s*+(?P<round_ids>\d{1,3}(?:\s*+[,，]\s*+(?:ID\s*+[:：]\s*+)?\d{1,3})*)\s*+[)）]"
     rf"|\[REF\](?P<ref>{_DIGITS})\[/REF\]|%\[(?P<percent>{_DIGITS})\]%"
     r"|\[\s*+(?P<na>NA)\s*+\]"
     rf"|(?:\^\{{?)?\[(?P<square>[^\[\]]{{1,200}})\](?:(?<=\])[\}}^](?=\W|\Z))?"
@@ -127,12 +128,14 @@ _ANCHOR = r"\[\^?(?P<anchor>\d{1,3})\]\(#[^()\s]{0,99}\)"
 # Citations of what was not shown here: they are counted, and are no text.
 _RESIDUE = (
     rf"(?P<residue>[(（]\s*{_NUMBERED_LINK}(?:[,;\s]+{_NUMBERED_LINK})*\s*[)）]|{_NUMBERED_LINK}"
-    r"|【\d{1,3}:\d{1,3}†[^【】\n]{0,200}】|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?"
-    r"|\ue200[^\ue201]{0,500}\ue201"
+    r"|【\d{1,3}:\d{1,3}†[^【】\n]{0,200}】|\[\d{1,3}:\d{1,3}†[^\[\]\n]{0,200}\]"
+    r"|:contentReference\[oaicite:\d+\](?:\{index=\d+\})?|\[oaicite:\d+\](?:\{index=\d+\})?"
+    r"|\ue200[^\ue201]{0,500}\ue201|[\ue200-\ue21f]++(?:(?:file)?cite[\ue200-\ue21f])?+"
     r"|[\[【(](?:turn\d{1,3}[a-z]{2,12}\d{1,3}[,;\s]*+)++[\]】)]"
     r"|(?:(?:file)?cite|(?<![^\W_]))(?:turn\d{1,3}[a-z]{2,12}\d{1,3})+"
     r"|[<(]cite\s+index\s*=\s*\"[^\"\n]{0,200}\"\s*>|<co(?::\s*[\d,\s]{1,60})?>"
-    r"|<\|(?:cite|ref|source|doc)\w*\|>|<grok-card\b.{0,600}?(?:/>|</grok-card>)|<(?:\|\d{1,3}\||fact_\d{1,3})>|`\[\d{1,3}\]`(?=\s*+(?:[.!?]|\Z))"
+    r"|<\|(?:cite|ref|source|doc)\w*\|>|<grok:render\b.{0,600}?</grok:render>"
+    r"|<grok-card\b.{0,600}?(?:/>|</grok-card>)|<(?:\|\d{1,3}\||fact_\d{1,3})>|`\[\d{1,3}\]`(?=\s*+(?:[.!?]|\Z))"
     r"|&lt;(?:cite|ref|source|(?<=[.,;!?]&lt;)sup)&gt;\[?\d{1,3}\]?&lt;/\w+&gt;)"
     r"|(?P<token>\[cite_(?:start|end)\])"
 )
@@ -143,7 +146,7 @@ _TAGS = (
     r"blockquote|answer|response|final"
 )
 _NOISE = (
-    rf"(?P<noise><!--.*?(?:-->|\Z)|<\|[a-z][a-z0-9_]{{1,30}}\|>|<｜[^<>\n]{{1,40}}｜>|</?s>|<end_of_turn>"
+    rf"(?P<noise><!--.*?(?:-->|\Z)|<\|[a-z][a-z0-9_]{{1,30}}\|>|<｜[^<>\n]{{1,40}}｜>|</?s>|<end_of_turn>|<eos>"
     rf"|(?<!\w)<(?:{_CITING}|statement|claim)(?:{_ATTRIBUTE})*\s*/?>"
     rf"|<(?:{_TAGS})(?:{_ATTRIBUTE})*\s*/?>|</(?:{_TAGS}|{_CITING}|statement|claim)\s*>|</(?:co(?::[^<>\n]{{0,60}})?|(?:{_CITING})[:_-]?\d{{1,3}})>)"
 )
@@ -176,7 +179,7 @@ _STARTS = (
     *"[【［(（〔〖⟦「『《〈{<^$`", "\\\\", "~~~", "##", "%[",
     "http", "HTTP", "citeturn", "filecite", ":contentRef", ":cite", "::cite", "&",
     *(f"turn{n}" for n in range(10)), *"⁽⁰¹²³⁴⁵⁶⁷⁸⁹",
-    *map(chr, range(ord("①"), ord("⑳") + 1)), "\ue200",
+    *map(chr, range(ord("①"), ord("⑳") + 1)), *map(chr, range(0xE200, 0xE220)),
 )  # fmt: skip
 OPENER = re.compile("|".join(re.escape(s.replace("\\\\", "\\")) for s in _STARTS))
 """Where something may begin that :func:`all_forms` knows."""

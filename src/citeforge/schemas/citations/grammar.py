@@ -46,12 +46,12 @@ MAX_RANGE = 20
 
 _SPACES = re.compile(r"[ \t]+")
 _PLAIN_MARK = re.compile(r"\[(\d{1,3})\](?![(}\-\u2010-\u2015\u2212\uff0d\uff5e])")
-_SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦⟨「『《〈＜（_§⁽⁰¹²³⁴-⁹①-⑳\ue200]")
+_SPECIAL = re.compile(r"[`【］$\\<^{〔〖⟦⟨「『《〈＜（_§⁽⁰¹²³⁴-⁹①-⑳\ue200-\ue21f]")
 _BEHIND_MARK = re.compile(r"\](?:\(|[-\u2010-\u2015\u2212\uff0d\uff5e]\[)")
 _ROUND = re.compile(r"\([^()\d\[\n]{0,60}(?:\[|\d{1,3}(?!\d))")
 _SIGNS = re.compile(r"turn\d|~~~|&(?:#|l)|%\[|://|##|\[0\]|:cite")
 _ENDS_CLAUSE = re.compile(r"[ \t]*(?:[.,;:!?)]|\n|\Z)")
-_FROM_ZERO = frozenset(("ids", "ragflow"))
+_FROM_ZERO = frozenset(("ids", "round_ids", "ragflow"))
 """Forms of RAGFlow, which counts from 0 whatever the prompt says."""
 _ROW = r"\[\s*+\d+(?:\s*+,\s*+\d+)++\s*+\]"
 _MATRIX = re.compile(rf"{_ROW}(?:\s*+,?\s*+{_ROW})++")
