@@ -26,7 +26,7 @@ class ExitCode(IntEnum):
     AT_FAULT = 1, "the input is at fault; `gate`: fail, the new system is worse or exceeds a bound"
     USAGE = 2, "wrong usage: an unknown option or name, a missing extra"
     FAILURES = 3, "finished, with failures that are counted in the output"
-    EVIDENCE = 4, "not enough evidence (`gate`)"
+    EVIDENCE = 4, "not enough evidence (`gate`, `labels meta-eval --certify-from`)"
     NOT_RUN = 5, "`gate` could not run: a missing file, a wrong policy, no baseline"
 
 
@@ -214,6 +214,12 @@ class FailuresError(CiteforgeError):
     """The run finished, with failures that are counted in its output."""
 
     exit_code = ExitCode.FAILURES
+
+
+class EvidenceError(CiteforgeError):
+    """The evidence does not reach what was asked of it."""
+
+    exit_code = ExitCode.EVIDENCE
 
 
 class GateError(CiteforgeError):

@@ -3,14 +3,16 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 
 import pytest
+from scipy.stats import t
 
-from citeforge.engines.judge.records import Pair
+from citeforge.engines.judge.records import Decision, JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.plugins.labels.bias import CHANGES, LEAST_PAIRS, try_biases
+from citeforge.plugins.labels.bias import CHANGES, LEAST_PAIRS, TRUSTED, try_biases
 from citeforge.plugins.labels.calibration import calibrate
-from citeforge.plugins.labels.meta_eval import LabelledPair
+from citeforge.plugins.labels.meta_eval import LabelledPair, judge_quality
 from conftest import Inline, refused, write_jsonl
 from stand_ins import RuleJudge
 
@@ -74,11 +76,105 @@ def test_an_unsteady_judge_is_not_called_biased() -> None:
     assert sum(effect.is_bias for effect in others) <= 1
 
 
+def test_p_values_by_hand() -> None:
+    """`length` moves 20 of 40 pairs by 1, each of an answer of its own: mean .5, deviations .5.
+
+    Its standard error is √(40/39 × 40 × .25) / 40 = .0801, t = .5 / .0801 = 6.245 with 39 degrees
+    of freedom: p = 2.36e-07 on both sides, 1.18e-07 above. Of ten tests the smallest p counts
+    tenfold, the next ninefold, and never less than the one before it.
+    """
+    battery = try_biases(ROWS, JudgeSession(RuleJudge(BIASED["length"])), "llama")
+    effects = {effect.change.name: effect for effect in battery.effects}
+    above = t.sf(0.5 / ((40 / 39 * 40 * 0.25) ** 0.5 / 40), 39)
+    assert above == pytest.approx(1.18e-07, rel=0.01)
+    assert effects["length"].p_excess == pytest.approx(10 * above)
+    assert effects["length"].p_shift == pytest.approx(9 * 2 * above)
+    assert effects["order"].p_shift == effects["order"].p_excess == 1
+
+
+def test_one_judge_in_twenty_at_most_is_called_biased_by_chance() -> None:
+    """Of 100 judges that turn every fifth verdict, whatever was changed, 5 are the most expected.
+
+    With 5 % each, more than 12 would be found in 1 of 900 such tests; seeds are fixed.
+    """
+
+    def turns(seed: int) -> Rule:
+        return lambda p, s: knows(p, s) != (Random(f"{seed}|{p}|{s}").random() < 0.2)
+
+    batteries = [try_biases(ROWS, JudgeSession(RuleJudge(turns(i))), "llama") for i in range(100)]
+    assert sum(any(e.is_bias for e in battery.effects) for battery in batteries) <= 12
+
+
+def test_a_failed_pair_counts_once() -> None:
+    """The judge fails on pair 7 as it is, and on pair 8 with a trusted source: one of each."""
+
+    def fails(premise: str, statement: str) -> bool | Decision:
+        if statement == "Number 7 is odd." and premise == "Yes, of number 7.":
+            return JudgeFailure("no reply")
+        if statement == "Number 8 is odd." and TRUSTED in premise:
+            return JudgeFailure("no reply")
+        return knows(premise, statement)
+
+    session = JudgeSession(RuleJudge(fails))
+    battery = try_biases(ROWS, session, "llama")
+    assert battery.n_failed == 1
+    assert judge_quality(ROWS, session).n_failed == 1
+
+
+def test_what_cannot_be_computed_is_refused_before_the_judge_is_asked() -> None:
+    judge = RuleJudge(knows)
+    with refused("too-few"):
+        try_biases(ROWS[: LEAST_PAIRS - 1], JudgeSession(judge))
+    with refused("too-few"):
+        calibrate([row for row in ROWS if row.supported], JudgeSession(judge))
+    assert judge.asked == []
+
+
+@pytest.mark.parametrize("option", [["--bias"], ["--certify-from", "0.5"]])
+def test_the_command_refuses_too_few_labels_before_it_prints(
+    inline: Inline, tmp_path: Path, option: list[str]
+) -> None:
+    claims = [
+        {"claim": f"Town {i} has a tower.", "references": [f"Town {i} has a tower."],
+         "attribution_label": "attributable" if i else "not attributable"} for i in range(2)
+    ]  # fmt: skip
+    labels = write_jsonl(tmp_path / "claims.jsonl", claims)
+    made = inline.fails(
+        *(1, "too-few", "labels", "meta-eval", "--labels", labels, "--format", "claims"),
+        *("--judge", "lexical", *option),
+    )
+    assert made.stdout == ""
+
+
+def test_a_judge_that_is_not_certified_ends_the_command_with_4(
+    inline: Inline, tmp_path: Path
+) -> None:
+    """Wilson's lower end of 15 of 15 is 15 / (15 + 1.96²) = 79.6 %."""
+    claims = [
+        {"claim": f"The tower of town {i} is {i} metres high.", "references":
+         [f"The tower of town {i} is {i} metres high." if i % 2 else f"Ponds of {i}."],
+         "attribution_label": "attributable" if i % 2 else "not attributable"}
+        for i in range(30)
+    ]  # fmt: skip
+    labels = write_jsonl(tmp_path / "claims.jsonl", claims)
+    command = (
+        "labels",
+        "meta-eval",
+        "--labels",
+        labels,
+        "--format",
+        "claims",
+        "--judge",
+        "lexical",
+    )
+    assert inline.ok(*command, "--certify-from", "0.79")
+    made = inline.fails(4, "not-certified", *command, "--certify-from", "0.99")
+    assert "  not certified: of supported at least" in made.stdout
+
+
 def test_what_is_not_known_is_not_tried() -> None:
     battery = try_biases(ROWS, JudgeSession(RuleJudge(knows)))
     assert list(battery.not_tried) == ["own family"]
-    with refused("too-few"):
-        try_biases(ROWS[: LEAST_PAIRS - 1], JudgeSession(RuleJudge(knows)))
     same = [LabelledPair("s", "a", row.pair, row.supported) for row in ROWS]
     with refused("too-few"):
         try_biases(same, JudgeSession(RuleJudge(knows)))

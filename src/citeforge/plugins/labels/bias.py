@@ -7,14 +7,15 @@ changes verdicts on the placebo, too: a change counts by what it does beyond tha
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from citeforge.engines.judge.records import Decision, Pair, Verdict
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.shown import show_interval, show_percent
-from citeforge.evaluator.statistics.intervals import Interval, student_interval
+from citeforge.evaluator.statistics.intervals import ALPHA, Interval, student_interval
+from citeforge.evaluator.statistics.significance import holm
 from citeforge.plugins.labels.meta_eval import LabelledPair
 from citeforge.schemas.errors import InputError
 
@@ -124,6 +125,8 @@ class Effect:
         interval: of the shift, 95 %, over answers.
         excess: share of changed verdicts beyond that of the placebo.
         excess_interval: of the excess, 95 %, over answers.
+        p_shift: of a t-test of the shift against 0, both sides; of a battery's effects, adjusted.
+        p_excess: likewise of the excess against 0 or less.
     """
 
     change: Change
@@ -134,12 +137,13 @@ class Effect:
     interval: Interval
     excess: float
     excess_interval: Interval
+    p_shift: float
+    p_excess: float
 
     @property
     def is_bias(self) -> bool:
         """Whether the change moves verdicts, one way or more than the placebo does."""
-        low, high = self.interval
-        return low > 0 or high < 0 or self.excess_interval[0] > 0
+        return self.change is not PLACEBO and (self.p_shift < ALPHA or self.p_excess < ALPHA)
 
 
 @dataclass(frozen=True)
@@ -149,7 +153,7 @@ class Battery:
     Attributes:
         effects: the placebo's first.
         not_tried: name of a change to the reason why it was not tried.
-        n_failed: pairs that the judge failed on, in any form.
+        n_failed: changed pairs that the judge failed on; those as they are do not count.
     """
 
     effects: Sequence[Effect]
@@ -162,7 +166,7 @@ class Battery:
         for effect in self.effects:
             shift = _percent(effect.shift, effect.interval)
             beyond = _percent(effect.excess, effect.excess_interval)
-            found = "  biased" if effect.is_bias and effect.change is not PLACEBO else ""
+            found = "  biased" if effect.is_bias else ""
             lines.append(f"  {effect.change.name}: {effect.change.what}")
             lines.append(
                 f"    {effect.n:,} pairs, {effect.to_supported:,} became supported, "
@@ -187,7 +191,15 @@ def list_battery_pairs(
     Args:
         rows: labelled pairs, sorted; the unrelated passage is that of the next other answer.
         family: family of the judge's model; empty if it is not known.
+
+    Raises:
+        InputError: there are fewer than ten pairs, or all are of one answer.
     """
+    if len(rows) < LEAST_PAIRS:
+        raise InputError(
+            f"there are {len(rows)} labelled pairs", allowed=f"at least {LEAST_PAIRS}",
+            code="too-few",
+        )  # fmt: skip
     other_family = next(name for name in _FAMILIES if name != family.casefold())
     asked = [
         Asked(row.pair, _find_unrelated(rows, at), family, other_family)
@@ -198,7 +210,11 @@ def list_battery_pairs(
 
 
 def list_all_pairs(rows: Sequence[LabelledPair], family: str) -> list[Pair]:
-    """List all pairs that the battery asks about, for its bill."""
+    """List all pairs that the battery asks about, for its bill, or to refuse it before that.
+
+    Raises:
+        InputError: as :func:`list_battery_pairs`.
+    """
     pairs = list_battery_pairs(rows, family)
     return [pair for both in pairs.values() for one in both for pair in one]
 
@@ -228,13 +244,8 @@ def try_biases(rows: Sequence[LabelledPair], judge: JudgeSession, family: str = 
         family: family of its model; empty if it is not known, which leaves one change out.
 
     Raises:
-        InputError: there are fewer than ten pairs, or all are of one answer.
+        InputError: as :func:`list_battery_pairs`.
     """
-    if len(rows) < LEAST_PAIRS:
-        raise InputError(
-            f"there are {len(rows)} labelled pairs", allowed=f"at least {LEAST_PAIRS}",
-            code="too-few",
-        )  # fmt: skip
     pairs, everything = list_battery_pairs(rows, family), list_all_pairs(rows, family)
     decisions = judge.ask(everything)
     answers = [f"{row.system}\t{row.answer}" for row in rows]
@@ -248,9 +259,13 @@ def try_biases(rows: Sequence[LabelledPair], judge: JudgeSession, family: str = 
         for change in (PLACEBO, *CHANGES)
         if change.name in changed
     ]
+    tested = [effect for effect in effects if effect.change is not PLACEBO]
+    adjusted = iter(holm([p for effect in tested for p in (effect.p_shift, effect.p_excess)]))
+    tested = [replace(e, p_shift=next(adjusted), p_excess=next(adjusted)) for e in tested]
     not_tried = {} if family else {"own family": "the judge's family is not known (--judge-family)"}
-    n_failed = sum(not isinstance(decisions[pair], Verdict) for pair in set(everything))
-    return Battery(effects, not_tried, n_failed)
+    changed_alone = set(everything) - {row.pair for row in rows}
+    n_failed = sum(not isinstance(decisions[pair], Verdict) for pair in changed_alone)
+    return Battery([effects[0], *tested], not_tried, n_failed)
 
 
 def _difference(first: Decision, second: Decision) -> float:
@@ -265,25 +280,31 @@ def _measure(
 ) -> Effect:
     """Measure one change by the differences of its pairs of verdicts, and those of the placebo."""
     moved = changed[~np.isnan(changed)]
-    shift, interval = _mean_over_answers(changed, answers)
-    excess, excess_interval = _mean_over_answers(np.abs(changed) - placebo, answers)
+    shift, interval, p_above = _mean_over_answers(changed, answers)
+    excess, excess_interval, p_excess = _mean_over_answers(np.abs(changed) - placebo, answers)
     return Effect(
         change, len(moved), int((moved > 0).sum()), int((moved < 0).sum()), shift, interval,
-        excess, excess_interval,
+        excess, excess_interval, 2 * min(p_above, 1 - p_above), p_excess,
     )  # fmt: skip
 
 
-def _mean_over_answers(values: np.ndarray, answers: Sequence[str]) -> tuple[float, Interval]:
-    """Compute a mean and its Student interval, clustered by answer; NaN values are left out."""
+def _mean_over_answers(values: np.ndarray, answers: Sequence[str]) -> tuple[float, Interval, float]:
+    """Compute a mean, its Student interval, and the p of a test against 0 or less.
+
+    All are clustered by answer; NaN values are left out.
+    """
+    from scipy import stats
+
     known = ~np.isnan(values)
     kept = values[known]
     if len(kept) == 0:
-        return math.nan, (math.nan, math.nan)
+        return math.nan, (math.nan, math.nan), math.nan
     mean = float(kept.mean())
     names, rows = np.unique(np.array(answers)[known], return_inverse=True)
     sums = np.bincount(rows, kept - mean)
     n = len(names)
     if n < 2:
-        return mean, (math.nan, math.nan)
+        return mean, (math.nan, math.nan), math.nan
     stderr = math.sqrt(n / (n - 1) * float((sums**2).sum())) / len(kept)
-    return mean, student_interval(mean, stderr, n - 1)
+    t = mean / stderr if stderr else math.copysign(math.inf, mean) if mean else 0.0
+    return mean, student_interval(mean, stderr, n - 1), float(stats.t.sf(t, n - 1))

@@ -100,22 +100,15 @@ def calibrate(
     Raises:
         InputError: there are fewer than ten answers, or all labels are the same.
     """
+    require_labels(labelled, path)
     decided = ask_labelled(labelled, judge)
+    require_labels([row for row, _ in decided], path, "statements that the judge decided")
     answers: dict[tuple[str, str], list[tuple[bool, bool]]] = {}
     systems: dict[str, list[bool]] = {}
     for row, verdict in decided:
         answers.setdefault((row.system, row.answer), []).append((row.supported, verdict.entailed))
         systems.setdefault(row.system, []).append(row.supported == verdict.entailed)
     pairs = [pair for group in answers.values() for pair in group]
-    n_supported = sum(human for human, _ in pairs)
-    if len(answers) < LEAST_LABELS or n_supported in (0, len(pairs)):
-        raise InputError(
-            f"the labels are of {len(answers)} answers with {len(pairs):,} statements that the "
-            f"judge decided, {n_supported:,} of them supported",
-            path=path,
-            allowed=f"at least {LEAST_LABELS} answers, with supported statements and others",
-            code="too-few",
-        )
     large = {name: right for name, right in systems.items() if len(right) >= LEAST_LABELS}
     return Calibration(
         judge.judge.signature,
@@ -129,6 +122,31 @@ def calibrate(
         _test_drift(list(large.values())),
         certify_from,
     )
+
+
+def require_labels(
+    rows: Sequence[LabelledPair], path: Path | None = None, what: str = "statements"
+) -> None:
+    """Refuse labels that are too few for error rates; before the judge is asked, nothing is lost.
+
+    Args:
+        rows: labelled statements.
+        path: file of the labels (the first of several), which errors name.
+        what: what the rows are, for the error.
+
+    Raises:
+        InputError: there are fewer than ten answers, or all labels are the same.
+    """
+    n_answers = len({(row.system, row.answer) for row in rows})
+    n_supported = sum(row.supported for row in rows)
+    if n_answers < LEAST_LABELS or n_supported in (0, len(rows)):
+        raise InputError(
+            f"the labels are of {n_answers} answers with {len(rows):,} {what}, {n_supported:,} of "
+            "them supported",
+            path=path,
+            allowed=f"at least {LEAST_LABELS} answers, with supported statements and others",
+            code="too-few",
+        )
 
 
 def _test_drift(systems: Sequence[Sequence[bool]]) -> float:

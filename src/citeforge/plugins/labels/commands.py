@@ -28,7 +28,7 @@ from citeforge.plugins.labels.options import (
     MetaEvalOptions,
     NuggetOptions,
 )
-from citeforge.schemas.errors import FailuresError, UsageError
+from citeforge.schemas.errors import EvidenceError, FailuresError, UsageError
 from citeforge.schemas.recipes.base import Judging
 from citeforge.schemas.recipes.command_options import JudgeOptions
 from citeforge.schemas.recipes.groups import ENDPOINTS
@@ -54,6 +54,7 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
     if not files.labels:
         raise UsageError("give --labels FILE", code="missing-option")
     rows = labelled_pairs(files.labels, files.scores, files.label_format)
+    calibration.require_labels(rows.pairs, files.labels[0])
     session = require_judge(record_from(JudgeOptions, parameters), run_options(parameters))
     if session.only_plans:
         session.ask(row.pair for row in rows.pairs)
@@ -124,7 +125,8 @@ def meta_eval(**parameters: Any) -> None:
     With --benchmark: HAGRID's attributable labels of gold sentences. With --labels: labels of
     people. Prints accuracy, balanced accuracy, macro-F1, Pearson, Cohen's kappa, and precision and
     recall of "not supported", and what is left out. With --bias: whether changes that must not
-    matter change verdicts. With --certify-from: whether the judge is good enough.
+    matter change verdicts. With --certify-from: whether the judge is good enough; if it is not,
+    the exit code is 4.
 
     With --scores, --against and --measure: judge against judge. Prints rank correlations of the two
     orders of systems, with intervals over queries; nobody is asked.
@@ -142,7 +144,7 @@ def meta_eval(**parameters: Any) -> None:
     from citeforge.library.benchmarks import load
     from citeforge.plugins.labels.bias import list_all_pairs, try_biases
     from citeforge.plugins.labels.calibration import calibrate as calibrate_judge
-    from citeforge.plugins.labels.calibration import render_certificate
+    from citeforge.plugins.labels.calibration import render_certificate, require_labels
     from citeforge.plugins.labels.judging import require_judge
     from citeforge.plugins.labels.meta_eval import hagrid_pairs, judge_quality, labelled_pairs
 
@@ -157,10 +159,13 @@ def meta_eval(**parameters: Any) -> None:
         rows = hagrid_pairs(load(options.benchmark))
     session = require_judge(record_from(JudgeOptions, parameters), run_options(parameters))
     family = options.judge_family or session.family
+    # What cannot be computed is refused before the judge is asked, and paid.
+    battery_pairs = list_all_pairs(rows.pairs, family) if options.bias else []
+    if options.certify_from is not None:
+        require_labels(rows.pairs, next(iter(options.labels), None))
     if session.only_plans:
         session.ask(row.pair for row in rows.pairs)
-        if options.bias:
-            session.ask(list_all_pairs(rows.pairs, family))
+        session.ask(battery_pairs)
         print_rehearsal(session)
         return
     result = judge_quality(rows.pairs, session)
@@ -184,10 +189,11 @@ def meta_eval(**parameters: Any) -> None:
             f"{show_number(quality.precision, 4)}, recall {show_number(quality.recall, 4)}"
         )
     click.echo(f"  judge failures              {result.n_failed:,}")
-    n_failed = result.n_failed
+    n_failed, is_good = result.n_failed, True
     if options.certify_from is not None:
         found = calibrate_judge(rows.pairs, session, certify_from=options.certify_from)
         click.echo(render_certificate(found, options.certify_from))
+        is_good = found.is_certified
     if options.bias:
         battery = try_biases(rows.pairs, session, family)
         n_failed += battery.n_failed
@@ -195,6 +201,11 @@ def meta_eval(**parameters: Any) -> None:
             click.echo(line)
     if n_failed and not options.allow_judge_failures:
         raise FailuresError(f"the judge failed on {n_failed:,} pairs", code="judge-failed")
+    if not is_good:
+        raise EvidenceError(
+            f"--certify-from {options.certify_from}: the judge is not certified",
+            code="not-certified",
+        )
 
 
 def _compare_orders(options: MetaEvalOptions) -> None:

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from citeforge.schemas.recipes.base import Option, Part
 from citeforge.schemas.recipes.command_options import JudgeOptions
-from citeforge.schemas.recipes.groups import ENDPOINTS, PREFERENCES, PROMPTS, QUESTIONS
+from citeforge.schemas.recipes.groups import ENDPOINTS, JUDGE, PREFERENCES, PROMPTS, QUESTIONS
 
 
 class LabelFiles(Part):
@@ -38,7 +38,7 @@ class MetaEvalOptions(CertifyOptions):
     bias: bool = False
     """Also ask about changes that must not change a verdict: length, order, wordiness, the name of
     the source, the judge's own family. Asks up to nine times as much."""
-    judge_family: Annotated[str, QUESTIONS] = ""
+    judge_family: Annotated[str | None, JUDGE] = None
     """Family of the judge's model, as llama (default: its profile's)."""
 
     benchmark: Path | None = None
