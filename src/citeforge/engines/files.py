@@ -252,6 +252,11 @@ def sha256_file(path: Path) -> str:
         raise read_error(error, path) from error
 
 
+def digest_path(path: Path) -> str:
+    """Compute the sha256 of a file's bytes, or that over all files of a folder."""
+    return digest_folder(path) if path.is_dir() else sha256_file(path)
+
+
 def digest_folder(folder: Path) -> str:
     """Compute a sha256 over names and contents of all files below a folder, except hidden ones."""
     names = sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
+from citeforge.engines.files import digest_path
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.running.setup import judge_session, replay_store
 from citeforge.evaluator.corrections import Correction, LabelCorrection, read_calibration
@@ -17,7 +18,7 @@ from citeforge.evaluator.slices import make_slices, query_labels
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.submission import Submission
-from citeforge.evaluator.submissions.tools import ScoringTools
+from citeforge.evaluator.submissions.tools import Need, ScoringTools
 from citeforge.evaluator.withhold import PUBLISHED_WARNINGS
 from citeforge.package.kinds import KINDS
 from citeforge.schemas.errors import InputError, UsageError
@@ -159,14 +160,18 @@ def score_contexts(path: Path, setup: ScoringSetup, system: str | None = None) -
         UsageError: likewise.
     """
     submission = _open_submission(path, setup, system)
-    kind = setup.benchmark.kind
-    is_of_cells = kind.facts.is_design and _choose_reading(setup) == kind.facts.readings[0]
-    is_open = setup.tools.options.context is None and not is_of_cells
+    is_open = setup.tools.options.context is None and not _reads_cells(setup)
     names = submission.contexts if is_open else []
     if len(names) < 2:
         return [_score_submission(submission, setup)]
     tools = [setup.tools.with_options(context=name) for name in names]
     return [_score_submission(submission, replace(setup, tools=one)) for one in tools]
+
+
+def _reads_cells(setup: ScoringSetup) -> bool:
+    """Whether answers to all conditions (cells) of a design are read together."""
+    facts = setup.benchmark.kind.facts
+    return facts.is_design and _choose_reading(setup) == facts.readings[0]
 
 
 def score_context(path: Path, setup: ScoringSetup, system: str | None = None) -> ScoreFile:
@@ -197,7 +202,63 @@ def _open_submission(path: Path, setup: ScoringSetup, system: str | None) -> Sub
     )  # fmt: skip
     _require_fitting(submission.benchmark, setup.measures)
     submission.require_sound()
+    if submission.more:
+        _require_one_system(submission, system)
+        _require_read(submission, setup)
     return submission
+
+
+def _require_one_system(submission: Submission, system: str | None) -> None:
+    """Refuse a further file that is one of those before it, or that names another system.
+
+    Args:
+        submission: the submission, with its further files.
+        system: name given for all of them, which outweighs what they say; None for none.
+
+    Raises:
+        UsageError: there is such a file.
+    """
+    paths = dict[str, Path]()
+    named: tuple[Path, object] | None = None
+    for one in (submission, *submission.more):
+        content, path = digest_path(one.path), one.path
+        if content in paths:
+            raise UsageError(
+                f"--also {path}: the same as {paths[content]}, so that its answers would count "
+                "twice; give each file once (runs that answered alike: lines of one file, "
+                "numbered by `run`)",
+                code="duplicate-id",
+            )
+        paths[content] = path
+        name = one.format.system_in(path) or one.header.get("system")
+        if system is None and name:
+            named = named or (path, name)
+            if name != named[1]:
+                raise UsageError(
+                    f"--also {path}: answers of {name!r}, and those of {named[0]} are of "
+                    f"{named[1]!r}; give files of one system, or their common name: --name",
+                    code="conflicting-options",
+                )
+
+
+def _require_read(submission: Submission, setup: ScoringSetup) -> None:
+    """Refuse a further file whose answers no measure reads.
+
+    Raises:
+        UsageError: there is such a file.
+    """
+    if any(Need.CONTEXTS in measure.group.needs for measure in setup.measures):
+        return
+    chosen = setup.tools.options.context
+    read = [] if _reads_cells(setup) else submission.contexts if chosen is None else [chosen]
+    for one in submission.more:
+        if set(read).isdisjoint(one.contexts):
+            raise UsageError(
+                f"--also {one.path}: no measure asked for reads its answers to "
+                f"{', '.join(one.contexts)}; leave it out, or ask for one that compares context "
+                "sets (mirage)",
+                code="option-without-effect",
+            )
 
 
 def _require_fitting(benchmark: Benchmark, measures: Sequence[Measure]) -> None:

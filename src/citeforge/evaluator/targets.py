@@ -4,7 +4,7 @@ import os
 from collections.abc import Sequence
 from pathlib import Path
 
-from citeforge.engines.files import digest_folder, require_file, sha256_file
+from citeforge.engines.files import digest_path, require_file
 from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.submissions.formats import bare_name, system_name
 from citeforge.schemas.errors import InputError, UsageError
@@ -76,8 +76,7 @@ def _require_own(target: Path, submission: Path, name: str | None) -> None:
     if not require_file(target).exists():
         return
     existing = load_scores(target)
-    digest = digest_folder(submission) if submission.is_dir() else sha256_file(submission)
-    if existing.submission_sha256 == digest:
+    if existing.submission_sha256 == digest_path(submission):
         return
     system = name or (submission.name if submission.is_dir() else system_name(submission))
     if (existing.submission, existing.system) != (submission.name, system):

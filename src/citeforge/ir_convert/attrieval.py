@@ -9,7 +9,7 @@ import msgspec
 import pyarrow as pa
 
 from citeforge.engines.extra_fields import count_extra_fields, read_known_fields
-from citeforge.engines.files import digest_folder, sha256_file
+from citeforge.engines.files import digest_path
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.judged import JudgedSource, Judgements, LocatedQuery
 from citeforge.ir_convert.source import LocatedPassage, ReadOptions
@@ -140,7 +140,7 @@ class AttrievalSource(JudgedSource):
         )  # fmt: skip
         for number, row in rows:
             self._add_row(number, row)
-        info.files = {path.name: digest_folder(path) if path.is_dir() else sha256_file(path)}
+        info.files = {path.name: digest_path(path)}
         info.rules = {"relevant": "is_selected"}
 
     def _add_row(self, number: int, row: _Row) -> None:

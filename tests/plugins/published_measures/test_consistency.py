@@ -119,6 +119,27 @@ def test_files_of_the_same_context_set_are_further_runs(
     assert [m.value for m in joined.file.measures] == [m.value for m in whole.file.measures]
 
 
+def test_further_files_are_others_of_one_system(benchmark: cf.Benchmark, tmp_path: Path) -> None:
+    def file(name: str, system: str | None, text: str) -> Path:
+        header = [] if system is None else [{"submission": {"system": system}}]
+        return write_jsonl(tmp_path / name, [*header, *runs_of(benchmark, text)])
+
+    mine, more = file("1.jsonl", "mine", "A [1]."), file("2.jsonl", "mine", "B [1].")
+    other, unnamed = file("3.jsonl", "other", "C [1]."), file("4.jsonl", None, "D [1].")
+    same = tmp_path / "same.jsonl"
+    same.write_bytes(mine.read_bytes())
+    for twice in (mine, same):
+        with refused("duplicate-id") as caught:
+            cf.score(mine, benchmark, [CITED], also=[more, twice])
+        assert f"--also {twice}: the same as {mine}" in str(caught.value)
+    with refused("conflicting-options") as caught:
+        cf.score(unnamed, benchmark, [CITED], also=[mine, other])
+    assert f"answers of 'other', and those of {mine} are of 'mine'" in str(caught.value)
+    assert cf.score(mine, benchmark, [CITED], also=[more, unnamed]).counts.n_runs == 3
+    named = cf.score(mine, benchmark, [CITED], also=[other], system="both")
+    assert (named.counts.n_runs, named.file.system) == (2, "both")
+
+
 def test_a_fault_in_a_further_file_is_found_there(benchmark: cf.Benchmark, tmp_path: Path) -> None:
     rows = runs_of(benchmark, "A is [1].")
     good = write_jsonl(tmp_path / "good.jsonl", rows)

@@ -116,6 +116,19 @@ def test_several_submissions_have_no_further_files(benchmark: cf.Benchmark, tmp_
         cf.score_files([one, two], benchmark, options)
 
 
+def test_a_further_file_that_no_measure_reads_is_refused(
+    benchmark: cf.Benchmark, tmp_path: Path
+) -> None:
+    one = write_jsonl(tmp_path / "a.jsonl", answers(FOUR, sets=("top2",)))
+    two = write_jsonl(tmp_path / "b.jsonl", answers(FOUR, sets=("none",)))
+    with refused("option-without-effect") as caught:
+        cf.score(one, benchmark, ["alce"], also=[two])
+    assert f"--also {two}: no measure asked for reads its answers to none" in str(caught.value)
+    both = cf.ScoreOptions(measures=("alce",), also=(two,), context="top2")
+    with refused("option-without-effect"):
+        cf.score_files([one], benchmark, both)
+
+
 def test_a_further_file_names_its_context_set(benchmark: cf.Benchmark, tmp_path: Path) -> None:
     rows = answers(FOUR, sets=("top2",))
     one = write_jsonl(tmp_path / "a.jsonl", rows)

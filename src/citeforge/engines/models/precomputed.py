@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.engines.files import digest, digest_folder, sha256_file
+from citeforge.engines.files import digest, digest_path
 from citeforge.engines.models.vectors import SUFFIX, VectorShard, keep_shard
 from citeforge.engines.progress import Advance
 from citeforge.engines.tables import count_rows, iter_batches, read_schema
@@ -100,8 +100,7 @@ def open_vectors(path: Path) -> PrecomputedVectors:
                 code="bad-vectors",
             )
         total, dimension = total + rows, width
-    whole = digest_folder(path) if path.is_dir() else sha256_file(path)
-    return PrecomputedVectors(path, files, total, dimension, whole)
+    return PrecomputedVectors(path, files, total, dimension, digest_path(path))
 
 
 def open_both(passages: Path, queries: Path) -> tuple[PrecomputedVectors, PrecomputedVectors]:

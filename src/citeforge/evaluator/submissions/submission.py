@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from citeforge.engines.files import digest, digest_folder, sha256_file
+from citeforge.engines.files import digest, digest_path
 from citeforge.engines.line_size import largest_line, size_error
 from citeforge.engines.textfiles import count_text, validated
 from citeforge.evaluator.submissions.benchmark import CLOSED_BOOK, FULL, OWN, Benchmark, LineIndex
@@ -307,7 +307,7 @@ class Submission:
 
     def digest(self) -> str:
         """Compute the sha256 of the submission's file, or over all files of it."""
-        own = digest_folder(self.path) if self.path.is_dir() else sha256_file(self.path)
+        own = digest_path(self.path)
         return digest([own, *(one.digest() for one in self.more)]) if self.more else own
 
     def choose_context(self, name: str | None) -> str:

@@ -21,7 +21,7 @@ from typing import TypeVar
 
 import msgspec
 
-from citeforge.engines.files import digest, digest_folder, read_json, sha256_file
+from citeforge.engines.files import digest, digest_path, read_json
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.textfiles import read_csv, unescape_formula
 from citeforge.evaluator.measures.values import Value
@@ -468,7 +468,7 @@ def labels_signature(tools: ScoringTools, protocol: str) -> str | None:
         InputError: a file cannot be read.
     """
     paths = tools.options.assessments
-    hashes = [digest_folder(p) if p.is_dir() else sha256_file(p) for p in paths]
+    hashes = [digest_path(p) for p in paths]
     return f"assessments:{digest(hashes)[:8]}" if paths else None
 
 
