@@ -1,13 +1,22 @@
 """Figures have one home: Python and pages write them alike, and no other code has a format."""
 
 import ast
+import math
 import re
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from citeforge.engines.shown import hundredths, show_number, show_percent, show_share
+from citeforge.engines.shown import (
+    hundredths,
+    show_amount,
+    show_cost,
+    show_number,
+    show_percent,
+    show_rounded,
+    show_share,
+)
 from conftest import ROOT
 from conftest_pages import browser, chromium  # noqa: F401
 
@@ -116,7 +125,15 @@ def test_pages_write_figures_as_python_does(browser: Any, script: str) -> None: 
 
 def test_hundredths_and_shares() -> None:
     assert (hundredths(1.115), hundredths(-0.001), hundredths(None)) == (111, 0, None)
+    assert hundredths(math.nan) is None
     assert (show_percent(0.9), show_percent(0.0404, 1)) == ("90 %", "4.0 %")
     assert show_share(3, 12, 0.0889, 0.5323) == "3 of 12 (25.0 % [8.9, 53.2])"
     assert show_share(9, 10) == "9 of 10 (90.0 %)"
     assert show_share(0, 0) == "0 of 0"
+
+
+def test_amounts_are_never_minus_zero_and_a_sign_stands_before_the_currency() -> None:
+    assert (show_amount(-0.0001), show_amount(-1234.5)) == ("0.00", "-1,234.50")
+    assert (show_rounded(-0.00001, 2), show_rounded(-0.25, 2)) == ("0.0", "-0.25")
+    assert (show_rounded(1234, 2), show_rounded(-3, 2)) == ("1,234", "-3")
+    assert [show_cost(x) for x in (-1, -0.001, 1234.5)] == ["-$1.00", "$0.00", "$1,234.50"]

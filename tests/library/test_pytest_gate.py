@@ -50,6 +50,7 @@ def test_reasons_are_what_pytest_shows(scores: Path) -> None:
     assert "fail: random against echo-relevant" in ran.stdout
     assert "could not run: nowhere.json: cannot be read" in ran.stdout
     assert "decide(" not in ran.stdout and "Traceback" not in ran.stdout
+    assert "During handling of" not in ran.stdout and "Errno" not in ran.stdout
 
 
 def test_installations_bring_the_fixture() -> None:

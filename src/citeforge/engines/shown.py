@@ -39,17 +39,18 @@ def show_number(value: float | None, digits: int = DIGITS, sign: str = "") -> st
 
 def show_amount(amount: float, digits: int = DIGITS) -> str:
     """Format an amount that may be large, with commas: ``1,234.50``."""
-    return f"{amount:,.{digits}f}"
+    return f"{amount:z,.{digits}f}"
 
 
 def show_rounded(value: float, digits: int) -> str:
     """Format a statistic with some decimals at most, and commas: ``1,234``, ``0.25``."""
-    return f"{round(value, digits):,}"
+    return f"{round(value, digits) + 0:,}"  # + 0: never −0
 
 
 def show_cost(dollars: float) -> str:
-    """Format a cost in US dollars: ``$1,234.50``."""
-    return f"${show_amount(dollars)}"
+    """Format a cost in US dollars: ``$1,234.50``, ``-$1.00``."""
+    amount = show_amount(dollars)
+    return f"-${amount[1:]}" if amount.startswith("-") else f"${amount}"
 
 
 def show_percent(share: float, digits: int = 0) -> str:
@@ -75,8 +76,10 @@ def show_significant(value: float, digits: int) -> str:
 
 
 def hundredths(value: float | None) -> int | None:
-    """Convert a number to integer hundredths, rounded as it is shown; None stays None."""
-    return None if value is None else int(show_number(value, 2).replace(".", ""))
+    """Convert a number to integer hundredths, rounded as it is shown; None for None and NaN."""
+    return (
+        None if value is None or math.isnan(value) else int(show_number(value, 2).replace(".", ""))
+    )
 
 
 def show_interval(

@@ -29,9 +29,7 @@ from citeforge.schemas.citations.urls import normalise_url
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.scores import About
 from citeforge.schemas.submission import CONTROL, CitedSpan, OwnPassage, SubmissionLine
-from citeforge.schemas.text import printable
-
-_DATE = re.compile(r"\d{4}(-\d{2}(-\d{2})?)?")
+from citeforge.schemas.text import is_date, printable
 
 
 @dataclass(repr=False)
@@ -180,7 +178,7 @@ class _Checker:
         except InputError as error:
             self._record_error(error)
             return
-        if about.date is not None and not _DATE.fullmatch(about.date):
+        if about.date is not None and not is_date(about.date):
             text = f"{about.date!r} is not a date; write it as 2026-11-23, 2026-11 or 2026"
             yield Finding("wrong-value", text, line=1, field="date")
         if about.url is not None and urlsplit(about.url).scheme not in ("http", "https"):

@@ -29,9 +29,11 @@ def citeforge_gate() -> "Callable[..., Decision]":
         try:
             decision = gate(*scores, **options)
         except CiteforgeError as error:
-            pytest.fail(f"could not run: {error}", pytrace=False)
-        if decision.verdict != "pass":
-            pytest.fail(str(decision), pytrace=False)
-        return decision
+            reason = f"could not run: {error}"
+        else:
+            if decision.verdict == "pass":
+                return decision
+            reason = str(decision)
+        pytest.fail(reason, pytrace=False)  # outside, so that no error is shown as its cause
 
     return decide

@@ -3,6 +3,7 @@
 import re
 import string
 from collections.abc import Iterable
+from datetime import date
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -18,6 +19,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 _NO_WORD = re.compile(r"[^\w\s]")
 _NO_LETTER = re.compile(r"[^\w\s]|_")
+_DATE = re.compile(r"[0-9]{4}(-[0-9]{2}(-[0-9]{2})?)?")
 
 
 def normalise_passages(texts: pa.Array) -> pa.Array:
@@ -42,6 +44,17 @@ def normalise_answer(text: str) -> str:
     Lower case, ASCII punctuation dropped, articles a/an/the dropped, white space squeezed.
     """
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
+
+
+def is_date(text: str) -> bool:
+    """Whether a text is a year, month or day of the calendar: 2026, 2026-11, 2026-11-23."""
+    if _DATE.fullmatch(text) is None:
+        return False
+    try:
+        date.fromisoformat(f"{text}-01-01"[:10])
+    except ValueError:
+        return False
+    return True
 
 
 def premise_of(title: str, text: str) -> str:

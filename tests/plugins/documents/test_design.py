@@ -221,6 +221,8 @@ def test_a_short_cell_says_why() -> None:
         "0 of 2 (0.0 % [0.0, 65.8]); declared 20.0 %, too little for one of 4 questions"
     )
     assert len(stats) == 3
+    nothing = mix_stats({}, [], {"form": {"number": 1.0}})
+    assert nothing == {"mix_of_form[number]": "0 of 0; declared 100.0 %"}
 
 
 def test_the_mean_cosine_is_that_of_all_pairs() -> None:

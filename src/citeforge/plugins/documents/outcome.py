@@ -40,7 +40,7 @@ def mix_stats(
             checks = Counter(q.check for q in questions if q.check and axis(q.cell) == name)
             text = share_with_interval(made[name], made.total())
             text += f"; declared {show_percent(share / sum(shares.values()), 1)}"
-            if not n_wanted:
+            if wanted and not n_wanted:
                 text += f", too little for one of {wanted.total():,} questions"
             if made[name] < n_wanted:
                 reasons = ", ".join(f"{check} {n:,}" for check, n in checks.most_common())
