@@ -6,6 +6,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
+from citeforge.engines.shown import show_significant
+
 _QUOTED = re.compile(r'"[^"]*"|\\.|\[[^\]]*\]')
 """Parts of a number's format that are text, colours or languages."""
 _DATE = re.compile(r"[yd]|mmm", re.IGNORECASE)
@@ -77,6 +79,6 @@ def _show_cell(text: str, is_date: bool = False, since_1904: bool = False) -> st
         return text
     days = value + 1462 * since_1904  # days from 1900 to 1904 by Excel's count
     if not is_date or not _FIRST_DAY <= days < _END:
-        return f"{Decimal(f'{value:.15g}'):f}"
+        return f"{Decimal(show_significant(value, 15)):f}"
     moment = datetime(1899, 12, 30) + timedelta(seconds=round(days * 86_400))
     return moment.isoformat(" ") if days % 1 else moment.date().isoformat()
