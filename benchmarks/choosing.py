@@ -37,7 +37,7 @@ def correlate(values: Values) -> list[str]:
             pairs = np.array([values[one], values[other]])
             pairs = pairs[:, ~np.isnan(pairs).any(axis=0)]
             is_fixed = pairs.shape[1] < LEAST or (np.ptp(pairs, axis=1) == 0).any()
-            cells.append("–" if is_fixed else f"{spearmanr(*pairs).statistic:.2f}")
+            cells.append("–" if is_fixed else _show(spearmanr(*pairs).statistic))
         rows.append(f"| `{one}` | {' | '.join(cells)} |")
     return rows
 
@@ -49,7 +49,12 @@ def rank_labels(values: Sequence[float], labels: Sequence[bool]) -> str:
     if min(len(right), len(wrong)) < LEAST or len({v for v, _ in defined}) == 1:
         return f"– ({len(right)} and {len(wrong)})"
     area = mannwhitneyu(right, wrong).statistic / (len(right) * len(wrong))
-    return f"{area:.2f} ({len(right)} and {len(wrong)})"
+    return f"{_show(area)} ({len(right)} and {len(wrong)})"
+
+
+def _show(value: float) -> str:
+    """A coefficient or share as the page has it: ``.62``, ``−.19``, ``1.00``."""
+    return f"{value:z.2f}".replace("0.", ".", 1).replace("-", "−")
 
 
 def compute(lines: Sequence[Mapping[str, object]], benchmark: cf.Benchmark, context: str) -> Values:
