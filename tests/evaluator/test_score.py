@@ -11,6 +11,7 @@ import citeforge as cf
 from citeforge.evaluator.measures.registry import measures, select
 from citeforge.evaluator.rows import main_measure
 from citeforge.evaluator.submissions.tools import Need, ScoringTools
+from citeforge.library.scores import score_files
 from citeforge.plugins.training.benchmark_reward import CitationReward
 from citeforge.reports.pages.formats import render_table
 from citeforge.reports.tables import counts_table
@@ -351,3 +352,39 @@ def test_citations_of_closed_book_answers_are_not_computed(
     # Nor where lines bring passages, and none has any.
     rows = [{"query_id": q, "output": "So.", "passages": []} for q in benchmark.query_ids]
     assert list(cf.score(rows, benchmark, ["AutoAIS.psg", "Overlap.P"], judge="lexical")) == []
+
+
+@pytest.mark.parametrize(
+    ("measure", "option"),
+    [
+        ("rage", {"wordings": Path("nosuch.yaml"), "protocol": "reference"}),
+        ("trust", {"wordings": Path("nosuch.yaml")}),  # strict has words of its own
+        ("rage", {"tokenizer": "nosuch/model"}),
+        ("rage", {"embedder": "nosuch/model"}),
+        ("rage", {"qa_model": "nosuch/model"}),
+        ("rage", {"mauve_model": "nosuch/model"}),
+        ("rage", {"bertscore_model": "nosuch/model"}),
+        ("Length", {"at_most_citations": 2, "protocol": "reference"}),
+    ],
+)
+def test_options_that_no_measure_reads_are_refused(
+    tmp_path: Path, benchmark: cf.Benchmark, measure: str, option: dict[str, Any]
+) -> None:
+    path = write_jsonl(tmp_path / "s.jsonl", [perfect(benchmark, 0)])
+    with refused("option-without-effect", cf.UsageError) as caught:
+        score_files([path], benchmark, cf.ScoreOptions(measures=(measure,), **option))
+    assert f"--{next(iter(option)).replace('_', '-')}: no measure" in str(caught.value)
+
+
+def test_a_file_of_wordings_is_read_before_anything_is_scored(
+    tmp_path: Path, benchmark: cf.Benchmark
+) -> None:
+    path = write_jsonl(tmp_path / "s.jsonl", [perfect(benchmark, 0)])
+    options: dict[str, Any] = {"protocol": "reference", "wordings": tmp_path / "w.yaml"}
+    with refused("missing-file"):
+        score_files([path], benchmark, cf.ScoreOptions(measures=("trust",), **options))
+    options["wordings"] = tmp_path / "list.yaml"
+    (tmp_path / "list.yaml").write_text("- trust_refusal\n")
+    with refused("wrong-type") as caught:
+        score_files([path], benchmark, cf.ScoreOptions(measures=("trust",), **options))
+    assert "is not a mapping of names to values" in str(caught.value)

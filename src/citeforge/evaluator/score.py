@@ -14,6 +14,7 @@ from citeforge.evaluator.measures.registry import measures as known_measures
 from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.measures.results import ScoredSubmission, make_entries, read_passages
 from citeforge.evaluator.noise import copy_figures, make_figures, noise_key
+from citeforge.evaluator.option_effects import require_effects
 from citeforge.evaluator.slices import make_slices, query_labels
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
@@ -74,12 +75,14 @@ def prepare_scoring(
         InputError: a file of labels is at fault, the segmenter that was named is not installed, or
             a model cannot be had.
         UnknownValueError: there is no measure, model or segmenter of that name.
-        UsageError: KaLMA's reference measures, which have a splitter of their own.
+        UsageError: KaLMA's reference measures, which have a splitter of their own; an option that
+            no measure reads.
     """
     measures = select(options.measures or benchmark.kind.facts.default_measures)
     tools = ScoringTools(judge, options=options)
     if run is not None:
         tools = _add_models(tools, run)
+    require_effects(measures, tools)
     is_of_graphs = all(m.reads == "triples" for m in measures)
     if is_of_graphs and options.protocol == "reference":
         tools = _with_kalma_splitter(tools)

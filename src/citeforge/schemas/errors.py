@@ -4,6 +4,7 @@ For a missing module the error names the extra to install.
 """
 
 import copyreg
+import re
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from enum import IntEnum
@@ -145,13 +146,19 @@ _PLAIN = {
     "model_type": "is not an object with fields",
     "extra_forbidden": "is not a field",
     "tuple_type": "is not a list",
+    "list_type": "is not a list",
+    "dict_type": "is not a mapping of names to values",
+    "string_type": "is not a text",
 }
 """Type of an error of pydantic to what it means."""
+_SUBJECT = re.compile(r"^(?:Input|String|Value|List|Tuple|Dictionary) (?=should )")
+"""Subject of pydantic's messages, which names no field."""
 
 
 def field_message(kind: str, message: str) -> str:
     """Say what is wrong with a field that pydantic refuses, by the type and text of its error."""
-    return _PLAIN.get(kind, message.removeprefix("Value error, "))
+    text = message.removeprefix("Value error, ")
+    return _PLAIN.get(kind, _SUBJECT.sub("", text))
 
 
 class UsageError(CiteforgeError):

@@ -262,3 +262,12 @@ def test_questions_of_published_files_are_held_against_their_gold(
     ]
     inline.ok("build", "kalma", "--source", "kalma:specific.json", "--out", "bare")
     assert audited(inline, tmp_path / "bare").checks[CHECK].startswith("not made: ")
+
+
+@pytest.mark.parametrize(("option", "name"), [("--nearest", "nosuch/x"), ("--checker", "opnai:x")])
+def test_models_for_questions_about_a_graph_are_refused_elsewhere(
+    inline: Inline, folder: Path, option: str, name: str
+) -> None:
+    stderr = inline.fails(2, "option-without-effect", "audit", folder, option, name).stderr
+    assert f"{option}: is for questions about a graph (kalma)" in stderr
+    assert not (folder / "audit.json").exists()

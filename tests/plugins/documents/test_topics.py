@@ -112,7 +112,9 @@ def test_topics_are_values_of_metadata(tmp_path: Path) -> None:
         ("- {name: rest, pattern: x}\n", "2 topics.0.pattern", "'rest' has the passages"),
         ("- {name: a, pattern: x}\n- {name: a, pattern: y}\n", "1 topics", "names 'a' twice"),
         ("- {name: a, pattern: x}\nfound_topics: 3\n", "3 found_topics", "listed and to be found"),
-        ("- {name: a, pattern: x, share: 0}\n", "2 topics.0.share", "greater than 0"),
+        ("- {name: a, pattern: x, share: 0}\n", "2 topics.0.share", "should be greater than 0"),
+        (" []\nfound_topics: 1\n", "3 found_topics", "expected 2 to 50 topics"),
+        (" []\nfound_topics: {number: 51}\n", "3 found_topics.number", "should be less than"),
     ],
 )  # fmt: skip
 def test_wrong_topics_are_named_with_line_and_field(

@@ -25,7 +25,7 @@ from citeforge.plugins.audit.exploits import describe_exploits, try_exploits
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.publishing.card import write_card
 from citeforge.schemas.audit import SKIPPED_CHECK, Audit, Flaw, checks_made
-from citeforge.schemas.errors import extras_named
+from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import Judging, RunOptions
 
 FILE = "audit.json"
@@ -147,6 +147,7 @@ def _find_all(
     Returns:
         (content of ``audit.json``, survey of the corpus).
     """
+    _refuse_options_of_graphs(package, options)
     base = Base(package.folder, package.manifest) if package.corpus else None
     pairs = [] if base is None else mapped_negatives(base.negatives)
     relevant = [] if base is None else base.relevant.values()
@@ -185,6 +186,23 @@ def _find_all(
         cascade = result.cascade
         result.false_negatives = cascade.before if cascade else estimate_share(options.labels)
     return result, survey
+
+
+def _refuse_options_of_graphs(package: Package, options: AuditOptions) -> None:
+    """Refuse the models that check questions about a graph, where there are none.
+
+    Raises:
+        UsageError: one of them is named, and the benchmark is not about a graph.
+    """
+    if package.kind.facts.shows == "triples":
+        return
+    for name in ("checker", "nearest"):
+        if getattr(options, name) != AuditOptions.model_fields[name].default:
+            raise UsageError(
+                f"--{name}: is for questions about a graph (kalma), and this benchmark is of the "
+                f"kind {package.kind.facts.name}",
+                code="option-without-effect",
+            )
 
 
 def _check_graphs(

@@ -42,7 +42,7 @@ def _plot_rows(plot: Any, space: Any, corner: str) -> Iterator[list[str]]:
         return
     columns = [labels, *map(_series_values, plot.series)]
     yield [corner, *(series.name for series in plot.series)]
-    for n in sorted(set().union(*columns)):
+    for n in sorted(set[int]().union(*columns)):
         yield [column.get(n, "") for column in columns]
 
 

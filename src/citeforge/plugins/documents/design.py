@@ -167,10 +167,14 @@ class DesignedTopic(DesignPart):
         return pattern.strip()
 
 
+_LEAST_TOPICS, _MOST_TOPICS = 2, 50
+"""Bounds of the number of topics that are to be found."""
+
+
 class FoundTopics(DesignPart):
     """Topics to be found: clusters of passages. May be given as their number."""
 
-    number: int = Field(ge=2, le=50)
+    number: int = Field(ge=_LEAST_TOPICS, le=_MOST_TOPICS)
     """Number of topics."""
     shares: tuple[Share, ...] = ()
     """Share of each topic, of the largest first (default: equal ones)."""
@@ -180,9 +184,12 @@ class FoundTopics(DesignPart):
     @model_validator(mode="before")
     @classmethod
     def _read_number(cls, value: Any) -> Any:
-        """Read topics that are given as their number."""
-        is_number = isinstance(value, int) and not isinstance(value, bool)
-        return {"number": value} if is_number else value
+        """Read topics that are given as their number, and refuse one that is not possible."""
+        if not isinstance(value, int) or isinstance(value, bool):
+            return value
+        if not _LEAST_TOPICS <= value <= _MOST_TOPICS:
+            raise ValueError(f"expected {_LEAST_TOPICS} to {_MOST_TOPICS} topics")
+        return {"number": value}
 
     @model_validator(mode="after")
     def _count_shares(self) -> Self:
