@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -80,6 +81,9 @@ def test_what_our_workflows_may_do(name: str) -> None:
     # Every right beyond reading is given to one job alone, and that one checks nothing out.
     assert workflow["permissions"] == {"contents": "read"}
     for job in workflow["jobs"].values():
+        if "steps" not in job:  # a workflow of our own, with the rights that this one gives it
+            assert job["uses"].startswith("./.github/workflows/") and "permissions" not in job
+            continue
         uses = [step["uses"] for step in job["steps"] if "uses" in step]
         assert all(re.fullmatch(PINNED, action) for action in uses)
         assert all("${{" not in step.get("run", "") for step in job["steps"])
@@ -93,4 +97,20 @@ def test_what_our_workflows_may_do(name: str) -> None:
 def test_every_system_and_every_python_is_tried() -> None:
     matrix = OURS["ci"]["jobs"]["bare"]["strategy"]["matrix"]
     assert matrix["os"] == ["ubuntu-latest", "macos-latest", "windows-latest"]
-    assert matrix["python"] == ["3.11", "3.12", "3.13", "3.14"]
+    assert matrix["python"] == (pythons := ["3.11", "3.12", "3.13", "3.14"])
+    # The metadata, and what `.ci/run` looks for, name the same ones.
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+    assert re.findall(r"Python :: (3\.\d+)", " ".join(classifiers)) == pythons
+    assert f"for version in {' '.join(pythons)}; do" in (ROOT / ".ci" / "run").read_text()
+    [setup] = (
+        s for s in OURS["ci"]["jobs"]["whole"]["steps"] if "python-version" in s.get("with", {})
+    )
+    assert setup["with"]["python-version"].split() == pythons[::-1]
+
+
+def test_a_tag_publishes_only_what_has_passed_all_checks() -> None:
+    jobs = OURS["release"]["jobs"]
+    assert jobs["checks"]["uses"] == "./.github/workflows/ci.yml"
+    assert "workflow_call" in OURS["ci"][True]  # YAML 1.1 reads `on` as true
+    assert jobs["publish"]["needs"] == ["checks", "build"]
+    assert all("if" not in job for job in jobs.values())

@@ -41,6 +41,10 @@ The context doesn't specify her occupation.
 Her occupation is not mentioned in the given facts.
 Among the facts there is no mention of her burial.
 It is impossible to say where he lived.
+Nothing is clear: where he was buried is left open.
+Her date of birth is left open.
+The facts do not name the author.
+The facts do not mention her employer as of 1850.
 """
 SAYS_NOT = """
 Ada Lovelace was born on 10 December 1815.
@@ -64,6 +68,8 @@ She did not receive the Nobel Prize in 1903 alone.
 None of her children survived her.
 He was unable to walk.
 His remains were not buried in Rome.
+The museum is open on Sundays, but not on Mondays.
+The text does not name him as the author.
 """
 
 
@@ -79,6 +85,11 @@ Wo er begraben liegt, bleibt offen.
 Es gibt keine Angaben zu ihrer Staatsangehörigkeit.
 Aus den Angaben geht nicht hervor, wer ihr Vater war.
 Sein Beruf fehlt in den Daten.
+Wo er begraben liegt, ist offen.
+Es ist offen, ob er verheiratet war.
+Die Frage nach ihrem Vater ist noch offen.
+Sein Geburtsort bleibt offen.
+Der Text nennt ihn nicht als Autor und nennt auch keinen anderen.
 """,
     "fr": """
 Les faits ne disent pas quand Ada Lovelace est née.
@@ -152,6 +163,11 @@ Sie wurde nicht in London geboren, sondern in Wien.
 Sein Nachlass blieb nicht erhalten.
 Das Grab liegt nicht in Rom.
 Er ist unter anderen Namen nicht bekannt.
+Der Laden ist sonntags offen.
+Das Museum ist montags nicht offen.
+Das Grab ist offen.
+Die Tür ist offen, und er geht.
+Der Text nennt ihn nicht als Autor.
 """,
     "fr": """
 Il ne s'est jamais marié et n'eut pas d'enfants.
@@ -161,6 +177,7 @@ Elle n'est pas née à Londres, mais à Vienne.
 Son œuvre reste inconnue du grand public.
 Il n'a pas été enterré à Rome.
 Elle n'a pas été nommée par le roi.
+Le texte ne le nomme pas comme auteur.
 Les données montrent qu'il n'avait pas de frère.
 """,
     "es": """
@@ -171,6 +188,7 @@ No nació en Londres, sino en Viena.
 Su obra es desconocida para el gran público.
 No fue enterrado en Roma.
 No se conoce a sus hermanos por su fama.
+El texto no lo menciona como autor.
 Los datos muestran que no tenía hermanos.
 """,
     "it": """
@@ -180,6 +198,7 @@ Non apparteneva a nessun partito.
 Non nacque a Londra, ma a Vienna.
 La sua opera resta sconosciuta al grande pubblico.
 Non fu sepolto a Roma.
+Il testo non lo nomina come autore.
 I dati mostrano che non aveva fratelli.
 """,
     "nl": """
@@ -189,6 +208,7 @@ Hij behoorde tot geen partij.
 Zij werd niet in Londen geboren, maar in Wenen.
 Zijn werk is onbekend bij het grote publiek.
 Hij werd niet in Rome begraven.
+De tekst noemt hem niet als auteur.
 De gegevens tonen dat hij geen broers had.
 """,
     "pt": """
@@ -198,6 +218,7 @@ Não pertencia a nenhum partido.
 Não nasceu em Londres, mas em Viena.
 A sua obra é desconhecida do grande público.
 Não foi sepultado em Roma.
+O texto não o menciona como autor.
 Os dados mostram que não tinha irmãos.
 """,
 }

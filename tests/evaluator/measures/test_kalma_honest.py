@@ -21,7 +21,7 @@ def scored(package: Path, outputs: list[str], **more: object) -> dict[str, float
         for q, text in zip(ids, texts, strict=True)
     ]
     scores = cf.score(lines, package, NAMES, context="absent_2", **more)  # type: ignore[arg-type]
-    assert all("absence=rules-de,en,es,fr,it,nl,pt@2" in scores[name].signature for name in NAMES)
+    assert all("absence=rules-de,en,es,fr,it,nl,pt@3" in scores[name].signature for name in NAMES)
     return {name: scores[name].value for name in NAMES}
 
 

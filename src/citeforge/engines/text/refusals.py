@@ -12,7 +12,7 @@ from citeforge.schemas.record import FrozenRecord
 _DATA = Path(__file__).parent / "data"
 ABSENCE_LANGUAGES = tuple(sorted(file.stem for file in (_DATA / "absence").glob("*.yaml")))
 """Languages with rules of absence."""
-ABSENCE_VERSION = 2
+ABSENCE_VERSION = 3
 """Version of the rules of absence, in signatures."""
 _WORD = re.compile(r"\w+")
 _SPACED = bytes(c if chr(c).isalnum() or c == ord("_") else ord(" ") for c in range(128)).ljust(256)
@@ -35,6 +35,8 @@ class RuleFile(FrozenRecord):
         strong: rules about the evidence, or about the system itself.
         weak: rules that can be about the world as well ("there is no information"); they
             count in answers that cite nothing.
+        roles: denials of a role ("the text does not name her as its author"), which say nothing of
+            missing knowledge; one expression.
     """
 
     cue_words: frozenset[str]
@@ -42,6 +44,7 @@ class RuleFile(FrozenRecord):
     blocks: dict[str, str]
     strong: str
     weak: str
+    roles: str = "(?!)"
 
 
 @dataclass(frozen=True)
@@ -52,6 +55,7 @@ class LanguageRules:
     cue_parts: tuple[str, ...]
     strong: re.Pattern[str]
     weak: re.Pattern[str]
+    roles: re.Pattern[str]
 
     def has_cue(self, text: str, words: Collection[str]) -> bool:
         """Whether a text in lower case, which consists of these words, may be a refusal."""
@@ -88,7 +92,8 @@ def language_rules(language: str, kind: str = "refusals") -> LanguageRules:
         re.compile("|".join(fill(e) for e in group.splitlines() if not e.startswith("#")))
         for group in (file.strong, file.weak)
     )
-    return LanguageRules(file.cue_words, tuple(file.cue_parts.splitlines()), strong, weak)
+    roles = re.compile(fill(file.roles))
+    return LanguageRules(file.cue_words, tuple(file.cue_parts.splitlines()), strong, weak, roles)
 
 
 def split_words(text: str) -> list[str]:
@@ -140,8 +145,10 @@ def says_absent(sentence: str, languages: Collection[str] = ABSENCE_LANGUAGES) -
     """
     folded = _fold(sentence)
     words = set(split_words(folded))
-    return any(
-        rules.has_cue(folded, words) and rules.match(folded, cites=True)
-        for language in languages
-        for rules in (language_rules(language, "absence"), language_rules(language))
-    )
+
+    def says(absence: LanguageRules, refusals: LanguageRules) -> bool:
+        found = [rules for rules in (absence, refusals) if rules.has_cue(folded, words)]
+        text = absence.roles.sub(" ", folded) if found else ""
+        return any(rules.match(text, cites=True) for rules in found)
+
+    return any(says(language_rules(name, "absence"), language_rules(name)) for name in languages)
