@@ -133,6 +133,7 @@ def test_hundredths_and_shares() -> None:
 
 
 def test_amounts_are_never_minus_zero_and_a_sign_stands_before_the_currency() -> None:
+    assert (show_number(-0.001), show_number(-0.001, sign="+")) == ("0.00", "+0.00")
     assert (show_amount(-0.0001), show_amount(-1234.5)) == ("0.00", "-1,234.50")
     assert (show_rounded(-0.00001, 2), show_rounded(-0.25, 2)) == ("0.0", "-0.25")
     assert (show_rounded(1234, 2), show_rounded(-3, 2)) == ("1,234", "-3")

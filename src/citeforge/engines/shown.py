@@ -25,16 +25,16 @@ def plot_digits(scores: Iterable[MeasureScore]) -> int:
 
 
 def show_number(value: float | None, digits: int = DIGITS, sign: str = "") -> str:
-    """Format a number; a dash for None and NaN.
+    """Format a number, never as −0; a dash for None and NaN.
 
     Args:
         value: the number.
         digits: decimals.
-        sign: ``+`` for differences, which have a sign and never are −0.
+        sign: ``+`` for differences, which have a sign.
     """
     if value is None or math.isnan(value):
         return DASH
-    return f"{value:{sign}z.{digits}f}" if sign else f"{value:.{digits}f}"
+    return f"{value:{sign}z.{digits}f}"
 
 
 def show_amount(amount: float, digits: int = DIGITS) -> str:

@@ -229,6 +229,8 @@ def test_the_file_says_it_for_one_and_for_all(package: Path, tmp_path: Path) -> 
         ({"links": {"Code": "javascript:alert(1)"}}, "begin with https://"),
         ({"date": "last week"}, "'last week' is not a date; write it as 2026-11-23"),
         ({"date": 2026}, "2026 is not a date"),
+        ({"date": "2026-W10-1"}, "is not a date"),
+        ({"date": "20261123"}, "is not a date"),
         ({"licence": "x"}, "licence"),
     ],
 )

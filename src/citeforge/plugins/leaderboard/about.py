@@ -19,6 +19,7 @@ from citeforge.package.package import Package
 from citeforge.publishing.hub import parse_hub
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.scores import ScoreFile
+from citeforge.schemas.text import is_date
 
 _TEXT = Path(__file__).parent / "templates" / "definitions.md"
 _FAMILY = re.compile(r"measures/(\w+)\.md")
@@ -108,10 +109,9 @@ class Presentation(Part):
     @classmethod
     def _check_date(cls, day: object) -> object:
         """Parse a date; refuse any form but 2026-11-23."""
-        try:
-            return day if day is None else datetime.date.fromisoformat(str(day))
-        except ValueError as error:
-            raise ValueError(f"{day!r} is not a date; write it as 2026-11-23") from error
+        if day is None or (is_date(text := str(day)) and len(text) == len("2026-11-23")):
+            return day
+        raise ValueError(f"{day!r} is not a date; write it as 2026-11-23")
 
     @field_validator("links")
     @classmethod
