@@ -136,28 +136,31 @@ class Catalogue(Generic[D, T]):
         name = getattr(value, "name", "")
         raise plugins.broken_plugin(f"{name!r} of {self.group}", origin, problem)
 
-    def _unknown_name_error(self, name: str) -> UsageError:
+    def _unknown_name_error(self, name: str, option: str = "") -> UsageError:
         """Make the error for an unknown name, with the plugin files that failed to load."""
-        return plugins.with_broken_files(self._unknown(name))
+        error = self.refuse_form(name, option) if option else self._unknown(name)
+        return plugins.with_broken_files(error)
 
     def _refuse_name(self, name: str) -> UsageError:
         """Make the error for an unknown name of a source, format, judge, …."""
         return UnknownValueError(self.noun, name, self.names())
 
-    def refuse_form(self, spec: str) -> UsageError:
-        """Make the error for an unknown value of an option such as ``--judge``."""
+    def refuse_form(self, spec: str, option: str = "") -> UsageError:
+        """Make the error for an unknown value of an option, by default the catalogue's."""
         name, _, _ = spec.partition(":")
         hint = suggestion(name, [known for known in self.names() if known and known != name])
         text = mask_address(spec)
         return UsageError(
-            f"{self.option} {text!r}{hint}: expected {self.list_forms()}", code="unknown-name"
+            f"{option or self.option} {text!r}{hint}: expected {self.list_forms()}",
+            code="unknown-name",
         )
 
-    def maker(self, spec: str) -> Callable[..., T]:
+    def maker(self, spec: str, option: str = "") -> Callable[..., T]:
         """Find the function that makes the object named ``name`` or ``name:argument``.
 
         Args:
             spec: the name, with its argument.
+            option: option that names it, where it is not the catalogue's, for errors.
 
         Raises:
             UsageError: nothing has such a name.
@@ -177,7 +180,7 @@ class Catalogue(Generic[D, T]):
             return self._check_products(declared, theirs[1], argument)
         if "" in self._ours and ours is None:
             return self._bind_argument(self._ours[""], spec)
-        raise self._unknown_name_error(spec)
+        raise self._unknown_name_error(spec, option)
 
     def resolve_path(self, spec: str, folder: Path) -> str:
         """Resolve the path in a value such as ``table:FILE`` against a folder.

@@ -9,6 +9,7 @@ import pytest
 from citeforge.builders.kalma import build, question_nearest
 from citeforge.builders.kalma.mentions import marker
 from citeforge.builders.kalma.question_controls import KINDS
+from citeforge.engines.running.setup import run_embedder
 from citeforge.package.manifest import load_intact
 from citeforge.package.package import Package
 from citeforge.plugins.audit import run
@@ -16,7 +17,8 @@ from citeforge.plugins.audit.questions import CHECK
 from citeforge.schemas.audit import Audit
 from citeforge.schemas.counts import describe_count
 from citeforge.schemas.kg import from_row
-from conftest import EXAMPLES, Inline
+from citeforge.schemas.recipes.base import RunOptions
+from conftest import EXAMPLES, Inline, refused
 from servers.running import openai_server
 from stand_ins import RuleEmbedder
 
@@ -119,7 +121,7 @@ def test_an_audit_compares_clauses_with_wordings_as_the_build_did(
     model = RuleEmbedder(lambda t: (1.0, 0.0) if t in (known, odd) else (0.0, 1.0), name="offline")
     monkeypatch.setattr(question_nearest, "find_spec", lambda _: object())
     for module in (build, run):
-        monkeypatch.setattr(module, "run_embedder", lambda *_: model)
+        monkeypatch.setattr(module, "run_embedder", lambda *_, **__: model)
     question = script.specific.replace(known.replace("X", name), odd.replace("X", name))
     assert question != script.specific
     replies = [*script.writer[:-2], ["^Ask a question", question]]
@@ -142,8 +144,8 @@ def test_an_audit_compares_clauses_with_wordings_as_the_build_did(
     inline.ok("audit", "k", "--nearest", "a/model")
     found = Audit.model_validate_json((tmp_path / "k" / "audit.json").read_text())
     assert not found.flaws and "nearest wording by offline, cosine 0.9" in found.checks[CHECK]
-    refused = inline("audit", "k", "--nearest", "openai:m")
-    assert refused.returncode == 2 and "embedders that run here" in refused.stderr
+    served = inline("audit", "k", "--nearest", "openai:m")
+    assert served.returncode == 2 and "embedders that run here" in served.stderr
 
 
 def test_pairs_without_a_question_for_their_facts_are_dropped_and_counted(
@@ -159,3 +161,9 @@ def test_pairs_without_a_question_for_their_facts_are_dropped_and_counted(
         "general: does not ask for its facts (3)",
     ):
         assert part in failed.stderr, failed.stderr
+
+
+def test_an_unknown_embedder_is_named_by_the_option_that_names_it() -> None:
+    with refused("unknown-name") as caught:
+        run_embedder("nosuch:x", RunOptions(), option="--nearest")
+    assert str(caught.value).startswith("--nearest 'nosuch:x': expected ")

@@ -271,6 +271,9 @@ def test_a_judge_of_entailment_says_which_passages_answer(inline: Inline, tmp_pa
     assert pairs(tmp_path / "out", UNSURE) == {("q1", "h2", 0.5)}
     for words_ in (("--relevant-from", "1"), ("--dry-run",)):
         inline.fails(2, "option-without-effect", *line, "--overwrite", *words_)
+    line[line.index("table:v.jsonl")] = "opnai:m"
+    stderr = inline.fails(2, "unknown-name", *line, "--overwrite").stderr
+    assert "--judge-pool 'opnai:m' (did you mean 'openai'?)" in stderr
 
 
 @pytest.mark.parametrize(

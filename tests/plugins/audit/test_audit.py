@@ -271,3 +271,9 @@ def test_models_for_questions_about_a_graph_are_refused_elsewhere(
     stderr = inline.fails(2, "option-without-effect", "audit", folder, option, name).stderr
     assert f"{option}: is for questions about a graph (kalma)" in stderr
     assert not (folder / "audit.json").exists()
+
+
+@pytest.mark.parametrize("option", ["--judge", "--strong-judge"])
+def test_an_unknown_judge_is_named_by_its_option(inline: Inline, folder: Path, option: str) -> None:
+    stderr = inline.fails(2, "unknown-name", "audit", folder, option, "opnai:x").stderr
+    assert f"{option} 'opnai:x' (did you mean 'openai'?)" in stderr

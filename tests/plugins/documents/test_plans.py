@@ -110,7 +110,10 @@ def test_models_that_cost_nothing_are_left_out_of_the_plan(inline: Inline, tmp_p
     planned = inline.ok(*words, "--embedder", "openai:e").stdout
     assert f"calls to make      {1 + 1 + 2} if" in planned
     inline.fails(2, "option-without-effect", *words)
-    inline.fails(2, "unknown-name", *words, "--checker", "opnai:reads")
+    for more in ((), ("--dry-run",)):
+        line = (*words, *more, "--out", "new", "--checker", "opnai:reads")
+        stderr = inline.fails(2, "unknown-name", *line).stderr
+        assert "--checker 'opnai:reads' (did you mean 'openai'?)" in stderr
 
 
 def test_a_plan_says_for_how_many_questions_there_are_passages(tmp_path: Path) -> None:

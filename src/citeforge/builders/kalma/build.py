@@ -104,7 +104,7 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
     nearest = None if evolver.asker.is_template else resolve_embedder(recipe.nearest)
     with open_build(recipe, run) as build:
         if nearest is not None:
-            embedder = run_embedder(nearest, run)
+            embedder = run_embedder(nearest, run, option="--nearest")
             models["embedder of wordings"] = model_of(embedder.fingerprint())
             asks.compare_with(embedder, build.workspace.stage("embeddings"))
         source, spec = _describe_source(kg, recipe.licence)

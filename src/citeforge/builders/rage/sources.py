@@ -197,7 +197,7 @@ def _open_pool_judge(recipe: RageRecipe, run: RunOptions) -> PoolJudge | None:
         )
     require("bm25s")
     judging = recipe.judging.model_copy(update={"judge": pool.judge})
-    session = build_judge(judging, run, replay_store(run, pool.judge))
+    session = build_judge(judging, run, replay_store(run, pool.judge), "--judge-pool")
     assert session is not None
     judge = make_pool_judge(session, recipe)
     if run.dry_run and judge.llm is None and not is_served(recipe.embedder):

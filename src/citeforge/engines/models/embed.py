@@ -42,6 +42,7 @@ class EmbedderSettings:
         options: how the endpoint of a served model is reached.
         store: store of its replies.
         factory: makes a local model where it is to compute.
+        option: option that names the embedder, for errors.
     """
 
     revision: str | None = None
@@ -50,6 +51,7 @@ class EmbedderSettings:
     options: RunOptions = field(default_factory=RunOptions)
     store: ReplayStore | None = None
     factory: Launch = in_this_process
+    option: str = "--embedder"
 
 
 def make_local_embedder(name: str, settings: EmbedderSettings, instead: str) -> Embedder:

@@ -93,11 +93,12 @@ JUDGES: Catalogue[Choice, Judge] = Catalogue(
 )  # fmt: skip
 
 
-def make_judge(name: str, **settings: Any) -> Judge:
+def make_judge(name: str, option: str = "", **settings: Any) -> Judge:
     """Make a judge by its name, such as ``openai:MODEL``.
 
     Args:
         name: one of JUDGES, or a plugin's.
+        option: option that names it; empty for --judge.
         settings: fields of :class:`JudgeSettings`.
 
     Raises:
@@ -110,7 +111,7 @@ def make_judge(name: str, **settings: Any) -> Judge:
     judge = JUDGES.find(name.partition(":")[0])
     if judge is not None and judge.argument in ("", "FILE"):
         require_no_model(made.judging, name)
-    return JUDGES.maker(name)(made)
+    return JUDGES.maker(name, option)(made)
 
 
 def _offline_embedder(settings: EmbedderSettings) -> Embedder:
@@ -137,8 +138,8 @@ def _local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
 
     is_folder = Path(name).is_dir()
     if not is_folder and (":" in name or get_close_matches(name, [OFFLINE], cutoff=0.8)):
-        raise EMBEDDERS.refuse_form(name)
-    return make_local_embedder(name, settings, f"--embedder {OFFLINE}")
+        raise EMBEDDERS.refuse_form(name, settings.option)
+    return make_local_embedder(name, settings, f"{settings.option} {OFFLINE}")
 
 
 EMBEDDERS: Catalogue[Choice, Embedder] = Catalogue(
@@ -174,7 +175,8 @@ def make_embedder(name: str, settings: EmbedderSettings | None = None) -> Embedd
     """
     from citeforge.engines.models.embed import EmbedderSettings
 
-    return EMBEDDERS.maker(name)(settings or EmbedderSettings())
+    settings = settings or EmbedderSettings()
+    return EMBEDDERS.maker(name, settings.option)(settings)
 
 
 def _served_llm(model: str, settings: LlmSettings) -> Llm:
@@ -244,12 +246,15 @@ CHECKERS = _make_llms((Choice("rule", "", "words of the relations"), *_LLMS), "-
 """Checks of whether a question about a graph asks for its gold; the rule is no LLM."""
 
 
-def make_llm(name: str, known: Catalogue[Choice, Llm] = LLMS, **settings: Any) -> Llm:
+def make_llm(
+    name: str, known: Catalogue[Choice, Llm] = LLMS, option: str = "", **settings: Any
+) -> Llm:
     """Make an LLM by its name, such as ``openai:MODEL``.
 
     Args:
         name: what the user named.
         known: what the option takes that named it.
+        option: option that named it; empty for that of ``known``.
         settings: fields of :class:`LlmSettings`.
 
     Raises:
@@ -259,7 +264,7 @@ def make_llm(name: str, known: Catalogue[Choice, Llm] = LLMS, **settings: Any) -
     from citeforge.engines.llm.writers import LlmSettings
 
     role = "LLM" if known is LLMS else known.option.removeprefix("--")
-    return known.maker(name)(LlmSettings(role=role, **settings))
+    return known.maker(name, option)(LlmSettings(role=role, **settings))
 
 
 def llm_for_dry_run(

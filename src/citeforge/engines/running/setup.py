@@ -97,8 +97,9 @@ def replay_path(run: RunOptions, *models: str) -> Path | None:
 
 
 def run_embedder(
-    name: str, run: RunOptions, revision: str | None = None, prefixes: Prefixes | None = None
-) -> Embedder:
+    name: str, run: RunOptions, revision: str | None = None, prefixes: Prefixes | None = None,
+    option: str = "--embedder",
+) -> Embedder:  # fmt: skip
     """Make an embedder by name, with the device, endpoint, store and runner of the run options.
 
     Args:
@@ -106,13 +107,14 @@ def run_embedder(
         run: the options.
         revision: commit, tag or branch of a Hub model.
         prefixes: put before queries and passages; None for the model's own.
+        option: option that names it, for errors.
     """
     from citeforge.engines.models.embed import EmbedderSettings
     from citeforge.engines.running.names import make_embedder
 
     settings = EmbedderSettings(
         revision=revision, device=run.device, prefixes=prefixes, options=run,
-        store=replay_store(run), factory=make_runner(run).embedder,
+        store=replay_store(run), factory=make_runner(run).embedder, option=option,
     )  # fmt: skip
     if run.dry_run:
         from citeforge.engines.models.served import RehearsedEmbedder
@@ -127,6 +129,7 @@ def judge_session(
     verdicts: Path | None = None,
     store: ReplayStore | None = None,
     repeats: int = 1,
+    option: str = "--judge",
 ) -> JudgeSession | None:
     """Make the judge that options name, with its store of verdicts; None if they name none.
 
@@ -136,6 +139,7 @@ def judge_session(
         verdicts: file of verdicts if ``run`` names none.
         store: answers of an LLM judge; None for the store that ``run`` names.
         repeats: how often the judge is asked about each pair.
+        option: option that names it, for errors.
     """
     if judging.judge is None:
         return None
@@ -147,7 +151,9 @@ def judge_session(
         run = run.model_copy(update={"store": path})
     replay = store or replay_store(run)
     factory = make_runner(run).judge
-    judge = make_judge(judging.judge, judging=judging, run=run, replay=replay, factory=factory)
+    judge = make_judge(
+        judging.judge, option, judging=judging, run=run, replay=replay, factory=factory
+    )
     has_store = path is not None and not _is_missing(path, run)
     known = VerdictStore(path, run.dry_run) if path is not None and has_store else None
     session = JudgeSession(judge, known, repeats)
@@ -156,7 +162,7 @@ def judge_session(
 
 
 def build_judge(
-    judging: Judging, run: RunOptions, store: ReplayStore | None = None
+    judging: Judging, run: RunOptions, store: ReplayStore | None = None, option: str = "--judge"
 ) -> JudgeSession | None:
     """Make the judge of a build, whose verdicts are kept beside its folder.
 
@@ -164,6 +170,7 @@ def build_judge(
         judging: names the judge and its settings.
         run: device, runner, stores and output folder, if there is one.
         store: answers of an LLM judge.
+        option: option that names it, for errors.
     """
     beside = None if run.out is None else path_beside(run.out, ".verdicts.db")
-    return judge_session(judging, run, beside, store)
+    return judge_session(judging, run, beside, store, option=option)

@@ -135,7 +135,8 @@ def _open_judges(
     options: AuditOptions, run: RunOptions
 ) -> tuple[JudgeSession | None, JudgeSession | None]:
     """Open the judge and the strong judge of an audit; None for those that are not named."""
-    return judge_session(options, run), judge_session(Judging(judge=options.strong_judge), run)
+    strong = judge_session(Judging(judge=options.strong_judge), run, option="--strong-judge")
+    return judge_session(options, run), strong
 
 
 def _find_all(
@@ -224,7 +225,7 @@ def _check_graphs(
     nearest, recorded = find_embedder_of(config, options.nearest)
     with TemporaryDirectory() as folder:
         if nearest is not None and not run.dry_run:  # a dry run counts the most calls
-            check.compare_with(run_embedder(nearest, run), Path(folder))
+            check.compare_with(run_embedder(nearest, run, option="--nearest"), Path(folder))
         method, odd = check_questions(package, check)
     used = "" if check.nearest is None else check.nearest.embedder.fingerprint()["name"]
     if recorded != used:

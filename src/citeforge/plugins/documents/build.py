@@ -204,7 +204,7 @@ def _open_models(
     if judge is None:
         judge = build_judge(recipe.judging, run, store)
     if recipe.checker is not None and reader is None:
-        reader = make_llm(recipe.checker, store=store, options=run)
+        reader = make_llm(recipe.checker, option="--checker", store=store, options=run)
     llm = llm or make_llm(recipe.writer, store=store, options=run)
     fields = "seed embedder embedder_revision mining mixtures decided licence name source"
     rage = make_record(RageRecipe, **{name: getattr(recipe, name) for name in fields.split()})

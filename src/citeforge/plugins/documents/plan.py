@@ -81,7 +81,8 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
     recipe = recipe.in_force()
     named = [recipe.writer, *([] if recipe.checker is None else [recipe.checker])]
     path = replay_path(run, *named)
-    llm, reader = (_open_llm(name, run, path) for name in (named[0], named[-1]))
+    llm = _open_llm(named[0], run, path, "--llm")
+    reader = llm if recipe.checker is None else _open_llm(recipe.checker, run, path, "--checker")
     judge = llm_judge_of(build_judge(recipe.judging, run, replay_store(run, *named)))
     models = (*named, recipe.embedder_name)
     if judge is None and not any(map(is_served, models)):
@@ -155,9 +156,11 @@ def plan_documents(recipe: DocumentsRecipe, run: RunOptions) -> RunPlan:
     return replace(plan, notes=(*plan.notes, *files))
 
 
-def _open_llm(name: str, run: RunOptions, store: Path | None) -> Llm:
+def _open_llm(name: str, run: RunOptions, store: Path | None, option: str) -> Llm:
     """Make an LLM; a served one knows the replies of a store, so that its calls can be planned."""
-    return llm_for_dry_run(name, run, store) if is_served(name) else make_llm(name, options=run)
+    if is_served(name):
+        return llm_for_dry_run(name, run, store, option=option)
+    return make_llm(name, option=option, options=run)
 
 
 def _read_edited_cells(recipe: DocumentsRecipe, design: Design) -> list[Cell]:
