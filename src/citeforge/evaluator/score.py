@@ -12,7 +12,12 @@ from citeforge.evaluator.label_files import read_labels
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import measures as known_measures
 from citeforge.evaluator.measures.registry import select
-from citeforge.evaluator.measures.results import ScoredSubmission, make_entries, read_passages
+from citeforge.evaluator.measures.results import (
+    ScoredSubmission,
+    entry_name,
+    make_entries,
+    read_passages,
+)
 from citeforge.evaluator.noise import copy_figures, make_figures, noise_key
 from citeforge.evaluator.option_effects import require_effects
 from citeforge.evaluator.slices import make_slices, query_labels
@@ -302,7 +307,7 @@ def _score_submission(submission: Submission, setup: ScoringSetup) -> ScoreFile:
     if judge is not None:
         counts.n_judge_failed += judge.failures()
         counts.n_premises_cut = judge.cuts()
-    signatures = [_signature(m, s, submission, scored) for m, s in samples]
+    signatures = _signatures(samples, submission, scored)
     entries = make_entries(samples, signatures, clusters)
     asks = _ask_judge(measure for measure, _ in samples)
     findings = [*scored.warnings, *submission.unwrapping_warnings()]
@@ -373,6 +378,24 @@ def _slices(
         raise UsageError("--by is for measures of one context set", code="wrong-kind")
     labels = query_labels(benchmark, scored.context, fields)
     return make_slices(scored.results[0], signatures, labels, benchmark.clusters)
+
+
+def _signatures(
+    samples: Sequence[tuple[Measure, Sample]], submission: Submission, scored: ScoredSubmission
+) -> list[Signature]:
+    """Make the signatures of all values; one that is computed from another has its settings."""
+    own = [_signature(measure, sample, submission, scored) for measure, sample in samples]
+    made = {entry_name(m, s): one for (m, s), one in zip(samples, own, strict=True)}
+    return [
+        one if s.derived_from is None else _derive(made[s.derived_from], m, s.derived_from)
+        for (m, s), one in zip(samples, own, strict=True)
+    ]
+
+
+def _derive(source: Signature, measure: Measure, name: str) -> Signature:
+    """Make the signature of a value that is computed from those of a named measure, by theirs."""
+    options = ",".join(filter(None, (f"of {name}", source.options)))
+    return replace(source, measure=measure.name, options=options, plugin=measure.origin)
 
 
 def _signature(

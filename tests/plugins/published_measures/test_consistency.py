@@ -105,6 +105,43 @@ def test_every_other_measure_varies_over_runs(benchmark: cf.Benchmark) -> None:
     assert "needs other measures" in alone.not_computed[0].reason
 
 
+def test_a_variation_has_the_settings_of_what_varies(benchmark: cf.Benchmark) -> None:
+    """Else those by two judges, or in two context sets, would be compared."""
+    rows = runs_of(benchmark, "A is [1].", "A is [1]. B.")
+    names = [VARIATION, "ALCE.CitRec", "Length"]
+    found = cf.score(rows, benchmark, names, judge=Facts())
+    for name in ("ALCE.CitRec", "Length"):
+        own, varied = found[name].signature, found[f"{VARIATION}[{name}]"].signature
+        _, *parts = own.split("|")
+        assert "ctx:mix" in parts
+        first, *theirs = varied.split("|")
+        assert first == VARIATION
+        assert [
+            p.replace("opt:of ALCE.CitRec", "").replace("of Length,", "")
+            for p in theirs
+            if p != "opt:of ALCE.CitRec"
+        ] == parts
+    assert "judge:" in found[f"{VARIATION}[ALCE.CitRec]"].signature
+    assert "judge:" not in found[f"{VARIATION}[Length]"].signature
+
+
+def test_what_one_run_does_not_define_is_not_computed(benchmark: cf.Benchmark) -> None:
+    """The second run has no statement, so that there is no place of its citations."""
+    rows = [
+        {"query_id": query, "run": run, "output": output}
+        for run, output in enumerate(("A is [1].", "[1]"))
+        for query in benchmark.query_ids
+    ]
+    names = ["Placement.First", "CVCP", "CiteP"]
+    found = cf.score(rows, benchmark, names)
+    assert [m.name for m in found.file.measures] == ["CiteP"]
+    assert {(one.name, one.reason) for one in found.not_computed} == {
+        (name, "no query of one of the runs defines it") for name in names[:2]
+    }
+    (both,) = cf.score([r for r in rows if r["run"]], benchmark, ["CVCP"]).not_computed
+    assert both.reason == "no query defines it"
+
+
 def test_files_of_the_same_context_set_are_further_runs(
     benchmark: cf.Benchmark, tmp_path: Path
 ) -> None:

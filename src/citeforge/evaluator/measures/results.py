@@ -8,7 +8,7 @@ for all kinds of benchmark; others belong to a kind (``Kind.read_answers``). Of 
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -165,8 +165,8 @@ def compute(
                 repeats = _compute_repeats(answers, measure, judge)
                 if has_hidden_gold:
                     repeats = [[_fix_denominator(measure, s) for s in r] for r in repeats]
-                if not keeps_undefined and not all(_is_defined(s) for r in repeats for s in r):
-                    raise CannotError("no query defines it", code="no-gold")
+                if not keeps_undefined:
+                    _require_values(s for r in repeats for s in r)
                 joined = list(map(join_repeats, zip(*repeats, strict=True)))
                 computed += [(measure, sample) for sample in joined]
                 if isinstance(answers, Inputs):
@@ -216,11 +216,23 @@ def _fix_denominator(measure: Measure, sample: Sample) -> Sample:
     return sample
 
 
+def _require_values(samples: Iterable[Sample]) -> None:
+    """Raise an error if a sample has no value.
+
+    Raises:
+        CannotError: no query defines it, or none of one of the runs.
+    """
+    for sample in samples:
+        if not _is_defined(sample):
+            of = "" if np.isnan(sample.per_query).all() else " of one of the runs"
+            raise CannotError(f"no query{of} defines it", code="no-gold")
+
+
 def _is_defined(sample: Sample) -> bool:
-    """Whether a sample has a value: at least one query defines it, or it needs no query to."""
+    """Whether a sample has a value: a query of each run defines it, or it needs no query to."""
     if not sample.has_interval or sample.always:
         return True
-    return not np.isnan(sample.per_query).all()
+    return not np.isnan(sample.per_query).all(axis=-1).any()
 
 
 def not_computed(measures: Sequence[Measure], reason: str) -> list[NotComputed]:

@@ -54,6 +54,7 @@ class Sample:
         table: name of the table whose p are adjusted together; None where it stays out.
         choices: what the benchmark's texts decided, for signatures, such as a tokeniser.
         weights: what decides how much each query weighs in the value.
+        derived_from: entry of the scores that it is computed from, whose settings it has, too.
     """
 
     sums: Floats
@@ -69,6 +70,7 @@ class Sample:
     table: str | None = None
     choices: tuple[str, ...] = ()
     weights: Weights = "own"
+    derived_from: str | None = None
 
     def combine(self, sums: Floats) -> Floats:
         """Compute values from sums over queries: the first sum divided by the second.

@@ -151,7 +151,9 @@ def _vary(name: str, sample: Sample) -> Sample:
     sums = np.moveaxis(sample.sums, 0, 1)
     sums = sums.reshape(1, len(sums), -1)
     unknown = np.full(sums.shape[:2], np.nan)
-    varied = VariationSample(sums, unknown, has_interval=sample.has_interval, place=name, of=sample)
+    varied = VariationSample(
+        sums, unknown, has_interval=sample.has_interval, place=name, derived_from=name, of=sample
+    )
     return replace(varied, per_query=varied.combine(sums))
 
 

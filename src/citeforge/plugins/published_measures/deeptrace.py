@@ -250,7 +250,12 @@ def read_numbers(text: str) -> list[int]:
 
 @_declare(needs=(), missing=1.0, higher_is_better=False)
 def uncited(answer: Answer) -> float:
-    """Compute the share of the passages shown that the answer does not cite; 1 without one."""
+    """Compute the share of the passages shown that the answer does not cite; 1 without one.
+
+    Raises:
+        CannotError: no answer was shown a passage.
+    """
+    answer.submission.require_passages()
     grammar, n = answer.submission.grammar, answer.n_shown
     inside, _, _ = grammar.cited(answer.output, n)
     return 1 - len(set(inside)) / n if n else 1.0
@@ -258,7 +263,12 @@ def uncited(answer: Answer) -> float:
 
 @uncited.reference
 def notebook_uncited(answer: Answer) -> float | None:
-    """Compute the share of numbers up to the largest one that the answer does not cite."""
+    """Compute the share of numbers up to the largest one that the answer does not cite.
+
+    Raises:
+        CannotError: no answer was shown a passage.
+    """
+    answer.submission.require_passages()
     numbers = read_numbers(answer.output)
     largest = max([answer.n_shown, *numbers])
     if not answer.n_shown or not answer.output.strip():

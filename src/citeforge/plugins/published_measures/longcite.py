@@ -25,6 +25,7 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from citeforge.engines.files import sha256_file
 from citeforge.engines.judge.records import Pair
 from citeforge.evaluator.measures.declared import COUNT, CitationQuality, per_answer
 from citeforge.evaluator.measures.handed import Answer, Asking
@@ -131,7 +132,11 @@ def _grade(
 def _name_counter(tools: ScoringTools, protocol: str) -> str:
     """Name what is counted, words or the tokens of a tokenizer, for signatures."""
     tokenizer = tools.options.tokenizer
-    return "tokens words" if tokenizer is None else f"tokens {Path(tokenizer).name}"
+    if tokenizer is None:
+        return "tokens words"
+    file = Path(tokenizer, "tokenizer.json")
+    local = f"{Path(tokenizer).name}~{sha256_file(file)[:8]}" if file.is_file() else None
+    return f"tokens {local or tokenizer}"
 
 
 @cache

@@ -50,7 +50,12 @@ class NumberCounts:
     missing=NumberCounts(0, 0, 1, 0),
 )  # fmt: skip
 def numbers(answer: Answer) -> NumberCounts:
-    """Count the numbers of an answer that its passages have."""
+    """Count the numbers of an answer that its passages have.
+
+    Raises:
+        CannotError: no answer was shown a passage.
+    """
+    answer.submission.require_passages()
     statements = [
         (read_quantities(_LABEL.sub("", s.text), only_sure=True), s) for s in answer.statements
     ]

@@ -65,7 +65,12 @@ class QuoteCounts:
     missing=QuoteCounts(0, 0, 1, 0, (0, 1)),
 )  # fmt: skip
 def quotes(answer: Answer) -> QuoteCounts:
-    """Count the quotations of an answer that its passages have."""
+    """Count the quotations of an answer that its passages have.
+
+    Raises:
+        CannotError: no answer was shown a passage.
+    """
+    answer.submission.require_passages()
     found = list(_read_quotations(answer))
     sources = [f" {' '.join(_words(f'{p.title} {p.text}'))} " for p in answer.passages]
     cited = sum(any(_has_parts(sources[c], parts) for c in own) for parts, own in found)
@@ -106,7 +111,12 @@ def _has_parts(source: str, parts: Sequence[str]) -> bool:
 
 @quotes.reference
 def reference_quotes(answer: Answer) -> QuoteCounts:
-    """Count the quoted spans of an answer that ragas finds in the passages shown."""
+    """Count the quoted spans of an answer that ragas finds in the passages shown.
+
+    Raises:
+        CannotError: no answer was shown a passage.
+    """
+    answer.submission.require_passages()
     found = _count_spans(_SPAN, answer.output, answer.passages)
     pooled = _count_spans(_POOLED_SPAN, answer.output, answer.passages)
     return QuoteCounts(found[0], found[0], found[1], found[1], pooled, without=1.0)

@@ -136,12 +136,13 @@ def _find_gold(answers: Answers) -> dict[AnswerKey, list[list[bool]]]:
     """Find the pieces of gold in every passage of each answer: a row per passage.
 
     Raises:
-        CannotError: no query has gold; or claims are to be found, and there is no judge, or it
-            failed.
+        CannotError: no query has gold, or no answer was shown a passage; or claims are to be found,
+            and there is no judge, or it failed.
     """
     rows = [answer for answer in answers if _gold_pieces(answer)]
     if not rows:
         raise CannotError(f"needs {_GOLD}", code="no-gold")
+    answers.require_passages()
     strict = answers.protocol == "strict"
     claimed = {a.key for a in rows if _gold_pieces(a) == a.gold.claims}
     pairs = {
