@@ -164,7 +164,7 @@ def test_a_leaderboard_has_the_line_below_its_systems(
     assert LINE in rows[-1] and "100.00" in rows[-1]
     shown = {row[2].strip(): " ".join(row) for row in rows}
     assert "50.00 ≤" in shown["half"] and "25.00 ≤" in shown["all"] and "100.00 ≤" in shown["best"]
-    assert "≤ marks a value at or below it." in page.inner_text("body")
+    assert "≤: at or below the line of systems that copy" in page.inner_text("body")
     page.fill("#find", "half")
     line = page.locator("#table tbody tr").last
     assert LINE in line.inner_text()

@@ -30,8 +30,13 @@ def mix_stats(
         declared: form, user and topic to names and their shares; none for a design without.
     """
     stats: Stats = {}
-    for key, axis in (("form", _form), ("user", _user), ("topic", _topic)):
-        wanted, shares = Counter[str](), declared.get(key, {})
+    axes = (
+        ("form", "mix_of_form", _form),
+        ("user", "mix_of_user", _user),
+        ("topic", "mix_of_topic", _topic),
+    )
+    for group, key, axis in axes:
+        wanted, shares = Counter[str](), declared.get(group, {})
         for cell, n in cells.items():
             wanted[axis(cell)] += n
         made = Counter(axis(q.cell) for q in questions if q.is_accepted and q.cell in cells)
@@ -49,7 +54,7 @@ def mix_stats(
                 unwritten = n_wanted - made[name] - checks.total()
                 text += f", {unwritten:,} of them without a passage" if unwritten > 0 else ""
                 text += f", rejected by: {reasons}" if reasons else ""
-            stats[count_key(f"mix_of_{key}", name)] = text
+            stats[count_key(key, name)] = text
     return stats
 
 
