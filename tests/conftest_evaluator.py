@@ -58,6 +58,7 @@ class World:
     ) -> None:
         self.query_ids, self.relevant_ids = query_ids, relevant_ids
         self.gold_rows = [GoldRows(rows) for rows in gold or [[] for _ in query_ids]]
+        self.unanswerable = np.zeros(len(query_ids), np.bool_)
 
 
 Measure = Callable[..., dict[str, Any]]

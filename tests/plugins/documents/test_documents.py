@@ -37,9 +37,11 @@ from plugins.documents.village import (
     CAUGHT_BY,
     ERRORS,
     ErringLlm,
+    entails,
     village,
     write_documents,
 )
+from stand_ins import RuleJudge
 
 ONE = Cell(built_in_forms()["single"])
 
@@ -106,7 +108,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> Benchmark:
     return load(built(folder, ErringLlm(errs=False), n_queries=40).folder)
 
 
-def test_questions_without_an_answer_count_for_abstention_alone(
+def test_questions_without_an_answer_count_for_abstention_and_trust_alone(
     tmp_path: Path, sound: Benchmark
 ) -> None:
     benchmark = sound
@@ -134,6 +136,13 @@ def test_questions_without_an_answer_count_for_abstention_alone(
     # The right passages and nothing else are cited in 29 of the 30 that have an answer.
     assert scores["CiteF1"].value == pytest.approx(100 * 29 / 30)
     assert scores["CiteF1"].n == 30
+    # Of 2 refused questions 1 has no answer, of 10 such questions; of 38 others 29 have one, of 30.
+    trust = score(tmp_path / "a.jsonl", benchmark, ["Trust.Refusals"], judge=RuleJudge(entails))
+    refused_rightly, answered_rightly = 2 * 1 / (2 + 10), 2 * 29 / (38 + 30)
+    assert trust["Trust.Refusals"].n == 40
+    assert trust["Trust.Refusals"].value == pytest.approx(
+        100 * (refused_rightly + answered_rightly) / 2
+    )
     # A missing answer is wrong either way.
     (tmp_path / "b.jsonl").write_text(json.dumps(others[1]) + "\n")
     missing = score(tmp_path / "b.jsonl", benchmark)

@@ -4,8 +4,9 @@
 
 Of `documents` benchmarks: r = 1 for a refused question without an answer, a = 1 for another refused
 one. Rules of all languages decide; an empty answer is a refusal, a missing one is wrong either way
-(`reference`: it leaves). Other measures leave these questions out. *Example.* 1 of 2 without an
-answer refused, and 1 of 6 others: P = R = 1/2, F1 = 2/(2 + 2), Wrong = 1/6.
+(`reference`: it leaves). Other measures leave these questions out, except [trust](#trust).
+*Example.* 1 of 2 without an answer refused, and 1 of 6 others: P = R = 1/2, F1 = 2/(2 + 2), Wrong =
+1/6.
 """
 
 from dataclasses import dataclass, replace

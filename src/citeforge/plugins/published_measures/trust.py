@@ -5,7 +5,8 @@
 Song et al. 2025 (Trust-Align, arXiv 2409.11242), section 3; `reference`: their `trust_eval`. The
 gold of a query is its `qa_pairs` (ASQA), else its answer list (QAMPARI), else its claims (ELI5). A
 query is *answerable* if a passage shown has a piece of it: a [short answer](#short_answers) in its
-title or text; for claims, the judge says so. Pieces that no passage has do not count.
+title or text; for claims, the judge says so. Pieces that no passage has do not count. A question of
+a `documents` benchmark that its documents do not answer is not answerable.
 
 `F1(p, r)` is the harmonic mean of two means, 0 where both are 0. `strict` reads refusals by rules
 of all languages, and needs answerable queries and others; a missing or empty answer is wrong either
@@ -85,8 +86,8 @@ def _signed_refusals(tools: ScoringTools, protocol: str) -> str:
 
 
 @per_submission(
-    FAMILY, needs=(Need.GOLD, Need.PASSAGES, Need.JUDGE_IF_ANY), source=SOURCE, requires=_GOLD,
-    options=_signed_refusals, counts_unanswerable=True,
+    FAMILY, needs=(Need.GOLD, Need.PASSAGES, Need.JUDGE_IF_ANY, Need.BENCHMARK), source=SOURCE,
+    requires=_GOLD, options=_signed_refusals, counts_unanswerable=True,
 )  # fmt: skip
 def answered(answers: Answers) -> dict[AnswerKey, TrustAnswer]:
     """Read which answers refuse, and how correct the others are."""
@@ -94,7 +95,8 @@ def answered(answers: Answers) -> dict[AnswerKey, TrustAnswer]:
 
 
 @per_submission(
-    FAMILY, needs=(Need.GOLD, Need.PASSAGES, Need.STATEMENTS, Need.SEGMENTER, Need.JUDGE),
+    FAMILY, needs=(Need.GOLD, Need.PASSAGES, Need.STATEMENTS, Need.SEGMENTER, Need.JUDGE,
+                   Need.BENCHMARK),
     source=SOURCE, requires=f"{_GOLD}, a judge", options=_signed_refusals,
     counts_unanswerable=True,
 )  # fmt: skip
@@ -133,18 +135,21 @@ def _gold_pieces(answer: Answer) -> Sequence[Gold]:
 
 
 def _find_gold(answers: Answers) -> dict[AnswerKey, list[list[bool]]]:
-    """Find the pieces of gold in every passage of each answer: a row per passage.
+    """Find the pieces of gold in every passage of each answer with gold: a row per passage.
+
+    Answers to queries that nothing in the benchmark answers have rows of no pieces.
 
     Raises:
         CannotError: no query has gold, or no answer was shown a passage; or claims are to be found,
             and there is no judge, or it failed.
     """
-    rows = [answer for answer in answers if _gold_pieces(answer)]
-    if not rows:
+    absent = answers.benchmark.unanswerable
+    rows = [a for a in answers if _gold_pieces(a) or absent[a.row]]
+    if not any(map(_gold_pieces, rows)):
         raise CannotError(f"needs {_GOLD}", code="no-gold")
     answers.require_passages()
     strict = answers.protocol == "strict"
-    claimed = {a.key for a in rows if _gold_pieces(a) == a.gold.claims}
+    claimed = {a.key for a in rows if a.gold.claims and _gold_pieces(a) == a.gold.claims}
     pairs = {
         a.key: [[Pair(_passage_text(p, strict, True), g.text or "") for g in a.gold.claims]
                 for p in a.passages]
