@@ -59,6 +59,7 @@ class World:
         self.query_ids, self.relevant_ids = query_ids, relevant_ids
         self.gold_rows = [GoldRows(rows) for rows in gold or [[] for _ in query_ids]]
         self.unanswerable = np.zeros(len(query_ids), np.bool_)
+        self.is_public_half = False
 
 
 Measure = Callable[..., dict[str, Any]]

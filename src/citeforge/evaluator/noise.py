@@ -71,10 +71,11 @@ def hash_answers(submission: Submission) -> str:
     their exact difference.
     """
     unread = {"meta": None, "prompt": None, "benchmark": None, "benchmark_hash": None}
-    lines = sorted(
-        digest({**msgspec.to_builtins(answer), **unread}) for _, answer in submission.answers()
+    lines, *more = (
+        sorted(digest({**msgspec.to_builtins(answer), **unread}) for _, answer in one.answers())
+        for one in (submission, *submission.more)
     )
-    return digest([repr(submission.grammar), *lines])
+    return digest([repr(submission.grammar), *lines, *more])
 
 
 def make_figures(

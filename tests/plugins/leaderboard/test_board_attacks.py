@@ -193,6 +193,32 @@ def test_a_changed_word_draws_new_noise(board: Board, tmp_path: Path) -> None:
     assert len(hashes) == 4
 
 
+def test_changed_further_files_draw_new_noise(board: Board, tmp_path: Path) -> None:
+    """Their answers enter values as those of the first file do."""
+    root = board.folder.parent
+    whole = cf.load(root / "public", root / "gold")
+    first, *others = (
+        write_runs(tmp_path / f"{i}.jsonl", "a", [{"q0": text}])
+        for i, text in enumerate(("So [1].", "So [2].", "so [2]."))
+    )
+    hashes = {
+        hash_answers(Submission(first, whole, more=more))
+        for more in ([], *([other] for other in others), others, others[::-1])
+    }
+    assert len(hashes) == 5
+
+
+def test_labels_that_are_not_there_are_named_and_are_no_zeros(board: Board) -> None:
+    """Who has the public half alone reads why, as for measures of citations of passages."""
+    root = board.folder.parent
+    names = ["CiteP", "P@5", "nDCG@5", "Grounded.uRAF"]
+    found = cf.score(root / "answers.jsonl", cf.load(root / "public"), names, judge="lexical")
+    assert found.file.measures == []
+    assert {one.name: one.reason for one in found.not_computed} == dict.fromkeys(
+        names, "the labels of this benchmark are hidden; give its gold half with --gold"
+    )
+
+
 def test_measures_without_noise_are_what_anybody_can_compute(board: Board) -> None:
     """The public half alone has the same values: no label decides anything of these measures."""
     root = board.folder.parent

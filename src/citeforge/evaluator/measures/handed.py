@@ -20,7 +20,7 @@ from citeforge.evaluator.statements.protocols import (
 from citeforge.evaluator.statements.strict import CitedStatement
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
-from citeforge.evaluator.submissions.tools import Need, UndeclaredError, Withheld
+from citeforge.evaluator.submissions.tools import CannotError, Need, UndeclaredError, Withheld
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -89,9 +89,12 @@ class Answers(Inputs):
 
         Raises:
             UndeclaredError: gold is not handed over.
+            CannotError: the labels are hidden, and their half is not given.
         """
         if Need.GOLD not in self.needs:
             raise UndeclaredError(Need.GOLD)
+        if self._whole.is_public_half:
+            raise CannotError(self._whole.why_no_labels, code="hidden-gold")
         return self._whole.relevant_ids
 
     @cached_property
