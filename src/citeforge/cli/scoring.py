@@ -137,9 +137,9 @@ def score(
     files = [s.file if private else withhold_scores(s.file) for s in scored.scores]
     leading = () if verbose else scored.headline
     click.echo(render_scores(files, get_terminal_size().columns, verbose, leading))
-    for file in files:
-        for text in (*file.warnings, *file.private_warnings):
-            click.echo(f"warning: {file.submission}: {text}", err=True)
+    found = [(f.submission, text) for f in files for text in (*f.warnings, *f.private_warnings)]
+    for name, text in dict.fromkeys(found):  # context sets of one file have warnings in common
+        click.echo(f"warning: {name}: {text}", err=True)
     session, is_withheld = scored.judge, any(file.gold == "withheld" for file in files)
     if allow_judge_failures:
         return

@@ -6,6 +6,7 @@ import pytest
 
 import citeforge as cf
 from citeforge.plugins.published_measures.quantities import read_quantities
+from conftest import Inline
 
 NAMES = ["KaLMA.Numbers", "KaLMA.Numbers.Shown"]
 
@@ -41,3 +42,11 @@ def test_a_missing_answer_has_the_worst_value(kalma_package: Path) -> None:
     scores = cf.score(lines, benchmark, NAMES, context=benchmark.contexts[0])
     assert (scores[NAMES[0]].value, scores[NAMES[0]].n) == (0.0, len(benchmark.query_ids) - 1)
     assert pytest.approx(0.0) == scores[NAMES[1]].value
+
+
+def test_a_warning_of_all_context_sets_is_printed_once(kalma_package: Path, inline: Inline) -> None:
+    inline.ok("run", "echo-relevant", "--benchmark", kalma_package, "--out", "a.jsonl")
+    words = ("--measures", "kalma_numbers", "--judge", "lexical")
+    ran = inline.ok("score", "a.jsonl", "--benchmark", kalma_package, *words)
+    assert len(cf.load(kalma_package).contexts) > 1
+    assert ran.stderr.count("warning: a.jsonl: no measure here asks the judge lexical") == 1
