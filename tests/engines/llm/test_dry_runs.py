@@ -144,9 +144,12 @@ def folder(tmp_path: Path, package: Path, kalma_package: Path, inline: Inline) -
     (tmp_path / "pairs.jsonl").write_text(PAIRS)
     claims = [
         {"claim": f"It opened in {n}.", "support": support, "evidence": [f"Opened in {n}."]}
-        for n, support in enumerate(("Complete", "Complete", "Incomplete"))
+        for n, support in enumerate(("Complete", "Incomplete") * 5)
     ]
-    labels = [{"question": "q", "system": "a", "answer": "", "claims": claims}]
+    labels = [
+        {"question": f"q{n}", "system": "a", "answer": "", "claims": [claim]}
+        for n, claim in enumerate(claims)
+    ]
     (tmp_path / "labels.jsonl").write_text("".join(json.dumps(row) + "\n" for row in labels))
     items = json.loads((EXAMPLES / "answers" / "asqa.json").read_text())
     for number, item in enumerate(items):
