@@ -260,7 +260,11 @@ class StoreEngine:
         return not self._store.query(f"ASK {{ ?relation <{WIKIBASE}directClaim> ?property }}")
 
     def translate(self, model: PlainModel) -> Translated | None:
-        """Translate the store into Wikidata's model; None if it is in that model already."""
+        """Translate the file's graph into Wikidata's model, by what relations ``model`` names.
+
+        Returns:
+            Triples of the new graph, and what was left out; None if it is in that model already.
+        """
         if not self.is_plain:
             return None
         translated = Translation(self._store, model).translate()

@@ -89,7 +89,7 @@ class FactReader:
         return next((labels[lang] for lang in best if lang in labels), None)
 
     def read_merged(self, rows: Iterable[Row]) -> tuple[str, str | None] | None:
-        """Get (id, label or None) of the entity that a value was merged into; None for no such one.
+        """Get (id, label or None) of the entity that another was merged into; None if it was not.
 
         Args:
             rows: rows with the value, ``into`` and ``intoLabel`` where it has no label of its own.

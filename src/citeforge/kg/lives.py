@@ -87,7 +87,7 @@ class Lives:
     """
 
     def __init__(self, domain: Domain, graphs: Iterable[Graph]) -> None:
-        """Read the dates of all entities.
+        """Read births and deaths of people, and who is whose parent.
 
         Args:
             domain: tells the model of the graph, and which of its classes are people.

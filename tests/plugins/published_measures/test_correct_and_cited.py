@@ -7,7 +7,7 @@ import numpy as np
 
 import citeforge as cf
 from citeforge.evaluator.measures.rage_citations import RageColumns, score_strict
-from citeforge.plugins.published_measures.correct_and_cited import _relevant
+from citeforge.plugins.published_measures.correct_and_cited import _correct_and_relevant
 from citeforge.schemas.citations.grammar import Grammar
 from conftest_evaluator import Measure, gold
 
@@ -55,7 +55,7 @@ def test_relevant_citations_and_a_short_answer_make_one_value() -> None:
     scored = [score_strict(grammar, o, 2, frozenset({0}), {0: ["Mars"]}) for o in outputs]
     scored.append(score_strict(grammar, "Mars [1].", 2, frozenset({0}), {}))
     columns = RageColumns(*(np.array([c]) for c in zip(*(s.kept for s in scored), strict=True)))
-    sample = _relevant(SimpleNamespace(labelled=columns))  # type: ignore[arg-type]
+    sample = _correct_and_relevant(SimpleNamespace(labelled=columns))  # type: ignore[arg-type]
     assert [None if np.isnan(v) else v for v in sample.per_query[0]] == [1, 0, 0, 0, 0, None]
 
 

@@ -101,7 +101,7 @@ def write_tables(
 
 
 def _dump_metadata(question: KalmaQuestion, form: str) -> str:
-    """Write the metadata of a query; general ones have their further answers."""
+    """Write a query's metadata as JSON; a general query's with facts that answer it, too."""
     metadata = question.metadata
     if form == "general" and question.answers:
         answers = [[t.qid, t.relation, t.value] for t in question.answers]

@@ -172,7 +172,7 @@ def cut_sentence(sentence: str) -> list[Claim]:
     if _MARK.search(sentence) is None:
         return []
     if len(sentence.split()) > _MOST_WORDS:
-        return [_whole(sentence)]
+        return [_as_one_claim(sentence)]
     sentence = _DROPPED.sub("", sentence)
     words, cited_words = _read_words(sentence)
     parsed = parse(" ".join(words))
@@ -186,7 +186,7 @@ def cut_sentence(sentence: str) -> list[Claim]:
             return []
         cited[min(like, key=lambda i: abs(i - at))] = numbers
     if grow(parsed).index in cited:
-        return [_whole(sentence)]
+        return [_as_one_claim(sentence)]
     claims: dict[str, tuple[int, ...]] = {}
     for token, numbers in cited.items():
         if kept := claim_tokens(parsed, cited, token):
@@ -194,7 +194,7 @@ def cut_sentence(sentence: str) -> list[Claim]:
     return list(claims.items())
 
 
-def _whole(sentence: str) -> Claim:
+def _as_one_claim(sentence: str) -> Claim:
     """Read a sentence with all its citations, as ALCE's code does."""
     numbers = tuple(read_number(mark[1:-1]) for mark in _MARK.findall(sentence))
     return reference_clean(sentence), numbers

@@ -87,8 +87,8 @@ def _all_are_one(values: Iterable[Value]) -> Value:
     return Value(float(min(low) >= _NEARLY_ONE), float(min(high) >= _NEARLY_ONE))
 
 
-def _relevant(scores: RageScores) -> Sample:
-    """Compute the share of answers with a short answer whose citations are all relevant."""
+def _correct_and_relevant(scores: RageScores) -> Sample:
+    """Compute the share of answers that have the gold short answer and cite relevant text alone."""
     columns = scores.labelled
     if np.isnan(columns.short_em).all():
         raise CannotError("needs short answers in mapping/relevant", code="no-gold")
@@ -104,7 +104,7 @@ MEASURES = (
     replace(
         RAGE.measure(
             "CorrectAndCited@relevant", "answers with a short answer that cite relevant passages "
-            "alone", sample=_relevant, requires="short answers in mapping/relevant",
+            "alone", sample=_correct_and_relevant, requires="short answers in mapping/relevant",
             source=_SOURCE, formula="1 if ShortEM = CiteP = 1, else 0",
             edge_cases="no short answers: undefined; nothing cited: 0"),
         family=FAMILY),

@@ -16,7 +16,7 @@ from citeforge.evaluator.measures.kalma_graphs import KalmaInputs
 from citeforge.evaluator.statements.triples import ParsedAnswer
 from citeforge.evaluator.submissions.inputs import AnswerKey
 from citeforge.evaluator.submissions.tools import Need
-from citeforge.plugins.published_measures.numbers import NumberCounts
+from citeforge.plugins.published_measures.numbers import NumberCounts, count_found
 from citeforge.plugins.published_measures.quantities import Quantities, read_quantities
 
 
@@ -32,17 +32,13 @@ def _count_numbers(inputs: KalmaInputs, answer: ParsedAnswer) -> NumberCounts:
     """Count the numbers of one answer; a missing answer has one, which is not found."""
     if answer.is_missing:
         return NumberCounts(0, 0, 1, 0)
-    cited = shown = total = 0
     every = Quantities("\n".join(triple.value for triple in answer.shown.triples))
-    for claim in inputs.claims(answer):
-        found = read_quantities(claim.text, only_sure=True)
-        own = Quantities("\n".join(
+    return count_found(every, (
+        (read_quantities(claim.text, only_sure=True), Quantities("\n".join(
             key.value for key in claim.citations if answer.shown.is_complete_and_shown(key)
-        ))  # fmt: skip
-        cited += sum(quantity in own for quantity in found)
-        shown += sum(quantity in every for quantity in found)
-        total += len(found)
-    return NumberCounts(cited, shown, total, total)
+        )))
+        for claim in inputs.claims(answer)
+    ))  # fmt: skip
 
 
 MEASURES = (

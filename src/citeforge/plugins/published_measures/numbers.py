@@ -16,13 +16,14 @@ Words that may be no number ("one") are not looked for, nor is the sign of "fell
 """
 
 import re
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from citeforge.evaluator.measures.declared import COUNT, per_answer
 from citeforge.evaluator.measures.handed import Answer
 from citeforge.evaluator.measures.judging import premise
 from citeforge.evaluator.submissions.tools import Need
-from citeforge.plugins.published_measures.quantities import Quantities, read_quantities
+from citeforge.plugins.published_measures.quantities import Quantities, Quantity, read_quantities
 
 _LABEL = re.compile(r"\A\d{1,3}[.)]\s")
 """Number of a list item."""
@@ -62,9 +63,23 @@ def numbers(answer: Answer) -> NumberCounts:
     if not any(found for found, _ in statements):
         return NumberCounts(0, 0, 0, 0)
     every = Quantities(premise(answer.passages, range(answer.n_passages), strict=True))
+    return count_found(every, (
+        (found, Quantities(premise(answer.passages, statement.cited, strict=True)))
+        for found, statement in statements
+    ))  # fmt: skip
+
+
+def count_found(
+    every: Quantities, statements: Iterable[tuple[Sequence[Quantity], Quantities]]
+) -> NumberCounts:
+    """Count the numbers of an answer that are found in what it cites, and in what was shown.
+
+    Args:
+        every: numbers of all that was shown.
+        statements: numbers of each statement, with the numbers of what it cites.
+    """
     cited = shown = total = 0
-    for found, statement in statements:
-        own = Quantities(premise(answer.passages, statement.cited, strict=True))
+    for found, own in statements:
         cited += sum(quantity in own for quantity in found)
         shown += sum(quantity in every for quantity in found)
         total += len(found)
