@@ -91,8 +91,9 @@ def test_the_tokens_of_a_claim(cited: list[int], own: int, kept: list[int]) -> N
     assert claim_tokens(TREE, cited, own) == kept
 
 
+@pytest.mark.parametrize("output", [EXAMPLE, "Berlin fell [1]. Nothing here is parsed."])
 def test_without_a_parser_it_says_what_to_install(
-    measure: Measure, monkeypatch: pytest.MonkeyPatch
+    measure: Measure, monkeypatch: pytest.MonkeyPatch, output: str
 ) -> None:
     def find_nothing(name: str) -> None:
         raise InputError("is not an installed spaCy model", path=name, code="missing-model")
@@ -100,7 +101,7 @@ def test_without_a_parser_it_says_what_to_install(
     monkeypatch.setattr(claim_trees, "installed_pipeline", find_nothing)
     claim_trees._load_pipeline.cache_clear()
     claim_trees.parse.cache_clear()
-    found = measure([EXAMPLE], ["ALiiCE.R"], passages=["B", "C"])
+    found = measure([output], ["ALiiCE.R"], passages=["B", "C"])
     assert found == {
         "ALiiCE.R": "needs a parser of English: pip install 'citeforge[ner]', which brings "
         "spaCy's en_core_web_sm"

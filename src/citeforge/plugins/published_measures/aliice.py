@@ -61,6 +61,7 @@ Claim = tuple[str, tuple[int, ...]]
 )  # fmt: skip
 def claims(answers: Answers) -> dict[AnswerKey, CitationScores]:
     """Let the judge score the citations of every answer's claims."""
+    parser_name()  # Signatures name it, also where no sentence is parsed.
     strict = answers.protocol == "strict"
     read = read_claims if strict else read_reference_claims
     judging = CitationJudging(answers.tools.get_judge(), strict, levels=answers.tools.levels)
