@@ -59,7 +59,7 @@ NEW := tests/test_architecture.py tests/test_layers.py tests/test_docs.py tests/
   tests/cli/test_commands.py::test_commands_stand_in_groups_and_are_few tests/systems/test_run.py::test_every_system_stands_in_the_docs \
   tests/evaluator/measures/test_measures.py
 test-new: $(STAMP)  ## run the tests that find what a new source, kind, judge, measure, system, export or command is missing (half a minute)
-	$(BIN)/python -m pytest -q -n 2 --dist worksteal --at-most 1 $(NEW)
+	$(BIN)/python -m pytest -q -n 2 --dist worksteal --quick $(NEW)
 
 test: $(STAMP)  ## run the quick tests (minutes)
 	CITEFORGE_HYPOTHESIS=quick $(BIN)/python -m pytest -q -n 2 --dist worksteal -m 'not slow and not ray'

@@ -39,7 +39,7 @@ from citeforge.schemas.recipes.groups import SETTING
 from citeforge.schemas.recipes.kalma import KalmaRecipe
 from citeforge.schemas.recipes.rage import RageRecipe
 from conftest_pages import browser, chromium  # noqa: F401 - fixtures
-from durations import FILE, SLOW_FROM
+from durations import FILE
 
 ROOT = Path(__file__).resolve().parent.parent
 EXAMPLES = ROOT / "examples"
@@ -83,8 +83,8 @@ TIERS = pytest.StashKey[dict[str, str]]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """``--at-most 1``: of files that are named, no slow test and none that takes longer."""
-    parser.addoption("--at-most", type=float, help="seconds, by durations.json; none that is slow")
+    """``--quick``: quick tests alone, and functions that the command line names."""
+    parser.addoption("--quick", action="store_true", help="no slow test, unless it is named")
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -98,7 +98,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     skip = pytest.mark.skip(reason="starts a real Ray: make test-ray")
     for item in items:
         name = item.nodeid.partition("[")[0]
-        if "browser" in getattr(item, "fixturenames", ()) or seconds.get(name, 0) >= SLOW_FROM:
+        if "browser" in getattr(item, "fixturenames", ()) or name in seconds:
             item.add_marker("slow")
         is_slow = any(item.iter_markers("slow")) or any(item.iter_markers("ray"))
         if not is_slow or name not in tiers:
@@ -109,9 +109,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for name, taken in seconds.items():
         per_file[name.partition("::")[0]] += taken if tiers.get(name) == "slow" else 0
     items.sort(key=lambda item: -per_file[item.nodeid.partition("::")[0]])
-    if (most := config.getoption("at_most")) is not None:
-        quick = {name for name in tiers if tiers[name] == "quick" and seconds.get(name, 0) <= most}
-        kept = quick.union(config.args)  # functions that are named are run, however long they take
+    if config.getoption("quick"):
+        kept = {name for name in tiers if tiers[name] == "quick"}.union(config.args)
         config.hook.pytest_deselected(
             items=[item for item in items if item.nodeid.partition("[")[0] not in kept]
         )

@@ -1,8 +1,8 @@
 """Write `tests/durations.json`: how long tests take, to 1, 2 or 5 times a power of ten.
 
 ``python -m durations JUNIT.xml`` reads a run of the whole suite (`make durations`). The file lists
-functions from one second on, the sum of their parameters. Those of :data:`SLOW_FROM` are slow, so
-that what is in the quick tier is decided by measuring; tests with a browser are slow, too.
+functions of :data:`SLOW_FROM` or more, the sum of their parameters. They are slow, so that what is
+in the quick tier is decided by measuring; tests with a browser are slow, too.
 """
 
 import json
@@ -13,8 +13,8 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 FILE = Path(__file__).with_name("durations.json")
-SLOW_FROM = 2
-"""Seconds, as the file has them, from which a function is in the slow tier."""
+SLOW_FROM = 1
+"""Seconds from which a function is in the slow tier."""
 
 
 def read_durations(junit: Path) -> dict[str, float]:
@@ -34,5 +34,6 @@ def rounded(seconds: float) -> float:
 
 
 if __name__ == "__main__":
-    lasting = {n: rounded(s) for n, s in read_durations(Path(sys.argv[1])).items() if s >= 1}
+    seconds = read_durations(Path(sys.argv[1]))
+    lasting = {name: rounded(s) for name, s in seconds.items() if s >= SLOW_FROM}
     FILE.write_text(json.dumps(lasting, indent=0, sort_keys=True) + "\n")
