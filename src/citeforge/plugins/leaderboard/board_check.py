@@ -7,13 +7,13 @@ from pathlib import Path
 import msgspec
 
 from citeforge.engines.files import sha256_file, write_bytes
-from citeforge.engines.jsonlines import read_rows
+from citeforge.engines.jsonlines import read_rows, read_start
 from citeforge.evaluator.check import Findings, check
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.plugins.leaderboard.boards import Board
-from citeforge.schemas.errors import CiteforgeError
+from citeforge.schemas.errors import CiteforgeError, InputError
 from citeforge.schemas.recipes.systems import find_lookalike
 
 
@@ -81,6 +81,23 @@ def count_submissions(event: Event, events: Sequence[Event]) -> int:
         }
         - {event.sha256}
     )
+
+
+def check_size(path: Path, megabytes: float) -> None:
+    """Refuse a submission that has more megabytes than its leaderboard takes, or unpacks to more.
+
+    Raises:
+        InputError: it has more, or cannot be read.
+    """
+    limit = round(megabytes * 1e6)
+    if len(read_start(path, limit + 1)) > limit:
+        raise InputError(
+            f"has more than the {megabytes:g} MB that this leaderboard takes (unpacked)",
+            path=path,
+            allowed="answers alone, without fields of your own, or fewer runs; the owner of the "
+            "leaderboard sets submission_megabytes in leaderboard.yaml",
+            code="too-large",
+        )
 
 
 HIDDEN_GOLD_QUOTA = 3

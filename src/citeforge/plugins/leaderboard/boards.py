@@ -102,6 +102,8 @@ class Boards(Part):
     """Introduction on the first page, where there are several benchmarks."""
     site: Path = Path("site")
     """Folder of the site."""
+    submission_megabytes: float = Field(default=20, gt=0)
+    """Megabytes that a submission may have, unpacked."""
     boards: tuple[Board, ...] = Field(min_length=1)
     """The benchmarks, in the order of columns."""
 

@@ -52,7 +52,9 @@ def start_leaderboard(
     texts = {
         CONFIG: render("leaderboard.yaml", content=content.rstrip("\n")),
         WORKFLOW: render("workflow.yml", version=__version__),
-        "submissions/README.md": render("submissions.md", boards=boards.boards),
+        "submissions/README.md": render(
+            "submissions.md", boards=boards.boards, megabytes=f"{boards.submission_megabytes:g}"
+        ),
         SPACE: render("space.md", title_line=_yaml({"title": heading})),
         ".gitignore": render("gitignore"),
         **{f"submissions/{b.name}/.gitkeep": "" for b in boards.boards},

@@ -24,6 +24,7 @@ from citeforge.package.manifest import load_manifest
 from citeforge.plugins.leaderboard.board_check import (
     BoardCheck,
     Event,
+    check_size,
     escape_line,
     latest_events,
     read_history,
@@ -228,7 +229,7 @@ def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -
         replace: whether it may replace another file of the same name.
 
     Raises:
-        InputError: it is not a file, or its name is invalid or in use.
+        InputError: it is not a file, is too large, or its name is invalid or in use.
         UsageError: its board is ambiguous.
     """
     if path.is_symlink() or not path.is_file():
@@ -244,6 +245,7 @@ def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -
             "not a valid file name for a leaderboard", path=path, code="bad-name",
             allowed="letters, digits, dots, - and _, ending in " + ", ".join(_ENDINGS),
         )  # fmt: skip
+    check_size(path, boards.submission_megabytes)
     board = _find_board(path, boards, name)
     sets = load_manifest(package_folder(board.benchmark)).contexts
     if len(sets) > 1 and path.name.removesuffix(ending).endswith(tuple(f".{s}" for s in sets)):
