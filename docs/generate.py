@@ -13,8 +13,11 @@ from typing import Any
 import msgspec
 from commands import cli_page
 
-from citeforge.cli.catalogue import fill_names
+from citeforge.builders.verify import Verification
+from citeforge.cli.catalogue import Entry, fill_names
 from citeforge.engines.llm.replay import ExportedRow
+from citeforge.engines.running import doctor
+from citeforge.evaluator.check import Findings
 from citeforge.evaluator.measures.definitions import (
     built_in_families,
     family_definitions,
@@ -26,10 +29,14 @@ from citeforge.kg.domain import Domain
 from citeforge.kg.engines import GRAPHS
 from citeforge.plugins.audit.run import KnownFlaw
 from citeforge.plugins.leaderboard.boards import BOARDS_VERSION, Boards
+from citeforge.reports.comparison import ComparisonReport
+from citeforge.reports.gate import Decision
+from citeforge.reports.gate_plan import GatePlan
 from citeforge.schemas.audit import AUDIT_VERSION, Audit
 from citeforge.schemas.authorship import LabelSet
 from citeforge.schemas.counts import COUNTS
 from citeforge.schemas.manifest import Manifest
+from citeforge.schemas.outputs import OUTPUT_VERSION, Output
 from citeforge.schemas.recipes.gate import POLICY_VERSION, GatePolicy
 from citeforge.schemas.scores import SCORES_VERSION, ScoreFile
 from citeforge.schemas.submission import Header, SubmissionLine
@@ -60,6 +67,15 @@ FORMATS: dict[str, tuple[int, dict[str, Any]]] = {
     "leaderboard": (BOARDS_VERSION, Boards.model_json_schema()),
 }
 """Name of a file format to its version and its JSON Schema."""
+OUTPUTS: dict[str, Any] = {
+    "check": Findings,
+    "compare": ComparisonReport,
+    "doctor": list[doctor.Finding],
+    "gate": Decision | GatePlan,
+    "list": list[Entry],
+    "verify": Verification,
+}
+"""Command to what its object has as result with ``--json``."""
 
 
 def datasets_page() -> str:
@@ -202,6 +218,14 @@ def pages() -> dict[str, str]:
         **{
             f"docs/schemas/{name}.json": schema(name, version, value)
             for name, (version, value) in FORMATS.items()
+        },
+        **{
+            f"docs/schemas/output-{name}.json": schema(
+                f"output-{name}",
+                OUTPUT_VERSION,
+                Output[result].model_json_schema(mode="serialization"),
+            )
+            for name, result in OUTPUTS.items()
         },
     }
 

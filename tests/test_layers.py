@@ -79,7 +79,10 @@ print(*sys.modules, sep=chr(10))
 """
 
 
-LIGHT = {f"citeforge.cli.{n}" for n in ("main", "command", "commands", "interrupts", "terminal")}
+LIGHT = {
+    f"citeforge.cli.{n}"
+    for n in ("main", "command", "commands", "interrupts", "terminal", "json_output")
+}
 """What the command line loads before it knows the command."""
 
 

@@ -120,7 +120,7 @@ def typed(row: dict[str, Any]) -> str:
 
 @pytest.mark.parametrize("sort", LOOK_UPS)
 def test_what_is_listed_is_accepted_and_nothing_else(sort: Sort, inline: Inline) -> None:
-    rows = json.loads(inline.ok("list", sort, "--json").stdout)
+    rows = json.loads(inline.ok("list", sort, "--json").stdout)["result"]
     names = {row["name"] for row in rows}
     assert sort == "measures" or {entry.name for entry in plugin_entries(sort)} <= names
     text = " ".join(inline.ok("list", sort).stdout.split())
@@ -198,7 +198,7 @@ def test_the_measures_of_every_module_are_in_the_list() -> None:
 def test_names_that_are_commands_are_in_help_completion_and_docs(
     sort: Sort, command: str, others: set[str], inline: Inline
 ) -> None:
-    rows = json.loads(inline.ok("list", sort, "--json").stdout)
+    rows = json.loads(inline.ok("list", sort, "--json").stdout)["result"]
     names = {row["name"] for row in rows if " " not in row["name"]}
     listed = set(cli.list_commands(click.Context(cli)))
     shell = ShellComplete(cli, {}, "citeforge", "_CITEFORGE_COMPLETE")
@@ -218,7 +218,9 @@ def test_names_that_are_commands_are_in_help_completion_and_docs(
 
 def test_sources_and_measures_are_in_the_docs_and_no_others(inline: Inline) -> None:
     listed = {
-        sort: {row["name"] for row in json.loads(inline.ok("list", sort, "--json").stdout)}
+        sort: {
+            row["name"] for row in json.loads(inline.ok("list", sort, "--json").stdout)["result"]
+        }
         for sort in ("sources", "measures")
     }
     page = (ROOT / "DATASETS.md").read_text()

@@ -1,6 +1,7 @@
 """Verification of packages: hashes, schemas, ids and agreement between tables."""
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -18,6 +19,23 @@ from citeforge.schemas.tables import RELEVANT, UNJUDGED, is_split_name
 
 Problems = Iterator[tuple[str, str]]
 """Pairs of table and problem."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Result of verifying a package.
+
+    Attributes:
+        folder: folder of the package.
+        n_files: files that the manifest lists.
+        benchmark_hash: hash of the benchmark, as the manifest records it.
+        problems: what is wrong; empty if the package is sound.
+    """
+
+    folder: Path
+    n_files: int
+    benchmark_hash: str
+    problems: list[Problem]
 
 
 def verify(folder: Path) -> list[Problem]:

@@ -2,8 +2,8 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Protocol, cast, get_args
+from dataclasses import dataclass
+from typing import Protocol, cast, get_args
 
 import click
 
@@ -152,10 +152,6 @@ class Entry:
     family: str
     notes: tuple[str, ...]
     facts: dict[str, str]
-
-    def to_json(self) -> dict[str, Any]:
-        """Convert to an object of ``citeforge list SORT --json``."""
-        return asdict(self)
 
 
 def rows_of(sort: Sort) -> Rows:

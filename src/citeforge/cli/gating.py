@@ -1,15 +1,23 @@
 """``citeforge gate``: a decision, as an exit code."""
 
+from __future__ import annotations
+
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
+from functools import partial
 from shutil import get_terminal_size
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.json_output import json_option, present
 from citeforge.schemas.errors import CiteforgeError, ExitCode, GateError, extras_named
+
+if TYPE_CHECKING:
+    from citeforge.reports.gate import Decision
+    from citeforge.reports.gate_plan import GatePlan
 
 _ENDS = {
     "fail": (ExitCode.AT_FAULT, "gate-failed"),
@@ -82,6 +90,7 @@ class _ManyBaselines(click.Command):
     metavar="SHARE[,SHARE]",
     help="Answers that a new version changes, for --plan (default: 2%,10%,50%).",
 )
+@json_option
 def gate(
     plan: bool, margin: float | None, power: str | None, changed: str | None, **options: Any
 ) -> None:
@@ -114,7 +123,7 @@ def gate(
             report_to_actions(could_not_run(error))
             raise
     report_to_actions(result)
-    click.echo(result.text(get_terminal_size().columns))
+    present(result, partial(_print_text, result))
     if result.verdict in _ENDS:
         exit_code, code = _ENDS[result.verdict]
         raise GateError(f"the gate says: {result.verdict}", exit_code, code=code)
@@ -152,4 +161,9 @@ def _plan(
 
     with _errors_as_not_run(), extras_named():
         result = gate_plan(new, baseline, policy=policy, **planning)
+    present(result, partial(_print_text, result))
+
+
+def _print_text(result: Decision | GatePlan) -> None:
+    """Print a decision or a plan, no wider than the terminal."""
     click.echo(result.text(get_terminal_size().columns))

@@ -70,22 +70,28 @@ def has_cut_off(error: BaseException) -> bool:
     return bool(_received) and code not in (0, *(128 + number for number in _received))
 
 
+def signal_exit_code() -> int:
+    """Get the exit code of an interrupted command: 128 + the first signal (SIGINT if none)."""
+    return 128 + (_received[0] if _received else signal.SIGINT)
+
+
 def end_interrupted(kept: str = "") -> NoReturn:
     """Write what is kept and how to go on, and exit with 128 + the first signal (SIGINT if none).
 
     A second signal ends the process at once, without waiting for its threads.
     """
-    number = _received[0] if _received else signal.SIGINT
+    code = signal_exit_code()
     # Python forgets by this that an interrupt ended code of a string (a dataclass), and would end
     # by SIGINT instead of the exit code.
     eval("None")
     for other in _numbers():
         if signal.getsignal(other) is _interrupt:
             signal.signal(other, signal.SIG_DFL)
-    by = "" if number == signal.SIGINT else f" by {signal.Signals(number).name}"
+    received = signal.Signals(code - 128)
+    by = "" if received == signal.SIGINT else f" by {received.name}"
     first = f"{kept}\n" if kept else ""
     _write_last(f"{first}interrupted{by}; {HOW_TO_GO_ON}\n")
-    raise SystemExit(128 + number) from None
+    raise SystemExit(code) from None
 
 
 def _write_last(text: str) -> None:

@@ -1,6 +1,6 @@
 """The commands ``citeforge list SORT``: all that users can name, with a line of help each."""
 
-import json
+from collections.abc import Sequence
 from functools import partial
 from itertools import groupby
 from typing import Any
@@ -9,6 +9,7 @@ import click
 
 from citeforge.cli.catalogue import SORTS, Entry, list_entries
 from citeforge.cli.command import NamedCommands
+from citeforge.cli.json_output import json_option, present
 from citeforge.cli.terminal import echo_wrapped
 from citeforge.schemas.catalogue import Sort
 
@@ -23,12 +24,14 @@ def lists() -> None:
     """List what can be named: sources, formats, judges, measures, …"""
 
 
-def _list_sort(sort: Sort, as_json: bool) -> None:
-    """Print the rows of a sort, grouped by family where rows have one."""
+def _list_sort(sort: Sort) -> None:
+    """Present the rows of a sort."""
     entries = list_entries(sort)
-    if as_json:
-        click.echo(json.dumps([entry.to_json() for entry in entries], indent=2, ensure_ascii=False))
-        return
+    present(entries, partial(_print_entries, entries))
+
+
+def _print_entries(entries: Sequence[Entry]) -> None:
+    """Print rows, grouped by family where they have one."""
     for family, several in groupby(entries, lambda entry: entry.family):
         if family:
             click.echo(family)
@@ -45,9 +48,5 @@ def _echo_entry(entry: Entry, indent: int) -> None:
 
 
 for _sort in SORTS:
-    _option = click.Option(["--json", "as_json"], is_flag=True, help="Print a JSON list.")
-    _callback: Any = partial(_list_sort, _sort)
-    lists.add_command(
-        click.Command(_sort, callback=_callback, params=[_option],
-                      help=f"List the {_PLURALS.get(_sort, _sort)}.")
-    )  # fmt: skip
+    _command: Any = click.command(_sort, help=f"List the {_PLURALS.get(_sort, _sort)}.")
+    lists.add_command(_command(json_option(partial(_list_sort, _sort))))

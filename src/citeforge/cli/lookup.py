@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,9 +11,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.json_output import json_option, present
 from citeforge.cli.terminal import echo_wrapped
 
 if TYPE_CHECKING:
+    from citeforge.builders.verify import Verification
+    from citeforge.engines.running.doctor import Finding
     from citeforge.package.items import Item
     from citeforge.package.package import Package
     from citeforge.schemas.manifest import Manifest
@@ -221,11 +226,13 @@ def _show_trace(package: Package, query: str) -> None:
 
 @click.command()
 @path_argument("folder")
+@json_option
 def verify(folder: Path) -> None:
     """Check a package: hashes, schemas, ids, contexts.
 
     Exit code 0 when it is sound, 1 with one line for each problem.
     """
+    from citeforge.builders.verify import Verification
     from citeforge.builders.verify import verify as find_problems
     from citeforge.engines.textfiles import count_text
     from citeforge.library.benchmarks import package_folder
@@ -234,19 +241,27 @@ def verify(folder: Path) -> None:
 
     folder = package_folder(folder)
     problems = find_problems(folder)
-    for problem in problems:
-        click.echo(f"{folder / problem.file}: {problem.message}", err=True)
+    manifest = load_manifest(folder, has_links=bool(problems))
+    result = Verification(folder, len(manifest.files), manifest.benchmark_hash, problems)
+    present(result, partial(_print_verification, result))
     if problems:
         raise InputError(count_text(len(problems), "problem"), path=folder, code="schema-mismatch")
-    manifest = load_manifest(folder)
-    click.echo(f"{folder}: {len(manifest.files)} files verified")
-    click.echo(f"benchmark hash {manifest.benchmark_hash}")
+
+
+def _print_verification(result: Verification) -> None:
+    """Print the problems of a package on standard error; the benchmark's hash if it is sound."""
+    for problem in result.problems:
+        click.echo(f"{result.folder / problem.file}: {problem.message}", err=True)
+    if not result.problems:
+        click.echo(f"{result.folder}: {result.n_files} files verified")
+        click.echo(f"benchmark hash {result.benchmark_hash}")
 
 
 @click.command()
 @click.option("--base-url", help="Endpoint to ask (default: OPENAI_BASE_URL).")
 @path_option("--store", help="Replay store to look at.")
 @click.option("--offline", is_flag=True, help="Ask no network.")
+@json_option
 def doctor(base_url: str | None, store: Path | None, offline: bool) -> None:
     """Check installation, endpoint, Hub and store; say what to do.
 
@@ -256,11 +271,16 @@ def doctor(base_url: str | None, store: Path | None, offline: bool) -> None:
     from citeforge.schemas.errors import InputError
 
     findings = examine(base_url, store, ask_network=not offline)
+    present(findings, partial(_print_diagnosis, findings))
+    if any(f.good is False for f in findings):
+        raise InputError("something cannot be used; see the lines marked NO", code="unusable")
+
+
+def _print_diagnosis(findings: Sequence[Finding]) -> None:
+    """Print what was found of the installation, with what to do next."""
     width = max(len(f.what) for f in findings)
     for finding in findings:
         mark = {True: "ok", False: "NO", None: "--"}[finding.good]
         click.echo(f"{mark}  {finding.what:<{width}}  {finding.text}")
         if finding.advice:
             click.echo(f"    {'':<{width}}  → {finding.advice}")
-    if any(f.good is False for f in findings):
-        raise InputError("something cannot be used; see the lines marked NO", code="unusable")

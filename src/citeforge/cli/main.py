@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -11,6 +13,7 @@ import click
 from citeforge.cli.command import Root
 from citeforge.cli.commands import COMMANDS, grouped_helps, load_command, one_line_helps
 from citeforge.cli.interrupts import end_interrupted
+from citeforge.cli.json_output import one_object
 from citeforge.cli.terminal import make_output_safe
 from citeforge.schemas.errors import CiteforgeError, extras_named
 from citeforge.schemas.version import __version__
@@ -121,22 +124,31 @@ def cli(log_json: bool) -> None:
 def main(args: list[str] | None = None) -> None:
     """Run the command line; turn errors into one line and an exit code (``ExitCode``)."""
     make_output_safe()
+    with _storage_errors_ended(), one_object(sys.argv[1:] if args is None else args):
+        _run(args)
+
+
+def _run(args: list[str] | None) -> None:
+    """Run the command line; print its error, and exit with the error's code and cause."""
     try:
-        with extras_named():
+        with _storage_errors_ended(), extras_named():
             cli.main(args=args, prog_name="citeforge", standalone_mode=False)
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
+        raise SystemExit(error.exit_code) from error
     except click.Abort:
         end_interrupted()
     except CiteforgeError as error:
         click.echo(f"error: {error}", err=True)
-        sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        raise
-    except BaseException as ended:
+        raise SystemExit(int(error.exit_code)) from error
+
+
+@contextmanager
+def _storage_errors_ended() -> Iterator[None]:
+    """End the command if storage fails, or if the program that reads our output is gone."""
+    try:
+        yield
+    except (_PipeError, OSError) as ended:
         cause = ended.__cause__ if isinstance(ended, _PipeError) else ended
         if isinstance(cause, BrokenPipeError) and _is_reader_gone():
             sys.stderr.close()
@@ -147,7 +159,7 @@ def main(args: list[str] | None = None) -> None:
 
         problem = storage_error(cause, cause.filename)
         click.echo(f"error: {problem}", err=True)
-        raise SystemExit(1) from problem
+        raise SystemExit(int(problem.exit_code)) from problem
 
 
 def _is_reader_gone() -> bool:

@@ -1,12 +1,16 @@
 """Commands that check, score, compare and report."""
 
+from __future__ import annotations
+
+from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from citeforge.cli.command import path_argument, path_option
+from citeforge.cli.json_output import json_option, present
 from citeforge.cli.options import (
     HeadedOption,
     OneOf,
@@ -30,6 +34,10 @@ from citeforge.schemas.recipes.command_options import (
 )
 from citeforge.schemas.recipes.groups import ENDPOINTS, MEASURES
 
+if TYPE_CHECKING:
+    from citeforge.evaluator.check import Findings
+    from citeforge.reports.comparison import ComparisonReport
+
 
 @click.command()
 @path_argument("submission")
@@ -40,6 +48,7 @@ from citeforge.schemas.recipes.groups import ENDPOINTS, MEASURES
 )
 @add_options(field_options(ScoreOptions, ("file_format",)))
 @click.option("--verbose", is_flag=True, help="Print every finding, not one line per kind.")
+@json_option
 @largest_line_option
 def check(submission: Path, verbose: bool, **options: Any) -> None:
     """Check a submission; never changes it.
@@ -49,19 +58,31 @@ def check(submission: Path, verbose: bool, **options: Any) -> None:
     or out of range, no benchmark hash, answers that are empty or were cut).
     """
     from citeforge.engines.textfiles import count_text
-    from citeforge.evaluator.submissions.finding import describe
     from citeforge.library.checks import check as find
     from citeforge.schemas.errors import InputError
 
     result = find(submission, **options)
-    for severity, findings in (("error", result.errors), ("warning", result.warnings)):
-        for line in describe(findings, severity, submission, one_by_one=verbose):
-            click.echo(line)
-    click.echo(result.summary())
+    present(result, partial(_print_findings, result, submission, verbose))
     if result.errors:
         raise InputError(
             count_text(len(result.errors), "error"), path=submission, code="faulty-submission"
         )
+
+
+def _print_findings(result: Findings, submission: Path, one_by_one: bool) -> None:
+    """Print the errors and warnings of a check, and how many there are.
+
+    Args:
+        result: of the check.
+        submission: file that was checked.
+        one_by_one: print a line per finding, not per kind.
+    """
+    from citeforge.evaluator.submissions.finding import describe
+
+    for severity, findings in (("error", result.errors), ("warning", result.warnings)):
+        for line in describe(findings, severity, submission, one_by_one):
+            click.echo(line)
+    click.echo(result.summary())
 
 
 _MAIN_OPTIONS = ("context", "protocol", "measures", "file_format", "judge", "llm")
@@ -162,6 +183,7 @@ def score(
 @path_option(
     "--out", help="File to write: .html, .md, .tex, .csv or .json (default: tables on stdout)."
 )
+@json_option
 def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> None:
     """Compare score files pairwise, or all with one baseline.
 
@@ -173,23 +195,29 @@ def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> No
     from citeforge.engines.textfiles import count_text
     from citeforge.library.scores import get_score_file, listed
     from citeforge.reports.pages.formats import compare_files
-    from citeforge.reports.terminal import render_comparison
     from citeforge.schemas.errors import FailuresError
 
     options = record_from(CompareOptions, parameters)
     comparison = compare_files([*map(get_score_file, listed(scores))], options, out)
-    if out is None:
-        width = get_terminal_size().columns
-        notes = [*comparison.scope, *comparison.cautions]
-        click.echo(render_comparison(comparison.differences, notes, comparison.signatures, width))
-    else:
-        click.echo(f"{out}: {count_text(len(comparison.differences), 'difference')}")
+    present(comparison, partial(_print_comparison, comparison, out))
     if comparison.left_out:
         for line in comparison.left_out:
             click.echo(f"not compared: {line}", err=True)
         raise FailuresError(
             f"not compared: {count_text(len(comparison.left_out), 'pair')}", code="counted-failures"
         )
+
+
+def _print_comparison(comparison: ComparisonReport, out: Path | None) -> None:
+    """Print the tables of a comparison, or how many differences were written to a file."""
+    from citeforge.engines.textfiles import count_text
+    from citeforge.reports.terminal import render_comparison
+
+    if out is not None:
+        click.echo(f"{out}: {count_text(len(comparison.differences), 'difference')}")
+        return
+    notes, width = [*comparison.scope, *comparison.cautions], get_terminal_size().columns
+    click.echo(render_comparison(comparison.differences, notes, comparison.signatures, width))
 
 
 @click.command()

@@ -31,6 +31,7 @@ from citeforge.evaluator.versions import explain_parts
 from citeforge.evaluator.withhold import require_values
 from citeforge.schemas.authorship import PLACEBO
 from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.outputs import UndefinedNumber
 from citeforge.schemas.scores import SCORES_VERSION, MeasureScore, ScoreFile
 from citeforge.schemas.signature import differing_parts
 
@@ -104,17 +105,17 @@ class Difference:
     first: str
     second: str
     n: int
-    difference: float
-    low: float
-    high: float
-    p_t: float
-    p_permutation: float
-    p_holm: float
-    detectable: float
+    difference: UndefinedNumber
+    low: UndefinedNumber
+    high: UndefinedNumber
+    p_t: UndefinedNumber
+    p_permutation: UndefinedNumber
+    p_holm: UndefinedNumber
+    detectable: UndefinedNumber
     same_as: str = ""
     across: tuple[str, ...] = ()
     corrected: CorrectedDifference | None = None
-    corrected_holm: float = math.nan
+    corrected_holm: UndefinedNumber = math.nan
     by_query: bool = False
     is_trivial: bool = False
     is_constant: bool = False

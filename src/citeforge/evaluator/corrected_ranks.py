@@ -23,6 +23,7 @@ from citeforge.evaluator.statistics.ppi import (
     estimate_ppi,
     t_test,
 )
+from citeforge.schemas.outputs import UndefinedNumber
 from citeforge.schemas.scores import PPI, MeasureScore, ScoreFile
 from citeforge.schemas.signature import differing_parts
 
@@ -42,10 +43,10 @@ class CorrectedDifference:
             queries differ from the judge.
     """
 
-    value: float
-    low: float
-    high: float
-    p: float
+    value: UndefinedNumber
+    low: UndefinedNumber
+    high: UndefinedNumber
+    p: UndefinedNumber
     n_labels: int
     tuning: float
     half: float = 0.0

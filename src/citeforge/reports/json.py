@@ -1,10 +1,9 @@
 """Reports as JSON."""
 
 import json
-import math
-from dataclasses import asdict
 
-from citeforge.evaluator.compare import Difference
+from pydantic_core import to_jsonable_python
+
 from citeforge.evaluator.rows import is_trivial
 from citeforge.reports.comparison import ComparisonReport
 from citeforge.reports.model import ScoreReport
@@ -26,15 +25,5 @@ def write_scores(report: ScoreReport) -> str:
 
 def write_comparison(comparison: ComparisonReport) -> str:
     """Write a comparison as a JSON object; null for numbers that are not defined."""
-    differences = [_to_fields(d) for d in comparison.differences]
-    beside = {k: v for k, v in vars(comparison).items() if k != "differences"}
-    content = {"differences": differences, **beside}
+    content = to_jsonable_python(comparison, inf_nan_mode="null")
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
-
-
-def _to_fields(difference: Difference) -> dict[str, object]:
-    """Convert a difference to its fields by name, with None for NaN, which JSON lacks."""
-    return {
-        name: None if isinstance(value, float) and math.isnan(value) else value
-        for name, value in asdict(difference).items()
-    }

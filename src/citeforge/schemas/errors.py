@@ -61,9 +61,12 @@ class CiteforgeError(Exception):
     Attributes:
         code: short stable name of the kind of error, e.g. ``"duplicate-id"``; the wording of the
             message may change, the code does not.
+        allowed: what would be right, or what to do next, which the message says, too; None where
+            it has no part of its own.
     """
 
     exit_code = ExitCode.AT_FAULT
+    allowed: str | None = None
 
     def __init__(self, message: str, *, code: str) -> None:
         """Make an error with its message for the user, and a code for programs."""
@@ -201,6 +204,7 @@ class UnknownValueError(UsageError):
         others = f"`{command}` lists them all" if command else listed
         where = f" in {searched}" if searched else ""
         super().__init__(f"unknown {noun} {value!r}{where}{hint}; {others}", code="unknown-name")
+        self.allowed = f"{hint} {others}".strip()
 
 
 class MissingExtraError(UsageError):
@@ -210,9 +214,9 @@ class MissingExtraError(UsageError):
         """Write the message: the missing module, what needs it, and the extra that installs it."""
         self.module = module
         self.extra = extra
+        self.allowed = f"install it with: pip install 'citeforge[{extra}]'"
         super().__init__(
-            f"{purpose} needs the module {module!r}, which is not installed; "
-            f"install it with: pip install 'citeforge[{extra}]'",
+            f"{purpose} needs the module {module!r}, which is not installed; {self.allowed}",
             code="missing-extra",
         )
 

@@ -1,0 +1,184 @@
+"""The option ``--json``: a command prints one object on standard output, however it ends.
+
+With it, everything that is written to standard output otherwise goes to standard error.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from contextvars import ContextVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import click
+
+from citeforge.cli.interrupts import has_cut_off, signal_exit_code
+from citeforge.schemas.errors import CiteforgeError, ExitCode
+
+if TYPE_CHECKING:
+    from citeforge.schemas.outputs import Fault
+
+_OPTION = "--json"
+_END_OF_OPTIONS = "--"
+_META = "citeforge: json"
+"""Key of a context's ``meta``: its command prints an object."""
+
+
+@dataclass
+class _Collected:
+    """What is known of the running command.
+
+    Attributes:
+        command: its name; None while it is unknown.
+        result: its result; None while there is none.
+    """
+
+    command: str | None = None
+    result: object = None
+
+
+_collected: ContextVar[_Collected | None] = ContextVar("collected", default=None)
+
+
+def _switch_on(ctx: click.Context, parameter: click.Parameter, is_asked: bool) -> None:
+    """Let the command print an object instead of text."""
+    collected = _collected.get()
+    if is_asked and collected is not None:
+        ctx.meta[_META] = True
+        collected.command = _command_name(ctx)
+
+
+def _command_name(ctx: click.Context) -> str:
+    """Get the name of a command, without that of the program."""
+    return ctx.command_path.partition(" ")[2]
+
+
+json_option = click.option(
+    _OPTION,
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_switch_on,
+    help="Print one JSON object instead of text, also for an error (docs/scripting.md).",
+)
+
+
+def present(result: object, print_text: Callable[[], None]) -> None:
+    """Present the result of a command: print it as text, or keep it for ``--json``.
+
+    Args:
+        result: record, dataclass, or list of such.
+        print_text: prints it.
+    """
+    collected = _collected.get()
+    if collected is not None and click.get_current_context().meta.get(_META):
+        collected.result = result
+    else:
+        print_text()
+
+
+@contextmanager
+def one_object(words: Sequence[str]) -> Iterator[None]:
+    """Print one object at the end of the ``with`` block if ``--json`` is among its words.
+
+    The block ends with SystemExit, whose cause is the error, or without.
+
+    Args:
+        words: arguments of the command line.
+    """
+    options = words[: words.index(_END_OF_OPTIONS)] if _END_OF_OPTIONS in words else words
+    if _OPTION not in options:
+        yield
+        return
+    collected = _Collected()
+    token = _collected.set(collected)
+    try:
+        with redirect_stdout(sys.stderr):
+            yield
+    except BaseException as ended:
+        _write(collected, ended)
+        raise
+    else:
+        _write(collected, None)
+    finally:
+        _collected.reset(token)
+
+
+def _write(collected: _Collected, ended: BaseException | None) -> None:
+    """Write the object of a command that has ended.
+
+    In ASCII: neither the encoding of standard output nor a terminal changes a character.
+
+    Args:
+        collected: name and result.
+        ended: what ended it; None for its end.
+    """
+    from pydantic_core import to_jsonable_python
+
+    from citeforge.schemas.outputs import Output
+
+    exit_code, error = _describe_end(ended)
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        collected.command = _command_name(error.ctx)
+    output = Output[object](
+        command=collected.command,
+        exit_code=exit_code,
+        result=collected.result,
+        error=None if exit_code == ExitCode.FINE else _describe_error(error, exit_code),
+    )
+    content = to_jsonable_python(output, inf_nan_mode="null")
+    click.echo(json.dumps(content, allow_nan=False))
+    sys.stdout.flush()
+
+
+def _describe_end(ended: BaseException | None) -> tuple[int, BaseException | None]:
+    """Get the exit code of a command, and the error that ended it."""
+    if isinstance(ended, KeyboardInterrupt) or (ended is not None and has_cut_off(ended)):
+        return signal_exit_code(), None
+    if isinstance(ended, SystemExit):
+        return int(ended.code or 0), ended.__cause__
+    return (ExitCode.FINE if ended is None else ExitCode.AT_FAULT), ended
+
+
+def _describe_error(error: BaseException | None, exit_code: int) -> Fault:
+    """Make the object of the error that ended a command with an exit code."""
+    from citeforge.schemas.outputs import Fault
+
+    match error:
+        case CiteforgeError():
+            return Fault.from_error(error)
+        case click.ClickException():
+            return _describe_usage_error(error)
+        case None:
+            return Fault(code="interrupted", message=f"ended by signal {exit_code - 128}")
+        case _:
+            return Fault(code="internal-error", message=f"{type(error).__name__}: {error}")
+
+
+_USAGE = {
+    click.NoSuchOption: "unknown-option",
+    click.MissingParameter: "missing-option",
+    click.BadParameter: "bad-option",
+}
+"""Error of click to its code."""
+
+
+def _describe_usage_error(error: click.ClickException) -> Fault:
+    """Make the object of an error in the arguments or options of a command."""
+    from citeforge.schemas.outputs import Fault, Place
+
+    code, option, advice = _USAGE.get(type(error), "wrong-usage"), None, None
+    if isinstance(error, click.NoSuchOption):
+        option = error.option_name
+    elif isinstance(error, click.BadParameter) and isinstance(error.param, click.Option):
+        option = error.param.opts[0]
+    elif isinstance(error, click.BadParameter):
+        code = code.replace("option", "argument")
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        advice = f"`{error.ctx.command_path} --help` lists arguments and options"
+    return Fault(
+        code=code, message=error.format_message(), where=Place(option=option), advice=advice
+    )

@@ -1,0 +1,71 @@
+"""The object that a command with ``--json`` prints."""
+
+from typing import Annotated, Generic, TypeVar
+
+from pydantic import WithJsonSchema
+
+from citeforge.schemas.errors import CiteforgeError, InputError
+from citeforge.schemas.record import FrozenRecord
+
+OUTPUT_VERSION = 1
+R = TypeVar("R")
+UndefinedNumber = Annotated[
+    float, WithJsonSchema({"type": ["number", "null"]}, mode="serialization")
+]
+"""Number that may be NaN or infinite, which is null in JSON."""
+
+
+class Place(FrozenRecord):
+    """Place of an error; what is not known is None.
+
+    Attributes:
+        file: file or folder, as the user named it.
+        line: its line, from 1.
+        field: name of the field.
+        option: name of the option, such as ``--top-k``.
+    """
+
+    file: str | None = None
+    line: int | None = None
+    field: str | None = None
+    option: str | None = None
+
+
+class Fault(FrozenRecord):
+    """Error that ended a command.
+
+    Attributes:
+        code: short stable name of the kind of error; the wording of a message may change.
+        message: what the command prints on standard error.
+        where: place of the error.
+        advice: what would be right, or what to do next; None where the message says it.
+    """
+
+    code: str
+    message: str
+    where: Place = Place()
+    advice: str | None = None
+
+    @classmethod
+    def from_error(cls, error: CiteforgeError) -> "Fault":
+        """Make the object of an error, with the place that it names."""
+        where = Place()
+        if isinstance(error, InputError):
+            where = Place(file=error.path, line=error.line, field=error.field)
+        return cls(code=error.code, message=str(error), where=where, advice=error.allowed)
+
+
+class Output(FrozenRecord, Generic[R]):
+    """What a command with ``--json`` prints on standard output, however it ends.
+
+    Attributes:
+        command: name of the command, such as ``build rage``; None where the name is unknown.
+        exit_code: exit code of the command.
+        result: what the command found or made; None where it did not get that far.
+        error: why the exit code is not 0; None where it is.
+    """
+
+    command: str | None
+    exit_code: int
+    result: R | None
+    error: Fault | None

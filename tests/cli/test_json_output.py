@@ -1,0 +1,155 @@
+"""``--json``: one object on standard output that fits its schema, however a command ends."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from jsonschema import Draft202012Validator
+
+from citeforge.cli.main import cli as citeforge
+from conftest import ROOT, Inline
+from conftest_plots import scored
+
+WITHOUT = {
+    "bench", "export", "kg", "labels", "leaderboard", "llm", "publish", "report", "reproduce",
+    "run",
+    "audit", "build", "score", "show",
+}  # fmt: skip
+"""Commands that make files, whose content or summary they print."""
+N = 40
+
+
+def leaves(context: click.Context) -> Iterator[click.Context]:
+    """Yield the contexts of all commands that are no groups."""
+    if not isinstance(context.command, click.Group):
+        yield context
+        return
+    for name in context.command.list_commands(context):
+        command = context.command.get_command(context, name)
+        assert command is not None
+        yield from leaves(click.Context(command, context, name))
+
+
+def test_every_command_has_json_or_is_known_to_have_none() -> None:
+    for context in leaves(click.Context(citeforge, info_name="citeforge")):
+        top = context.command_path.split()[1]
+        has_option = any("--json" in p.opts for p in context.command.params)
+        assert has_option == (top not in WITHOUT), context.command_path
+        assert has_option == (ROOT / "docs" / "schemas" / f"output-{top}.json").is_file()
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, package: Path) -> None:
+    """A package, a damaged one, submissions and score files."""
+    (tmp_path / "facts").symlink_to(package)
+    damaged = tmp_path / "damaged"
+    damaged.mkdir()
+    (damaged / "manifest.json").write_bytes((package / "manifest.json").read_bytes())
+    (tmp_path / "fine.jsonl").write_text('{"query_id": "q01", "output": "So [1]."}\n')
+    (tmp_path / "faulty.jsonl").write_text('{"query_id": "q01", "output": 1}\n')
+    (tmp_path / "cut.json").write_text('{"system": ')
+    (tmp_path / "typo.yaml").write_text("critical: [CiteP]\nmargn: 3\n")
+    for name, value in (("new", 0.6), ("old", 0.5), ("poor", 0.1)):
+        (tmp_path / f"{name}.json").write_text(scored(name, {"CiteP": [value] * N}).to_line())
+    for name, values in (("few", [0.4, 0.5, 0.9]), ("few-too", [0.5, 0.1, 0.8])):
+        few = scored(name, {"CiteP": values}).model_copy(update={"submission_sha256": name})
+        (tmp_path / f"{name}.json").write_text(few.to_line())
+    other = (tmp_path / "old.json").read_text().replace("|p:strict", "|p:reference")
+    (tmp_path / "other.json").write_text(other)
+
+
+@dataclass
+class Case:
+    """A command line, and how it ends.
+
+    Attributes:
+        line: words of the command, without ``--json``.
+        exit_code: exit code.
+        code: code of the error; empty for none.
+        where: what the error says of its place.
+        has_result: whether there is a result.
+    """
+
+    line: str
+    exit_code: int = 0
+    code: str = ""
+    where: tuple[tuple[str, object], ...] = ()
+    has_result: bool = False
+
+    def __str__(self) -> str:
+        """Name the case in pytest's output."""
+        return self.line
+
+
+def fine(line: str) -> Case:
+    """A command that ends well, with a result."""
+    return Case(line, has_result=True)
+
+
+CASES = [
+    fine("list judges"),
+    fine("list measures"),
+    Case("list judgs", 2, "unknown-name"),
+    Case("list judges extra", 2, "wrong-usage"),
+    fine("doctor --offline"),
+    Case("doctor --offline --store cut.json", 1, "unusable", has_result=True),
+    Case("doctor extra", 2, "wrong-usage"),
+    fine("verify facts"),
+    Case("verify gone", 1, "not-a-package", (("file", "gone"),)),
+    Case("verify damaged", 1, "schema-mismatch", (("file", "damaged"),), has_result=True),
+    Case("verify", 2, "missing-argument"),
+    fine("check fine.jsonl --benchmark facts"),
+    Case("check faulty.jsonl --benchmark facts", 1, "faulty-submission",
+         (("file", "faulty.jsonl"),), has_result=True),
+    Case("check gone.jsonl --benchmark facts", 1, "missing-file", (("file", "gone.jsonl"),)),
+    Case("check fine.jsonl", 2, "missing-option", (("option", "--benchmark"),)),
+    Case("check fine.jsonl --benchmark facts --wrong", 2, "unknown-option",
+         (("option", "--wrong"),)),
+    Case("check fine.jsonl --benchmark facts --context x", 2, "unknown-name"),
+    Case("check fine.jsonl --benchmark facts --largest-line 0", 2, "bad-option",
+         (("option", "--largest-line"),)),
+    fine("compare new.json old.json"),
+    fine("compare new.json old.json --out c.html"),
+    Case("compare new.json old.json other.json", 3, "counted-failures", has_result=True),
+    Case("compare new.json cut.json", 1, "bad-json", (("file", "cut.json"),)),
+    Case("compare", 2, "missing-argument"),
+    fine("gate new.json --baseline old.json"),
+    fine("gate new.json --plan"),
+    Case("gate poor.json --baseline old.json", 1, "gate-failed", has_result=True),
+    Case("gate few.json --baseline few-too.json", 4, "not-enough-evidence", has_result=True),
+    Case("gate few.json --baseline few.json", 5, "same-file"),
+    Case("gate new.json", 5, "no-baseline", has_result=True),
+    Case("gate gone.json --baseline old.json", 5, "missing-file", (("file", "gone.json"),)),
+    Case("gate new.json --baseline old.json --policy typo.yaml", 5, "unknown-field",
+         (("file", "typo.yaml"), ("field", "margn"))),
+    Case("gate", 2, "wrong-usage"),
+    Case("gate new.json --margin 1", 2, "wrong-usage"),
+]  # fmt: skip
+
+
+def read_object(inline: Inline, line: str) -> tuple[int, dict[str, Any]]:
+    """Run a command with ``--json``; return its exit code and its object, which fits its schema."""
+    ran = inline(*line.split(), "--json")
+    (text,) = ran.stdout.splitlines()
+    found = json.loads(text)
+    schema = ROOT / "docs" / "schemas" / f"output-{line.split()[0]}.json"
+    Draft202012Validator(json.loads(schema.read_text())).validate(found)
+    return ran.returncode, found
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_the_object_of_a_command(inline: Inline, case: Case) -> None:
+    exit_code, found = read_object(inline, case.line)
+    assert exit_code == found["exit_code"] == case.exit_code, found["error"]
+    assert (found["result"] is not None) == case.has_result
+    error = found["error"] or {"code": "", "where": {}}
+    assert error["code"] == case.code
+    assert {name: error["where"][name] for name, _ in case.where} == dict(case.where)
+
+
+def test_the_exit_codes_are_all_there() -> None:
+    assert {case.exit_code for case in CASES} == {0, 1, 2, 3, 4, 5}
