@@ -23,8 +23,9 @@ from stand_ins import RuleLlm
 PIPELINE = Program(
     "citeeval_auto",
     "amazon-science/CiteEval",
-    "get_sentences_and_citations(), the modules ca, ce, cr_itercoe of CiteEvalRunner with prompts "
-    "of ours, and compute_model_sentence_and_response_ratings(); replies by the hash of a prompt",
+    "get_sentences_and_citations(), the modules ca, ce, cr_itercoe, cr_editdist of CiteEvalRunner "
+    "with prompts of ours, and compute_model_sentence_and_response_ratings(); replies by the hash "
+    "of a prompt",
     "test_citeeval_peer.py",
 )
 N_QUESTIONS = 12
@@ -44,9 +45,14 @@ def reply(prompt: str) -> str:
             continue
         category = rng.choice(["1", "2", "2", "3", "4", "7", "23", "x"])
         rating = rng.choice(["1", "2", "3", "4", "5", "good"])
+        edits = "".join(
+            f' <{action} citation="{rng.randint(0, 4)}">'
+            f"{action} REASON {rng.randint(1, 3)}</{action}>"
+            for action in rng.choices(["DELETE", "ADD"], k=rng.choice([0, 1, 2, 4]))
+        )
         lines += [
             f'<category sentence_id="{number}">\n {category} </category>',
-            f'<editing sentence_id="{number}"> <ADD citation="2"> ADD REASON 1 </ADD> </editing>',
+            f'<editing sentence_id="{number}">{edits} </editing>',
             f'<rating sentence_id="{number}"> {rating}\n</rating>',
         ]
     return "\n".join(lines)
@@ -66,6 +72,7 @@ def run_pipeline(checkout: Path, items: list[dict[str, Any]]) -> dict[str, list[
         from modules import (  # type: ignore[import-not-found]
             CitationEditor,
             ContextAttributor,
+            DistanceBasedCitationRater,
             LightCitationRater,
             citation_editor,
             context_attributor,
@@ -102,18 +109,24 @@ def run_pipeline(checkout: Path, items: list[dict[str, Any]]) -> dict[str, list[
         data = load_response_output(file_path=system)
         runner = CiteEvalRunner(data, version, False, 1, "gpt")
         llm = {"model": "gpt", "max_len": 9, "max_request": 1, "template_config_dir": folder}
-        files = [Path(folder) / f"{name}.out" for name in ("ca", "ce", "cr")]
+        files = [Path(folder) / f"{name}.out" for name in ("ca", "ce", "cr", "edits")]
         attributor = ContextAttributor(citeeval_config=config, **llm)
         files[0].write_text(json.dumps(runner.run_citeeval_ca(attributor)[0]))
         editor = CitationEditor(citeeval_config=config, **llm)
         files[1].write_text(json.dumps(runner.run_citeeval_ce(editor)[0]))
         rater = LightCitationRater(config, files[0], files[1], False)
         files[2].write_text(json.dumps(runner.run_citeeval_cr(rater)[0]))
+        rater = DistanceBasedCitationRater(config, files[0], files[1], "estimated", False)
+        files[3].write_text(json.dumps(runner.run_citeeval_cr(rater)[0]))
         compute = evaluate_system.compute_model_sentence_and_response_ratings
         pairs = {
-            name: compute(system, files[2], cited_only)[:2]
-            for name, cited_only in (("CiteEval.Full", False), ("CiteEval.Cited", True))
+            f"{name}.{part}": compute(system, file, part == "Cited")[:2]
+            for name, file in (("CiteEval", files[2]), ("CiteEval.Edits", files[3]))
+            for part in ("Full", "Cited")
         }
+        for part in ("Full", "Cited"):
+            both = zip(pairs[f"CiteEval.{part}"], pairs[f"CiteEval.Edits.{part}"], strict=True)
+            pairs[f"CiteEval.Both.{part}"] = [(a + b) / 2 for a, b in both]
         for name in [n for n in sys.modules if n.partition(".")[0] in FOLDERS]:
             patch.delitem(sys.modules, name)
     return {name: list(values) for name, values in pairs.items()}
@@ -151,9 +164,11 @@ def test_ratings_over_statements_and_over_answers(
     inputs.tools = replace(inputs.tools, llm=llm)
     ours = hard.totals(inputs, list(theirs))
     results: ByAnswer[RatedAnswer] = rated.results(inputs)
+    raters = {"CiteEval": "marks", "CiteEval.Edits": "edits", "CiteEval.Both": "both"}
     own = {
-        "CiteEval.Full": [r.full for r in results.values()],
-        "CiteEval.Cited": [r.cited for r in results.values()],
+        f"{name}.{part}": [getattr(getattr(r, rater), part.lower()) for r in results.values()]
+        for name, rater in raters.items()
+        for part in ("Full", "Cited")
     }
     for name, (over_statements, over_answers) in theirs.items():
         assert ours[name] == pytest.approx(over_statements, abs=1e-9)

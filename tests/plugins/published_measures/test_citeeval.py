@@ -12,9 +12,11 @@ from citeforge.evaluator.measures.registry import select
 from citeforge.evaluator.measures.results import compute
 from citeforge.evaluator.submissions.inputs import AnswerItem, Inputs
 from citeforge.package.items import Passage
+from citeforge.plugins.published_measures.citeeval_edits import Edit, rate_edits, read_edits
 from citeforge.plugins.published_measures.citeeval_reference import (
     Sentence,
     fill_prompt,
+    rate_edited,
     rate_sentences,
     read_categories,
     read_ratings,
@@ -24,10 +26,18 @@ from peers.hard_answers import _punkt, make_inputs
 from stand_ins import RuleLlm
 
 NAMES = ["CiteEval.Full", "CiteEval.Cited"]
+ALL = [*NAMES, "CiteEval.Edits.Full", "CiteEval.Edits.Cited"]
+ALL += ["CiteEval.Both.Full", "CiteEval.Both.Cited"]
+KEPT, BIAS = 1.00298631, -0.010901728784493359
+OFF_TOPIC, WEAKER, NEEDLESS = 0.06935712, 0.79767963, 0.5318322
+EVIDENCE, BETTER, SUPPORT = 0.0, 0.01623296, 0.43404136
 SHOWN = (Passage("p1", "", "Rome is old."), Passage("p2", "", "Paris is new."))
 EXAMPLE = "Rome is old [1]. Paris is new. What is old? Bonn is small [2]."
 SOURCES = {"2": "passages", "3": "question"}
-RATINGS = {"1": {"delete": [], "add": [2], "rating": 4}, "4": {"rating": 1}}
+RATINGS = {
+    "1": {"delete": [], "add": [], "rating": 4},
+    "4": {"delete": [{"passage": 2, "why": "off-topic"}], "add": [], "rating": 1},
+}
 
 
 def inputs_of(
@@ -51,9 +61,11 @@ def inputs_of(
     return inputs, llm
 
 
-def score(inputs: Inputs) -> dict[str, list[tuple[float, float]] | str]:
+def score(
+    inputs: Inputs, names: Sequence[str] = tuple(NAMES)
+) -> dict[str, list[tuple[float, float]] | str]:
     """Lowest and highest value of each answer, or why there is none."""
-    computed, missing = compute(inputs, select(NAMES), None, has_hidden_gold=False)
+    computed, missing = compute(inputs, select(names), None, has_hidden_gold=False)
     found: dict[str, list[tuple[float, float]] | str] = {m.name: m.reason for m in missing}
     for measure, sample in computed:
         upper = (sample.upper or sample).per_query[0]
@@ -71,6 +83,60 @@ def test_the_example_of_the_page() -> None:
     assert "statements 2, 3 where it comes from" in asked[0]
     assert "statements 1, 4, first" in asked[1]
     assert "4. cites 2:" in asked[1] and "2. cites nothing:" in asked[1]
+
+
+def test_ratings_by_the_edits() -> None:
+    inputs, llm = inputs_of([EXAMPLE], SOURCES, RATINGS)
+    marks, edits = (3 / 4 + 0) / 2, (1 + OFF_TOPIC + BIAS) / 2
+    of_all = {
+        "CiteEval.Cited": marks,
+        "CiteEval.Edits.Cited": edits,
+        "CiteEval.Both.Cited": (marks + edits) / 2,
+        # The second statement needs a citation, and has none.
+        "CiteEval.Full": marks * 2 / 3,
+        "CiteEval.Edits.Full": edits * 2 / 3,
+        "CiteEval.Both.Full": (marks + edits) / 3,
+    }
+    found = score(inputs, ALL)
+    assert found == {name: [(pytest.approx(v), pytest.approx(v))] for name, v in of_all.items()}
+    assert len(llm.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("output", "delete", "add", "expected"),
+    [
+        ("Rome is old [1].", [], [], 1),
+        ("Rome is old [1].", [], [(2, "support")], (KEPT + SUPPORT) / 2 + BIAS),
+        ("Rome is old [1].", [(1, "weaker")], [(2, "better")], (WEAKER + BETTER) / 2 + BIAS),
+        ("Rome is old [1][2].", [("2", "needless")], [], (KEPT + NEEDLESS) / 2 + BIAS),
+        # Passages that are not shown, or not cited, change nothing.
+        ("Rome is old [1].", [(2, "off-topic"), (7, "needless")], [(0, "evidence")], KEPT + BIAS),
+        # A citation of no passage is off topic.
+        ("Rome is old [1][9].", [], [], (KEPT + OFF_TOPIC) / 2 + BIAS),
+        # What is deleted, then added again, is kept.
+        ("Rome is old [1].", [(1, "off-topic")], [(1, "evidence")], KEPT + BIAS),
+        ("Rome is old [1].", [(1, "boring")], [], (0, 1)),
+        ("Rome is old [1].", [(1, ["off-topic"])], [], (0, 1)),
+        ("Rome is old [1].", [("one", "off-topic")], [], (0, 1)),
+        ("Rome is old [1].", None, [], (0, 1)),
+    ],
+)
+def test_the_rating_of_edits(
+    output: str, delete: list[tuple[object, object]] | None, add: list[tuple[object, object]],
+    expected: float | tuple[float, float],
+) -> None:  # fmt: skip
+    pairs = {"delete": delete, "add": add}
+    verdict = {
+        action: rows if rows is None else [{"passage": p, "why": why} for p, why in rows]
+        for action, rows in pairs.items()
+    }
+    inputs, _ = inputs_of([output], {}, {"1": {**verdict, "rating": 3}})
+    low, high = expected if isinstance(expected, tuple) else (expected, expected)
+    if isinstance(expected, float):
+        low = high = min(1.0, expected)
+    assert score(inputs, ["CiteEval.Edits.Cited"]) == {
+        "CiteEval.Edits.Cited": [(pytest.approx(low), pytest.approx(high))]
+    }
 
 
 def test_a_statement_without_a_verdict_leaves_bounds() -> None:
@@ -153,6 +219,23 @@ def test_sentences_as_the_authors_code_reads_them() -> None:
     assert read_sentences("There is no such information [1].", _punkt(), "Nothing.") == [
         Sentence("Nothing.", [])
     ]
+
+
+def test_edits_of_the_authors_prompt() -> None:
+    reply = (
+        '<editing sentence_id="1"> <DELETE citation="2"> DELETE REASON 2 </DELETE>\n'
+        '<ADD citation="4"> REASON 3 </ADD> <ADD citation="5"> ADD REASON 9 </ADD></editing>'
+        '<editing sentence_id="2"> N/A </editing>'
+    )
+    edits = {"1": [Edit("delete", "2", "2"), Edit("add", "4", "3")]}
+    assert read_edits(reply) == edits
+    sentences = [Sentence("Rome is old.", [1, 2]), Sentence("Why?", [1])]
+    # Passages 1 and 2 are 2 and 3 to their code.
+    assert rate_edited(sentences, edits) == {"1": (WEAKER + KEPT + SUPPORT) / 3 + BIAS}
+    # Deleted, then added again; added, then deleted; nothing is left of the one citation.
+    again = [Edit("delete", "1", "1"), Edit("add", "1", "1")]
+    assert rate_edits(["1"], again) == KEPT + BIAS
+    assert rate_edits([], [Edit("add", "2", "1"), Edit("delete", "2", "3")]) == 1
 
 
 def test_prompts_and_replies_of_the_authors() -> None:

@@ -6,23 +6,33 @@ Xu et al. 2025 (CiteEval, arXiv 2506.01829), section 4, with one LLM (`--llm`) a
 modules; `reference`: their `CiteEval-Auto`. For each answer the LLM is asked twice. *Context
 attribution*: where does each uncited statement come from: the question, the passages, the
 statements before it, or the model? Only one of the passages needs a citation. *Editing and
-rating*: which citations would it delete and add, so that each cited statement has the most helpful
-ones, and how good are those that there are, from 1 to 5? The rating `r` of a cited statement is
-(rating − 1)/4, and that of an uncited one of the passages 0; others have none.
+rating*: which citations would it delete and add, and why, so that each cited statement has the most
+helpful ones, and how good are those that there are, from 1 to 5? The rating `r` of a cited
+statement is (rating − 1)/4, and that of an uncited one of the passages 0; others have none.
+
+`CiteEval.Edits` rates a cited statement by its edits instead: `e` is the mean rating of its
+citations and of those to be added, less 0.01, and 1 without an edit. A citation that is kept has 1,
+a deleted one that is off topic 0.07, weaker than another 0.80, needless 0.53, an added one that
+brings missing evidence 0, is better than another 0.02, supports more 0.43 (to more digits: the
+authors fitted them to marks of people). `CiteEval.Both` is the mean of both, which the authors
+report of systems.
 
 A reply without a statement's verdict leaves its rating between 0 and 1. In `strict` the prompts are
-our own, and an answer of which nothing needs a citation leaves: it is not known to cite well.
+our own, a citation of no passage is deleted as off topic, and an answer of which nothing needs a
+citation leaves: it is not known to cite well.
 
 `reference` sends the authors' prompts to the letter, which `--wordings` brings as
 `citeeval_attribution` and `citeeval_rating` (`final_prompt` of `citeeval_ca.cfg` and
 `citeeval_ce_cr_simplified_cot.cfg`), and as `citeeval_no_answer` the sentence that their code puts
 in place of an answer that says it has none. A cited statement without a rating has 1 there, an
-uncited one without a category 0, and an answer of which nothing counts 1. Their code prints the
+uncited one without a category 0, and an answer of which nothing counts 1. Their code reads each
+citation one too high before it looks for its edits. Their code prints the
 mean over statements twice, also as that over answers; so `reference` weighs each answer by its
 number of statements.
 
 *Example.* S1 cites, rated 4; S2 cites nothing and is from the passages; S3 repeats the question; S4
-cites, rated 1. Full = (3/4 + 0 + 0)/3 = 1/4, Cited = (3/4 + 0)/2 = 3/8.
+cites, rated 1, its only citation being off topic. Full = (3/4 + 0 + 0)/3 = 1/4, Cited = (3/4 + 0)/2
+= 3/8; Edits.Cited = (1 + 0.0585)/2 with 0.0694 − 0.0109 = 0.0585.
 """
 
 import json
@@ -34,7 +44,7 @@ from citeforge.engines.files import digest
 from citeforge.engines.llm.records import Failure, Request, json_format, signature_name
 from citeforge.engines.text.quoting import Quotes
 from citeforge.engines.text.short_replies import json_objects
-from citeforge.evaluator.measures.declared import CitationQuality, per_submission
+from citeforge.evaluator.measures.declared import CitationQuality, Measure, per_submission
 from citeforge.evaluator.measures.handed import Answer, Answers
 from citeforge.evaluator.measures.judging import premise_text
 from citeforge.evaluator.measures.values import NOTHING, ByAnswer, Value
@@ -43,9 +53,17 @@ from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.inputs import AnswerKey
 from citeforge.evaluator.submissions.tools import CannotError, Need, ScoringTools
 from citeforge.package.items import Passage
+from citeforge.plugins.published_measures.citeeval_edits import (
+    REASONS,
+    Edit,
+    rate_edits,
+    read_edits,
+    read_verdict,
+)
 from citeforge.plugins.published_measures.citeeval_reference import (
     Sentence,
     fill_prompt,
+    rate_edited,
     rate_sentences,
     read_categories,
     read_ratings,
@@ -58,7 +76,7 @@ ATTRIBUTION, RATING = "citeeval_attribution", "citeeval_rating"
 """Names of the authors' prompts in a file of wordings."""
 NO_ANSWER = "citeeval_no_answer"
 """Name of the sentence that stands for an answer that says it has none."""
-_OPEN = Value(0.0, 1.0)
+_OPEN, _BEST = Value(0.0, 1.0), Value.exact(1.0)
 PASSAGES = "passages"
 _SOURCES = ("question", PASSAGES, "before", "model")
 _ASK_SOURCE = (
@@ -74,9 +92,10 @@ _ASK_SOURCE = (
 _ASK_RATING = (
     "You see a question, numbered passages, and the numbered statements of an answer with the "
     "passages that each cites. For each of the statements {numbers}, first list the citations to "
-    "delete (the passage does not help, another helps more, or the others suffice), and the "
-    "passages to add (part of the statement is without evidence, a better passage was left out, or "
-    "one more would make it more credible); change no more than is needed. Then rate the citations "
+    'delete ("off-topic": the passage does not help; "weaker": another helps more; "needless": the '
+    'others suffice), and the passages to add ("evidence": part of the statement is without '
+    'evidence; "better": it helps more than one to delete; "support": one more would make it more '
+    "credible); change no more than is needed. Then rate the citations "
     "as they are: 5: complete and exact, nothing to change; 4: one small thing missing or too "
     "much; 3: noticeable gaps, or several needless citations; 2: main points without evidence, or "
     "mostly wrong citations; 1: no support at all, or misleading. Reply with JSON, a member for "
@@ -84,37 +103,73 @@ _ASK_RATING = (
     "{statements}\n\n{note} Edit and rate the citations of the statements {numbers}. Reply with "
     "JSON: {example}."
 )
-_TOKENS = 60
+_TOKENS = 120
 """Most tokens of a verdict on one statement."""
 _SOURCE_FORM = {"type": "string", "enum": list(_SOURCES)}
-_LIST = {"type": "array", "items": {"type": "integer"}}
-_RATING_FORM = {
-    "type": "object",
-    "properties": {
-        "delete": _LIST,
-        "add": _LIST,
-        "rating": {"type": "integer", "enum": [1, 2, 3, 4, 5]},
-    },
-    "required": ["delete", "add", "rating"],
-    "additionalProperties": False,
-}
+
+
+def _make_object(**properties: object) -> dict[str, object]:
+    """Make the JSON schema of an object that has these members alone."""
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [*properties],
+        "additionalProperties": False,
+    }
+
+
+def _make_list(action: str) -> dict[str, object]:
+    """Make the JSON schema of edits of one action."""
+    reason = {"type": "string", "enum": [*REASONS[action]]}
+    return {"type": "array", "items": _make_object(passage={"type": "integer"}, why=reason)}
+
+
+_RATING_FORM = _make_object(
+    delete=_make_list("delete"),
+    add=_make_list("add"),
+    rating={"type": "integer", "enum": [1, 2, 3, 4, 5]},
+)
 _VALUES = {str(rating): Value.exact((rating - 1) / 4) for rating in range(1, 6)}
 """Rating, as it is written, to the value of a statement."""
 
 
 @dataclass(frozen=True)
-class RatedAnswer:
-    """Ratings of one answer's citations, from 0 to 1.
+class Ratings:
+    """Mean ratings of one answer's citations, from 0 to 1.
 
     Attributes:
-        full: mean over statements that need or have a citation; None where there is none.
-        cited: mean over statements that have one; None where none needs one.
-        weight: number of statements, by which ``reference`` weighs answers; None in ``strict``.
+        full: over statements that need or have a citation; None where there is none.
+        cited: over statements that have one; None where none needs one.
     """
 
     full: Value | None
     cited: Value | None
+
+
+@dataclass(frozen=True)
+class RatedAnswer:
+    """What the LLM's verdicts on one answer come to.
+
+    Attributes:
+        marks: by its ratings from 1 to 5.
+        edits: by the edits that it wants.
+        weight: number of statements, by which ``reference`` weighs answers; None in ``strict``.
+    """
+
+    marks: Ratings
+    edits: Ratings
     weight: int | None = None
+
+    @property
+    def both(self) -> Ratings:
+        """Mean of both ratings."""
+        marks, edits = self.marks, self.edits
+        return Ratings(_halve(marks.full, edits.full), _halve(marks.cited, edits.cited))
+
+
+def _halve(one: Value | None, other: Value | None) -> Value | None:
+    """Average two values; None where one is not defined."""
+    return None if one is None or other is None else (one + other) / 2
 
 
 @dataclass(frozen=True)
@@ -141,7 +196,8 @@ class AskedAnswer:
     @property
     def rating_prompt(self) -> str:
         """Prompt that asks to edit and rate citations; all texts are quoted."""
-        return self._fill(_ASK_RATING, {"delete": [2], "add": [], "rating": 4})
+        edit = {"passage": 2, "why": "needless"}
+        return self._fill(_ASK_RATING, {"delete": [edit], "add": [], "rating": 4})
 
     def _fill(self, prompt: str, verdict: object) -> str:
         """Fill a prompt with the answer, and an example of a verdict."""
@@ -194,15 +250,17 @@ def rated(answers: Answers) -> dict[AnswerKey, RatedAnswer]:
     replies = _complete(answers, [*about_sources.values(), *about_ratings.values()])
     sources = dict(zip(about_sources, map(_read_sources, replies), strict=False))
     rest = replies[len(about_sources) :]
-    ratings = dict(zip(about_ratings, map(_read_ratings, rest), strict=True))
-    results = {
-        a.key: _average(
-            [ratings[a.key].get(n, _OPEN) for n in cited[a.key].numbers],
-            [_needs(sources[a.key].get(n)) for n in uncited[a.key].numbers],
+    verdicts = dict(zip(about_ratings, map(_read_members, rest), strict=True))
+    results = {}
+    for a in rows:
+        said = [(a.statements[n - 1], verdicts[a.key].get(n)) for n in cited[a.key].numbers]
+        needed = [_needs(sources[a.key].get(n)) for n in uncited[a.key].numbers]
+        results[a.key] = RatedAnswer(
+            _average([_read_mark(verdict) for _, verdict in said], needed),
+            _average([_rate_by_edits(*row, len(a.passages)) for row in said], needed),
         )
-        for a in rows
-    }
-    empty = RatedAnswer(NOTHING, NOTHING)
+    nothing = Ratings(NOTHING, NOTHING)
+    empty = RatedAnswer(nothing, nothing)
     return {answer.key: results.get(answer.key, empty) for answer in answers}
 
 
@@ -229,15 +287,15 @@ def _needs(source: str | None) -> Value:
     return _OPEN if source is None else Value.exact(float(source == PASSAGES))
 
 
-def _average(cited: Sequence[Value], needed: Sequence[Value]) -> RatedAnswer:
+def _average(cited: Sequence[Value], needed: Sequence[Value]) -> Ratings:
     """Average the ratings of cited statements, with 0 for uncited ones that need a citation."""
     total, n = sum(cited, NOTHING), len(cited)
     fewest, most = (sum(ends) for ends in ([v.low for v in needed], [v.high for v in needed]))
     if n == 0:
         nothing = NOTHING if most else None
-        return RatedAnswer(nothing, nothing)
+        return Ratings(nothing, nothing)
     full = Value(total.low / (n + most), total.high / (n + fewest))
-    return RatedAnswer(full, total / n)
+    return Ratings(full, total / n)
 
 
 def _make_requests(
@@ -293,11 +351,21 @@ def _read_sources(reply: str) -> dict[int, str]:
     return {n: v for n, v in _read_members(reply).items() if v in _SOURCES}
 
 
-def _read_ratings(reply: str) -> dict[int, Value]:
-    """Read the ratings of statements, by number, as values from 0 to 1."""
-    members = _read_members(reply).items()
-    rows = {n: str(v.get("rating")) for n, v in members if isinstance(v, dict)}
-    return {n: _VALUES[rating] for n, rating in rows.items() if rating in _VALUES}
+def _read_mark(verdict: object) -> Value:
+    """Read the rating of a statement's citations, as a value from 0 to 1; open without one."""
+    rating = verdict.get("rating") if isinstance(verdict, dict) else None
+    return _VALUES.get(str(rating), _OPEN)
+
+
+def _rate_by_edits(statement: CitedStatement, verdict: object, n_passages: int) -> Value:
+    """Rate a statement's citations by the edits of a verdict; open without one that is whole."""
+    edits = read_verdict(verdict, n_passages)
+    if edits is None:
+        return _OPEN
+    wrong = [f"wrong {n}" for n in range(statement.wrong)]
+    cited = [*(str(position + 1) for position in statement.cited), *wrong]
+    edits += [Edit("delete", name, REASONS["delete"]["off-topic"]) for name in wrong]
+    return Value.exact(min(1.0, max(0.0, rate_edits(cited, edits)))) if edits else _BEST
 
 
 @rated.reference
@@ -319,19 +387,22 @@ def reference_rated(answers: Answers) -> dict[AnswerKey, RatedAnswer]:
     ]
     replies = _complete(answers, requests)
     keys = [a.key for a, _ in asked]
-    categories = dict(zip(keys, map(read_categories, replies[: len(keys)]), strict=True))
-    ratings = dict(zip(keys, map(read_ratings, replies[len(keys) :]), strict=True))
-    return {
-        a.key: _average_as_authors(
-            sentences, rate_sentences(sentences, categories.get(a.key, {}), ratings.get(a.key, {}))
+    attributed = dict(zip(keys, replies[: len(keys)], strict=True))
+    edited = dict(zip(keys, replies[len(keys) :], strict=True))
+    results = {}
+    for a, sentences in rows:
+        reply = edited.get(a.key, "")
+        categories = read_categories(attributed.get(a.key, ""))
+        marks, edits = read_ratings(reply), rate_edited(sentences, read_edits(reply))
+        results[a.key] = RatedAnswer(
+            _average_as_authors(sentences, rate_sentences(sentences, categories, marks)),
+            _average_as_authors(sentences, rate_sentences(sentences, categories, edits)),
+            len(sentences),
         )
-        for a, sentences in rows
-    }
+    return results
 
 
-def _average_as_authors(
-    sentences: Sequence[Sentence], ratings: Sequence[float | None]
-) -> RatedAnswer:
+def _average_as_authors(sentences: Sequence[Sentence], ratings: Sequence[float | None]) -> Ratings:
     """Average the ratings of an answer; 1 where there are none."""
     full = [r for r in ratings if r is not None]
     pairs = zip(sentences, ratings, strict=True)
@@ -339,7 +410,7 @@ def _average_as_authors(
     every = sum(full) / len(full) if full else 1.0
     # Where nothing is cited: 0 if something needed to be, else 1.
     of_cited = sum(cited) / len(cited) if cited else float(not full)
-    return RatedAnswer(Value.exact(every), Value.exact(of_cited), len(sentences))
+    return Ratings(Value.exact(every), Value.exact(of_cited))
 
 
 def _mean(part: Callable[[RatedAnswer], Value | None]) -> Callable[[ByAnswer[RatedAnswer]], Sample]:
@@ -359,21 +430,42 @@ def _mean(part: Callable[[RatedAnswer], Value | None]) -> Callable[[ByAnswer[Rat
 
 
 _REFERENCE = "Theirs counts a statement without a verdict as well cited."
+
+
+def _declare(
+    name: str, how: str, letter: str, read: Callable[[RatedAnswer], Ratings]
+) -> list[Measure]:
+    """Declare the two measures of one way to rate.
+
+    Args:
+        name: what their names begin with.
+        how: what rates, after "LLM".
+        letter: of the rating, in formulas.
+        read: gets the ratings of an answer.
+    """
+    return [
+        rated.measure(
+            f"{name}.Full", f"{how} of the citations of statements that need or have some",
+            sample=_mean(lambda a: read(a).full),
+            formula=f"mean `{letter}` of the statements that have one",
+            edge_cases="no statement: 0; none has one: undefined (`reference`: 1)",
+            citation_quality=CitationQuality(
+                "both", "An LLM rates citations against all passages shown, and says which uncited "
+                "statements need one.", _REFERENCE)),
+        rated.measure(
+            f"{name}.Cited", f"{how} of the citations of statements that have some",
+            sample=_mean(lambda a: read(a).cited),
+            formula=f"mean `{letter}` of the cited statements",
+            edge_cases="none cites: 0 if one needs to, else undefined (`reference`: 1)",
+            citation_quality=CitationQuality(
+                "precision", "An LLM rates citations against all passages shown.", _REFERENCE)),
+    ]  # fmt: skip
+
+
 MEASURES = (
-    rated.measure(
-        "CiteEval.Full", "ratings of the citations of statements that need or have some",
-        sample=_mean(lambda a: a.full),
-        formula="mean `r` of the statements that have one",
-        edge_cases="no statement: 0; none has an `r`: undefined (`reference`: 1)",
-        citation_quality=CitationQuality(
-            "both", "An LLM rates citations from 1 to 5 against all passages shown, and says which "
-            "uncited statements need one.", _REFERENCE)),
-    rated.measure(
-        "CiteEval.Cited", "ratings of the citations of statements that have some",
-        sample=_mean(lambda a: a.cited),
-        formula="mean `r` of the cited statements",
-        edge_cases="none cites: 0 if some `r` is 0, else undefined (`reference`: 1)",
-        citation_quality=CitationQuality(
-            "precision", "An LLM rates citations from 1 to 5 against all passages shown.",
-            _REFERENCE)),
-)  # fmt: skip
+    *_declare("CiteEval", "ratings from 1 to 5", "r", lambda answer: answer.marks),
+    *_declare(
+        "CiteEval.Edits", "ratings, by the edits that they need,", "e", lambda answer: answer.edits
+    ),
+    *_declare("CiteEval.Both", "mean of both ratings", "(r + e)/2", lambda answer: answer.both),
+)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from citeforge.engines.text.segment import Segmenter
 from citeforge.package.items import Passage
+from citeforge.plugins.published_measures.citeeval_edits import Edit, rate_edits
 from citeforge.schemas.citations.grammar import read_number
 
 MOST_PASSAGES = 10
@@ -139,6 +140,22 @@ def read_categories(reply: str) -> dict[str, str]:
 def read_ratings(reply: str) -> dict[str, float]:
     """Read the ratings from 1 to 5 of numbered sentences from a reply, as numbers from 0 to 1."""
     return {number: (read_number(mark) - 1) / 4 for number, mark in _RATING.findall(reply)}
+
+
+def rate_edited(
+    sentences: Sequence[Sentence], edits: Mapping[str, Sequence[Edit]]
+) -> dict[str, float]:
+    """Rate the sentences that have edits by them.
+
+    The authors' code adds 1 to every citation before it compares it with those of edits, though
+    both count from 1.
+    """
+    numbered = ((str(number), s) for number, s in enumerate(sentences, 1))
+    return {
+        number: rate_edits([str(n + 1) for n in sentence.citations], edits[number])
+        for number, sentence in numbered
+        if number in edits
+    }
 
 
 def rate_sentences(
