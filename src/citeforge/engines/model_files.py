@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import lru_cache
 from importlib import import_module
 from pathlib import Path
 from textwrap import shorten
@@ -29,6 +30,15 @@ class Located:
 def model_title(name: str) -> str:
     """Get the name of a model for reports: a folder's own name, or the Hub id."""
     return Path(name).name if Path(name).is_dir() else name
+
+
+@lru_cache
+def sign_model(name: str) -> str:
+    """Name a model for signatures: its Hub id, or its folder's name and the start of its hash."""
+    if not Path(name).is_dir():
+        return name
+    located = find_model(name, None, "another model", weights="")
+    return f"{model_title(name)}@{located.identity['folder_sha256'][:12]}"
 
 
 def find_model(

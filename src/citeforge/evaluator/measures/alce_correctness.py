@@ -5,11 +5,11 @@ import string
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 
 from citeforge.engines.judge.records import Pair
+from citeforge.engines.model_files import sign_model
 from citeforge.evaluator.measures.alce_citations import (
     ALCE,
     APPENDIX,
@@ -228,7 +228,7 @@ def mauve_text(question: str, answer: str) -> str:
 
 @per_submission(
     "alce", needs=(Need.GOLD,), requires="answers or long answers, mauve-text, gpt2-large",
-    source=ALCE, options=lambda tools, protocol: Path(tools.options.mauve_model).name,
+    source=ALCE, options=lambda tools, protocol: sign_model(tools.options.mauve_model),
 )  # fmt: skip
 def mauve(answers: Answers) -> Sample:
     """Compute MAUVE against human answers: one number per run, without an interval.
@@ -278,7 +278,7 @@ class QaScores:
 
 @per_submission(
     "alce", needs=(Need.GOLD,), requires="qa_pairs (ASQA), a QA model", source=APPENDIX,
-    options=lambda tools, protocol: Path(tools.options.qa_model).name,
+    options=lambda tools, protocol: sign_model(tools.options.qa_model),
 )  # fmt: skip
 def qa(answers: Answers) -> dict[AnswerKey, QaScores]:
     """Score outputs by how well a QA model answers ASQA's sub-questions from them."""

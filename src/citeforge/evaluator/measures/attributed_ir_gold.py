@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from citeforge.engines.model_files import sign_model
 from citeforge.evaluator.measures.attributed_ir_citations import AIR
 from citeforge.evaluator.measures.declared import SCRIPTS, Measure, per_submission
 from citeforge.evaluator.measures.handed import Answer, Answers
@@ -161,7 +161,7 @@ def compute_bertscore(inputs: Answers, single: bool) -> dict[AnswerKey, PartScor
 def _bert_model(tools: ScoringTools, protocol: str) -> str:
     """Name the model and layer of BERTScore, for score signatures."""
     model, layer = tools.options.bertscore
-    return f"{Path(model).name}/layer{layer}"
+    return f"{sign_model(model)}/layer{layer}"
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from citeforge.builders.rage.suspects import NEAR, find_suspects
 from citeforge.engines.files import require_writable, write_bytes
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.model_files import model_title
 from citeforge.engines.report_table import Displayed, Table
 from citeforge.engines.running.setup import judge_session, replay_store, run_embedder
 from citeforge.library.benchmarks import writable_folder
@@ -242,7 +243,7 @@ def _first_stage(judge: JudgeSession | None, options: AuditOptions) -> str:
     if judge is not None:
         names.append(judge.judge.signature)
     if options.cross_encoder is not None:
-        names.append(Path(options.cross_encoder).name)
+        names.append(model_title(options.cross_encoder))
     return " + ".join(names)
 
 
@@ -259,7 +260,7 @@ def _list_checks(base: Base, options: AuditOptions) -> dict[str, str]:
         else f"{SKIPPED_CHECK}no gold short answers",
     }
     if (model := options.cross_encoder) is not None:
-        checks["cross-encoder"] = f"{Path(model).name}, score of {options.least_score} and more"
+        checks["cross-encoder"] = f"{model_title(model)}, score of {options.least_score} and more"
     others = ", ".join(p.name for p in options.against)
     return checks | {"leaks": others or f"{SKIPPED_CHECK}no other split given"}
 

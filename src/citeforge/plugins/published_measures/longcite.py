@@ -23,10 +23,9 @@ words: Length = 120/3 = 40.
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 
-from citeforge.engines.files import sha256_file
 from citeforge.engines.judge.records import Pair
+from citeforge.engines.model_files import sign_model
 from citeforge.evaluator.measures.declared import COUNT, CitationQuality, per_answer
 from citeforge.evaluator.measures.handed import Answer, Asking
 from citeforge.evaluator.measures.judging import premise, premise_text
@@ -132,11 +131,7 @@ def _grade(
 def _name_counter(tools: ScoringTools, protocol: str) -> str:
     """Name what is counted, words or the tokens of a tokenizer, for signatures."""
     tokenizer = tools.options.tokenizer
-    if tokenizer is None:
-        return "tokens words"
-    file = Path(tokenizer, "tokenizer.json")
-    local = f"{Path(tokenizer).name}~{sha256_file(file)[:8]}" if file.is_file() else None
-    return f"tokens {local or tokenizer}"
+    return f"tokens {'words' if tokenizer is None else sign_model(tokenizer)}"
 
 
 @cache
