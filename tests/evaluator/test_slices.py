@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import citeforge as cf
+from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.measures.registry import parse
 from citeforge.evaluator.slices import make_slice_file, make_slices, query_labels
 from citeforge.evaluator.statistics.estimates import mean_sample
@@ -246,3 +247,27 @@ def test_slices_name_the_place_of_a_measure_and_leave_out_what_is_of_the_whole()
     (part,) = make_slices([(measure, sample)], [signature], {"type": ["a"] * N}, None)
     (entry,) = part.measures
     assert (entry.name, entry.value, entry.p_t) == ("Pos.Cited[1]", 100, None)
+
+
+def test_answers_come_with_the_fields_that_filter_them(world: Path, inline: Inline) -> None:
+    """Scored with --details and not --by: no slice has scores, and pages can filter by all."""
+    words = ("--benchmark", world / "package", "--measures", "CiteP", "--details")
+    inline.ok("score", world / "one.jsonl", *words, "--out", "all.json")
+    file = load_scores(inline.folder / "all.json")
+    assert [(p.field, p.value, len(p.rows)) for p in file.slices] == [
+        ("type", "a", 30), ("type", "b", 25), ("type", "(none)", 5),
+        ("hops", "2", 9), ("hops", "10", 51),
+    ]  # fmt: skip
+    assert not any(p.measures for p in file.slices)
+    assert "by type" not in inline.ok("report", "all.json").stdout
+    inline.ok("report", "all.json", "--out", "all.html")
+    page = (inline.folder / "all.html").read_text()
+    assert '["type", ["a", "b", "(none)"]]' in page  # the choices of the explorer
+    with refused("not-computed", cf.UsageError):
+        cf.report([inline.folder / "all.json"], kind="md", by=["type"])
+    # One of two fields has scores; the other still filters.
+    inline.ok("score", world / "one.jsonl", *words, "--by", "hops", "--out", "hops.json")
+    inline.ok("report", "hops.json", "--by", "hops", "--out", "hops.html")
+    page = (inline.folder / "hops.html").read_text()
+    assert '["type", ["a", "b", "(none)"]]' in page
+    assert "CiteP by type" not in inline.ok("report", "hops.json").stdout

@@ -56,6 +56,7 @@ from citeforge.engines.ledger import current_ledger
 from citeforge.engines.models.vectors import SUFFIX
 from citeforge.engines.plugins import warn
 from citeforge.engines.progress import progress
+from citeforge.engines.progress_files import progress_file
 from citeforge.engines.running.setup import make_runner
 from citeforge.package.manifest import (
     FORM,
@@ -235,7 +236,8 @@ def open_build(recipe: Recipe, run: RunOptions) -> "Iterator[Build]":
         workspace.had_stages = any(name in _STAGES for name in names)
         try:
             workspace.check_output_folder()
-            yield Build(recipe, run, workspace)
+            with progress_file("build", workspace.out):
+                yield Build(recipe, run, workspace)
         except Exception:
             # Finished work is worth resuming.
             if not workspace.had_stages and not any(workspace.root.rglob(f"*{SUFFIX}")):

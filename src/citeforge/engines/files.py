@@ -23,7 +23,8 @@ from citeforge.engines.pipes import readable_path
 from citeforge.schemas.errors import InputError, read_error
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_TEMPORARY = ".citeforge.tmp"
+TEMPORARY = ".citeforge.tmp"
+"""Ending of the names of temporary files."""
 _IS_POSIX = os.name == "posix"
 """Windows can neither rename open files nor open folders."""
 _JSON_BYTE = re.compile(r"\(byte (\d+)\)$")
@@ -53,7 +54,7 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
     try:
         with storage_errors(path):
             with interrupts_held():
-                handle, temporary = _make_temporary(path, mode)
+                handle, temporary = make_temporary(path, mode)
                 opened = os.fdopen(handle, "wb")
             with opened as file:
                 yield file
@@ -118,7 +119,7 @@ def require_writable(*paths: Path) -> None:
         with storage_errors(path):
             target = require_file(path)
             target.parent.mkdir(parents=True, exist_ok=True)
-            handle, temporary = _make_temporary(target, 0o600)
+            handle, temporary = make_temporary(target, 0o600)
             os.close(handle)
             temporary.unlink()
 
@@ -146,7 +147,7 @@ def storage_errors(path: Path) -> Iterator[None]:
         raise storage_error(error, path) from error
 
 
-def _make_temporary(path: Path, mode: int) -> tuple[int, Path]:
+def make_temporary(path: Path, mode: int) -> tuple[int, Path]:
     """Make a temporary file beside ``path``, locked so that :func:`sweep` does not remove it.
 
     Args:
@@ -158,7 +159,7 @@ def _make_temporary(path: Path, mode: int) -> tuple[int, Path]:
     """
     while True:
         # Not the whole name: a long one would get too long.
-        name = path.parent / f".{path.name[:40]}.{secrets.token_hex(8)}{_TEMPORARY}"
+        name = path.parent / f".{path.name[:40]}.{secrets.token_hex(8)}{TEMPORARY}"
         handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, mode)
         with suppress(OSError):  # a file system without locks has no sweeps either
             lock_descriptor(handle, blocking=False)
@@ -175,7 +176,7 @@ def _sweep_once(folder: Path) -> None:
 
 def sweep(folder: Path) -> None:
     """Remove the temporary files in a folder whose writing processes are dead."""
-    for path in folder.glob(f".*{_TEMPORARY}"):
+    for path in folder.glob(f".*{TEMPORARY}"):
         try:
             handle = os.open(path, os.O_RDWR)
         except OSError:

@@ -6,7 +6,7 @@ finish its first item.
 
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import timedelta
@@ -69,6 +69,30 @@ class ProgressLine(msgspec.Struct, kw_only=True, frozen=True):
         if self.peak_mb is not None:
             parts.append(f"peak memory {self.peak_mb:,} MB")
         return ", ".join(parts)
+
+
+class Stage(msgspec.Struct, frozen=True):
+    """State of a stage: its name, items done and in all, their unit, and a note.
+
+    Attributes:
+        name: description of the work.
+        done: items so far.
+        total: items in all; None when it is not known.
+        unit: plural noun for the items.
+        note: detail of the work, if any.
+    """
+
+    name: str
+    done: int
+    total: int | None
+    unit: str
+    note: str | None = None
+
+
+stage_watcher: ContextVar[Callable[[Stage], None] | None] = ContextVar(
+    "stage_watcher", default=None
+)
+"""Function that gets the state of each stage whenever it changes; None for none."""
 
 
 class ProgressLines:
@@ -159,6 +183,28 @@ def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
         total: number of items, or None when it is not known.
         unit: plural noun for the items.
     """
+    watcher = stage_watcher.get()
+    with _show(label, total, unit) as advance:
+        if watcher is None:
+            yield advance
+            return
+        watcher(Stage(label, 0, total, unit))
+        done, lock = 0, Lock()
+
+        def advance_and_tell(items: int, note: str | None = None, /) -> None:
+            """Report items done to the bar or lines, and to the watcher of the command."""
+            nonlocal done
+            advance(items, note)
+            with lock:
+                done += items
+                watcher(Stage(label, done, total, unit, note))
+
+        yield advance_and_tell
+
+
+@contextmanager
+def _show(label: str, total: int | None, unit: str) -> Iterator[Advance]:
+    """Show progress of the block on standard error; see :func:`progress`."""
     if is_json.get() or not sys.stderr.isatty():
         with ProgressLines(label, total, unit) as lines:
             yield lines.advance

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from citeforge.engines.files import digest_path
 from citeforge.engines.judge.session import JudgeSession
+from citeforge.engines.progress_files import progress_file
 from citeforge.engines.running.setup import judge_session, replay_store
 from citeforge.evaluator.corrections import Correction, LabelCorrection, read_calibration
 from citeforge.evaluator.label_files import read_labels
@@ -20,7 +21,7 @@ from citeforge.evaluator.measures.results import (
 )
 from citeforge.evaluator.noise import copy_figures, make_figures, noise_key
 from citeforge.evaluator.option_effects import require_effects
-from citeforge.evaluator.slices import make_slices, query_labels
+from citeforge.evaluator.slices import label_slices, make_slices, query_labels
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.submission import Submission
@@ -160,8 +161,16 @@ def _with_kalma_splitter(tools: ScoringTools) -> ScoringTools:
     return tools if tools.judge is None else replace(tools, segmenter=SENTENCES)
 
 
-def score_contexts(path: Path, setup: ScoringSetup, system: str | None = None) -> list[ScoreFile]:
+def score_contexts(
+    path: Path, setup: ScoringSetup, system: str | None = None, out: Path | None = None
+) -> list[ScoreFile]:
     """Score a submission on the context set in the options; if none, on each that it answers.
+
+    Args:
+        path: submission.
+        setup: against what, and how.
+        system: name of the system; None for what the submission says.
+        out: score file that will be written, beside which progress is kept; None for none.
 
     Raises:
         InputError: as :func:`score_context`.
@@ -170,10 +179,11 @@ def score_contexts(path: Path, setup: ScoringSetup, system: str | None = None) -
     submission = _open_submission(path, setup, system)
     is_open = setup.tools.options.context is None and not _reads_cells(setup)
     names = submission.contexts if is_open else []
-    if len(names) < 2:
-        return [_score_submission(submission, setup)]
-    tools = [setup.tools.with_options(context=name) for name in names]
-    return [_score_submission(submission, replace(setup, tools=one)) for one in tools]
+    setups = [setup]
+    if len(names) > 1:
+        setups = [replace(setup, tools=setup.tools.with_options(context=n)) for n in names]
+    with progress_file("score", out):
+        return [_score_submission(submission, one) for one in setups]
 
 
 def _reads_cells(setup: ScoringSetup) -> bool:
@@ -370,14 +380,18 @@ def _add_figures(
 def _slices(
     submission: Submission, scored: ScoredSubmission, signatures: Sequence[Signature]
 ) -> list[Slice]:
-    """Score each slice: the queries that share a value of a field named in ``--by``."""
+    """Score each slice: the queries that share a value of a field named in ``--by``.
+
+    With ``--details``, slices by other fields follow without scores, for filters of pages.
+    """
     fields, benchmark = scored.tools.options.by, submission.benchmark
-    if not fields:
-        return []
-    if scored.design is not None:
+    if fields and scored.design is not None:
         raise UsageError("--by is for measures of one context set", code="wrong-kind")
+    others = label_slices(benchmark, fields) if scored.details else []
+    if not fields:
+        return others
     labels = query_labels(benchmark, scored.context, fields)
-    return make_slices(scored.results[0], signatures, labels, benchmark.clusters)
+    return make_slices(scored.results[0], signatures, labels, benchmark.clusters) + others
 
 
 def _signatures(

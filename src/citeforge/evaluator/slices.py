@@ -11,7 +11,7 @@ from citeforge.evaluator.measures.results import make_entry
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.intervals import COVERAGE, sidak_level
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.package.fields import LONGEST_VALUE, MOST_VALUES, NO_VALUE, read_fields
+from citeforge.package.fields import MOST_VALUES, NO_VALUE, makes_slices, read_fields
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import MeasureScore, ScoreFile, Slice
@@ -61,7 +61,7 @@ def _count_passages(benchmark: Benchmark, context: str, name: str) -> list[str]:
 
 def _check_values(name: str, values: set[str]) -> None:
     """Raise an error if a field has too many values, or too long ones."""
-    if len(values) > MOST_VALUES or max(map(len, values)) > LONGEST_VALUE:
+    if not makes_slices(values):
         raise UsageError(
             f"--by {name}: has {len(values):,} values of up to {max(map(len, values)):,} "
             f"characters; a field with at most {MOST_VALUES} short ones makes slices",
@@ -81,15 +81,7 @@ def make_slices(
         labels: field to the value of each query, in the order of the benchmark.
         clusters: cluster of each query, if questions repeat.
     """
-    slices = []
-    for name, of_queries in labels.items():
-        values, numbers = np.unique(np.array(of_queries, dtype=object), return_inverse=True)
-        order = np.argsort(numbers, kind="stable")
-        ends = np.cumsum(np.bincount(numbers, minlength=len(values)))
-        rows_by_value = dict(zip(values.tolist(), np.split(order, ends[:-1]), strict=True))
-        slices += [
-            (name, value, rows_by_value[value]) for value in sorted(rows_by_value, key=_sort_key)
-        ]
+    slices = _group_rows(labels)
     level = sidak_level(COVERAGE, len(slices))
     return [
         Slice(
@@ -98,6 +90,39 @@ def make_slices(
         )
         for name, value, rows in slices
     ]  # fmt: skip
+
+
+def label_slices(benchmark: Benchmark, fields: Sequence[str] = ()) -> list[Slice]:
+    """List slices by all fields of the queries' metadata that can make some; without scores.
+
+    Pages filter answers by them.
+
+    Args:
+        benchmark: the benchmark.
+        fields: fields to leave out, such as those whose slices are scored.
+    """
+    labels = {
+        name: values
+        for name, values in read_fields(benchmark.queries).items()
+        if name not in fields and len(set(values)) > 1 and makes_slices(set(values))
+    }
+    return [Slice(field=name, value=v, rows=r.tolist()) for name, v, r in _group_rows(labels)]
+
+
+def _group_rows(
+    labels: Mapping[str, Sequence[str]],
+) -> list[tuple[str, str, npt.NDArray[np.int64]]]:
+    """List (field, value, rows of the queries that have it), the values of a field in order."""
+    groups = []
+    for name, of_queries in labels.items():
+        values, numbers = np.unique(np.array(of_queries, dtype=object), return_inverse=True)
+        order = np.argsort(numbers, kind="stable")
+        ends = np.cumsum(np.bincount(numbers, minlength=len(values)))
+        rows_by_value = dict(zip(values.tolist(), np.split(order, ends[:-1]), strict=True))
+        groups += [
+            (name, value, rows_by_value[value]) for value in sorted(rows_by_value, key=_sort_key)
+        ]
+    return groups
 
 
 def _sort_key(value: str) -> tuple[bool, float, str]:
@@ -138,7 +163,7 @@ def _score_slice(
 
 
 def slice_fields(files: Sequence[ScoreFile], fields: Sequence[str] = ()) -> list[str]:
-    """List the query fields (``--by``) by whose values all score files have slices.
+    """List the query fields (``--by``) by whose values all score files have scored slices.
 
     Args:
         files: score files.
@@ -148,20 +173,21 @@ def slice_fields(files: Sequence[ScoreFile], fields: Sequence[str] = ()) -> list
         UsageError: a file was not scored by a chosen one.
     """
     for file in files:
-        there = {part.field for part in file.slices}
+        there = {part.field for part in file.slices if part.measures}
         if missing := [name for name in fields if name not in there]:
             raise UsageError(
                 f"--by {missing[0]}: {file.system} was not scored by it; add --by "
                 f"{','.join(fields)} to citeforge score",
                 code="not-computed",
             )
-    every = dict.fromkeys(part.field for file in files for part in file.slices)
-    shared = [n for n in every if all(any(p.field == n for p in f.slices) for f in files)]
+    scored = [{p.field: None for p in file.slices if p.measures} for file in files]
+    every = dict.fromkeys(name for fields_of_file in scored for name in fields_of_file)
+    shared = [n for n in every if all(n in fields_of_file for fields_of_file in scored)]
     return list(fields) or shared
 
 
 def with_slices(files: Sequence[ScoreFile], fields: Sequence[str]) -> list[ScoreFile]:
-    """Copy score files, keeping only slices by the given fields; all slices if none is given.
+    """Copy score files, keeping only scored slices by the given fields; all if none is given.
 
     Raises:
         UsageError: a file was not scored by one of them.
@@ -169,7 +195,7 @@ def with_slices(files: Sequence[ScoreFile], fields: Sequence[str]) -> list[Score
     if not fields:
         return list(files)
     wanted = slice_fields(files, fields)
-    parts = ([part for part in f.slices if part.field in wanted] for f in files)
+    parts = ([p for p in f.slices if p.field in wanted or not p.measures] for f in files)
     return [f.model_copy(update={"slices": p}) for f, p in zip(files, parts, strict=True)]
 
 

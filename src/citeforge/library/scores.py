@@ -322,7 +322,7 @@ def score_files(
     results: list[tuple[Path | None, ScoreFile]] = []
     for path, system in zip(paths, systems, strict=True):
         try:
-            files = score_contexts(path, setup, system)
+            files = score_contexts(path, setup, system, targets.get(path))
             if on_error is not None:
                 _require_scores(files)
         except (InputError, UsageError) as error:

@@ -216,7 +216,7 @@ def bench(
         )  # fmt: skip
         result.ran.append(ran)
         tell(name, ran)
-        files = score_contexts(path, setup)
+        files = score_contexts(path, setup, out=folder / f"{file_name}.scores.json")
         for file in files:
             stem = file_name if len(files) == 1 else f"{file_name}.{file.context}"
             scores = Scores(file)

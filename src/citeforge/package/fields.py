@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Collection
 from typing import Any
 
 import pyarrow as pa
@@ -36,6 +37,11 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+def makes_slices(values: Collection[str]) -> bool:
+    """Whether the values of a field are few and short enough for slices."""
+    return len(values) <= MOST_VALUES and max(map(len, values), default=0) <= LONGEST_VALUE
+
+
 def describe_fields(queries: pa.Table) -> dict[str, str]:
     """Describe the values of each field: the most frequent ones, with their numbers of queries.
 
@@ -50,7 +56,7 @@ def _describe(counts: Counter[str]) -> str:
     Args:
         counts: value to the number of queries that have it.
     """
-    if len(counts) > MOST_VALUES or max(map(len, counts)) > LONGEST_VALUE:
+    if not makes_slices(counts):
         return f"{len(counts):,} values, too many or too long for slices"
     ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
     texts = [f"{value} {n:,}" for value, n in ordered[:_MOST_SHOWN]]

@@ -210,7 +210,8 @@ class Slice(Record):
         value: of the field, as text.
         rows: 0-based indexes of its queries in ``query_ids``.
         measures: scores over these queries, without ``per_query``, which are the file's; intervals
-            of a measure hold at once for all slices of the file.
+            of a measure hold at once for all slices of the file. Empty for a field that only
+            filters answers.
     """
 
     field: str
@@ -404,7 +405,8 @@ class ScoreFile(Record):
         query_ids: queries, in the order of all ``per_query`` lists.
         clusters: cluster of each query, where questions repeat; empty where none does.
         measures: the scores.
-        slices: scores by fields of the queries (``--by``); none where gold is hidden.
+        slices: scores by fields of the queries (``--by``), and with ``--details`` the queries of
+            each value of other fields; none where gold is hidden.
         not_computed: measures asked for and not computed, with reasons.
         design: cells of an authorship benchmark; names of its measures end in ``[cell]``.
         answers: answers in statements, for reports; only when ``--details`` was given.

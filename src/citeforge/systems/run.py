@@ -15,6 +15,8 @@ from citeforge.engines.judge.llm import LlmJudge
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.engines.llm.budget import USUAL_ANSWER, RunPlan
 from citeforge.engines.llm.records import Failure, Llm
+from citeforge.engines.progress import Advance, progress
+from citeforge.engines.progress_files import progress_file
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.schemas.errors import FailuresError, InputError, UnknownValueError, UsageError
 from citeforge.schemas.recipes.base import Part, make_record
@@ -92,12 +94,18 @@ def run_system(
             )
         more: dict[str, Any] = {} if limit is None else {"limit": limit}
         more |= {CONTROL: True} if system.is_control else {}
-        header = start(name, contexts=sets, **more)
-        return Outcome(name, write_submission(out, header, chain([first], rows)))
+        header, total = start(name, contexts=sets, **more), None if runs > 1 else limit
+        with progress_file("run", out), progress("answering", total, "answers") as advance:
+            return Outcome(
+                name, write_submission(out, header, _count(chain([first], rows), advance))
+            )
     assert llm is not None  # else `require_fit` has raised an error
     require_writable(out)
     settings = options if options is not None else system.options()
-    answers, recipe, counts = ask(system, benchmark, sets, runs, seed, llm, settings, limit, judge)
+    with progress_file("run", out):
+        answers, recipe, counts = ask(
+            system, benchmark, sets, runs, seed, llm, settings, limit, judge
+        )
     failures = [(task.item.query_id, r) for task, r in answers if isinstance(r, Failure)]
     if failures and len(failures) == len(answers):
         query, failure = failures[0]
@@ -111,6 +119,13 @@ def run_system(
     header = start(title, contexts=sets, **recipe)
     written = (reply_line(task, reply) for task, reply in answers if isinstance(reply, Reply))
     return Outcome(title, write_submission(out, header, written), failures, counts)
+
+
+def _count(rows: Iterable[dict[str, Any]], advance: Advance) -> Iterator[dict[str, Any]]:
+    """Yield rows, and report each as done when it has been taken."""
+    for row in rows:
+        yield row
+        advance(1)
 
 
 def plan_system(

@@ -133,7 +133,10 @@ def test_missing_answers_and_what_is_needed_to_take_part_are_on_the_first_page(
     build_site(package, [file], tmp_path / "site", "Title" * 40)
     page = opened(browser, tmp_path / "site" / "index.html")
     expect(page.locator("tbody .missing")).to_have_text("12 answers missing")
-    expect(page.locator("#meaning")).to_contain_text("strict: corrected definitions")
+    meaning = page.locator("#meaning")
+    expect(meaning).to_contain_text("strict: corrected definitions")
+    top = page.locator("#table").bounding_box()["y"]
+    assert meaning.bounding_box()["y"] < top  # explained where the words are
     expect(page.get_by_text("How to take part")).to_contain_text("citeforge check")
     page.set_viewport_size({"width": 390, "height": 844})
     assert page.evaluate("document.documentElement.scrollWidth") <= 390

@@ -5,9 +5,11 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 import citeforge as cf
 from citeforge.package.package import Package
-from citeforge.plugins.leaderboard.pages import TEMPLATES
+from citeforge.plugins.leaderboard.pages import TEMPLATES, environment
 from citeforge.plugins.leaderboard.query_pages import query_pages
 from conftest import EXAMPLES
 from conftest_pages import expect, opened
@@ -114,3 +116,23 @@ def test_labels_below_a_star_stand_beside_their_dots(people: Path) -> None:
         for side in ("start", "end"):
             heights = sorted(spoke.y for spoke in star.spokes if spoke.anchor == side)
             assert all(below - above >= 10 + 13 + 3 for above, below in pairwise(heights))
+
+
+def test_a_query_page_shows_its_metadata(package: Path, tmp_path: Path) -> None:
+    """With values that could be code, and without those that are too long to filter by."""
+    rows = [{"kind": "<b>place</b>", "long": "x" * 101}, {"kind": "moon"}, {}]
+
+    class Labelled(Package):
+        queries = Package(package).queries
+        queries = queries.set_column(
+            queries.column_names.index("metadata"), "metadata",
+            pa.array([json.dumps(rows[n % 3]) for n in range(len(queries))]),
+        )  # fmt: skip
+
+    pages = [*query_pages(Labelled(package))]
+    assert [p.fields for p in pages[:3]] == [{"kind": "<b>place</b>"}, {"kind": "moon"}, {}]
+    template = environment().get_template("query.html.j2")
+    site = {"title": "t", "others": [], "answers": False, "benchmark": "b", "version": "1",
+            "hash": "h"}  # fmt: skip
+    text = template.render(site=site, page=pages[0], scores=[], before=None, after=None)
+    assert "<dt><bdi>kind</bdi></dt><dd><bdi>&lt;b&gt;place&lt;/b&gt;</bdi></dd>" in text

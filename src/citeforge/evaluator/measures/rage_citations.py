@@ -288,7 +288,7 @@ MEASURES = (
         formula="no value of its own: harmonic mean of mean `CiteP` and mean `CiteR`",
         edge_cases="each mean over the queries that define it",
         citation_quality=_quality("both", f"{_LABELS}; means are taken first.")),
-    RAGE.measure("CiteF1@query", "mean of per-query harmonic means",
+    RAGE.measure("CiteF1@query", "mean over queries of the harmonic mean of CiteP and CiteR",
         sample=lambda s: mean_sample(harmonic(s.labelled.precision, s.labelled.recall)),
         formula="harmonic mean of the answer's `CiteP` and `CiteR`", edge_cases=_AS_RECALL,
         citation_quality=_quality("both", f"{_LABELS}; each answer's own F1 enters the mean.")),

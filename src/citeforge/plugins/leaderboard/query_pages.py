@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from citeforge.builders.derive import Base
 from citeforge.engines.shown import show_number
 from citeforge.engines.tables import rows_of
+from citeforge.package.fields import NO_VALUE, makes_slices, read_fields
 from citeforge.package.items import name_label
 from citeforge.package.package import Package
 from citeforge.schemas.kg import Graph, Key
@@ -103,6 +104,7 @@ class QueryPage:
         gold: gold answers.
         other: the general question of a kalma benchmark.
         left_out: context sets that the page does not show.
+        fields: fields of the query's metadata, by which answers can be filtered.
     """
 
     id: str
@@ -113,6 +115,7 @@ class QueryPage:
     gold: list[str] = field(default_factory=list)
     other: str = ""
     left_out: list[str] = field(default_factory=list)
+    fields: dict[str, str] = field(default_factory=dict)
 
 
 def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[QueryPage]:
@@ -123,10 +126,14 @@ def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[Quer
         scored: context sets that systems were scored in; they are shown before others.
     """
     first = [name for name in package.contexts if name in scored]
-    if package.has_graphs:
-        return graph_pages(package, first)
-    has_labels = package.kind.facts.tables["contexts"] == CONTEXTS
-    return (passage_pages if has_labels else item_pages)(package, first)
+    is_labelled = package.kind.facts.tables["contexts"] == CONTEXTS
+    passages = passage_pages if is_labelled else item_pages
+    columns = read_fields(package.queries)
+    rows = {query: row for row, query in enumerate(package.query_ids)}
+    for page in (graph_pages if package.has_graphs else passages)(package, first):
+        values = {name: column[rows[page.id]] for name, column in columns.items()}
+        page.fields = {name: v for name, v in values.items() if v != NO_VALUE and makes_slices([v])}
+        yield page
 
 
 def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:

@@ -213,8 +213,10 @@ function bar(value, ends, [low, high]) {
   return box;
 }
 
-// On a phone the first score comes before what one may do.
-get("filtering").open = matchMedia("(min-width: 40rem)").matches;
+// On a phone the first score comes before what one may do, and before what the table's name means.
+const isWide = matchMedia("(min-width: 40rem)").matches;
+get("filtering").open = isWide;
+if (isWide && get("scope")) get("about").before(get("scope"));
 get("view").append(...data.views.map((v, i) => make("option", { value: i }, v.t)));
 get("view").addEventListener("change", event => choose(+event.target.value));
 get("measure").addEventListener("change", event => rank(+event.target.value));
