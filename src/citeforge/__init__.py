@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from citeforge.library.citations import split_statements as split_statements
     from citeforge.library.gate_plans import gate_plan as gate_plan
     from citeforge.library.gates import gate as gate
+    from citeforge.library.package_changes import compare_packages as compare_packages
     from citeforge.library.publishing import card as card
     from citeforge.library.publishing import export_prompts as export_prompts
     from citeforge.library.publishing import publish as publish

@@ -66,6 +66,7 @@ def _package(name: str, *more: str) -> Target:
         f"package-{name}", (name,),
         (f"verify {name}", f"build --print-recipe --from {name}", f"show {name}", f"export prompts {name} --out prompts.jsonl --context all",
          f"export card {name}", f"audit {name} --judge lexical",
+         f"compare {name} {name} --out c.json",
          *(m.replace("@", name) for m in more)),
         signed=True,
     )  # fmt: skip

@@ -21,7 +21,8 @@ from conftest_plots import scored
 RECORDS: tuple[type[BaseModel], ...] = (cf.ScoreOptions, cf.AuditOptions, cf.RunOptions)
 """What stands for several options in Python."""
 CASES: list[tuple[click.Command, Callable[..., Any], set[str]]] = [
-    (compare, cf.compare, set()),
+    (compare, cf.compare, {"submission", "kept"}),  # of packages: the next one
+    (compare, cf.compare_packages, {"scores", "measures", "against", "across", "by"}),
     (report, cf.report, set()),
     (gate, cf.gate, {"plan", "margin", "power", "changed"}),
     (gate, cf.gate_plan, {"plan", "out", "by"}),

@@ -37,6 +37,7 @@ from citeforge.schemas.recipes.groups import ENDPOINTS, MEASURES
 if TYPE_CHECKING:
     from citeforge.evaluator.check import Findings
     from citeforge.reports.comparison import ComparisonReport
+    from citeforge.schemas.package_changes import PackageChanges
 
 
 @click.command()
@@ -180,23 +181,46 @@ def score(
 @click.command()
 @path_argument("scores", nargs=-1, required=True)
 @add_options(field_options(CompareOptions))
+@path_option("--submission", help="With two packages: answers to the old one.")
+@path_option("--kept", help="Of --submission: file for the answers that are still valid.")
 @path_option(
     "--out", help="File to write: .html, .md, .tex, .csv or .json (default: tables on stdout)."
 )
 @json_option
-def compare(scores: tuple[Path, ...], out: Path | None, **parameters: Any) -> None:
-    """Compare score files pairwise, or all with one baseline.
+def compare(
+    scores: tuple[Path, ...], out: Path | None, submission: Path | None, kept: Path | None,
+    **parameters: Any,
+) -> None:  # fmt: skip
+    """Compare score files pairwise, or all with one baseline; or two packages.
 
     Prints paired differences with 95 % intervals, p-values (t-test; permutation test, with Holm
     over all pairs and measures), and the smallest difference that 80 % power would find. Measures
     of a cell that have the same values share a row; the placebo stays out of Holm's family. Pairs
     whose signatures differ are left out, with the differing parts, and the exit code is 3.
+
+    Of two packages (folders or hub: names, the old one first) it prints which passages, judgements,
+    queries, contexts and settings differ. --submission adds the queries whose answers are to what
+    both packages show, byte for byte, and --kept writes these answers for the new package.
     """
     from citeforge.engines.textfiles import count_text
+    from citeforge.library.package_changes import are_packages
     from citeforge.library.scores import get_score_file, listed
     from citeforge.reports.pages.formats import compare_files
-    from citeforge.schemas.errors import FailuresError
+    from citeforge.schemas.errors import FailuresError, UsageError
 
+    if are_packages(scores):
+        given = [n for n, value in parameters.items() if value]
+        if given:
+            raise UsageError(
+                f"--{given[0]} is for score files, not for packages", code="option-without-effect"
+            )
+        _compare_packages(scores[0], scores[1], submission, kept, out)
+        return
+    if submission is not None or kept is not None:
+        raise UsageError(
+            "--submission and --kept are for two packages, not for score files",
+            code="option-without-effect",
+        )
     options = record_from(CompareOptions, parameters)
     comparison = compare_files([*map(get_score_file, listed(scores))], options, out)
     present(comparison, partial(_print_comparison, comparison, out))
@@ -218,6 +242,29 @@ def _print_comparison(comparison: ComparisonReport, out: Path | None) -> None:
         return
     notes, width = [*comparison.scope, *comparison.cautions], get_terminal_size().columns
     click.echo(render_comparison(comparison.differences, notes, comparison.signatures, width))
+
+
+def _compare_packages(
+    old: Path, new: Path, submission: Path | None, kept: Path | None, out: Path | None
+) -> None:
+    """Compare two packages; print the differences, or write them to a file."""
+    from citeforge.library.package_changes import compare_packages
+
+    changes = compare_packages(old, new, submission=submission, kept=kept, out=out)
+    present(changes, partial(_print_changes, changes, new, out))
+
+
+def _print_changes(changes: PackageChanges, new: Path, out: Path | None) -> None:
+    """Print the differences between packages, or how many tables differ if a file has them."""
+    from citeforge.reports.package_changes import render_changes
+
+    if out is None:
+        click.echo(render_changes(changes, get_terminal_size().columns))
+    else:
+        n_differing = sum(not part.is_equal for part in (*changes.tables, *changes.contexts))
+        click.echo(f"{out}: {n_differing:,} tables and context sets differ")
+    for file in changes.kept:
+        click.echo(f"{file}: next: citeforge score {file} --benchmark {new} --only-answered")
 
 
 @click.command()
