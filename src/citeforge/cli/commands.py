@@ -137,7 +137,10 @@ COMMANDS: Catalogue[Command, None] = Catalogue(
         Command("check", "Check a submission; never changes it.", _check, "Score"),
         Command("score", "Score submissions against a package.", _score, "Score"),
         Command(
-            "compare", "Compare score files pairwise, or all with one baseline.", _compare, "Score"
+            "compare",
+            "Compare score files pairwise, or all with one baseline; or two packages.",
+            _compare,
+            "Score",
         ),
         Command("gate", "Decide whether a new system may replace the baseline.", _gate, "Score"),
         Command(
