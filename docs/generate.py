@@ -37,6 +37,7 @@ from citeforge.schemas.authorship import LabelSet
 from citeforge.schemas.counts import COUNTS
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.outputs import OUTPUT_VERSION, Output
+from citeforge.schemas.package_changes import PackageChanges
 from citeforge.schemas.recipes.gate import POLICY_VERSION, GatePolicy
 from citeforge.schemas.scores import SCORES_VERSION, ScoreFile
 from citeforge.schemas.submission import Header, SubmissionLine
@@ -69,7 +70,7 @@ FORMATS: dict[str, tuple[int, dict[str, Any]]] = {
 """Name of a file format to its version and its JSON Schema."""
 OUTPUTS: dict[str, Any] = {
     "check": Findings,
-    "compare": ComparisonReport,
+    "compare": ComparisonReport | PackageChanges,
     "doctor": list[doctor.Finding],
     "gate": Decision | GatePlan,
     "list": list[Entry],
