@@ -66,6 +66,8 @@ os.environ["HF_DATASETS_OFFLINE"] = "1"
 # What a developer has set for commands is not for tests.
 for _name in (*fields_in(RunOptions, SETTING), "config", "plugins"):
     os.environ.pop(f"CITEFORGE_{_name.upper()}", None)
+# A text is embedded by each test that embeds it, and nothing is written to the user's folders.
+os.environ["CITEFORGE_CACHE"] = "off"
 # The Hub's client waits ten seconds for servers, which are ours here, and none of them hangs.
 os.environ["HF_HUB_DOWNLOAD_TIMEOUT"] = os.environ["HF_HUB_ETAG_TIMEOUT"] = "600"
 # Two workers share the cores with each other and with the commands that they start: a thread that

@@ -21,14 +21,14 @@ from citeforge.plugins.audit.wrong import (
     _open_corpus,
     classify_citations,
 )
-from conftest import Inline, run_inline, write_beir
+from conftest import Inline, content, run_inline, write_beir
 from conftest_evaluator import Facts, Measure
 
 
 @pytest.fixture(autouse=True)
-def assets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Vectors of corpora are kept in a folder of the test."""
-    monkeypatch.setattr("huggingface_hub.constants.HF_ASSETS_CACHE", str(tmp_path / "assets"))
+    monkeypatch.setenv("CITEFORGE_CACHE", str(tmp_path / "cache"))
     _open_corpus.cache_clear()
 
 
@@ -184,10 +184,11 @@ def test_the_corpus_is_embedded_once_for_all_commands(tmp_path: Path, inline: In
         inline.ok(*command, "--out", "s.json")
         found = json.loads((tmp_path / "s.json").read_text())["measures"]
         values.append([m["value"] for m in found])
-        (kept,) = (tmp_path / "assets").rglob("passages*.vectors")
-        written.append(kept.stat().st_mtime_ns)
+        written.append(content(tmp_path / "cache"))
         if command_number == 1:
-            kept.write_bytes(b"damaged")
+            for file in (tmp_path / "cache").rglob("*.blocks"):
+                file.write_bytes(b"damaged" * 10)
     assert values[0] == values[1] == values[2]
+    assert len(written[0]) == 2  # vectors of passages, and of statements
     assert written[0] == written[1] != written[2]  # what is kept is checked
-    assert not list((tmp_path / "assets").rglob("queries*"))
+    assert {*written[0].values()} == {*written[2].values()}

@@ -3,7 +3,7 @@
 import importlib.util
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +12,11 @@ import pyarrow as pa
 from citeforge.engines.files import read_json, sha256_file
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.model_files import Located, find_model
-from citeforge.engines.models.embedder import Embedder, Role, Vectors
+from citeforge.engines.models.cached import cached_embedder
+from citeforge.engines.models.embedder import Embedder, Releasable, Role, Vectors
 from citeforge.engines.models.prefixes import Prefixes, find_prefixes
 from citeforge.engines.models.transformer import Load, TransformerEmbedder, load_minilm
+from citeforge.engines.models.vector_cache import VectorCache, open_cache
 from citeforge.engines.parallel import batched
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Compute, RunOptions
@@ -39,7 +41,7 @@ class EmbedderSettings:
         revision: commit, tag or branch of a Hub model.
         device: ``auto``, ``cpu``, ``cuda``, …
         prefixes: put before queries and passages; None for the model's own, or its family's.
-        options: how the endpoint of a served model is reached.
+        options: how the endpoint of a served model is reached, and where vectors are cached.
         store: store of its replies.
         factory: makes a local model where it is to compute.
         option: option that names the embedder, for errors.
@@ -90,10 +92,15 @@ class LocalEmbedder:
     load: Load | None = None
     _made: dict[Compute, Embedder] = field(default_factory=dict, init=False)
 
+    @cached_property
+    def _cache(self) -> VectorCache | None:
+        """Cache of vectors that the run options choose; None if it is off."""
+        return open_cache(self.settings.options)
+
     def at(self, compute: Compute) -> Embedder:
         """Get the embedder in a format such as ``bf16``; unload the model's other formats."""
         for other in self._made.keys() - {compute}:
-            if isinstance(embedder := self._made[other], TransformerEmbedder):
+            if isinstance(embedder := self._made[other], Releasable):
                 embedder.release()
         return self._make(compute)
 
@@ -104,7 +111,8 @@ class LocalEmbedder:
             make = partial(
                 TransformerEmbedder, self.name, self.locate, device, given, compute, self.load
             )
-            self._made[compute] = self.settings.factory(make, device, compute)
+            made = self.settings.factory(make, device, compute)
+            self._made[compute] = cached_embedder(made, self._cache)
         return self._made[compute]
 
     def fingerprint(self) -> dict[str, Any]:

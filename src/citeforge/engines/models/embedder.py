@@ -1,6 +1,7 @@
-"""Protocols of embedders."""
+"""Protocols of embedders, and what their vectors depend on."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from importlib.metadata import version
 from typing import Any, Literal, Protocol, runtime_checkable
 
 import numpy as np
@@ -12,6 +13,11 @@ from citeforge.schemas.recipes.base import Compute
 
 Role = Literal["query", "passage"]
 Vectors = npt.NDArray[np.float32]
+_FORMATS = {"bfloat16": "<f2", "float64": "<f8"}
+"""Numeric format of computed vectors to that of stored ones; float32 for all others. Float16 has
+smaller errors than bfloat16."""
+_LIBRARIES = "torch", "transformers", "tokenizers", "sentence-transformers"
+"""Libraries that compute the vectors of local models."""
 
 
 class Embedder(Protocol):
@@ -68,6 +74,38 @@ class Watchable(Embedder, Protocol):
         ...
 
 
+@runtime_checkable
+class Releasable(Protocol):
+    """Embedder whose model can be taken out of memory."""
+
+    def release(self) -> None:
+        """Free the memory of the model; it is loaded again when texts are encoded."""
+        ...
+
+
 def model_of(fingerprint: dict[str, Any]) -> dict[str, Any]:
     """Get the part of a fingerprint that identifies the model, not how it was computed."""
     return {name: value for name, value in fingerprint.items() if name != "computed"}
+
+
+def vectors_depend_on(fingerprint: dict[str, Any], kind: Role) -> dict[str, Any]:
+    """Collect everything that decides a stored vector, apart from its text.
+
+    Device and batch size change last bits alone, which no result depends on (cosines that are
+    near each other are computed again): vectors of other machines are of use.
+
+    Args:
+        fingerprint: description of the embedder.
+        kind: whether texts are queries or passages; only the prefix of these counts.
+
+    Returns:
+        Facts about the model, and ``format``: NumPy's name of the stored numbers.
+    """
+    prefixes = "query_prefix", "passage_prefix", "prefixes"
+    facts = {n: v for n, v in model_of(fingerprint).items() if n not in prefixes}
+    dtype = fingerprint.get("computed", {}).get("dtype")
+    if dtype is not None:
+        facts["dtype"] = dtype
+        facts["libraries"] = {name: version(name).partition("+")[0] for name in _LIBRARIES}
+    prefix = fingerprint.get(f"{kind}_prefix", "")
+    return {"model": facts, "kind": kind, "prefix": prefix, "format": _FORMATS.get(dtype, "<f4")}

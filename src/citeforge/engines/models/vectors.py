@@ -20,16 +20,20 @@ from citeforge.engines.files import (
     write_text,
 )
 from citeforge.engines.ledger import current_ledger
-from citeforge.engines.models.embedder import Distributed, Embedder, Role, Vectors, Watchable
+from citeforge.engines.models.embedder import (
+    Distributed,
+    Embedder,
+    Role,
+    Vectors,
+    Watchable,
+    vectors_depend_on,
+)
 from citeforge.engines.progress import Advance
 from citeforge.engines.tables import regroup
 from citeforge.schemas.errors import InputError
 
 SHARD_ROWS = 8192
 SUFFIX = ".vectors"
-_FORMATS = {"bfloat16": "<f2", "float64": "<f8"}
-"""Numeric format of computed vectors to that of stored ones; float32 for all others. Float16 has
-smaller errors than bfloat16."""
 
 
 @dataclass(frozen=True)
@@ -113,8 +117,7 @@ def ensure_shards(
     """
     folder.mkdir(parents=True, exist_ok=True)
     fingerprint = embedder.fingerprint()
-    dtype = _FORMATS.get(fingerprint.get("computed", {}).get("dtype"), "<f4")
-    recipe: dict[str, object] = {"embedder": fingerprint, "kind": kind, "format": dtype}
+    recipe = vectors_depend_on(fingerprint, kind)
     shards: dict[int, VectorShard] = {}
     missing: list[tuple[int, Path, str, int]] = []  # number, file, key, first text
 

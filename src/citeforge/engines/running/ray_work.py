@@ -148,4 +148,4 @@ class ClusterJudge(Pool):
 
 def _block_name(texts: Sequence[object]) -> str:
     """Name a block of texts in errors, by its size and the beginning of its first text."""
-    return f"{len(texts):,} texts from {str(texts[0])[:60]!r} on"
+    return f"{len(texts):,} texts from {str(texts[0])[:60]!r} on" if texts else "no texts"

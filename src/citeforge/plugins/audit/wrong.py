@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
-from citeforge.engines.files import digest, storage_errors
 from citeforge.engines.judge.records import JudgeFailure, Pair
 from citeforge.engines.judge.session import JudgeSession
 from citeforge.evaluator.measures.declared import per_submission
@@ -291,31 +290,23 @@ def _find_nearest_texts(
 def _open_corpus(
     folder: Path, benchmark_hash: str, embedder: str
 ) -> tuple[DenseCorpus, tempfile.TemporaryDirectory[str]]:
-    """Open a benchmark's corpus for vector search, with a scratch folder for query vectors.
+    """Open a benchmark's corpus for vector search, with a scratch folder for its vectors.
 
-    Vectors of passages stay in the cache of Hugging Face (``HF_ASSETS_CACHE``) with a fingerprint
-    of model and texts, as those of builds do; only where it changes are they computed again.
+    Args:
+        folder: folder of the benchmark.
+        benchmark_hash: hash of its content, which another build in this folder changes.
+        embedder: name of the embedder.
 
     Returns:
         (searchable corpus, its scratch folder, which must live as long).
     """
-    from huggingface_hub import cached_assets_path, constants
-
-    from citeforge.engines.models.embedder import model_of
     from citeforge.engines.retrieval.certain import CorpusModel
     from citeforge.engines.retrieval.dense import DenseCorpus
     from citeforge.engines.running.names import make_embedder
 
-    with storage_errors(Path(constants.HF_ASSETS_CACHE)):
-        home = cached_assets_path(
-            "citeforge", "vectors", benchmark_hash, assets_dir=constants.HF_ASSETS_CACHE
-        )
-    model = make_embedder(embedder)
-    vectors = home / digest(model_of(model.fingerprint()))[:16]
     scratch = tempfile.TemporaryDirectory(prefix="citeforge-")
     corpus = Benchmark(folder).corpus
-    searched = CorpusModel(model, corpus, vectors, query_folder=Path(scratch.name))
-    return DenseCorpus(searched), scratch
+    return DenseCorpus(CorpusModel(make_embedder(embedder), corpus, Path(scratch.name))), scratch
 
 
 MEASURES = (

@@ -31,6 +31,7 @@ from citeforge.schemas.catalogue import Sort
 from citeforge.schemas.errors import InputError, UnknownValueError, UsageError, field_message
 from citeforge.schemas.licences import Licence
 from citeforge.schemas.recipes.groups import (
+    CACHE,
     DRY,
     EMBEDDING,
     ENDPOINTS,
@@ -354,6 +355,13 @@ class RunOptions(Part):
     """auto, cpu, cuda, …"""
     embeddings: Annotated[Path | None, EMBEDDING] = None
     """Keep and reuse shards here."""
+    cache: Annotated[Path | None, EMBEDDING, CACHE] = None
+    """Keep vectors here for all builds (default: CITEFORGE_CACHE, else citeforge in the user's
+    cache folder)."""
+    no_cache: Annotated[bool, EMBEDDING, CACHE] = False
+    """Neither read nor keep vectors in the cache."""
+    cache_size: Annotated[float, EMBEDDING, CACHE, SETTING] = Field(10.0, gt=0)
+    """Gigabytes that the cached vectors may take; those unused for longest are removed first."""
     compute: Annotated[Compute, EMBEDDING] = "auto"
     """Numeric format in which a local embedder computes first (auto: the fastest here). It changes
     only the time: close cosines are computed again in float32 or float64."""

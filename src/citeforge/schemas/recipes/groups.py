@@ -27,6 +27,7 @@ or a reply: a score would depend on a file that it does not name.
 JUDGE = Group("How the judge decides")
 VERDICTS = Group(JUDGE.heading)
 EMBEDDING = Group("Embedding")
+CACHE = Group(EMBEDDING.heading)
 NEGATIVES = Group("Which negatives are mined")
 POOL = Group("Judgements by a model")
 ROWS = Group("Which rows are read and kept")

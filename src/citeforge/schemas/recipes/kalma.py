@@ -9,6 +9,7 @@ from pydantic import Field, JsonValue, model_validator
 from citeforge.schemas.licences import Licence
 from citeforge.schemas.recipes.base import Judging, Licensed, Option, Part, Words
 from citeforge.schemas.recipes.groups import (
+    CACHE,
     DRY,
     ENDPOINTS,
     GRAPHS,
@@ -65,6 +66,7 @@ class KalmaRecipe(Licensed):
         GRAPHS,
         VERDICTS,
         LOCAL,
+        CACHE,
         DRY,
         ENDPOINTS,
         RUNNER,

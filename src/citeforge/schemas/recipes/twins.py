@@ -7,6 +7,7 @@ from pydantic import Field, field_validator
 
 from citeforge.schemas.recipes.base import Hideable, Judging, Option, Part, Ratio
 from citeforge.schemas.recipes.groups import (
+    CACHE,
     DRY,
     ENDPOINTS,
     LOCAL,
@@ -64,6 +65,7 @@ class TwinsRecipe(Hideable):
     run_options: ClassVar[tuple[Group, ...]] = (
         VERDICTS,
         LOCAL,
+        CACHE,
         DRY,
         ENDPOINTS,
         RUNNER,
