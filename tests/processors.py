@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tempfile import NamedTemporaryFile
+from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import NamedTuple
 
 from citeforge.engines.models.compute import cpu_flags
@@ -78,14 +78,21 @@ class Run(NamedTuple):
     seconds: float
 
 
-def run_tests(setting: Setting, files: Sequence[Path]) -> Run:
-    """Run the numeric tests of some files, one of which may leave hashes (test_one_recipe.py)."""
+def run_tests(setting: Setting, files: Sequence[Path], cache: str) -> Run:
+    """Run the numeric tests of some files, one of which may leave hashes (test_one_recipe.py).
+
+    Args:
+        setting: values of variables.
+        files: test files.
+        cache: folder for vectors of all settings.
+    """
     start = time.monotonic()
     options = ("-q", "-p", "no:cacheprovider", "-m", "numeric")
     with NamedTemporaryFile("r") as hashes:
         tests = subprocess.run(
             [sys.executable, "-m", "pytest", *options, *map(str, files)], cwd=TESTS.parent,
-            env=environment(setting) | {"CITEFORGE_HASHES": hashes.name},
+            env=environment(setting)
+            | {"CITEFORGE_HASHES": hashes.name, "CITEFORGE_SHARED_CACHE": cache},
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         )  # fmt: skip
         seconds = time.monotonic() - start
@@ -110,8 +117,8 @@ def run_settings(settings: Iterable[Setting], files: Sequence[Path], flags: set[
     print(f"{'setting':{width}}  passed  failed  seconds", flush=True)
     red: list[str] = []
     built: dict[str, list[str]] = {}
-    with ThreadPoolExecutor(AT_ONCE) as pool:
-        runs = {name: pool.submit(run_tests, setting, files) for name, setting in able.items()}
+    with TemporaryDirectory() as cache, ThreadPoolExecutor(AT_ONCE) as pool:
+        runs = {n: pool.submit(run_tests, setting, files, cache) for n, setting in able.items()}
         for name, run in runs.items():
             done = run.result()
             last = done.output.rstrip().rpartition("\n")[2]

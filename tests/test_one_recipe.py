@@ -21,6 +21,8 @@ from conftest import EXAMPLES
 from conftest_builders import copy_part
 
 HASHES = "CITEFORGE_HASHES"
+SHARED_CACHE = "CITEFORGE_SHARED_CACHE"
+"""Cache of vectors of all settings: each build takes those that other arithmetic has made."""
 Build = Callable[[RunOptions], str]
 
 
@@ -81,6 +83,9 @@ def test_one_recipe_gives_one_hash(tmp_path: Path, monkeypatch: pytest.MonkeyPat
             out, vectors = tmp_path / f"{name}-{number}", tmp_path / f"{corpus}-vectors-{number}"
             run = RunOptions(out=out, compute=compute, embeddings=vectors)
             found.setdefault(name, {})[f"{compute}/{size}"] = make(run)[:8]
+        cache = Path(os.environ.get(SHARED_CACHE, tmp_path / "cache"))
+        mixed = RunOptions(out=tmp_path / f"{name}-mixed", cache=cache)
+        found[name]["vectors of all settings"] = make(mixed)[:8]
     assert all(len(set(of.values())) == 1 for of in found.values()), found
     words = (f"{name}@{next(iter(of.values()))}" for name, of in found.items())
     Path(os.environ[HASHES]).write_text(" ".join(words))

@@ -12,7 +12,9 @@ import click
 
 from citeforge.cli.command import path_argument, path_option
 from citeforge.cli.json_output import json_option, present
+from citeforge.cli.options import add_options, field_options, run_options
 from citeforge.cli.terminal import echo_wrapped
+from citeforge.schemas.recipes.base import RunOptions
 
 if TYPE_CHECKING:
     from citeforge.builders.verify import Verification
@@ -261,16 +263,18 @@ def _print_verification(result: Verification) -> None:
 @click.option("--base-url", help="Endpoint to ask (default: OPENAI_BASE_URL).")
 @path_option("--store", help="Replay store to look at.")
 @click.option("--offline", is_flag=True, help="Ask no network.")
+@add_options(field_options(RunOptions, ("cache", "cache_size")))
 @json_option
-def doctor(base_url: str | None, store: Path | None, offline: bool) -> None:
-    """Check installation, endpoint, Hub and store; say what to do.
+def doctor(base_url: str | None, store: Path | None, offline: bool, **cache: Any) -> None:
+    """Check installation, cache, endpoint, Hub and store; say what to do.
 
     Never shows a key. Exit code 1 when a store is there and cannot be read.
     """
     from citeforge.engines.running.doctor import examine
     from citeforge.schemas.errors import InputError
 
-    findings = examine(base_url, store, ask_network=not offline)
+    run = run_options(cache, base_url=base_url)
+    findings = examine(run, store, ask_network=not offline)
     present(findings, partial(_print_diagnosis, findings))
     if any(f.good is False for f in findings):
         raise InputError("something cannot be used; see the lines marked NO", code="unusable")

@@ -17,6 +17,7 @@ from citeforge.builders.rage.hidden_negatives import near_numbers
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mining import Negative, SeeminglyRelevant, mine_ranked
 from citeforge.engines.draws import distinct_below, generator
+from citeforge.engines.models.compute import MANY_PASSAGES
 from citeforge.engines.models.embedder import Refinable
 from citeforge.engines.models.precomputed import PrecomputedVectors, passage_shards, query_rows
 from citeforge.engines.progress import progress
@@ -48,9 +49,6 @@ from citeforge.schemas.tables import (
 from citeforge.schemas.version import __version__
 
 Models = dict[str, dict[str, Any]]
-_DECIDED_PER_QUERY = 12
-"""Passages per query that are embedded twice if the first vectors are approximate; measured on
-HAGRID (benchmarks/results)."""
 _RANDOM_PASSAGES = 50
 """Passages of the corpus, drawn once, whose median cosine is the level of random passages."""
 _QUERIES_AT_ONCE = 1000
@@ -323,7 +321,7 @@ def _corpus_model(material: Material, folder: Path) -> CorpusModel:
     """
     run, corpus, embedder = material.sources.run, material.corpus, material.sources.embedder
     compute = run.compute
-    few = count_rows(corpus) < 2 * _DECIDED_PER_QUERY * material.queries.num_rows
+    few = count_rows(corpus) < MANY_PASSAGES * material.queries.num_rows
     if compute == "auto" and few and isinstance(embedder, Refinable):
         compute = "fp32"  # most passages would be embedded twice
     search = make_runner(run).first_stage(run.device)

@@ -7,6 +7,9 @@ from pathlib import Path
 from citeforge.schemas.errors import UsageError, require
 from citeforge.schemas.recipes.base import Chosen, Compute
 
+MANY_PASSAGES = 24
+"""Passages per query from which on it pays to embed in bfloat16 first: of fewer, more than half
+would be embedded again. Some 12 per query are, measured on HAGRID (benchmarks/results)."""
 _DNNL_WITHOUT_BFLOAT16 = frozenset(
     "SSE41 AVX AVX2 AVX2_VNNI AVX2_VNNI_2 AVX512_CORE AVX512_CORE_VNNI".split()
 )

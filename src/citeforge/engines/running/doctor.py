@@ -9,6 +9,7 @@ from pathlib import Path
 
 from citeforge.engines.event_loop import run_async
 from citeforge.engines.model_files import http_errors
+from citeforge.engines.shown import show_number
 from citeforge.schemas.errors import EXTRAS, CiteforgeError, InputError, require
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.version import __version__
@@ -33,11 +34,11 @@ class Finding:
     advice: str = ""
 
 
-def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list[Finding]:
-    """Check libraries, models, endpoint, Hub and store; return one finding each.
+def examine(run: RunOptions, store: Path | None, ask_network: bool) -> list[Finding]:
+    """Check libraries, models, cache, endpoint, Hub and store; return one finding each.
 
     Args:
-        base_url: endpoint; None for the environment's.
+        run: its endpoint (None for the environment's) and its cache of vectors.
         store: replay store to open for reading.
         ask_network: whether the Hub and the endpoint are asked.
     """
@@ -45,7 +46,8 @@ def examine(base_url: str | None, store: Path | None, ask_network: bool) -> list
         Finding("citeforge", True, f"{__version__} on Python {platform.python_version()}"),
         *_check_libraries(),
         *_check_models(),
-        *_check_endpoint(base_url, ask_network),
+        _check_cache(run),
+        *_check_endpoint(run.base_url, ask_network),
         _check_embedded_llm(),
     ]
     if ask_network:
@@ -80,7 +82,7 @@ def _check_libraries() -> Iterator[Finding]:
 
 def _check_models() -> Iterator[Finding]:
     """Report whether the offline embedder works, and what models are computed on."""
-    from citeforge.engines.models.compute import cpu_has_bfloat16
+    from citeforge.engines.models.compute import MANY_PASSAGES, choose_compute
     from citeforge.engines.models.embed import EmbedderSettings
     from citeforge.engines.running.names import OFFLINE, make_embedder
 
@@ -94,10 +96,24 @@ def _check_models() -> Iterator[Finding]:
     except ImportError:
         yield Finding("device", None, "unknown: torch is not installed")
         return
-    kind = "bfloat16" if cpu_has_bfloat16() else "float32"
     has_gpu = torch.cuda.is_available()
-    cpu = f"CPU, {os.cpu_count()} cores, embeds in {kind}"
-    yield Finding("device", True, torch.cuda.get_device_name(0) if has_gpu else cpu)
+    device = torch.cuda.get_device_name(0) if has_gpu else f"CPU, {os.cpu_count()} cores"
+    kind = "float32"
+    if choose_compute("auto", "cuda" if has_gpu else "cpu") == "bf16":
+        kind = f"bfloat16 from {MANY_PASSAGES} passages per query on, with fewer in float32"
+    yield Finding("device", True, f"{device}; --compute auto embeds in {kind}")
+
+
+def _check_cache(run: RunOptions) -> Finding:
+    """Report the folder, size and limit of the cache of vectors."""
+    from citeforge.engines.models.vector_cache import GIGABYTE, VARIABLE, open_cache
+
+    cache = open_cache(run)
+    if cache is None:
+        return Finding("vector cache", None, f"off ({VARIABLE}): each build embeds all passages")
+    size = cache.size() / GIGABYTE
+    text = f"{cache.root}: {show_number(size, 2)} of {run.cache_size:g} GB (--cache-size)"
+    return Finding("vector cache", True, text)
 
 
 def _check_endpoint(address: str | None, ask_network: bool) -> Iterator[Finding]:
