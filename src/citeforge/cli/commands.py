@@ -172,7 +172,7 @@ COMMANDS: Catalogue[Command, None] = Catalogue(
         ),
         Command(
             "doctor",
-            "Check installation, endpoint, Hub and store; say what to do.",
+            "Check installation, cache, endpoint, Hub and store; say what to do.",
             _doctor,
             "Look up",
         ),

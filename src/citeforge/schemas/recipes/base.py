@@ -356,8 +356,7 @@ class RunOptions(Part):
     embeddings: Annotated[Path | None, EMBEDDING] = None
     """Keep and reuse shards here."""
     cache: Annotated[Path | None, EMBEDDING, CACHE] = None
-    """Keep vectors here for all builds (default: CITEFORGE_CACHE, else citeforge in the user's
-    cache folder)."""
+    """Keep vectors here for all builds (default: CITEFORGE_CACHE, else in your cache folder)."""
     no_cache: Annotated[bool, EMBEDDING, CACHE] = False
     """Neither read nor keep vectors in the cache."""
     cache_size: Annotated[float, EMBEDDING, CACHE, SETTING] = Field(10.0, gt=0)
