@@ -375,6 +375,8 @@ class Handler(BaseHTTPRequestHandler):
             value = item["value"]
             if item["key"] == "header":
                 title = value["summary"]
+                if value.get("parentCommit") not in (None, repo.branches[branch]):
+                    return self.error(412, "", "A commit has happened since. Please refresh.")
             elif item["key"] == "file":
                 content = base64.b64decode(value["content"])
                 self.hub.blobs[blob_id(content)] = content

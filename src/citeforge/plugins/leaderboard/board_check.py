@@ -27,6 +27,7 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         context: context sets that were scored, joined by ``|``.
         benchmark_hash: hash of the benchmark, or of its public half.
         scores: name of each of its score files to the file's sha256; empty before it is scored.
+        account: account that submitted it in the Space; unset where files come in another way.
     """
 
     submission: str
@@ -35,6 +36,7 @@ class Event(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     context: str
     benchmark_hash: str
     scores: dict[str, str] = {}
+    account: str | msgspec.UnsetType = msgspec.UNSET
 
     @property
     def contexts(self) -> list[str]:
@@ -78,6 +80,18 @@ def count_submissions(event: Event, events: Sequence[Event]) -> int:
             for e in events
             if e.benchmark_hash == event.benchmark_hash
             and (normalise_name(e.system) == mine[0] or normalise_name(e.submission) == mine[1])
+        }
+        - {event.sha256}
+    )
+
+
+def count_account_submissions(event: Event, events: Sequence[Event]) -> int:
+    """Count the other submissions to a benchmark by the account of an event."""
+    return len(
+        {
+            e.sha256
+            for e in events
+            if e.benchmark_hash == event.benchmark_hash and e.account == event.account
         }
         - {event.sha256}
     )
@@ -133,15 +147,22 @@ class BoardCheck:
         event = self._scored.get(path.name)
         return event is not None and event.sha256 == sha256_file(path)
 
-    def check_file(self, path: Path) -> tuple[Findings, Event | None]:
-        """Check a submission: (errors and warnings, event for the history, None if refused)."""
+    def check_file(
+        self, path: Path, account: str | msgspec.UnsetType = msgspec.UNSET
+    ) -> tuple[Findings, Event | None]:
+        """Check a submission: (errors and warnings, event for the history, None if refused).
+
+        Args:
+            path: the submission.
+            account: account that submits it in the Space, whose submissions are counted, too.
+        """
         findings = Findings()
         try:
             options = self._board.score
             findings = check(path, self._benchmark, options.context, options.file_format)
             if findings.errors:
                 return findings, None
-            event = self._make_event(path)
+            event = msgspec.structs.replace(self._make_event(path), account=account)
             findings.errors += self._find_faults(event, findings)
         except CiteforgeError as error:
             findings.errors.append(Finding.from_error(error))
@@ -211,6 +232,15 @@ class BoardCheck:
                 f"{event.system!r} has made {n_before} submissions, and this board takes {limit} a "
                 "system (submissions_per_system in leaderboard.yaml)",
             )
+        if event.account is not msgspec.UNSET:
+            limit = self._board.submissions_per_account or limit
+            n_before = count_account_submissions(event, self._history)
+            if limit is not None and is_new and n_before >= limit:
+                yield Finding(
+                    "quota",
+                    f"the account {event.account} has made {n_before} submissions, and this board "
+                    f"takes {limit} an account (submissions_per_account in leaderboard.yaml)",
+                )
 
 
 def escape_line(text: str) -> str:

@@ -41,6 +41,8 @@ class Board(Part):
     """File of the submissions that were scored (default: history/NAME.jsonl)."""
     submissions_per_system: int | None = Field(default=None, ge=1)
     """Submissions that a system may make (default: 3 where gold is hidden, else any number)."""
+    submissions_per_account: int | None = Field(default=None, ge=1)
+    """Submissions that an account may make in the Space (default: as submissions_per_system)."""
     measure: str | None = None
     """Measure of its column where there are several benchmarks (default: the main one)."""
     context: str | None = None
@@ -104,6 +106,8 @@ class Boards(Part):
     """Folder of the site."""
     submission_megabytes: float = Field(default=20, gt=0)
     """Megabytes that a submission may have, unpacked."""
+    queue: str | None = Field(default=None, pattern=r"^[\w.-]+/[\w.-]+$")
+    """Dataset repository (ORG/NAME) that the Space commits submissions to."""
     boards: tuple[Board, ...] = Field(min_length=1)
     """The benchmarks, in the order of columns."""
 

@@ -168,8 +168,15 @@ def _report_refused(refused: Sequence[str]) -> None:
     help="Gold half of publish --hide-gold, also hub:; repeatable.",
 )
 @click.option("--title", help="Title of the pages.")
+@click.option("--space", is_flag=True, help="Also write a Space that checks and scores answers.")
+@click.option("--queue", metavar="ORG/NAME", help="Dataset for submissions made in the Space.")
 def init(
-    folder: Path, benchmarks: tuple[str, ...], gold: tuple[str, ...], title: str | None
+    folder: Path,
+    benchmarks: tuple[str, ...],
+    gold: tuple[str, ...],
+    title: str | None,
+    space: bool,
+    queue: str | None,
 ) -> None:
     """Write a repository for a leaderboard: leaderboard.yaml, folders, a GitHub workflow, a Space.
 
@@ -177,7 +184,7 @@ def init(
     """
     from citeforge.plugins.leaderboard.start import start_leaderboard
 
-    new, existing = start_leaderboard(folder, benchmarks, gold, title)
+    new, existing = start_leaderboard(folder, benchmarks, gold, title, space, queue)
     for name in new:
         click.echo(str(folder / name))
     for name in existing:

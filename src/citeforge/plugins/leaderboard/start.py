@@ -11,7 +11,7 @@ from pydantic import ValidationError
 from citeforge.engines.files import write_text
 from citeforge.engines.folders import check_out
 from citeforge.plugins.leaderboard.boards import BOARDS_VERSION, CONFIG, Boards
-from citeforge.plugins.leaderboard.pages import environment
+from citeforge.plugins.leaderboard.pages import TEMPLATES, environment
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.version import __version__
 
@@ -19,10 +19,19 @@ WORKFLOW = ".github/workflows/leaderboard.yml"
 SPACE = "space/README.md"
 _KEPT = (".gitignore",)
 """Files that a repository may have already, and keeps."""
+SCORING_SPACE = "scoring-space"
+"""Folder of the Space that checks and scores answers."""
+GRADIO = "6.31.0"
+"""Version of Gradio that the app of the Space was tried with."""
 
 
 def start_leaderboard(
-    folder: Path, benchmarks: Sequence[str], gold: Sequence[str] = (), title: str | None = None
+    folder: Path,
+    benchmarks: Sequence[str],
+    gold: Sequence[str] = (),
+    title: str | None = None,
+    space: bool = False,
+    queue: str | None = None,
 ) -> tuple[list[str], list[str]]:
     """Write the files of a new leaderboard's repository; a second call changes nothing.
 
@@ -31,6 +40,8 @@ def start_leaderboard(
         benchmarks: ``[NAME=]FOLDER`` or ``[NAME=]hub:ORG/NAME[@REVISION]``, one or several.
         gold: gold halves, named in the same way, of benchmarks with hidden labels.
         title: title of the pages.
+        space: also write a Space that checks and scores answers.
+        queue: dataset repository that the Space commits submissions to.
 
     Returns:
         (names of the files written, names of the files that existed and are kept).
@@ -40,7 +51,9 @@ def start_leaderboard(
         InputError: one of the files exists with other content.
     """
     check_out(folder)
-    boards = _declare_boards(folder, benchmarks, gold, title)
+    if queue is not None and not space:
+        raise UsageError("--queue is for the Space; add --space", code="option-without-effect")
+    boards = _declare_boards(folder, benchmarks, gold, title, queue)
     content = _yaml(boards.model_dump(mode="json", exclude_unset=True, exclude_none=True))
     heading = title or "Leaderboard"
     start = environment().overlay(autoescape=False, keep_trailing_newline=True)
@@ -59,6 +72,17 @@ def start_leaderboard(
         ".gitignore": render("gitignore"),
         **{f"submissions/{b.name}/.gitkeep": "" for b in boards.boards},
     }
+    if space:
+        texts |= {
+            f"{SCORING_SPACE}/{name}": render(
+                f"space/{name}", title_line=_yaml({"title": heading}), version=__version__,
+                gradio=GRADIO,
+            )
+            for name in ("README.md", "requirements.txt")
+        } | {
+            f"{SCORING_SPACE}/{name}": (TEMPLATES / "start/space" / name).read_text("utf-8")
+            for name in ("app.py", "space.css")
+        }  # fmt: skip
     there = [n for n in texts if (folder / n).exists() or (folder / n).is_symlink()]
     other = [
         n for n in there if n not in _KEPT
@@ -76,7 +100,11 @@ def start_leaderboard(
 
 
 def _declare_boards(
-    folder: Path, benchmarks: Sequence[str], gold: Sequence[str], title: str | None
+    folder: Path,
+    benchmarks: Sequence[str],
+    gold: Sequence[str],
+    title: str | None,
+    queue: str | None,
 ) -> Boards:
     """Make the boards of the benchmarks and gold halves that the command line names.
 
@@ -85,6 +113,7 @@ def _declare_boards(
         benchmarks: ``[NAME=]BENCHMARK`` of each.
         gold: ``[NAME=]GOLD`` of benchmarks with hidden labels.
         title: title of the pages.
+        queue: dataset repository that the Space commits submissions to.
     """
     specs = [_split_name(b, folder) for b in benchmarks]
     halves = dict(_split_name(g, folder, "-gold") for g in gold)
@@ -100,11 +129,13 @@ def _declare_boards(
         for name, spec in specs
     ]
     try:
-        content = {"leaderboard": BOARDS_VERSION, "title": title, "boards": boards}
+        content = {"leaderboard": BOARDS_VERSION, "title": title, "queue": queue, "boards": boards}
         return Boards.model_validate(content)
     except ValidationError as error:
         first = error.errors()[0]
         message = first["msg"].removeprefix("Value error, ")
+        if first["loc"][:1] == ("queue",):
+            raise UsageError(f"--queue {queue}: give ORG/NAME", code="bad-option") from error
         raise UsageError(f"--benchmark: {message}; give NAME=FOLDER", code="bad-option") from error
 
 

@@ -45,7 +45,7 @@ from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.scores import ScoreFile
 
 LOCK = ".leaderboard.lock"
-_ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".csv", ".tsv")
+ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".csv", ".tsv")
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}", re.ASCII)
 _MOST_ERRORS = 3
 
@@ -219,6 +219,21 @@ def _list_submissions(boards: Boards) -> Iterator[Path]:
                 yield path
 
 
+def check_file_name(path: Path) -> str:
+    """Check that a submission's file name is one that leaderboards take; return its ending.
+
+    Raises:
+        InputError: it has other characters, or an ending of no submission.
+    """
+    ending = next((e for e in sorted(ENDINGS, key=len)[::-1] if path.name.endswith(e)), None)
+    if ending is None or not _FILE_NAME.fullmatch(path.name):
+        raise InputError(
+            "not a valid file name for a leaderboard", path=path, code="bad-name",
+            allowed="letters, digits, dots, - and _, ending in " + ", ".join(ENDINGS),
+        )  # fmt: skip
+    return ending
+
+
 def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -> PendingSubmission:
     """Find the board of a submission, and check that its file can be stored there.
 
@@ -236,15 +251,10 @@ def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -
         raise InputError(
             "not a file",
             path=path,
-            allowed=f"a submission ({', '.join(_ENDINGS)})",
+            allowed=f"a submission ({', '.join(ENDINGS)})",
             code="not-a-file",
         )
-    ending = next((e for e in sorted(_ENDINGS, key=len)[::-1] if path.name.endswith(e)), None)
-    if ending is None or not _FILE_NAME.fullmatch(path.name):
-        raise InputError(
-            "not a valid file name for a leaderboard", path=path, code="bad-name",
-            allowed="letters, digits, dots, - and _, ending in " + ", ".join(_ENDINGS),
-        )  # fmt: skip
+    ending = check_file_name(path)
     check_size(path, boards.submission_megabytes)
     board = _find_board(path, boards, name)
     sets = load_manifest(package_folder(board.benchmark)).contexts

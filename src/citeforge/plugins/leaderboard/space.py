@@ -1,0 +1,303 @@
+"""What the app of a Space calls: scores of participants' files, and submissions to a queue.
+
+This process holds the owner's token and reads no file of a participant: a subprocess without the
+token, and with limits, does (:mod:`citeforge.plugins.leaderboard.space_scoring`).
+"""
+
+import base64
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from citeforge.engines.keys import mask_keys
+from citeforge.evaluator.submissions.finding import Finding
+from citeforge.library.benchmarks import package_folder
+from citeforge.package.manifest import load_manifest
+from citeforge.plugins.leaderboard.board_check import Event
+from citeforge.plugins.leaderboard.boards import Board, read_boards
+from citeforge.plugins.leaderboard.pages import environment
+from citeforge.plugins.leaderboard.space_queue import Queue, local_board
+from citeforge.plugins.leaderboard.space_scoring import OUTCOME, REPORT, SCORES, Outcome, Task
+from citeforge.schemas.errors import CiteforgeError, InputError
+
+TOKEN = "CITEFORGE_QUEUE_TOKEN"
+"""Secret of the Space: a token that may write to the queue. No library reads it by itself."""
+_KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
+"""Variables of the environment that the subprocess has, too."""
+_PR_SET_DUMPABLE = 4
+_OUT_OF_MEMORY = re.compile(r"MemoryError|bad_alloc|memory allocation|Cannot allocate memory")
+"""How Python, C++ and Rust say it."""
+_MOST_SHOWN = 100
+"""Errors, and warnings, that a reply lists."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """Reply to a participant.
+
+    Attributes:
+        html: findings, and what happened, as HTML in which every text is escaped.
+        report: page with scores and answers, in a frame of its own; empty without scores.
+        files: report and score file, to download.
+    """
+
+    html: str
+    report: str = ""
+    files: tuple[str, ...] = ()
+
+
+class Desk:
+    """Boards of a Space, at which participants check, score and submit files."""
+
+    def __init__(self, folder: str | Path, *, seconds: int = 120, gigabytes: float = 4) -> None:
+        """Read ``leaderboard.yaml`` and download its benchmarks.
+
+        Args:
+            folder: of ``leaderboard.yaml``.
+            seconds: processor time, and time in all, for one file.
+            gigabytes: memory (address space) for one file.
+
+        Raises:
+            InputError: the file is at fault, or a benchmark cannot be read or shows hidden labels.
+        """
+        self.config, self._all = read_boards(Path(folder))
+        self._seconds, self._memory = seconds, round(gigabytes * 1e9)
+        self._boards = {b.name: _with_folder(b) for b in self._all.boards}
+        self._hidden = {
+            name: bool(load_manifest(Path(b.benchmark)).config.get("hidden_gold"))
+            for name, b in self._boards.items()
+        }
+        token = os.environ.get(TOKEN, "").strip()
+        self._queue = None
+        if self._all.queue and token:
+            self._queue = Queue(self._all.queue, token)
+            _hide_memory()
+
+    @property
+    def title(self) -> str:
+        """Title of the page."""
+        return self._all.title or "Leaderboard"
+
+    @property
+    def boards(self) -> list[str]:
+        """Names of the boards."""
+        return list(self._boards)
+
+    @property
+    def megabytes(self) -> float:
+        """Size that a submission may have."""
+        return self._all.submission_megabytes
+
+    @property
+    def takes_submissions(self) -> bool:
+        """Whether there is a queue, and a token to write to it."""
+        return self._queue is not None
+
+    def rules(self, has_sign_in: bool) -> str:
+        """Describe limits and rules as HTML.
+
+        Args:
+            has_sign_in: whether participants can sign in.
+        """
+        return _render(
+            "space_rules.html.j2", desk=self, has_sign_in=has_sign_in, seconds=self._seconds,
+            gigabytes=self._memory / 1e9, hidden=[n for n in self.boards if self._hidden[n]],
+        )  # fmt: skip
+
+    @contextmanager
+    def score(self, upload: str | None, name: str) -> Iterator[Reply]:
+        """Check a file, and score it where labels are open; its files last as long as the block.
+
+        Args:
+            upload: path of the file; None without one.
+            name: name of the board.
+        """
+        with tempfile.TemporaryDirectory(prefix="citeforge-space-") as work:
+            folder = Path(work)
+            try:
+                account = "visitor" if self._hidden[name] else None
+                board = local_board(self._boards[name], folder / "board")
+                outcome = self._run(board, upload, folder, account)
+            except CiteforgeError as error:
+                yield _refusal(error)
+                return
+            if not outcome.is_scored:
+                yield Reply(_findings(outcome, is_hidden=self._hidden[name]))
+                return
+            page = (folder / REPORT).read_bytes()
+            scores = sorted(folder.glob(f"{Path(SCORES).stem}*.json"))
+            files = tuple(map(str, (folder / REPORT, *scores)))
+            yield Reply(_findings(outcome), _frame(page), files)
+
+    def submit(self, upload: str | None, name: str, account: str | None) -> Reply:
+        """Check a file against the rules of its board, and add it to the owner's queue.
+
+        Args:
+            upload: path of the file; None without one.
+            name: name of the board.
+            account: account that is signed in; None without one.
+        """
+        if self._queue is None:
+            return _message("This Space takes no submissions: its owner has set up no queue.")
+        if account is None:
+            return _message(
+                "Sign in to submit: submissions are counted by account. Without an account you can "
+                "check files, and score those whose labels are open."
+            )
+        outcomes: list[Outcome] = []
+        with tempfile.TemporaryDirectory(prefix="citeforge-space-") as work:
+            folder = Path(work)
+
+            def check(board: Board) -> tuple[Event, Path] | None:
+                """Check the file; return its event and the file, or None if it is refused."""
+                outcomes.append(self._run(board, upload, folder, account))
+                event = outcomes[-1].event
+                return None if event is None else (event, folder / event.submission)
+
+            try:
+                is_new = self._queue.add(self._boards[name], folder / "board", check)
+            except CiteforgeError as error:
+                return _refusal(error)
+        if outcomes[-1].errors:
+            return Reply(_findings(outcomes[-1]))
+        state = "It is in the queue." if is_new else "It was in the queue already."
+        return Reply(_findings(outcomes[-1], state=f"{state} The owner of the board scores it."))
+
+    def _run(self, board: Board, upload: str | None, work: Path, account: str | None) -> Outcome:
+        """Check a file in a subprocess, and score it there without an account.
+
+        Args:
+            board: its board.
+            upload: path of the file.
+            work: folder of the subprocess.
+            account: account that submits it.
+
+        Raises:
+            InputError: there is no file, it is too large, or takes too much memory or time.
+        """
+        if upload is None:
+            raise InputError("no file", allowed="drop one above", code="missing-file")
+        source = Path(upload)
+        if source.stat().st_size > self.megabytes * 1e6:
+            raise InputError(
+                f"{source.stat().st_size / 1e6:,.1f} MB, more than the {self.megabytes:g} MB that "
+                "this leaderboard takes", code="too-large",
+                allowed="answers alone, without fields of your own, or fewer runs",
+            )  # fmt: skip
+        shutil.copyfile(source, work / source.name)
+        task = Task(
+            board.model_dump_json(), source.name, self.megabytes, self._memory, self._seconds,
+            account,
+        )  # fmt: skip
+        return self._start(task, work)
+
+    def _start(self, task: Task, work: Path) -> Outcome:
+        """Run the subprocess of a task; return its outcome.
+
+        Raises:
+            InputError: it took too much time or memory, or failed.
+        """
+        command = [sys.executable, "-P", "-m", "citeforge.plugins.leaderboard.space_scoring"]
+        try:
+            done = subprocess.run(
+                command, input=msgspec.json.encode(task), cwd=work, env=_bare_environment(work),
+                capture_output=True, timeout=self._seconds, start_new_session=True, check=False,
+            )  # fmt: skip
+        except subprocess.TimeoutExpired as error:
+            raise self._time_error() from error
+        if done.returncode == 0:
+            return msgspec.json.decode((work / OUTCOME).read_bytes(), type=Outcome)
+        if done.returncode in (-24, -9):  # SIGXCPU, SIGKILL
+            raise self._time_error()
+        text = done.stderr.decode(errors="replace")
+        sys.stderr.write(mask_keys(text))
+        if _OUT_OF_MEMORY.search(text):
+            raise InputError(
+                f"takes more than {self._memory / 1e9:g} GB of memory to read",
+                allowed="fewer runs or shorter answers; score it on your own machine",
+                code="too-large",
+            )
+        raise InputError(
+            "could not be read; the log of the Space says why",
+            allowed="citeforge check on your own machine; tell the owner of the Space",
+            code="internal",
+        )
+
+    def _time_error(self) -> InputError:
+        """Make the error for a file that takes too much time."""
+        return InputError(
+            f"takes more than the {self._seconds} seconds that this Space has for one file",
+            allowed="fewer runs or shorter answers; score it on your own machine",
+            code="too-large",
+        )
+
+
+def _with_folder(board: Board) -> Board:
+    """Return a copy of a board whose benchmark is a local folder, with public labels alone.
+
+    Raises:
+        InputError: it cannot be read, or contains hidden labels.
+    """
+    folder = package_folder(board.benchmark)
+    if load_manifest(folder).has_hidden_labels:
+        raise InputError(
+            "contains hidden labels, which a Space would show", path=folder, code="hidden-gold",
+            allowed="its public half; publish --hide-gold writes both halves",
+        )  # fmt: skip
+    return board.model_copy(update={"benchmark": str(folder.resolve()), "gold": None})
+
+
+def _bare_environment(work: Path) -> dict[str, str]:
+    """Make the environment of the subprocess: no token, no network of the Hub, one thread."""
+    kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
+    own = {"HOME": str(work), "TMPDIR": str(work), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
+    return kept | own | {"OPENBLAS_NUM_THREADS": "1"}
+
+
+def _hide_memory() -> None:
+    """Keep other processes of this user from reading this one's memory and environment (Linux)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+
+def _findings(outcome: Outcome, *, state: str = "", is_hidden: bool = False) -> str:
+    """Write the findings of a check as HTML."""
+    return _render(
+        "space_reply.html.j2", outcome=outcome, state=state, is_hidden=is_hidden, most=_MOST_SHOWN
+    )
+
+
+def _message(text: str) -> Reply:
+    """Make a reply of one sentence."""
+    return Reply(_render("space_reply.html.j2", outcome=None, state=text, is_hidden=False))
+
+
+def _refusal(error: CiteforgeError) -> Reply:
+    """Make the reply to a file that could not be read."""
+    found = Finding.from_error(error)
+    return Reply(_findings(Outcome("", [found], [])))
+
+
+def _render(template: str, **values: object) -> str:
+    """Fill in a template for ``gr.HTML``, which reads ``${…}`` and ``{{…}}`` in what it shows."""
+    text = environment().get_template(template).render(**values)
+    return text.replace("{", "&#123;").replace("$", "&#36;").replace("`", "&#96;")
+
+
+def _frame(page: bytes) -> str:
+    """Show a page in a frame that has no access to the one around it."""
+    content = base64.b64encode(page).decode()
+    return (
+        '<iframe class="report" title="Scores and answers" sandbox="allow-scripts allow-downloads" '
+        f'src="data:text/html;charset=utf-8;base64,{content}"></iframe>'
+    )

@@ -1,0 +1,124 @@
+"""Queue of submissions: a dataset repository of the Hub to which the Space commits."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+
+from citeforge.engines.files import write_bytes
+from citeforge.plugins.leaderboard.board_check import (
+    Event,
+    latest_events,
+    read_history,
+    write_history,
+)
+from citeforge.plugins.leaderboard.boards import Board
+from citeforge.publishing.hub_errors import hub_errors
+from citeforge.schemas.errors import InputError
+
+_MOST_TRIES = 5
+"""Commits that are tried where others change the repository meanwhile."""
+_CHANGED = (409, 412)
+"""Statuses of the Hub for a commit whose parent is no longer the newest one."""
+Check = Callable[[Board], tuple[Event, Path] | None]
+"""Checks a submission against a board's history: (event, file), or None if it is refused."""
+
+
+@dataclass(frozen=True)
+class _Remote:
+    """State of the queue's repository.
+
+    Attributes:
+        commit: newest commit.
+        history: events of the board's submissions.
+    """
+
+    commit: str
+    history: list[Event]
+
+
+class Queue:
+    """Client of the queue's repository, which holds the owner's token.
+
+    The repository has the folders of a leaderboard: ``submissions/BOARD`` and ``history``.
+    """
+
+    def __init__(self, repo_id: str, token: str) -> None:
+        """Make a client for a dataset repository, with a token that may write to it."""
+        from huggingface_hub import HfApi
+
+        self._repo_id, self._api, self._lock = repo_id, HfApi(token=token), Lock()
+
+    def add(self, board: Board, work: Path, check: Check) -> bool:
+        """Add a submission that the check accepts; return False if it is already there.
+
+        One at a time, and again where the repository changed meanwhile, so that no submission
+        escapes the limits.
+
+        Args:
+            board: its board.
+            work: empty folder for the history of the board.
+            check: called with the board whose history and submissions are in ``work``.
+
+        Raises:
+            InputError: the Hub cannot be reached, or refuses the token.
+        """
+        from huggingface_hub import CommitOperationAdd
+        from huggingface_hub.errors import HfHubHTTPError
+
+        with self._lock, hub_errors(self._repo_id):
+            for _ in range(_MOST_TRIES):
+                local = local_board(board, work)
+                remote = self._read(board, local)
+                accepted = check(local)
+                if accepted is None:
+                    return True
+                event, path = accepted
+                if latest_events(remote.history).get(event.submission) == event:
+                    return False
+                write_history(local.history_file, [*remote.history, event])
+                try:
+                    self._api.create_commit(
+                        self._repo_id,
+                        [
+                            CommitOperationAdd(f"submissions/{board.name}/{path.name}", str(path)),
+                            CommitOperationAdd(
+                                f"history/{board.name}.jsonl", str(local.history_file)
+                            ),
+                        ],
+                        commit_message=f"{board.name}: {path.name}",
+                        repo_type="dataset",
+                        parent_commit=remote.commit,
+                    )
+                    return True
+                except HfHubHTTPError as error:
+                    if error.response is None or error.response.status_code not in _CHANGED:
+                        raise
+        raise InputError(
+            "the queue changed while the submission was added", path=self._repo_id,
+            allowed="submit it again", code="hub-failed",
+        )  # fmt: skip
+
+    def _read(self, board: Board, local: Board) -> _Remote:
+        """Read a board's history into its local file, and note the names of its submissions."""
+        info = self._api.dataset_info(self._repo_id)
+        commit, names = str(info.sha), [s.rfilename for s in info.siblings or ()]
+        history = f"history/{board.name}.jsonl"
+        if history in names:
+            content = self._api.hf_hub_download(
+                self._repo_id, history, repo_type="dataset", revision=commit
+            )
+            write_bytes(local.history_file, Path(content).read_bytes())
+        for name in names:
+            folder, _, file = name.rpartition("/")
+            if folder == f"submissions/{board.name}":
+                # The rules ask whether a file is there, and never read one of somebody else.
+                write_bytes(local.submissions_folder / file, b"")
+        return _Remote(commit, read_history(local.history_file))
+
+
+def local_board(board: Board, work: Path) -> Board:
+    """Return a copy of a board whose history and submissions are in a folder."""
+    return board.model_copy(
+        update={"history": work / "history.jsonl", "submissions": work / "submissions"}
+    )

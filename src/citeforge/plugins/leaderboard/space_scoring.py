@@ -1,0 +1,140 @@
+"""Subprocess of the Space that reads a participant's file: checks it, and scores it.
+
+It has no token and no network settings, and the limits on memory, processor time and written files
+that its task names. Run as ``python -m citeforge.plugins.leaderboard.space_scoring`` with the task
+as JSON on standard input; it writes ``outcome.json``, and for scores also ``report.html`` and
+``scores.json``, into its working folder.
+"""
+
+import sys
+from pathlib import Path
+
+import msgspec
+
+from citeforge.engines.files import write_bytes
+from citeforge.evaluator.check import Findings
+from citeforge.evaluator.submissions.finding import Finding
+from citeforge.evaluator.submissions.submission import Submission
+from citeforge.library.benchmarks import load
+from citeforge.library.reports import report
+from citeforge.library.scores import score_files
+from citeforge.plugins.leaderboard.board_check import BoardCheck, Event, check_size
+from citeforge.plugins.leaderboard.boards import Board
+from citeforge.plugins.leaderboard.submit import check_file_name
+from citeforge.plugins.leaderboard.views import slug
+from citeforge.schemas.errors import CiteforgeError
+from citeforge.schemas.recipes.command_options import JudgeOptions, ScoreOptions
+
+OUTCOME, REPORT, SCORES = "outcome.json", "report.html", "scores.json"
+LARGEST_WRITTEN = 1 << 28
+"""Bytes that a file written by the subprocess may have."""
+_JUDGED = {*JudgeOptions.model_fields, "judge_repeats", "llm", "labels", "assessments"}
+"""Options of scoring that need a judge, an LLM, or files of the board's owner."""
+
+
+class Task(msgspec.Struct):
+    """What the subprocess does.
+
+    Attributes:
+        board: the board as JSON; its benchmark is a local folder.
+        file: the participant's file.
+        megabytes: size that it may have, unpacked.
+        memory: bytes of address space of the process.
+        seconds: processor time of the process.
+        account: account that submits the file to the queue; None to score it.
+    """
+
+    board: str
+    file: str
+    megabytes: float
+    memory: int
+    seconds: int
+    account: str | None = None
+
+
+class Outcome(msgspec.Struct):
+    """Findings about a participant's file.
+
+    Attributes:
+        summary: one line about the whole file.
+        errors: for which it is refused.
+        warnings: what may be meant otherwise.
+        event: what the queue's history records; None with errors.
+        is_scored: whether scores and report are written.
+    """
+
+    summary: str
+    errors: list[Finding]
+    warnings: list[Finding]
+    event: Event | None = None
+    is_scored: bool = False
+
+
+def main() -> None:
+    """Do the task on standard input, and write its outcome."""
+    task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
+    _limit_resources(task)
+    write_bytes(Path(OUTCOME), msgspec.json.encode(run_task(task)))
+
+
+def _limit_resources(task: Task) -> None:
+    """Limit memory, processor time and written files of this process, where the system can."""
+    try:
+        import resource
+    except ImportError:  # Windows: the caller's limit of time is left
+        return
+    for limit, most in (
+        (resource.RLIMIT_AS, task.memory),
+        (resource.RLIMIT_CPU, task.seconds),
+        (resource.RLIMIT_FSIZE, LARGEST_WRITTEN),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        resource.setrlimit(limit, (most, most))
+
+
+def run_task(task: Task) -> Outcome:
+    """Check a participant's file, and score it unless it is a submission to the queue."""
+    board = Board.model_validate_json(task.board)
+    path = Path(task.file)
+    findings, event = Findings(), None
+    try:
+        check_file_name(path)
+        check_size(path, task.megabytes)
+        benchmark = load(board.benchmark)
+        checker = BoardCheck(board, benchmark, replace=False)
+        if task.account is None:
+            findings, event = checker.check_file(path)
+        else:
+            system = Submission(path, benchmark, board.score.file_format).system
+            path = path.rename(path.with_name(queue_name(task.account, system, path)))
+            findings, event = checker.check_file(path, task.account)
+            if event is not None and event.system != system:
+                text = 'names no system in its first line; add {"submission": {"system": "NAME"}}'
+                findings.errors.append(Finding("missing-field", text, 1))
+        if event is not None and task.account is None:
+            done = score_files([path], benchmark, without_judge(board.score), out=SCORES)
+            report(done.scores, REPORT, title=done.scores[0].system, one_file=True)
+    except CiteforgeError as error:
+        findings.errors.append(Finding.from_error(error))
+    is_sound = not findings.errors
+    return Outcome(
+        findings.summary(), findings.errors, findings.warnings, event if is_sound else None,
+        is_sound and task.account is None,
+    )  # fmt: skip
+
+
+def queue_name(account: str, system: str, path: Path) -> str:
+    """Make the name of a submission's file in the queue: one per account and system.
+
+    A new version of a system takes the place of the old one, as on the board.
+    """
+    return f"{account}--{slug(system, set())}{check_file_name(path)}"
+
+
+def without_judge(options: ScoreOptions) -> ScoreOptions:
+    """Leave out a board's judge, LLM and files of its owner, and keep answers for the report."""
+    return ScoreOptions(**options.model_dump(exclude=_JUDGED) | {"details": True})
+
+
+if __name__ == "__main__":
+    main()
