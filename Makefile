@@ -8,7 +8,7 @@ OUT := out/quickstart
 LOG := out/quickstart.log
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test-new test test-all test-tiers peers test-ray processors durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
+.PHONY: help install quickstart test-new test test-all test-tiers peers test-ray test-frameworks processors durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -66,7 +66,7 @@ test: $(STAMP)  ## run the quick tests (minutes)
 
 test-all: $(STAMP)  ## run all tests, also with kills, servers, browsers, Ray, and in the newest and the oldest arithmetic
 	$(MAKE) test-tiers
-	$(MAKE) -j 2 -O test-ray processors SETTINGS="1 6"  # Ray leaves half of the time to others
+	$(MAKE) -j 2 -O test-ray test-frameworks processors SETTINGS="1 6"  # Ray leaves half of the time to others
 
 test-tiers: $(STAMP)  ## run the quick tests and the slow ones, without Ray, in the arithmetic of this processor
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m 'not ray'
@@ -77,6 +77,17 @@ peers: $(STAMP)  ## run the papers' own code in checkouts, and see whether its s
 
 test-ray: $(STAMP)  ## run the tests that start a Ray cluster on loopback (minutes)
 	CITEFORGE_RAY=1 $(BIN)/python -m pytest -q -m ray tests/engines/running tests/test_docs.py
+
+# Clients of trackers and lighteval, which need other versions than we do: above our environment, in one of their own.
+FRAMEWORKS := build/frameworks
+$(FRAMEWORKS)/.installed: $(STAMP)
+	$(PYTHON) -m venv $(FRAMEWORKS)
+	echo "import site; site.addsitedir('$(abspath $(VENV))/lib/python3.11/site-packages')" > $(FRAMEWORKS)/lib/python3.11/site-packages/ours.pth
+	$(FRAMEWORKS)/bin/python -m pip install -q --disable-pip-version-check --no-compile mlflow-skinny==3.17.2 sqlalchemy==2.1.9 alembic==1.20.1 wandb==0.31.0 trackio==0.43.0
+	@touch $@
+
+test-frameworks: $(FRAMEWORKS)/.installed  ## run the tests that need trackers, in an environment of their own (a minute)
+	$(FRAMEWORKS)/bin/python -m pytest -q tests/plugins/trackers
 
 processors: $(STAMP)  ## run the numeric tests in every kind of arithmetic that this processor has (SETTINGS=numbers of some)
 	PYTHONPATH=tests $(BIN)/python -m processors $(SETTINGS)

@@ -26,7 +26,7 @@ def test_the_page_shows_a_plugin_of_each_group() -> None:
     groups = re.findall(r'entry-points\."citeforge\.(\w+)"', PAGE)
     assert set(groups) == {
         "sources", "measures", "formats", "exports", "commands", "judges", "embedders",
-        "systems", "kinds",
+        "systems", "kinds", "trackers",
     }  # fmt: skip
 
 

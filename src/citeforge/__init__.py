@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from citeforge.library.package_changes import compare_packages as compare_packages
     from citeforge.library.publishing import card as card
     from citeforge.library.publishing import export_prompts as export_prompts
+    from citeforge.library.publishing import log_scores as log_scores
     from citeforge.library.publishing import publish as publish
     from citeforge.library.reports import Comparisons as Comparisons
     from citeforge.library.reports import Report as Report

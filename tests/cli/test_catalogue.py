@@ -26,6 +26,7 @@ from citeforge.ir_convert.registry import parse_spec
 from citeforge.kg.engines import GRAPHS
 from citeforge.package.kinds import KINDS
 from citeforge.publishing.export import EXPORTS
+from citeforge.publishing.tracking import TRACKERS
 from citeforge.reports.pages.names import PLOTS
 from citeforge.schemas.catalogue import Sort
 from citeforge.schemas.errors import UsageError
@@ -59,6 +60,7 @@ LOOK_UPS: dict[Sort, Callable[[str], object]] = {
     "rerankers": names.RERANKERS.maker,
     "fusions": FUSIONS.maker,
     "commands": COMMANDS.get,
+    "trackers": TRACKERS.get,
 }
 """What the product itself asks when a user names something."""
 OPTIONS: list[tuple[Sort, str, str]] = [
@@ -87,6 +89,7 @@ OPTIONS: list[tuple[Sort, str, str]] = [
     ("rerankers", "run rtg-query-gen", "--reranker"),
     ("fusions", "run rtg-query-gen", "--fusion"),
     ("plots", "report", "--plot"),
+    ("trackers", "score", "--log"),
 ]
 """Options whose values are names of a sort."""
 

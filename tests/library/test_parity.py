@@ -26,8 +26,8 @@ CASES: list[tuple[click.Command, Callable[..., Any], set[str]]] = [
     (report, cf.report, set()),
     (gate, cf.gate, {"plan", "margin", "power", "changed"}),
     (gate, cf.gate_plan, {"plan", "out", "by"}),
-    # What is printed, and the exit code after failures of the judge.
-    (score, cf.score_files, {"verbose", "allow_judge_failures", "largest_line"}),
+    # What is printed, the exit code after failures of the judge, and what cf.log_scores does.
+    (score, cf.score_files, {"verbose", "allow_judge_failures", "largest_line", "log"}),
     (audit, cf.audit, {"folder", "largest_line"}),  # its one argument: `benchmark` in Python
 ]
 """Command, function, and the options that make sense on the command line alone."""

@@ -119,6 +119,10 @@ def find_catalogue(sort: Sort) -> _Rows:
             from citeforge.reports.pages.names import PLOTS
 
             return PLOTS
+        case "trackers":
+            from citeforge.publishing.tracking import TRACKERS
+
+            return TRACKERS
         case "commands":
             # Commands have options, whose names are looked up here: their rows are above.
             root = click.get_current_context().find_root().command

@@ -18,6 +18,7 @@ from citeforge.schemas.recipes.flags import Flag, fields_in, list_flags, nest_va
 from citeforge.schemas.recipes.groups import (
     DRY,
     ENDPOINTS,
+    FIRST_PAGE,
     LOCAL,
     ROWS,
     RUNNER,
@@ -41,7 +42,7 @@ class HeadedOption(click.Option):
         super().__init__(*names, **settings)
 
 
-class _NamesOption(click.Option):
+class _NamesOption(HeadedOption):
     """Option whose help lists names of the catalogue, which are looked up when it is shown."""
 
     _text: str | None = None
@@ -57,16 +58,22 @@ class _NamesOption(click.Option):
         self._text = value
 
 
-def names_option(*names: str, sort: Sort, help: str) -> Callable[[F], F]:
+def names_option(
+    *names: str, sort: Sort, help: str, group: Group = FIRST_PAGE, multiple: bool = False
+) -> Callable[[F], F]:
     """Make the decorator of an option whose values are rows of a sort.
 
     Args:
         names: of the option, as for :func:`click.option`.
         sort: sort of the catalogue.
         help: text with the sort in braces.
+        group: heading of the help.
+        multiple: whether the option may be repeated.
     """
     kind = named_type(sort, default=None, joined=False)
-    return click.option(*names, cls=_NamesOption, type=kind, help=help)
+    return click.option(
+        *names, cls=_NamesOption, type=kind, help=help, group=group, multiple=multiple
+    )
 
 
 class _Option(click.Option):

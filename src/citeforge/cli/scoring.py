@@ -20,6 +20,7 @@ from citeforge.cli.options import (
     field_options,
     largest_line_option,
     model_options,
+    names_option,
     record_from,
     run_options,
     verdicts_option,
@@ -32,7 +33,7 @@ from citeforge.schemas.recipes.command_options import (
     ReportOptions,
     ScoreOptions,
 )
-from citeforge.schemas.recipes.groups import ENDPOINTS, MEASURES
+from citeforge.schemas.recipes.groups import ENDPOINTS, MEASURES, TRACKERS
 
 if TYPE_CHECKING:
     from citeforge.evaluator.check import Findings
@@ -131,10 +132,17 @@ _OTHER_OPTIONS = [
     group=MEASURES,
     help="With hidden gold: write what single queries score; no site takes the file.",
 )
+@names_option(
+    "--log",
+    sort="trackers",
+    group=TRACKERS,
+    multiple=True,
+    help="Log the scores as runs, with a report: {trackers}; repeatable.",
+)
 @click.option("--verbose", is_flag=True, help="Print all measures, counts and signatures.")
 def score(
     submissions: tuple[Path, ...], out: Path | None, private: bool, verbose: bool,
-    allow_judge_failures: bool, **parameters: Any,
+    allow_judge_failures: bool, log: tuple[str, ...], **parameters: Any,
 ) -> None:  # fmt: skip
     """Score submissions against a package.
 
@@ -143,9 +151,16 @@ def score(
     """
     from citeforge.evaluator.withhold import describe_failures, withhold_scores
     from citeforge.library.scores import plan_scores, score_files
+    from citeforge.publishing.tracking import find_trackers, log_files
     from citeforge.reports.terminal import render_scores
-    from citeforge.schemas.errors import FailuresError
+    from citeforge.schemas.errors import FailuresError, UsageError
 
+    if private and log:
+        raise UsageError(
+            "--log: scores that are for the owner alone are not logged; leave out --private",
+            code="conflicting-options",
+        )
+    trackers = find_trackers(log)
     given = {
         "benchmark": parameters["benchmark"],
         "gold": parameters["gold"],
@@ -162,19 +177,28 @@ def score(
     found = [(f.submission, text) for f in files for text in (*f.warnings, *f.private_warnings)]
     for name, text in dict.fromkeys(found):  # context sets of one file have warnings in common
         click.echo(f"warning: {name}: {text}", err=True)
+    logged = log_files(files, trackers)
+    for entry in logged:
+        state = f"not logged: {entry.failure}" if entry.failure else f"logged as {entry.place}"
+        click.echo(f"{entry.tracker}: {entry.run}: {state}", err=True)
     session, is_withheld = scored.judge, any(file.gold == "withheld" for file in files)
-    if allow_judge_failures:
-        return
-    if session is not None and session.n_failed:
+    if session is not None and session.n_failed and not allow_judge_failures:
         raise FailuresError(
             describe_failures(session.n_failed, files)
             + ("" if is_withheld else f"; bounds are given; the first: {session.first_failure}"),
             code="counted-failures",
         )
-    if n_failed := sum(file.counts.n_judge_failed for file in files):
+    n_failed = sum(file.counts.n_judge_failed for file in files)
+    if n_failed and not allow_judge_failures:
         raise FailuresError(
             f"the LLM failed on {n_failed:,} questions, which are left out (see the warning above)",
             code="counted-failures",
+        )
+    if n_lost := sum(bool(entry.failure) for entry in logged):
+        raise FailuresError(
+            f"{n_lost:,} of {len(logged):,} runs were not logged (see above); no score is lost: "
+            "log a score file later by citeforge.log_scores(FILE, TRACKER) in Python",
+            code="not-logged",
         )
 
 

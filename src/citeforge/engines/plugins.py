@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 GROUPS = tuple(
-    "sources measures formats exports judges embedders llms systems kinds commands".split()
+    "sources measures formats exports judges embedders llms systems kinds commands trackers".split()
 )
 VARIABLE = "CITEFORGE_PLUGINS"
 _NAMESPACE = "citeforge"

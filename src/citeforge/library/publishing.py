@@ -20,8 +20,28 @@ from citeforge.publishing.card import write_card
 from citeforge.publishing.hidden import split_package, withheld_words
 from citeforge.publishing.hub import Publisher, check_sound
 from citeforge.publishing.hub_changes import Published, PublishPlan
+from citeforge.publishing.tracking import Logged, find_trackers, log_files
 from citeforge.schemas.errors import InputError, UsageError, extras_named
 from citeforge.schemas.manifest import Manifest
+
+
+def log_scores(scores: Scored | Sequence[Scored], to: str | Sequence[str]) -> list[Logged]:
+    """Log scores to experiment trackers; as ``citeforge score --log``.
+
+    Args:
+        scores: scores or score files, or a folder of these; each becomes a run.
+        to: names of trackers: ``mlflow``, ``wandb``, ``trackio``, or one of a plugin.
+
+    Returns:
+        Where each run can be seen, or why it was not logged.
+
+    Raises:
+        InputError: a path is of no score file.
+        UsageError: no such tracker; or scores of chosen queries, which would reveal hidden gold.
+        MissingExtraError: the tracker's client is not installed.
+    """
+    trackers = find_trackers([to] if isinstance(to, str) else to)
+    return log_files([*map(get_score_file, listed(scores))], trackers)
 
 
 @extras_named()

@@ -24,6 +24,7 @@ Sort = Literal[
     "systems",
     "measures",
     "plots",
+    "trackers",
     "commands",
 ]
 """Sorts of things that users name: plugin groups, and words behind ``citeforge list``."""

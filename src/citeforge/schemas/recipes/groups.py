@@ -14,6 +14,8 @@ class Group:
     heading: str = ""
 
 
+FIRST_PAGE = Group()
+"""Options that ``--help`` shows, too."""
 FOLDER = Group()
 """Output folder, and what to do if it exists."""
 DRY = Group()
@@ -34,6 +36,7 @@ ROWS = Group("Which rows are read and kept")
 SECRET = Group(ROWS.heading)
 QUESTIONS = Group("How questions and rewrites are made")
 MEASURES = Group("How measures are computed")
+TRACKERS = Group("Experiment trackers")
 PROMPTS = Group("How an LLM is prompted")
 PREFERENCES = Group("Preferences of people")
 ENDPOINTS = Group("Endpoints, and limits of LLMs")
@@ -43,8 +46,8 @@ GRAPHS = Group("Endpoints of knowledge graphs")
 HEADINGS = tuple(
     group.heading
     for group in (
-        JUDGE, EMBEDDING, NEGATIVES, POOL, ROWS, QUESTIONS, MEASURES, PROMPTS, PREFERENCES,
-        ENDPOINTS, LOCAL, RUNNER, GRAPHS,
+        JUDGE, EMBEDDING, NEGATIVES, POOL, ROWS, QUESTIONS, MEASURES, TRACKERS, PROMPTS,
+        PREFERENCES, ENDPOINTS, LOCAL, RUNNER, GRAPHS,
     )
 )  # fmt: skip
 """Headings of ``--help-all``, in order; those of plugins follow."""

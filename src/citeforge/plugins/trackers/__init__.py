@@ -1,0 +1,1 @@
+"""Clients of experiment trackers, for ``score --log``."""

@@ -1,0 +1,184 @@
+"""Scores as runs of experiment trackers (``score --log``): rows of the catalogue and their data.
+
+A plugin declares a :class:`Choice` as an entry point of the group ``citeforge.trackers``. Its
+factory gets a :class:`TrackedRun`, logs it, and returns where it can be seen.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TypeVar
+
+from citeforge.engines.catalogue import Catalogue
+from citeforge.engines.files import write_text
+from citeforge.evaluator.withhold import withhold_scores
+from citeforge.reports.pages.formats import make_report
+from citeforge.schemas.catalogue import Choice
+from citeforge.schemas.errors import require
+from citeforge.schemas.recipes.command_options import ReportOptions
+from citeforge.schemas.scores import Corrected, MeasureScore, ScoreFile
+from citeforge.schemas.signature import parse_signature
+
+T = TypeVar("T")
+TRACKERS: Catalogue[Choice, None] = Catalogue("trackers", "tracker", Choice, option="--log")
+"""Trackers by name; all are entry points, of citeforge or of plugins."""
+_SHARED = {"protocol": "p", "judge": "judge", "segmenter": "seg", "grammar": "gram",
+           "citeforge": "v"}  # fmt: skip
+"""Setting to the prefix of the signature parts that it lists."""
+_OTHER_CHARACTERS = re.compile(r"[^\w.\- ]")
+_LONGEST_NAME = 100
+"""Characters of names; trackers allow 128 or more."""
+
+
+@dataclass(frozen=True)
+class TrackedRun:
+    """Scores of one submission and context set, as a tracker stores them.
+
+    Names of values and settings have letters, digits and ``_.-`` and blanks alone, which all
+    trackers accept.
+
+    Attributes:
+        project: name of the benchmark: the experiment or project that the run belongs to.
+        name: system and context set.
+        settings: what the scores depend on, with the signature of each measure.
+        values: values as displayed, ends of their intervals (``_low``, ``_high``), and counts.
+        files: report.html and scores.json.
+    """
+
+    project: str
+    name: str
+    settings: dict[str, str]
+    values: dict[str, float]
+    files: tuple[Path, ...]
+
+
+@dataclass(frozen=True)
+class Logged:
+    """Result of logging one run.
+
+    Attributes:
+        tracker: name of the tracker.
+        run: name of the run.
+        place: where the run can be seen; empty after a failure.
+        failure: why it was not logged; empty if it was.
+    """
+
+    tracker: str
+    run: str
+    place: str = ""
+    failure: str = ""
+
+
+def find_trackers(names: Sequence[str]) -> list[Choice]:
+    """Look up trackers by name, and check that their clients are installed.
+
+    Raises:
+        UsageError: no such tracker.
+        MissingExtraError: its client is not installed.
+    """
+    rows = [TRACKERS.get(name) for name in dict.fromkeys(names)]
+    for row in rows:
+        if row.needs:
+            require(row.needs)
+    return rows
+
+
+def log_files(files: Sequence[ScoreFile], trackers: Sequence[Choice]) -> list[Logged]:
+    """Log score files to trackers, one run each; a failure never keeps others from being logged.
+
+    Where the gold is hidden, only what may be published is logged.
+
+    Args:
+        files: scores.
+        trackers: result of :func:`find_trackers`.
+
+    Raises:
+        UsageError: scores of chosen queries, which would reveal hidden gold.
+    """
+    logged: list[Logged] = []
+    for file in map(withhold_scores, files):
+        with TemporaryDirectory(prefix="citeforge-log-") as folder:
+            run = _make_run(file, Path(folder))
+            logged += [_log_run(row, run) for row in trackers]
+    return logged
+
+
+def _log_run(row: Choice, run: TrackedRun) -> Logged:
+    """Log one run to one tracker; return the reason if its client fails."""
+    log = partial(Logged, row.name, run.name)
+    try:
+        place = row.factory(run) if row.factory is not None else None
+    except Exception as error:  # whatever a client says of its server
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+        return log(failure=reason)
+    return log(place=str(place))
+
+
+def _make_run(file: ScoreFile, folder: Path) -> TrackedRun:
+    """Collect what is logged of a score file, and write report and scores into a folder."""
+    report, scores = folder / "report.html", folder / "scores.json"
+    make_report([file], "html", report, ReportOptions(one_file=True))
+    write_text(scores, file.to_line())
+    return TrackedRun(
+        project=_safe_name(file.benchmark),
+        name=_safe_name(f"{file.system} {file.context}"),
+        settings=_distinct(_list_settings(file)),
+        values=_distinct(_list_values(file)),
+        files=(report, scores),
+    )
+
+
+def _list_settings(file: ScoreFile) -> Iterator[tuple[str, str]]:
+    """Yield (name, value) of everything that the scores of a file depend on."""
+    parts = [parse_signature(measure.signature) for measure in file.measures]
+    labels = dict.fromkeys(part["bench"] for part in parts if "bench" in part)
+    yield "system", file.system
+    yield "benchmark", ", ".join(labels) or file.benchmark
+    yield "benchmark_hash", file.benchmark_hash
+    yield "context", file.context
+    for name, prefix in _SHARED.items():
+        if several := dict.fromkeys(part[prefix] for part in parts if prefix in part):
+            yield name, ", ".join(several)
+    yield "submission", file.submission
+    yield "submission_format", file.submission_format
+    yield "submission_sha256", file.submission_sha256
+    about = {} if file.about is None else file.about.model_dump(exclude_none=True)
+    yield from ((name, str(value)) for name, value in about.items())
+    for measure in file.measures:
+        yield f"signature.{measure.name}", measure.signature
+
+
+def _list_values(file: ScoreFile) -> Iterator[tuple[str, float]]:
+    """Yield (name, number) of all values, ends of intervals, and counts of a score file."""
+    for measure in file.measures:
+        yield from _list_ends(measure.name, measure)
+        if measure.corrected is not None:
+            yield from _list_ends(f"{measure.name}_corrected", measure.corrected)
+        yield f"{measure.name}_n", measure.n
+    yield from file.counts.model_dump().items()
+
+
+def _list_ends(name: str, score: MeasureScore | Corrected) -> Iterator[tuple[str, float]]:
+    """Yield (name, number) of a value and the ends of its interval; of those that there are."""
+    ends = {name: score.value, f"{name}_low": score.low, f"{name}_high": score.high}
+    yield from ((key, number) for key, number in ends.items() if number is not None)
+
+
+def _distinct(pairs: Iterator[tuple[str, T]]) -> dict[str, T]:
+    """Map names, made safe for all trackers, to values; equal names get a number."""
+    found: dict[str, T] = {}
+    for name, value in pairs:
+        safe, number = _safe_name(name), 1
+        while safe in found:
+            number += 1
+            safe = f"{_safe_name(name)}_{number}"
+        found[safe] = value
+    return found
+
+
+def _safe_name(text: str) -> str:
+    """Replace the characters of a name that some tracker refuses by ``_``."""
+    return _OTHER_CHARACTERS.sub("_", text)[:_LONGEST_NAME]
