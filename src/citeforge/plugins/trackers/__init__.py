@@ -1,1 +1,4 @@
-"""Clients of experiment trackers, for ``score --log``."""
+"""Clients of experiment trackers, for ``score --log``.
+
+Reach the core through ``publishing.tracking``. Begin at `clients`.
+"""
