@@ -13,8 +13,11 @@ from typing import Any
 import msgspec
 from commands import cli_page
 
+from citeforge.builders.rebuild import Rebuilt
 from citeforge.builders.verify import Verification
 from citeforge.cli.catalogue import Entry, fill_names
+from citeforge.engines.judge.rehearsal import Rehearsal
+from citeforge.engines.llm.budget import RunPlan
 from citeforge.engines.llm.replay import ExportedRow
 from citeforge.engines.running import doctor
 from citeforge.evaluator.check import Findings
@@ -27,7 +30,8 @@ from citeforge.evaluator.measures.definitions import (
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.kg.domain import Domain
 from citeforge.kg.engines import GRAPHS
-from citeforge.plugins.audit.run import KnownFlaw
+from citeforge.package.overview import Overview, ShownQuery, Summary
+from citeforge.plugins.audit.run import Audited, KnownFlaw
 from citeforge.plugins.leaderboard.boards import BOARDS_VERSION, Boards
 from citeforge.reports.comparison import ComparisonReport
 from citeforge.reports.gate import Decision
@@ -36,7 +40,7 @@ from citeforge.schemas.audit import AUDIT_VERSION, Audit
 from citeforge.schemas.authorship import LabelSet
 from citeforge.schemas.counts import COUNTS
 from citeforge.schemas.manifest import Manifest
-from citeforge.schemas.outputs import OUTPUT_VERSION, Output
+from citeforge.schemas.outputs import OUTPUT_VERSION, Output, TextResult
 from citeforge.schemas.package_changes import PackageChanges
 from citeforge.schemas.recipes.gate import POLICY_VERSION, GatePolicy
 from citeforge.schemas.scores import SCORES_VERSION, ScoreFile
@@ -69,11 +73,15 @@ FORMATS: dict[str, tuple[int, dict[str, Any]]] = {
 }
 """Name of a file format to its version and its JSON Schema."""
 OUTPUTS: dict[str, Any] = {
+    "audit": Audited | Rehearsal,
+    "build": Summary | Rebuilt | RunPlan | TextResult,
     "check": Findings,
     "compare": ComparisonReport | PackageChanges,
     "doctor": list[doctor.Finding],
     "gate": Decision | GatePlan,
     "list": list[Entry],
+    "score": list[ScoreFile] | Rehearsal,
+    "show": Overview | ShownQuery | TextResult,
     "verify": Verification,
 }
 """Command to what its object has as result with ``--json``."""

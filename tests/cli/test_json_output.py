@@ -1,6 +1,7 @@
 """``--json``: one object on standard output that fits its schema, however a command ends."""
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,13 +12,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from citeforge.cli.main import cli as citeforge
-from conftest import ROOT, Inline
+from citeforge.package.manifest import load_manifest
+from conftest import EXAMPLES, ROOT, Inline
 from conftest_plots import scored
 
 WITHOUT = {
     "bench", "export", "kg", "labels", "leaderboard", "llm", "publish", "report", "reproduce",
     "run",
-    "audit", "build", "score", "show",
 }  # fmt: skip
 """Commands that make files, whose content or summary they print."""
 N = 40
@@ -46,6 +47,12 @@ def test_every_command_has_json_or_is_known_to_have_none() -> None:
 def files(tmp_path: Path, package: Path) -> None:
     """A package, a damaged one, submissions and score files."""
     (tmp_path / "facts").symlink_to(package)
+    (tmp_path / "examples").symlink_to(EXAMPLES)
+    shutil.copytree(package, tmp_path / "own")
+    flaw = {"kind": "near-duplicate", "query": "q01", "passage": "gone"}
+    (tmp_path / "known.jsonl").write_text(json.dumps(flaw) + "\n")
+    verdict = {"premise": "x", "hypothesis": "y", "verdict": True}
+    (tmp_path / "verdicts.jsonl").write_text(json.dumps(verdict) + "\n")
     damaged = tmp_path / "damaged"
     damaged.mkdir()
     (damaged / "manifest.json").write_bytes((package / "manifest.json").read_bytes())
@@ -131,6 +138,35 @@ CASES = [
          (("file", "typo.yaml"), ("field", "margn"))),
     Case("gate", 2, "wrong-usage"),
     Case("gate new.json --margin 1", 2, "wrong-usage"),
+    fine("score fine.jsonl --benchmark facts"),
+    fine("score fine.jsonl --benchmark facts --measures ALCE.CitRec --judge lexical --dry-run"),
+    Case("score fine.jsonl --benchmark facts --measures ALCE.CitRec --judge table:verdicts.jsonl",
+         3, "counted-failures", has_result=True),
+    Case("score faulty.jsonl --benchmark facts", 1, "wrong-type",
+         (("file", "faulty.jsonl"), ("line", 1), ("field", "output"))),
+    Case("score fine.jsonl --benchmark facts --measures CiteX", 2, "unknown-name"),
+    Case("score --benchmark facts", 2, "missing-argument"),
+    fine("show facts"),
+    fine("show facts --query q01"),
+    Case("show facts --query gone", 2, "unknown-name"),
+    Case("show facts --trace", 2, "missing-option"),
+    Case("show gone", 1, "not-a-package", (("file", "gone"),)),
+    fine("audit own"),
+    Case("audit own --known-flaws known.jsonl --strict", 1, "new-flaws",
+         (("file", "known.jsonl"),), has_result=True),
+    Case("audit gone", 1, "not-a-package", (("file", "gone"),)),
+    Case("audit own --checks", 2, "unknown-option", (("option", "--checks"),)),
+    fine("build rage --source beir:examples/facts --mixture mix=3,3,0 --n-seemingly 0 --out made"),
+    fine("build twins --benchmark facts --out made --dry-run --llm openai:m"
+         " --base-url http://127.0.0.1:9/v1"),
+    fine("build --print-recipe rage"),
+    Case("build --from facts --out again", 2, "untrusted"),
+    Case("build recipe.yaml --out again", 1, "missing-file", (("file", "recipe.yaml"),)),
+    Case("build rage --source beir:gone --out made", 1, "not-a-folder"),
+    Case("build rage --source beir:examples/facts --out own", 1, "output-exists",
+         (("file", "own"),)),
+    Case("build rage --out made", 2, "missing-option", (("option", "--source"),)),
+    Case("build rag --out made", 2, "unknown-name"),
 ]  # fmt: skip
 
 
@@ -152,6 +188,14 @@ def test_the_object_of_a_command(inline: Inline, case: Case) -> None:
     error = found["error"] or {"code": "", "where": {}}
     assert error["code"] == case.code
     assert {name: error["where"][name] for name, _ in case.where} == dict(case.where)
+
+
+@pytest.mark.slow
+def test_the_object_of_a_rebuild(inline: Inline, tmp_path: Path) -> None:
+    exit_code, found = read_object(inline, "build --from own --trust --out again")
+    assert exit_code == 0, found["error"]
+    old, new = (found["result"][name]["benchmark_hash"] for name in ("old", "new"))
+    assert old == new == load_manifest(tmp_path / "own").benchmark_hash
 
 
 def test_the_exit_codes_are_all_there() -> None:

@@ -1,20 +1,29 @@
 """``citeforge build …``: a command per kind, made from its recipe record; rebuilds; the demo."""
 
+from __future__ import annotations
+
 import sys
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from citeforge.cli.command import LONGEST_HELP, NamedCommands, path_argument, path_option
+from citeforge.cli.json_output import json_option, present
 from citeforge.cli.options import add_options, field_options, largest_line_option, record_from
 from citeforge.cli.short_help import ManyOptions
 from citeforge.package import kinds
 from citeforge.schemas.errors import FailuresError, InputError, UnknownValueError, UsageError
+from citeforge.schemas.outputs import TextResult
 from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.flags import fields_in
 from citeforge.schemas.recipes.groups import DRY, FOLDER
+
+if TYPE_CHECKING:
+    from citeforge.builders.rebuild import Rebuilt
+    from citeforge.engines.llm.budget import RunPlan
 
 FROM, PRINT = "--from", "--print-recipe"
 _RUN = [n for n in RunOptions.model_fields if n != "out"]
@@ -56,36 +65,50 @@ def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
 )
 @trusting
 @add_options(field_options(RunOptions, _RUN))
+@json_option
 @largest_line_option
 def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: Any) -> None:
     """Make a package again from its manifest alone; exit code 1 when its tables differ.
 
     Prints the files, models and endpoints that the manifest names, and asks whether to use them.
     """
-    from citeforge.builders.rebuild import first_difference, plan_rebuild
+    from citeforge.builders.rebuild import plan_rebuild
     from citeforge.builders.rebuild import rebuild as make
     from citeforge.library.benchmarks import package_folder
 
     folder, run = package_folder(folder), record_from(RunOptions, parameters)
     if run.dry_run:
-        plan = plan_rebuild(folder, run, inputs, confirmation(trust))
-        click.echo("\n".join(plan.to_text_lines()))
+        _present_plan(plan_rebuild(folder, run, inputs, confirmation(trust)))
         return
     result = make(folder, run, inputs, confirmation(trust))
+    present(result, partial(_print_rebuilt, result, folder, run.folder))
+    if not result.equal:
+        tables = ", ".join(result.differing_tables)
+        raise InputError(f"not equal: {tables}", path=folder, code="not-equal")
+
+
+def _print_rebuilt(result: Rebuilt, folder: Path, out: Path) -> None:
+    """Print the hashes of a package and of its rebuild, and the first row that differs.
+
+    Args:
+        result: both manifests.
+        folder: folder of the package.
+        out: folder of the rebuild.
+    """
+    from citeforge.builders.rebuild import first_difference
+
     click.echo(f"{folder}: benchmark hash {result.old.benchmark_hash}")
-    click.echo(f"{run.folder}: benchmark hash {result.new.benchmark_hash}")
+    click.echo(f"{out}: benchmark hash {result.new.benchmark_hash}")
     if result.equal:
         click.echo("equal: every table is the same, byte for byte")
-        return
-    click.echo(f"{folder}: not equal: {', '.join(result.differing_tables)}", err=True)
-    if first := first_difference(folder, run.folder, result.differing_tables):
+    elif first := first_difference(folder, out, result.differing_tables):
         click.echo(first, err=True)
-    sys.exit(1)
 
 
 @click.command(PRINT, short_help="Print a recipe file to start from.")
 @click.argument("kind", required=False)
 @path_option("--from", "folder", metavar="DIR", help="Print the recipe that this was made by.")
+@json_option
 def print_recipe(kind: str | None, folder: Path | None) -> None:
     """Print a recipe file to start from, or with --from the one that a package was made by."""
     from citeforge.builders.changes import find_recipe
@@ -102,16 +125,27 @@ def print_recipe(kind: str | None, folder: Path | None) -> None:
         default = kinds.recipe_named(str(kind))
         if default is None:
             raise UnknownValueError("kind", str(kind), kinds.recipes())
-        click.echo(recipe_text(default), nl=False)
+        _present_text(recipe_text(default))
         return
     recipe = find_recipe(load_manifest(package_folder(folder)))
     if recipe is None:
         raise InputError("the manifest has no recipe", path=folder, code="missing-field")
-    click.echo(recipe_text(recipe), nl=False)
+    _present_text(recipe_text(recipe))
+
+
+def _present_text(text: str) -> None:
+    """Present a text that ends with a new line."""
+    present(TextResult(text=text), partial(click.echo, text, nl=False))
+
+
+def _present_plan(plan: RunPlan) -> None:
+    """Present the plan of a build's LLM requests."""
+    present(plan, lambda: click.echo("\n".join(plan.to_text_lines())))
 
 
 @click.command()
 @path_option("--out", default="citeforge-demo", show_default=True, help="Folder to make.")
+@json_option
 def demo(out: Path) -> None:
     """Build, answer, score and report a small benchmark, to see what that looks like.
 
@@ -125,7 +159,7 @@ def demo(out: Path) -> None:
         click.echo(click.style(f"$ citeforge {line}", bold=True))
         command.main(args=line.split(), prog_name="citeforge", standalone_mode=False)
         click.echo()
-    click.echo(NEXT.format(out=out.as_posix()))
+    _present_text(NEXT.format(out=out.as_posix()) + "\n")
 
 
 FILE = "RECIPE.yaml"
@@ -135,6 +169,7 @@ FILE = "RECIPE.yaml"
 @path_argument("file", metavar="")
 @trusting
 @add_options(field_options(RunOptions))
+@json_option
 @largest_line_option
 def from_file(file: Path, trust: bool, **parameters: Any) -> None:
     """Build by a recipe file (YAML or JSON).
@@ -249,6 +284,7 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
     @add_options(field_options(RunOptions, ("out",), out))
     @add_options(field_options(recipe, _IDENTITY))
     @add_options(run_options)
+    @json_option
     @largest_line_option
     def build_from_options(
         show_settings: bool = False, plan_only: bool = False, **parameters: Any
@@ -258,7 +294,7 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
             needed = (name for name, f in recipe.model_fields.items() if f.is_required())
             known = {k: v for k, v in parameters.items() if v is not None}
             filled = record_from(recipe, {**dict.fromkeys(needed, ""), **known})
-            click.echo(filled.settings_text(), nl=False)
+            _present_text(filled.settings_text())
             return
         work = _propose if plan_only else _build
         work(kind, record_from(recipe, parameters), record_from(RunOptions, parameters))
@@ -285,23 +321,25 @@ def _propose(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
 
     recipe = with_local_packages(recipe)
     check_options(recipe, run)
-    click.echo(kind.propose(recipe, run))
+    _present_text(kind.propose(recipe, run) + "\n")
 
 
 def _build(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
     """Build a package and print its summary, or print the plan of its LLM requests."""
     from citeforge.builders.build import check_options
     from citeforge.builders.licences import conflicts
-    from citeforge.cli.lookup import summarise
+    from citeforge.cli.showing import print_summary
     from citeforge.library.benchmarks import with_local_packages
+    from citeforge.package.overview import summarise
 
     recipe = with_local_packages(recipe)
     check_options(recipe, run)
     if run.dry_run:
-        click.echo("\n".join(kind.plan(recipe, run).to_text_lines()))
+        _present_plan(kind.plan(recipe, run))
         return
     manifest = kind.build(recipe, run)
-    summarise(run.folder, manifest)
+    summary = summarise(run.folder, manifest)
+    present(summary, partial(print_summary, summary))
     if recipe.name not in (None, manifest.name):
         text = "a name has letters, digits, '_', '.' and '-' alone"
         click.echo(f"warning: --name {recipe.name}: called {manifest.name} ({text})", err=True)

@@ -95,7 +95,7 @@ def _export() -> click.Command:
 
 def _show() -> click.Command:
     """Import the command ``show``."""
-    from citeforge.cli.lookup import show
+    from citeforge.cli.showing import show
 
     return show
 

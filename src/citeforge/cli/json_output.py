@@ -19,6 +19,7 @@ from citeforge.cli.interrupts import has_cut_off, signal_exit_code
 from citeforge.schemas.errors import CiteforgeError, ExitCode
 
 if TYPE_CHECKING:
+    from citeforge.engines.judge.session import JudgeSession
     from citeforge.schemas.outputs import Fault
 
 _OPTION = "--json"
@@ -40,15 +41,15 @@ class _Collected:
     result: object = None
 
 
-_collected: ContextVar[_Collected | None] = ContextVar("collected", default=None)
+_collected: ContextVar[_Collected] = ContextVar("collected")
+"""Set while a command runs with ``--json``."""
 
 
 def _switch_on(ctx: click.Context, parameter: click.Parameter, is_asked: bool) -> None:
     """Let the command print an object instead of text."""
-    collected = _collected.get()
-    if is_asked and collected is not None:
+    if is_asked and not ctx.resilient_parsing:
         ctx.meta[_META] = True
-        collected.command = _command_name(ctx)
+        _collected.get().command = _command_name(ctx)
 
 
 def _command_name(ctx: click.Context) -> str:
@@ -73,11 +74,27 @@ def present(result: object, print_text: Callable[[], None]) -> None:
         result: record, dataclass, or list of such.
         print_text: prints it.
     """
-    collected = _collected.get()
-    if collected is not None and click.get_current_context().meta.get(_META):
-        collected.result = result
+    if is_json_wanted():
+        _collected.get().result = result
     else:
         print_text()
+
+
+def present_rehearsal(*sessions: JudgeSession | None) -> None:
+    """Present what a dry run noted: pairs of the judges, and calls of all models with their cost.
+
+    Args:
+        sessions: judges that were rehearsed; None for none.
+    """
+    from citeforge.engines.judge.rehearsal import sum_up_rehearsal
+
+    found = sum_up_rehearsal(*sessions)
+    present(found, lambda: click.echo("\n".join(found.to_text_lines())))
+
+
+def is_json_wanted() -> bool:
+    """Whether the running command prints an object; not for commands that it runs itself."""
+    return _META in click.get_current_context().meta
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from shutil import get_terminal_size
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from citeforge.cli.command import path_argument, path_option
-from citeforge.cli.json_output import json_option, present
+from citeforge.cli.json_output import json_option, present, present_rehearsal
 from citeforge.cli.options import (
     HeadedOption,
     OneOf,
@@ -26,7 +27,7 @@ from citeforge.cli.options import (
     verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.cli.terminal import print_rehearsal, write_data
+from citeforge.cli.terminal import write_data
 from citeforge.schemas.recipes.command_options import (
     CompareOptions,
     JudgeOptions,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from citeforge.evaluator.check import Findings
     from citeforge.reports.comparison import ComparisonReport
     from citeforge.schemas.package_changes import PackageChanges
+    from citeforge.schemas.scores import ScoreFile
 
 
 @click.command()
@@ -140,6 +142,7 @@ _OTHER_OPTIONS = [
     help="Log the scores as runs, with a report: {trackers}; repeatable.",
 )
 @click.option("--verbose", is_flag=True, help="Print all measures, counts and signatures.")
+@json_option
 def score(
     submissions: tuple[Path, ...], out: Path | None, private: bool, verbose: bool,
     allow_judge_failures: bool, log: tuple[str, ...], **parameters: Any,
@@ -152,7 +155,6 @@ def score(
     from citeforge.evaluator.withhold import describe_failures, withhold_scores
     from citeforge.library.scores import plan_scores, score_files
     from citeforge.publishing.tracking import find_trackers, log_files
-    from citeforge.reports.terminal import render_scores
     from citeforge.schemas.errors import FailuresError, UsageError
 
     if private and log:
@@ -168,12 +170,11 @@ def score(
         "run": run_options(parameters),
     }
     if given["run"].dry_run:
-        print_rehearsal(plan_scores(submissions, **given))
+        present_rehearsal(plan_scores(submissions, **given))
         return
     scored = score_files(submissions, **given, names=parameters["names"], out=out, private=private)
     files = [s.file if private else withhold_scores(s.file) for s in scored.scores]
-    leading = () if verbose else scored.headline
-    click.echo(render_scores(files, get_terminal_size().columns, verbose, leading))
+    present(files, partial(_print_scores, files, verbose, scored.headline))
     found = [(f.submission, text) for f in files for text in (*f.warnings, *f.private_warnings)]
     for name, text in dict.fromkeys(found):  # context sets of one file have warnings in common
         click.echo(f"warning: {name}: {text}", err=True)
@@ -200,6 +201,20 @@ def score(
             "log a score file later by citeforge.log_scores(FILE, TRACKER) in Python",
             code="not-logged",
         )
+
+
+def _print_scores(files: list[ScoreFile], verbose: bool, headline: Sequence[str]) -> None:
+    """Print the table of scores, with notes and signatures.
+
+    Args:
+        files: score files.
+        verbose: whether to print all measures, not only the headline.
+        headline: measures that sum up a benchmark of its kind.
+    """
+    from citeforge.reports.terminal import render_scores
+
+    width = get_terminal_size().columns
+    click.echo(render_scores(files, width, verbose, () if verbose else headline))
 
 
 @click.command()

@@ -4,12 +4,8 @@ import codecs
 import io
 import re
 import sys
-from typing import TYPE_CHECKING
 
 import click
-
-if TYPE_CHECKING:
-    from citeforge.engines.judge.session import JudgeSession
 
 _PLAIN = {
     "–": "-", "—": "-", "−": "-", "…": "...", "†": "+", "±": "+-", "·": "-", "×": "x", "→": "->",
@@ -118,22 +114,3 @@ def _escape(character: str) -> str:
     """Escape a character as ``\\u1234`` in UTF-16 units."""
     units = character.encode("utf-16-be", "surrogatepass")
     return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
-
-
-def print_rehearsal(*sessions: "JudgeSession | None") -> None:
-    """Print what a dry run noted: pairs of the judges, then the calls of all models and their cost.
-
-    Args:
-        sessions: judges that were rehearsed; None for none.
-    """
-    from citeforge.engines.ledger import current_ledger
-    from citeforge.engines.llm.budget import planned_total
-
-    for session in filter(None, sessions):
-        click.echo("\n".join([f"judge {session.judge.signature}",
-                              *session.plan_all().to_text_lines()]))  # fmt: skip
-    ledger = current_ledger()
-    if ledger.planned:
-        click.echo("\n".join(planned_total(ledger).to_text_lines()))
-    else:
-        click.echo("cost               nothing: no model behind an endpoint would be asked")

@@ -3,6 +3,7 @@
 import json
 from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -37,28 +38,43 @@ def _as_text(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
+@dataclass(frozen=True)
+class FieldValues:
+    """Values of a field of the queries.
+
+    Attributes:
+        n: number of different values.
+        counts: value to its number of queries; None where values are too many or too long for
+            slices.
+    """
+
+    n: int
+    counts: dict[str, int] | None
+
+    def describe(self) -> str:
+        """Describe the values: the most frequent ones, each with its number of queries."""
+        if self.counts is None:
+            return f"{self.n:,} values, too many or too long for slices"
+        ordered = sorted(self.counts.items(), key=lambda one: (-one[1], one[0]))
+        texts = [f"{value} {n:,}" for value, n in ordered[:_MOST_SHOWN]]
+        more = len(ordered) - _MOST_SHOWN
+        return ", ".join(texts) + (f" and {more:,} more" if more > 0 else "")
+
+
+def count_values(queries: pa.Table) -> dict[str, FieldValues]:
+    """Count the queries of each value of each field."""
+    counts = {name: Counter(values) for name, values in read_fields(queries).items()}
+    return {
+        name: FieldValues(len(c), dict(c) if makes_slices(c) else None)
+        for name, c in counts.items()
+    }
+
+
 def makes_slices(values: Collection[str]) -> bool:
     """Whether the values of a field are few and short enough for slices."""
     return len(values) <= MOST_VALUES and max(map(len, values), default=0) <= LONGEST_VALUE
 
 
 def describe_fields(queries: pa.Table) -> dict[str, str]:
-    """Describe the values of each field: the most frequent ones, with their numbers of queries.
-
-    Fields whose values are too many or too long for slices are described by their number alone.
-    """
-    return {name: _describe(Counter(values)) for name, values in read_fields(queries).items()}
-
-
-def _describe(counts: Counter[str]) -> str:
-    """Describe the values of a field: the most frequent ones, each with its number of queries.
-
-    Args:
-        counts: value to the number of queries that have it.
-    """
-    if not makes_slices(counts):
-        return f"{len(counts):,} values, too many or too long for slices"
-    ordered = sorted(counts.items(), key=lambda one: (-one[1], one[0]))
-    texts = [f"{value} {n:,}" for value, n in ordered[:_MOST_SHOWN]]
-    more = len(ordered) - _MOST_SHOWN
-    return ", ".join(texts) + (f" and {more:,} more" if more > 0 else "")
+    """Describe the values of each field: the most frequent ones, with their numbers of queries."""
+    return {name: values.describe() for name, values in count_values(queries).items()}

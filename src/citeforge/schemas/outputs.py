@@ -55,6 +55,16 @@ class Fault(FrozenRecord):
         return cls(code=error.code, message=str(error), where=where, advice=error.allowed)
 
 
+class TextResult(FrozenRecord):
+    """Result of a command that prints a text for people or for a file.
+
+    Attributes:
+        text: the text.
+    """
+
+    text: str
+
+
 class Output(FrozenRecord, Generic[R]):
     """What a command with ``--json`` prints on standard output, however it ends.
 

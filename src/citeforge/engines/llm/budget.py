@@ -14,6 +14,7 @@ from citeforge.engines.llm.records import LlmReply, Result
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.shown import show_amount, show_number
 from citeforge.schemas.errors import FailuresError, UsageError
+from citeforge.schemas.outputs import UndefinedNumber
 from citeforge.schemas.recipes.base import Prices, RunOptions
 
 _PER_MESSAGE = 8
@@ -104,7 +105,7 @@ class Bound:
 
     calls: int = 0
     prompt_tokens: int = 0
-    completion_tokens: float = 0
+    completion_tokens: UndefinedNumber = 0
 
     def __add__(self, other: "Bound") -> "Bound":
         """Add the calls and the tokens of two bounds."""

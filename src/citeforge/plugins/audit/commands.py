@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,7 @@ import click
 
 from citeforge.builders.audit_sentences import write_estimate
 from citeforge.cli.command import path_argument
+from citeforge.cli.json_output import json_option, present, present_rehearsal
 from citeforge.cli.options import (
     add_options,
     endpoint_options,
@@ -19,11 +21,11 @@ from citeforge.cli.options import (
     verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.cli.terminal import print_rehearsal
 from citeforge.plugins.audit.options import AuditOptions
 from citeforge.schemas.recipes.base import Judging
 
 if TYPE_CHECKING:
+    from citeforge.plugins.audit.run import Audited
     from citeforge.schemas.audit import Exploits
 
 _MAIN_OPTIONS = ("against", "judge")
@@ -54,6 +56,7 @@ def _print_exploits(found: Exploits) -> None:
 @add_options(field_options(AuditOptions, _OTHER_OPTIONS))
 @model_options
 @endpoint_options
+@json_option
 def audit(folder: Path, **parameters: Any) -> None:
     """Look for flaws in a verified package.
 
@@ -61,18 +64,38 @@ def audit(folder: Path, **parameters: Any) -> None:
     leaks between splits, odd texts, languages, personal data. Writes audit.json into the package
     and renders its card again.
     """
-    from citeforge.package.manifest import load_manifest
-    from citeforge.plugins.audit.run import FILE, rehearse_audit
     from citeforge.plugins.audit.run import audit as run_audit
-    from citeforge.schemas.audit import SKIPPED_CHECK, checks_made
+    from citeforge.plugins.audit.run import rehearse_audit
     from citeforge.schemas.errors import InputError
 
     options = record_from(AuditOptions, parameters)
     run = run_options(parameters)
     if run.dry_run:
-        print_rehearsal(*rehearse_audit(folder, options, run))
+        present_rehearsal(*rehearse_audit(folder, options, run))
         return
     done = run_audit(folder, options, run=run)
+    present(done, partial(_print_audit, done, folder, options.known_flaws))
+    if done.new or done.stale:
+        raise InputError(
+            f"{len(done.new):,} new flaws, {len(done.stale):,} stale entries",
+            path=options.known_flaws,
+            allowed="repair the benchmark or accept the flaw with a reason; remove stale entries",
+            code="new-flaws",
+        )
+
+
+def _print_audit(done: Audited, folder: Path, known_flaws: Path | None) -> None:
+    """Print the result of an audit.
+
+    Args:
+        done: the result.
+        folder: folder of the package.
+        known_flaws: file of accepted flaws; None without.
+    """
+    from citeforge.package.manifest import load_manifest
+    from citeforge.plugins.audit.run import FILE
+    from citeforge.schemas.audit import SKIPPED_CHECK, checks_made
+
     result = done.result
     click.echo(f"audited  {checks_made(result.checks)}")
     for what, how in result.checks.items():
@@ -103,15 +126,8 @@ def audit(folder: Path, **parameters: Any) -> None:
         _print_exploits(result.exploits)
     click.echo(f"{folder / FILE} written; the card shows it")
     if done.accepted is not None:
-        click.echo(f"{options.known_flaws}: {done.accepted:,} flaws accepted")
+        click.echo(f"{known_flaws}: {done.accepted:,} flaws accepted")
     for flaw in done.new[:10]:
         click.echo(f"new flaw: {' '.join(filter(None, flaw))}", err=True)
     for entry in done.stale[:10]:
         click.echo(f"stale entry: {' '.join(filter(None, entry))}", err=True)
-    if done.new or done.stale:
-        raise InputError(
-            f"{len(done.new):,} new flaws, {len(done.stale):,} stale entries",
-            path=options.known_flaws,
-            allowed="repair the benchmark or accept the flaw with a reason; remove stale entries",
-            code="new-flaws",
-        )

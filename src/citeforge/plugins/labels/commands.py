@@ -6,6 +6,7 @@ from typing import Any
 import click
 
 from citeforge.cli.command import NamedCommands, path_argument, path_option
+from citeforge.cli.json_output import present_rehearsal
 from citeforge.cli.options import (
     HeadedOption,
     add_options,
@@ -19,7 +20,6 @@ from citeforge.cli.options import (
     verdicts_option,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.cli.terminal import print_rehearsal
 from citeforge.engines.shown import show_interval, show_number
 from citeforge.plugins.labels.options import (
     AnnotationOptions,
@@ -58,7 +58,7 @@ def calibrate(benchmark: Path, **parameters: Any) -> None:
     session = require_judge(record_from(JudgeOptions, parameters), run_options(parameters))
     if session.only_plans:
         session.ask(row.pair for row in rows.pairs)
-        print_rehearsal(session)
+        present_rehearsal(session)
         return
     require_writable(benchmark / STATS)
     result = calibration.calibrate(rows.pairs, session, files.labels[0], files.certify_from)
@@ -97,7 +97,7 @@ def judge(pairs: Path, out: Path | None, allow_judge_failures: bool, **parameter
     if run.dry_run:
         session = require_judge(judging, run)
         session.ask(read_pairs(pairs))
-        print_rehearsal(session)
+        present_rehearsal(session)
         return
     if out is None:
         raise UsageError("give --out FILE, or --dry-run", code="missing-option")
@@ -166,7 +166,7 @@ def meta_eval(**parameters: Any) -> None:
     if session.only_plans:
         session.ask(row.pair for row in rows.pairs)
         session.ask(battery_pairs)
-        print_rehearsal(session)
+        present_rehearsal(session)
         return
     result = judge_quality(rows.pairs, session)
     click.echo(f"judge {session.judge.signature} against {result.n:,} human labels")
@@ -316,7 +316,7 @@ def plan(answers: Path, **parameters: Any) -> None:
     options = record_from(LabelPlanOptions, parameters)
     run = run_options(parameters)
     if run.dry_run:
-        print_rehearsal(rehearse_labelling(answers, options, run))
+        present_rehearsal(rehearse_labelling(answers, options, run))
         return
     result = plan_labelling(answers, options, run)
     click.echo(render_label_plan(result, options.half_width))

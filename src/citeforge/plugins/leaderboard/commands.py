@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import click
 
 from citeforge.cli.command import NamedCommands, path_argument, path_option
+from citeforge.cli.json_output import present_rehearsal
 from citeforge.cli.options import (
     HeadedOption,
     add_options,
@@ -17,7 +18,6 @@ from citeforge.cli.options import (
     run_options,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.cli.terminal import print_rehearsal
 from citeforge.engines.shown import show_amount
 from citeforge.schemas.errors import FailuresError, UsageError
 from citeforge.schemas.recipes.base import Part
@@ -132,7 +132,7 @@ def add(
         run=run,
     )
     if run.dry_run:
-        print_rehearsal()
+        present_rehearsal()
         return
     for line in done.to_text_lines():
         click.echo(line)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from citeforge.cli.command import path_option
+from citeforge.cli.json_output import present_rehearsal
 from citeforge.cli.options import (
     add_options,
     field_options,
@@ -15,7 +16,6 @@ from citeforge.cli.options import (
     run_options,
 )
 from citeforge.cli.short_help import ManyOptions
-from citeforge.cli.terminal import print_rehearsal
 from citeforge.schemas.recipes.command_options import JudgeOptions
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ def reproduce(
         on_table=lambda table: None if is_dry else click.echo("\n".join(table_lines(table))),
     )  # fmt: skip
     if run.dry_run:
-        print_rehearsal(judge)
+        present_rehearsal(judge)
         return
     if out is not None:
         write_result(compared, out)
