@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from citeforge.cli.command import LONGEST_HELP, NamedCommands, path_argument, path_option
-from citeforge.cli.json_output import json_option, present
+from citeforge.cli.json_output import headed_json_option, json_option, present
 from citeforge.cli.options import add_options, field_options, largest_line_option, record_from
 from citeforge.cli.short_help import ManyOptions
 from citeforge.package import kinds
@@ -65,7 +65,7 @@ def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
 )
 @trusting
 @add_options(field_options(RunOptions, _RUN))
-@json_option
+@headed_json_option
 @largest_line_option
 def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: Any) -> None:
     """Make a package again from its manifest alone; exit code 1 when its tables differ.
@@ -169,7 +169,7 @@ FILE = "RECIPE.yaml"
 @path_argument("file", metavar="")
 @trusting
 @add_options(field_options(RunOptions))
-@json_option
+@headed_json_option
 @largest_line_option
 def from_file(file: Path, trust: bool, **parameters: Any) -> None:
     """Build by a recipe file (YAML or JSON).
@@ -284,7 +284,7 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
     @add_options(field_options(RunOptions, ("out",), out))
     @add_options(field_options(recipe, _IDENTITY))
     @add_options(run_options)
-    @json_option
+    @headed_json_option
     @largest_line_option
     def build_from_options(
         show_settings: bool = False, plan_only: bool = False, **parameters: Any

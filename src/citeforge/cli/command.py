@@ -7,11 +7,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from citeforge.schemas.errors import UnknownValueError
+from citeforge.schemas.recipes.groups import Group
 
 if TYPE_CHECKING:
     from citeforge.engines.catalogue import Catalogue
@@ -19,6 +20,15 @@ if TYPE_CHECKING:
 PATH = click.Path(path_type=Path)
 path_option = partial(click.option, type=PATH)
 path_argument = partial(click.argument, type=PATH)
+
+
+class HeadedOption(click.Option):
+    """Option under a heading of ``--help-all``."""
+
+    def __init__(self, *names: Any, group: Group, **settings: Any) -> None:
+        """Make the option, with the heading of a group."""
+        self.heading = group.heading
+        super().__init__(*names, **settings)
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,15 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
+from citeforge.cli.command import HeadedOption
 from citeforge.cli.interrupts import has_cut_off, signal_exit_code
 from citeforge.schemas.errors import CiteforgeError, ExitCode
+from citeforge.schemas.recipes.groups import SCRIPTS
 
 if TYPE_CHECKING:
     from citeforge.engines.judge.session import JudgeSession
@@ -57,7 +60,8 @@ def _command_name(ctx: click.Context) -> str:
     return ctx.command_path.partition(" ")[2]
 
 
-json_option = click.option(
+_json_option = partial(
+    click.option,
     _OPTION,
     is_flag=True,
     is_eager=True,
@@ -65,6 +69,9 @@ json_option = click.option(
     callback=_switch_on,
     help="Print one JSON object instead of text, also for an error (docs/scripting.md).",
 )
+json_option = _json_option()
+headed_json_option = _json_option(cls=HeadedOption, group=SCRIPTS)
+"""The same for commands whose first page of help has no room."""
 
 
 def present(result: object, print_text: Callable[[], None]) -> None:

@@ -9,7 +9,7 @@ import click
 from pydantic import BaseModel, ValidationError
 
 from citeforge.cli.catalogue import fill_names
-from citeforge.cli.command import path_option
+from citeforge.cli.command import HeadedOption, path_option
 from citeforge.cli.completion import named_type
 from citeforge.schemas.catalogue import Sort
 from citeforge.schemas.errors import UsageError, field_message, suggestion
@@ -31,15 +31,6 @@ F = TypeVar("F", bound=Callable[..., Any])
 M = TypeVar("M", bound=BaseModel)
 _RUNNER = "engine_options"
 _RANGES: dict[type, Any] = {int: click.IntRange, float: click.FloatRange}
-
-
-class HeadedOption(click.Option):
-    """Option under a heading of ``--help-all``."""
-
-    def __init__(self, *names: Any, group: Group, **settings: Any) -> None:
-        """Make the option, with the heading of a group."""
-        self.heading = group.heading
-        super().__init__(*names, **settings)
 
 
 class _NamesOption(HeadedOption):

@@ -8,9 +8,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from citeforge.cli.command import NamedCommands, path_option
+from citeforge.cli.command import HeadedOption, NamedCommands, path_option
 from citeforge.cli.options import (
-    HeadedOption,
     add_options,
     benchmark_option,
     endpoint_options,

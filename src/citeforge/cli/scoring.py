@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from citeforge.cli.command import path_argument, path_option
-from citeforge.cli.json_output import json_option, present, present_rehearsal
+from citeforge.cli.command import HeadedOption, path_argument, path_option
+from citeforge.cli.json_output import headed_json_option, json_option, present, present_rehearsal
 from citeforge.cli.options import (
-    HeadedOption,
     OneOf,
     add_options,
     benchmark_option,
@@ -142,7 +141,7 @@ _OTHER_OPTIONS = [
     help="Log the scores as runs, with a report: {trackers}; repeatable.",
 )
 @click.option("--verbose", is_flag=True, help="Print all measures, counts and signatures.")
-@json_option
+@headed_json_option
 def score(
     submissions: tuple[Path, ...], out: Path | None, private: bool, verbose: bool,
     allow_judge_failures: bool, log: tuple[str, ...], **parameters: Any,

@@ -5,10 +5,9 @@ from typing import Any
 
 import click
 
-from citeforge.cli.command import NamedCommands, path_argument, path_option
+from citeforge.cli.command import HeadedOption, NamedCommands, path_argument, path_option
 from citeforge.cli.json_output import present_rehearsal
 from citeforge.cli.options import (
-    HeadedOption,
     add_options,
     endpoint_options,
     field_options,

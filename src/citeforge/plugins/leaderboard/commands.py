@@ -6,10 +6,9 @@ from typing import Annotated, Any
 
 import click
 
-from citeforge.cli.command import NamedCommands, path_argument, path_option
+from citeforge.cli.command import HeadedOption, NamedCommands, path_argument, path_option
 from citeforge.cli.json_output import present_rehearsal
 from citeforge.cli.options import (
-    HeadedOption,
     add_options,
     field_options,
     group_options,

@@ -43,11 +43,12 @@ ENDPOINTS = Group("Endpoints, and limits of LLMs")
 LOCAL = Group("Models on this machine")
 RUNNER = Group("Several machines")
 GRAPHS = Group("Endpoints of knowledge graphs")
+SCRIPTS = Group("Scripts")
 HEADINGS = tuple(
     group.heading
     for group in (
         JUDGE, EMBEDDING, NEGATIVES, POOL, ROWS, QUESTIONS, MEASURES, TRACKERS, PROMPTS,
-        PREFERENCES, ENDPOINTS, LOCAL, RUNNER, GRAPHS,
+        PREFERENCES, ENDPOINTS, LOCAL, RUNNER, GRAPHS, SCRIPTS,
     )
 )  # fmt: skip
 """Headings of ``--help-all``, in order; those of plugins follow."""
