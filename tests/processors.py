@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import NamedTemporaryFile, TemporaryDirectory
 from typing import NamedTuple
 
-from citeforge.engines.models.compute import cpu_flags
+from citeforge.engines.posix import cpu_flags
 
 TESTS = Path(__file__).parent
 _AVX2 = {"avx2", "fma"}

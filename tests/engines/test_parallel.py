@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from citeforge.engines.parallel import one_thread_each, return_free_memory
+from citeforge.engines.parallel import one_thread_each
+from citeforge.engines.posix import return_free_memory
 from patience import patience
 from servers.float_work import WORK, make_models
 

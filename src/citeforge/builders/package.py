@@ -1,9 +1,7 @@
 """Writing of a package: tables, statistics, card and manifest."""
 
 import hashlib
-import os
 import re
-import shutil
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import version
 from itertools import chain
@@ -16,6 +14,7 @@ import pyarrow.compute as pc
 from citeforge.builders.card import SidecarFiles, render_card
 from citeforge.engines.files import digest, sha256_file, storage_errors, write_text
 from citeforge.engines.folders import amending
+from citeforge.engines.posix import link_or_copy
 from citeforge.engines.progress import progress
 from citeforge.engines.tables import TableWriter, iter_batches, rows_with, shard_paths, write_table
 from citeforge.ir_convert.source import Source
@@ -34,6 +33,7 @@ from citeforge.package.manifest import (
 from citeforge.package.package import Package
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import InputError
+from citeforge.schemas.file_names import portable_name
 from citeforge.schemas.manifest import Manifest, benchmark_hash
 from citeforge.schemas.tables import CONTEXTS, CORPUS, is_split_name
 
@@ -317,10 +317,7 @@ def link_corpus(folder: Path, corpus: list[Path]) -> dict[str, str]:
     with storage_errors(target):
         target.mkdir(parents=True, exist_ok=True)
         for path in corpus:
-            try:
-                os.link(path, target / path.name)
-            except OSError:  # a file system without links
-                shutil.copyfile(path, target / path.name)
+            link_or_copy(path, target / path.name)
     return {path.name: sha256_file(path) for path in corpus}
 
 
@@ -390,4 +387,4 @@ def manifest_digest(manifest: Manifest) -> str:
 
 def safe_name(text: str) -> str:
     """Turn a text into a benchmark name that is safe in signatures and file names."""
-    return re.sub(r"[^\w.-]+", "-", text).strip("-.") or "benchmark"
+    return portable_name(re.sub(r"[^\w.-]+", "-", text).strip("-.") or "benchmark")

@@ -12,9 +12,9 @@ from types import FrameType
 from typing import NoReturn
 
 from citeforge.engines.interrupts import interrupt
+from citeforge.engines.posix import ending_signals, raise_signal_later
 
 HOW_TO_GO_ON = "run the same command again, a build with --resume"
-_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 _AGAIN_SECONDS = 0.05
 _received: list[int] = []
 
@@ -22,20 +22,13 @@ _received: list[int] = []
 def catch_signals() -> None:
     """Let the signals that end a command raise KeyboardInterrupt; ignored ones stay so (nohup).
 
-    A finalizer can swallow that error. Python then calls ``unraisablehook``, which sets a timer,
-    whose signal raises the error again.
+    A finalizer can swallow that error. Python then calls ``unraisablehook``, which lets the signal
+    come again a moment later.
     """
-    for number in _numbers():
+    for number in ending_signals():
         if signal.getsignal(number) in (signal.SIG_DFL, signal.default_int_handler):
             signal.signal(number, _interrupt)
-    if hasattr(signal, "setitimer"):  # Windows has none
-        signal.signal(signal.SIGALRM, _interrupt_again)
-        sys.unraisablehook = _report_unraisable
-
-
-def _numbers() -> list[signal.Signals]:
-    """List the signals that end a command on this system."""
-    return [signal.Signals[name] for name in _ENDING if name in signal.Signals.__members__]
+    sys.unraisablehook = _report_unraisable
 
 
 def _interrupt(number: int, frame: FrameType | None) -> None:
@@ -50,14 +43,9 @@ def _report_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
     A signal can come while Python runs any ``__del__``, where nothing that is raised gets out.
     """
     if _received and issubclass(unraisable.exc_type, KeyboardInterrupt):
-        signal.setitimer(signal.ITIMER_REAL, _AGAIN_SECONDS)
+        raise_signal_later(_received[0], _AGAIN_SECONDS)
     else:
         sys.__unraisablehook__(unraisable)
-
-
-def _interrupt_again(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt once more for a signal that was recorded."""
-    interrupt()
 
 
 def has_cut_off(error: BaseException) -> bool:
@@ -84,7 +72,7 @@ def end_interrupted(kept: str = "") -> NoReturn:
     # Python forgets by this that an interrupt ended code of a string (a dataclass), and would end
     # by SIGINT instead of the exit code.
     eval("None")
-    for other in _numbers():
+    for other in ending_signals():
         if signal.getsignal(other) is _interrupt:
             signal.signal(other, signal.SIG_DFL)
     received = signal.Signals(code - 128)

@@ -15,6 +15,7 @@ from citeforge.cli.commands import COMMANDS, grouped_helps, load_command, one_li
 from citeforge.cli.interrupts import end_interrupted
 from citeforge.cli.json_output import one_object
 from citeforge.cli.terminal import make_output_safe
+from citeforge.engines.posix import is_reader_gone
 from citeforge.schemas.errors import CiteforgeError, extras_named
 from citeforge.schemas.version import __version__
 
@@ -150,7 +151,7 @@ def _storage_errors_ended() -> Iterator[None]:
         yield
     except (_PipeError, OSError) as ended:
         cause = ended.__cause__ if isinstance(ended, _PipeError) else ended
-        if isinstance(cause, BrokenPipeError) and _is_reader_gone():
+        if isinstance(cause, BrokenPipeError) and is_reader_gone():
             sys.stderr.close()
             os._exit(0)  # what is in buffers cannot be written any more
         if not isinstance(cause, OSError) or cause.errno is None:
@@ -160,21 +161,6 @@ def _storage_errors_ended() -> Iterator[None]:
         problem = storage_error(cause, cause.filename)
         click.echo(f"error: {problem}", err=True)
         raise SystemExit(int(problem.exit_code)) from problem
-
-
-def _is_reader_gone() -> bool:
-    """Whether the program that reads our output (head, less) has closed its end of the pipe.
-
-    On Windows this cannot be asked: True, as nothing else is likely there.
-    """
-    import select
-
-    if not hasattr(select, "poll"):
-        return True
-    streams = select.poll()
-    for stream in (1, 2):
-        streams.register(stream, 0)
-    return any(event & select.POLLERR for _, event in streams.poll(0))
 
 
 if __name__ == "__main__":

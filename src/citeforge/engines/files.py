@@ -20,13 +20,12 @@ from filelock import lock_descriptor
 from citeforge.engines.interrupts import interrupts_held
 from citeforge.engines.jsonlines import json_error, require_unique_names
 from citeforge.engines.pipes import readable_path
+from citeforge.engines.posix import IS_POSIX, rename_new, sync_folder
 from citeforge.schemas.errors import InputError, read_error
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 TEMPORARY = ".citeforge.tmp"
 """Ending of the names of temporary files."""
-_IS_POSIX = os.name == "posix"
-"""Windows can neither rename open files nor open folders."""
 _JSON_BYTE = re.compile(r"\(byte (\d+)\)$")
 
 
@@ -61,9 +60,9 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
                 file.flush()
                 os.fsync(file.fileno())
                 # Closing ends the lock, and a sweep would remove the file: it is renamed before.
-                if _IS_POSIX:
+                if IS_POSIX:
                     _rename(temporary, path, exclusive)
-            if not _IS_POSIX:
+            if not IS_POSIX:
                 _rename(temporary, path, exclusive)
             sync_folder(path.parent)
     except BaseException:
@@ -126,12 +125,10 @@ def require_writable(*paths: Path) -> None:
 
 def _rename(temporary: Path, path: Path, exclusive: bool) -> None:
     """Rename a temporary file to ``path``; with ``exclusive`` keep a file that is already there."""
-    if not exclusive:
+    if exclusive:
+        rename_new(temporary, path)
+    else:
         temporary.replace(path)
-        return
-    with suppress(FileExistsError):
-        path.hardlink_to(temporary)
-    temporary.unlink()
 
 
 @contextmanager
@@ -181,12 +178,17 @@ def sweep(folder: Path) -> None:
             handle = os.open(path, os.O_RDWR)
         except OSError:
             continue  # gone by now, or another user's
+        is_dead = False
         try:
             with suppress(OSError):  # without locks a dead writer cannot be told from a living one
-                if lock_descriptor(handle, blocking=False):
+                is_dead = lock_descriptor(handle, blocking=False)
+                if is_dead and IS_POSIX:
                     path.unlink(missing_ok=True)
         finally:
             os.close(handle)
+        if is_dead and not IS_POSIX:
+            with suppress(OSError):
+                path.unlink(missing_ok=True)
 
 
 def storage_error(error: OSError, path: Path | str | None) -> InputError:
@@ -206,17 +208,6 @@ def storage_error(error: OSError, path: Path | str | None) -> InputError:
         allowed="a place that you may write to",
         code="storage",
     )
-
-
-def sync_folder(folder: Path) -> None:
-    """Flush a folder to disk, so that renames inside it survive a power failure."""
-    if not _IS_POSIX:
-        return
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def write_bytes(path: Path, content: bytes, mode: int = 0o666) -> None:

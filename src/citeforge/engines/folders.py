@@ -22,10 +22,10 @@ from citeforge.engines.files import (
     remove_tree,
     storage_errors,
     sweep,
-    sync_folder,
     write_text,
 )
 from citeforge.engines.interrupts import interrupts_held
+from citeforge.engines.posix import sync_folder
 from citeforge.schemas.errors import InputError
 
 LOCK = "lock"
@@ -75,7 +75,7 @@ def check_out(out: Path) -> None:
     """
     is_file = out.exists() and not out.is_dir()
     for is_wrong, reason, allowed in (
-        (follow_link(out).is_mount(), "is a mount point", "a folder inside it"),
+        (os.path.ismount(follow_link(out)), "is a mount point", "a folder inside it"),
         (is_file, "is a file", "the name of a folder to make"),
     ):
         if is_wrong:

@@ -4,12 +4,12 @@ A sum of floats depends on how threads share it out. A piece that one thread com
 the number of cores can change the time that a list of pieces takes, and never a bit of the results.
 """
 
-import ctypes
-import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
+
+from citeforge.engines.posix import return_free_memory
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -67,16 +67,6 @@ def one_thread_each(
         return_free_memory()
         # A thread that starts later takes over whatever was set last in any thread.
         torch.set_num_threads(workers)
-
-
-def return_free_memory() -> None:
-    """Return freed memory to the operating system (glibc only).
-
-    glibc keeps what threads free in an arena of each; with tensors of all sizes, an embedding of
-    100,000 passages held 800 MB more so (benchmarks/results).
-    """
-    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
-        trim(0)
 
 
 def in_halves(work: Callable[[slice], R], rows: slice, device: str) -> list[R | None]:

@@ -15,6 +15,7 @@ from typing import Protocol
 
 import msgspec
 
+from citeforge.engines.posix import peak_memory
 from citeforge.engines.shown import show_amount, show_significant
 
 INTERVAL = 60.0
@@ -164,14 +165,9 @@ class ProgressLines:
 
 
 def _peak_mb() -> int | None:
-    """Get the peak memory of this process in MB; None on Windows."""
-    try:
-        import resource
-    except ImportError:
-        return None
-    # Linux counts in KiB, macOS in bytes.
-    unit = 1 if sys.platform == "darwin" else 1024
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit // 1_000_000
+    """Get the peak memory of this process in MB; None where the system does not count it."""
+    peak = peak_memory()
+    return None if peak is None else peak // 1_000_000
 
 
 @contextmanager

@@ -10,9 +10,10 @@ from contextlib import ExitStack, closing, contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
-from citeforge.engines.files import remove_tree, require_file, storage_errors, sync_folder
+from citeforge.engines.files import remove_tree, require_file, storage_errors
 from citeforge.engines.folders import file_lock
 from citeforge.engines.interrupts import interrupts_held
+from citeforge.engines.posix import sync_folder
 from citeforge.engines.shown import show_number
 from citeforge.schemas.errors import InputError
 

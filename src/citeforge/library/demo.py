@@ -3,6 +3,7 @@
 import shutil
 from pathlib import Path
 
+from citeforge.engines.posix import follow_checkout_link
 from citeforge.schemas.errors import UsageError
 
 EXAMPLES = Path(__file__).resolve().parent / "examples"
@@ -49,8 +50,8 @@ def start_demo(out: Path) -> list[str]:
         raise UsageError(
             f"--out {out}: is there already; name a new folder, or remove it", code="output-exists"
         )
-    if str(out).startswith("-") or any(c.isspace() or c in "'\"\\$" for c in str(out)):
+    if str(out).startswith("-") or any(c.isspace() or c in "'\"\\$" for c in out.as_posix()):
         raise UsageError(f"--out {out}: name a folder without spaces and quotes", code="bad-option")
     for name in ("facts", "answers", "labels", "people"):
-        shutil.copytree(EXAMPLES / name, out / "examples" / name)
+        shutil.copytree(follow_checkout_link(EXAMPLES / name), out / "examples" / name)
     return [step.format(out=out.as_posix()) for step in _STEPS]

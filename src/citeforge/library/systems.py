@@ -233,7 +233,8 @@ def _file_names(systems: Sequence[System]) -> list[str]:
     names: list[str] = []
     for system in systems:
         name = safe_name(system.name)[:LONGEST]
-        names.append(name if name not in names else f"{name}-{len(names)}")
+        taken = {one.casefold() for one in names}
+        names.append(name if name.casefold() not in taken else f"{name}-{len(names)}")
     return names
 
 

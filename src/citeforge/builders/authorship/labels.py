@@ -69,11 +69,12 @@ def choose_label_sets(
         sets += load_label_sets(path)
     names: set[str] = set()
     for labels in sets:
-        if labels.name in names or labels.name == "vanilla":
+        # Names of files differ in more than case.
+        if (name := labels.name.casefold()) in names or name == "vanilla":
             raise InputError(
                 f"label set {labels.name!r}: duplicate or reserved name", code="duplicate-id"
             )
-        names.add(labels.name)
+        names.add(name)
     return tuple(sets)
 
 

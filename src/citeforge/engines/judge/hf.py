@@ -1,6 +1,5 @@
 """Judges that are local Hugging Face models, run as their profiles say."""
 
-import os
 from collections.abc import Sequence
 from functools import cached_property
 from typing import Any
@@ -33,6 +32,7 @@ from citeforge.engines.model_files import Located, find_model, loading_errors, m
 from citeforge.engines.models.compute import resolve_device
 from citeforge.engines.parallel import one_thread_each
 from citeforge.engines.plugins import warn
+from citeforge.engines.posix import total_memory
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.judge_profile import JudgeProfile
 from citeforge.schemas.recipes.base import Judging, RunOptions
@@ -201,9 +201,9 @@ class HfJudge:
 
     def _has_room(self) -> bool:
         """Whether the model at higher precision fits into this machine's memory."""
-        if self._model.dtype != "float32" or not hasattr(os, "sysconf"):
+        memory = total_memory()
+        if self._model.dtype != "float32" or memory is None:
             return True
-        memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
         needed: int = 10 * sum(p.numel() for p in self._model.model.parameters())
         return needed < memory
 

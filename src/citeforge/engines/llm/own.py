@@ -6,13 +6,11 @@ are kept as those of served models are, so that another run asks what has no ans
 
 import os
 import shlex
-import signal
 import subprocess
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import suppress
 from functools import cached_property
 from http.client import HTTPException
 from pathlib import Path
@@ -29,6 +27,7 @@ from citeforge.engines.keys import mask_address, mask_keys
 from citeforge.engines.line_size import largest_line
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore, SentRequest, Take, ask_once
+from citeforge.engines.posix import IS_POSIX, end_group, start_group, usable_processors
 from citeforge.engines.progress import progress
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import RunOptions
@@ -171,15 +170,14 @@ class Program(OwnSystem):
         Raises:
             UsageError: it has none, or a quotation mark that never closes.
         """
-        is_posix = os.name == "posix"
         try:
-            words = shlex.split(self.name.partition(":")[2], posix=is_posix)
+            words = shlex.split(self.name.partition(":")[2], posix=IS_POSIX)
         except ValueError as error:
             raise UsageError(f"{public_name(self.name)}: {error}", code="bad-option") from error
         if not words:
             raise UsageError("exec: write a command behind the colon", code="bad-option")
         # Where a backslash is part of a path, marks round a word are left in it.
-        return words if is_posix else [word.strip('"') for word in words]
+        return words if IS_POSIX else [word.strip('"') for word in words]
 
     def check(self) -> None:
         """Raise a UsageError if the name is no command."""
@@ -195,7 +193,7 @@ class Program(OwnSystem):
     @property
     def at_once(self) -> int:
         """As many as ``--concurrency`` says, and no more than there are processors."""
-        return min(self.options.concurrency, os.cpu_count() or 1)
+        return min(self.options.concurrency, usable_processors())
 
     def reply_to(self, prompt: str, params: Mapping[str, Any]) -> bytes | Failure:
         """Start the program with a prompt, and read what it prints.
@@ -205,10 +203,7 @@ class Program(OwnSystem):
         """
         own = {"CITEFORGE_PARAMS": canonical_json(dict(params)), "PYTHONIOENCODING": "utf-8"}
         try:
-            started = subprocess.Popen(
-                self._words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                env={**os.environ, **own}, start_new_session=True,
-            )  # fmt: skip
+            started = start_group(self._words, {**os.environ, **own})
         except OSError as error:
             text = f"{public_name(self.name)}: {self._words[0]}: {error.strerror or error}"
             raise UsageError(text, code="bad-option") from error
@@ -216,7 +211,7 @@ class Program(OwnSystem):
             try:
                 out, errors = started.communicate(prompt.encode(), self.options.timeout)
             except BaseException as error:
-                _end_all(started)
+                end_group(started)
                 if not isinstance(error, subprocess.TimeoutExpired):
                     raise
                 limit = f"{self.options.timeout:g} s (--timeout)"
@@ -234,15 +229,6 @@ def _is_file(word: str) -> bool:
         return Path(word).is_file()
     except (OSError, ValueError):  # too long for a name, or with a character that none has
         return False
-
-
-def _end_all(started: "subprocess.Popen[bytes]") -> None:
-    """End a program and, where the system has process groups, all that it started."""
-    if hasattr(os, "killpg"):
-        with suppress(ProcessLookupError):  # it has ended by itself
-            os.killpg(started.pid, signal.SIGKILL)
-    else:
-        started.kill()
 
 
 class Server(OwnSystem):

@@ -1,9 +1,8 @@
 """Choice of a local model's device and numeric format, by what the processor can do."""
 
 import os
-import platform
-from pathlib import Path
 
+from citeforge.engines.posix import cpu_flags, may_have_device
 from citeforge.schemas.errors import UsageError, require
 from citeforge.schemas.recipes.base import Chosen, Compute
 
@@ -68,7 +67,7 @@ def resolve_device(device: str) -> str:
     """Resolve the device ``auto``: ``cuda`` if there is a GPU, else ``cpu``."""
     if device != "auto":
         return device
-    if platform.system() == "Linux" and not any(map(any, map(Path("/dev").glob, _GPUS))):
+    if not may_have_device(_GPUS):
         return "cpu"  # without asking torch, which takes seconds to import
     import torch
 
@@ -101,12 +100,3 @@ def _dnnl_limit() -> str:
     # oneDNN reads its earlier name where the present one is missing or empty.
     get = os.environ.get
     return (get("ONEDNN_MAX_CPU_ISA") or get("DNNL_MAX_CPU_ISA") or "").upper()
-
-
-def cpu_flags() -> set[str]:
-    """Read the feature flags of an x86-64 processor under Linux; empty elsewhere."""
-    info = Path("/proc/cpuinfo")
-    if platform.machine() not in ("x86_64", "AMD64") or not info.is_file():
-        return set()
-    lines = info.read_text().splitlines()
-    return set(next((x for x in lines if x.startswith("flags")), "").partition(":")[2].split())

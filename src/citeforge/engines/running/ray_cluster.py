@@ -20,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from citeforge.engines.posix import usable_processors
 from citeforge.schemas.errors import CiteforgeError, InputError, extras_named, require
 from citeforge.schemas.recipes.ray import RayOptions
 from citeforge.schemas.version import __version__
@@ -66,8 +67,8 @@ def connect(address: str | None) -> Any:
     if address is None:  # starts a Ray on loopback only; "local" never joins one that runs
         os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")  # read by the import
         cluster = {"address": "local", "_node_ip_address": "127.0.0.1", "include_dashboard": False}
-        cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
-        cluster |= {"num_cpus": cores, "object_store_memory": 512 << 20}  # more goes to disk
+        # More of the store goes to disk.
+        cluster |= {"num_cpus": usable_processors(), "object_store_memory": 512 << 20}
     elif "RAY_AUTH_TOKEN" in os.environ or (Path.home() / ".ray" / "auth_token").is_file():
         os.environ.setdefault("RAY_AUTH_MODE", "token")  # as `ray start` does
     with extras_named():

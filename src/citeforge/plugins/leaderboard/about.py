@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pydantic import Field, field_validator
 
+from citeforge.engines.posix import follow_checkout_link
 from citeforge.evaluator.measures.definitions import built_in_families, family_definitions
 from citeforge.evaluator.measures.registry import find_measure
 from citeforge.evaluator.rows import count_systems
@@ -42,7 +43,7 @@ def definitions() -> tuple[str, frozenset[str]]:
     Links to families lead into the page; those to other pages of the documentation become text.
     """
     parser = markdown()
-    texts = [_TEXT.read_text(encoding="utf-8")]
+    texts = [follow_checkout_link(_TEXT).read_text(encoding="utf-8")]
     texts += [f"## {family}\n\n{family_definitions(family)}" for family in built_in_families()]
     tokens = parser.parse("\n".join(texts))
     anchors: set[str] = set()

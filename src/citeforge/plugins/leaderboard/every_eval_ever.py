@@ -19,6 +19,7 @@ from citeforge.evaluator.withhold import require_publishable
 from citeforge.plugins.leaderboard.results import RepositoryName
 from citeforge.publishing.export import DroppedFields, Export
 from citeforge.schemas.errors import InputError, UsageError
+from citeforge.schemas.file_names import portable_name
 from citeforge.schemas.recipes.base import Option, Part
 from citeforge.schemas.scores import AnswerDetail, MeasureScore, ScoreFile
 from citeforge.schemas.signature import parse_signature
@@ -301,7 +302,7 @@ def _model_name(file: ScoreFile, options: RecordOptions, path: Path) -> str:
 
 def _slug(name: str) -> str:
     """Make a portable folder name from any name."""
-    slug = re.sub(r"[^A-Za-z0-9._-]", "_", name).rstrip(".")
+    slug = portable_name(re.sub(r"[^A-Za-z0-9._-]", "_", name).rstrip("."))
     return f"_{slug}" if slug.startswith(".") or not slug else slug
 
 

@@ -41,6 +41,7 @@ from citeforge.schemas.errors import (
     UnknownValueError,
     UsageError,
 )
+from citeforge.schemas.file_names import is_reserved
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.scores import ScoreFile
 
@@ -223,13 +224,14 @@ def check_file_name(path: Path) -> str:
     """Check that a submission's file name is one that leaderboards take; return its ending.
 
     Raises:
-        InputError: it has other characters, or an ending of no submission.
+        InputError: it has other characters, is a device, or has an ending of no submission.
     """
     ending = next((e for e in sorted(ENDINGS, key=len)[::-1] if path.name.endswith(e)), None)
-    if ending is None or not _FILE_NAME.fullmatch(path.name):
+    if ending is None or not _FILE_NAME.fullmatch(path.name) or is_reserved(path.name):
         raise InputError(
             "not a valid file name for a leaderboard", path=path, code="bad-name",
-            allowed="letters, digits, dots, - and _, ending in " + ", ".join(ENDINGS),
+            allowed="letters, digits, dots, - and _, ending in " + ", ".join(ENDINGS)
+            + "; no device of Windows, such as con",
         )  # fmt: skip
     return ending
 

@@ -9,6 +9,7 @@ from citeforge.evaluator.lines import Lines
 from citeforge.evaluator.measures.registry import declared_place, direction
 from citeforge.evaluator.rows import controls_last, count_systems, main_measure
 from citeforge.reports.model import ScoreReport, ScoreRow
+from citeforge.schemas.file_names import portable_name
 from citeforge.schemas.scores import ScoreFile
 
 _ASKED = re.compile(r"\|asked:(\d+)")
@@ -112,7 +113,7 @@ class View:
 
 def slug(text: str, used_slugs: set[str]) -> str:
     """Make a unique file name for a page from any text, and add it to the names already used."""
-    stem = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "page"
+    stem = portable_name(re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "page")
     name, number = stem, 1
     while name in used_slugs:
         number += 1

@@ -175,7 +175,7 @@ class _ExportState:
             "left_out": counts,
             **more,
             "citeforge": __version__,
-            "files": {str(f.relative_to(self.out)): sha256_file(f) for f in files},
+            "files": {f.relative_to(self.out).as_posix(): sha256_file(f) for f in files},
         }
         write_text(self.out / SUMMARY, json.dumps(summary, indent=1, ensure_ascii=False) + "\n")
         lost = [f"{count:,} {describe_count(key)}" for key, count in counts.items()]

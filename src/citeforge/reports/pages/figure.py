@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
+from citeforge.engines.posix import address_space_limit
 from citeforge.engines.report_table import Table
 from citeforge.engines.shown import show_number
 from citeforge.reports.pages import palette
@@ -112,12 +113,8 @@ class Figure:
 
 def drawing_problem() -> str | None:
     """Explain why this process cannot draw (too little address space); None if it can."""
-    try:
-        import resource
-    except ImportError:  # Windows has no such limits
-        return None
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit == resource.RLIM_INFINITY or limit >= _ADDRESSES << 30:
+    limit = address_space_limit()
+    if limit is None or limit >= _ADDRESSES << 30:
         return None
     return (
         f"drawing needs {_ADDRESSES} GiB of address space (not of memory), and the limit is "

@@ -271,8 +271,8 @@ class RageRecipe(Licensed, Hideable, Sourced):
     @field_validator("mixtures")
     @classmethod
     def _refuse_repeated_names(cls, mixtures: tuple[Mixture, ...]) -> tuple[Mixture, ...]:
-        """Refuse two mixtures of one name."""
+        """Refuse two mixtures of one name; names of files differ in more than case."""
         names = [m.name for m in mixtures]
-        if len(set(names)) != len(names):
-            raise ValueError(f"duplicate mixture name ({', '.join(names)})")
+        if len({name.casefold() for name in names}) != len(names):
+            raise ValueError(f"duplicate mixture name ({', '.join(names)}); case does not count")
         return mixtures

@@ -1,0 +1,245 @@
+"""Functions that POSIX systems alone have, each with its fallback elsewhere.
+
+The one module that may use them: tests/test_portable.py finds others, and takes each of them away.
+Imported before a command's code, so this module imports little.
+"""
+
+import errno
+import os
+import shutil
+import signal
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from citeforge.schemas.errors import InputError
+
+if TYPE_CHECKING:
+    import subprocess
+
+IS_POSIX = os.name == "posix"
+"""Windows can neither rename nor remove open files, nor open folders."""
+_ENDING = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
+_LONGEST_LINK = 1000
+
+
+def peak_memory() -> int | None:
+    """Get the peak memory of this process in bytes; None where the system does not count it."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    # Linux counts in KiB, macOS in bytes.
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def address_space_limit() -> int | None:
+    """Get the largest address space of this process in bytes; None for no limit, as on Windows."""
+    try:
+        import resource
+    except ImportError:
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def total_memory() -> int | None:
+    """Get the size of this machine's memory in bytes; None where the system does not say."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):  # Windows; a system without these names
+        return None
+
+
+def usable_processors() -> int:
+    """Count the processors that this process may use; all of the machine where it cannot ask."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def cpu_flags() -> set[str]:
+    """Read the feature flags of an x86-64 processor under Linux; empty elsewhere."""
+    import platform
+
+    info = Path("/proc/cpuinfo")
+    if platform.machine() not in ("x86_64", "AMD64") or not info.is_file():
+        return set()
+    lines = info.read_text(encoding="utf-8", errors="replace").splitlines()
+    return set(next((x for x in lines if x.startswith("flags")), "").partition(":")[2].split())
+
+
+def may_have_device(patterns: Iterable[str]) -> bool:
+    """Whether one of these files is below ``/dev``; True where devices are no files.
+
+    Args:
+        patterns: names below ``/dev``, such as ``nvidia*``.
+    """
+    return sys.platform != "linux" or any(any(Path("/dev").glob(p)) for p in patterns)
+
+
+def return_free_memory() -> None:
+    """Return freed memory to the operating system (glibc only).
+
+    glibc keeps what threads free in an arena of each; with tensors of all sizes, an embedding of
+    100,000 passages held 800 MB more so (benchmarks/results).
+    """
+    import ctypes
+
+    if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
+        trim(0)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder to disk, so that renames inside it survive a power failure.
+
+    Windows opens no folders, and its file system writes a rename into its own journal.
+    """
+    if not IS_POSIX:
+        return
+    handle = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def link_or_copy(source: Path, target: Path) -> None:
+    """Make a hard link to a file; a copy where the file system or the system has no hard links."""
+    if not _link(source, target):
+        shutil.copyfile(source, target)
+
+
+def rename_new(source: Path, target: Path) -> None:
+    """Give a finished file its name, unless a file is there already, which stays.
+
+    Without hard links the name is taken by an empty file first, which the rename replaces.
+    """
+    with suppress(FileExistsError):
+        if not _link(source, target):
+            os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY))
+            source.replace(target)
+            return
+    source.unlink()
+
+
+def _link(source: Path, target: Path) -> bool:
+    """Make a hard link; return False if that is impossible here.
+
+    Raises:
+        FileExistsError: the target is there.
+    """
+    if not hasattr(os, "link"):
+        return False
+    try:
+        os.link(source, target)
+    except FileExistsError:
+        raise
+    except OSError as error:
+        if error.errno in (errno.ENOENT, errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            raise
+        return False  # FAT, many network drives, two file systems
+    return True
+
+
+def start_group(words: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    """Start a program with pipes, so that :func:`end_group` can end it and all that it starts.
+
+    Raises:
+        OSError: there is no such program.
+    """
+    import subprocess
+
+    pipe = subprocess.PIPE
+    # On Windows the session is ignored; a program's children are found by their parent.
+    return subprocess.Popen(
+        words, stdin=pipe, stdout=pipe, stderr=pipe, env=env, start_new_session=True
+    )
+
+
+def end_group(started: "subprocess.Popen[bytes]") -> None:
+    """End a program of :func:`start_group` and all that it started, at once.
+
+    Without process groups Windows' ``taskkill`` ends the tree of its children; without that, the
+    program alone ends.
+    """
+    import subprocess
+
+    if hasattr(os, "killpg"):
+        with suppress(ProcessLookupError):  # it has ended by itself
+            os.killpg(started.pid, signal.SIGKILL)
+        return
+    if taskkill := shutil.which("taskkill"):
+        words = [taskkill, "/F", "/T", "/PID", str(started.pid)]
+        subprocess.run(words, capture_output=True, check=False)
+    started.kill()
+
+
+def ending_signals() -> list[signal.Signals]:
+    """List the signals that end a command on this system: Ctrl-C, SIGTERM, SIGHUP."""
+    return [signal.Signals[name] for name in _ENDING if name in signal.Signals.__members__]
+
+
+def raise_signal_later(number: int, seconds: float) -> None:
+    """Raise a signal in this process after some seconds; called in the main thread.
+
+    Where the system has no timers a thread waits, which wakes no system call but those of Ctrl-C on
+    Windows.
+    """
+    if hasattr(signal, "setitimer"):
+        signal.signal(signal.SIGALRM, lambda *_: _raise_if_caught(number))
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        return
+    from threading import Timer
+
+    timer = Timer(seconds, _raise_if_caught, [number])
+    timer.daemon = True
+    timer.start()
+
+
+def _raise_if_caught(number: int) -> None:
+    """Raise a signal unless the command is ending, when nothing catches it any more."""
+    if callable(signal.getsignal(number)):
+        signal.raise_signal(number)
+
+
+def is_reader_gone() -> bool:
+    """Whether the program that reads our output (head, less) has closed its end of the pipe.
+
+    On Windows this cannot be asked: True, as nothing else is likely there.
+    """
+    import select
+
+    if not hasattr(select, "poll"):
+        return True
+    streams = select.poll()
+    for stream in (1, 2):
+        streams.register(stream, 0)
+    return any(event & select.POLLERR for _, event in streams.poll(0))
+
+
+def follow_checkout_link(path: Path) -> Path:
+    """Get the path that a link of the repository leads to, also where git wrote it as a text.
+
+    Without symbolic links (Windows, ``core.symlinks`` false) git checks a link out as a file that
+    contains its target.
+
+    Raises:
+        InputError: the target is not there: the package was installed from such a checkout.
+    """
+    if path.is_dir() or not path.is_file() or path.stat().st_size > _LONGEST_LINK:
+        return path
+    target = path.read_text(encoding="utf-8", errors="replace")
+    if not target.startswith("../") or "\n" in target.rstrip("\n"):
+        return path
+    linked = path.parent / target.rstrip("\n")
+    if not linked.exists():
+        raise InputError(
+            "is a symbolic link that git has written as a text", path=path,
+            allowed="git config core.symlinks true, git checkout ., and install again; or a wheel",
+            code="missing-file",
+        )  # fmt: skip
+    return linked
