@@ -158,34 +158,61 @@ def test_folders_that_cannot_be_opened_need_no_flush(
     posix.sync_folder(tmp_path)
 
 
-@pytest.fixture
-def slow() -> subprocess.Popen[bytes]:
-    words = [sys.executable, "-c", "import sys; sys.stdin.read(); sys.stdin.close(); input()"]
-    return posix.start_group(["sleep", "1000"] if shutil.which("sleep") else words, os.environ)
+WAITS = [sys.executable, "-c", "import time; time.sleep(1000)"]
+
+
+def run_too_long(path: Path) -> None:
+    """Run a program that does not end, with a folder as the path of commands."""
+    with pytest.raises(subprocess.TimeoutExpired):
+        posix.run_group(WAITS, b"", {"PATH": str(path)}, 0.01)
+
+
+def test_a_program_gets_its_input_and_folder(tmp_path: Path) -> None:
+    words = [sys.executable, "-c", "import os; print(input(), os.getcwd()); raise SystemExit(3)"]
+    done = posix.run_group(words, b"text", {}, 600, tmp_path)
+    assert (done.returncode, done.stdout.decode().split()) == (3, ["text", str(tmp_path)])
 
 
 def test_a_program_ends_without_process_groups(
-    monkeypatch: pytest.MonkeyPatch, slow: subprocess.Popen[bytes], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.delattr(os, "killpg")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with slow:
-        posix.end_group(slow)
-    assert slow.returncode == -signal.SIGKILL
+    run_too_long(tmp_path)  # which waits for its end
 
 
 def test_windows_own_command_ends_the_children(
-    monkeypatch: pytest.MonkeyPatch, slow: subprocess.Popen[bytes], tmp_path: Path
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     command = tmp_path / "taskkill"
     command.write_text(f'#!/bin/sh\necho "$@" > {tmp_path}/words\n')
     command.chmod(0o755)
     monkeypatch.delattr(os, "killpg")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with slow:
-        posix.end_group(slow)
-    assert (tmp_path / "words").read_text().split() == ["/F", "/T", "/PID", str(slow.pid)]
-    assert slow.returncode is not None
+    run_too_long(tmp_path)
+    words = (tmp_path / "words").read_text().split()
+    assert words[:3] == ["/F", "/T", "/PID"]
+    assert int(words[3]) > 0
+
+
+def test_killed_processes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert posix.is_killed(-signal.SIGKILL)
+    assert posix.is_killed(-signal.SIGXCPU)
+    assert not posix.is_killed(1)
+    for name in ("SIGKILL", "SIGXCPU"):
+        monkeypatch.delattr(signal, name)
+    assert not posix.is_killed(-9)
+    assert not posix.is_killed(0)
+
+
+@pytest.mark.usefixtures("no_resource")
+def test_a_system_without_limits_sets_none() -> None:
+    posix.limit_process(1, 1, 1)
+
+
+def test_memory_is_hidden_under_linux_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "platform", "darwin")
+    posix.hide_memory()
 
 
 def test_signals_that_a_system_lacks(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ IS_POSIX = os.name == "posix"
 """Windows can neither rename nor remove open files, nor open folders."""
 _ENDING = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows has no SIGHUP
 _LONGEST_LINK = 1000
+_PR_SET_DUMPABLE = 4
 
 
 def peak_memory() -> int | None:
@@ -44,6 +45,39 @@ def address_space_limit() -> int | None:
         return None
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     return None if limit == resource.RLIM_INFINITY else limit
+
+
+def limit_process(memory: int, seconds: int, written: int) -> None:
+    """Limit this process for good, where the system can; Windows has no such limits.
+
+    Args:
+        memory: bytes of its address space.
+        seconds: processor time.
+        written: bytes of each file that it writes.
+    """
+    try:
+        import resource
+    except ImportError:
+        return
+    for limit, most in (
+        (resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds),
+        (resource.RLIMIT_FSIZE, written), (resource.RLIMIT_CORE, 0),
+    ):  # fmt: skip
+        resource.setrlimit(limit, (most, most))
+
+
+def is_killed(returncode: int) -> bool:
+    """Whether a process ended by SIGKILL, or by its limit of processor time."""
+    names = ("SIGKILL", "SIGXCPU")
+    return any(hasattr(signal, n) and returncode == -getattr(signal, n) for n in names)
+
+
+def hide_memory() -> None:
+    """Keep other processes of this user from reading this one's memory and environment (Linux)."""
+    import ctypes
+
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def total_memory() -> int | None:
@@ -145,23 +179,41 @@ def _link(source: Path, target: Path) -> bool:
     return True
 
 
-def start_group(words: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
-    """Start a program with pipes, so that :func:`end_group` can end it and all that it starts.
+def run_group(
+    words: Sequence[str], text: bytes, env: Mapping[str, str], timeout: float,
+    cwd: Path | None = None,
+) -> "subprocess.CompletedProcess[bytes]":  # fmt: skip
+    """Run a program on an input; if the wait is cut, end it and all that it started.
+
+    Args:
+        words: the command.
+        text: its standard input.
+        env: its environment.
+        timeout: seconds that it may take.
+        cwd: folder that it runs in; None for this one.
 
     Raises:
         OSError: there is no such program.
+        TimeoutExpired: it took longer.
     """
     import subprocess
 
     pipe = subprocess.PIPE
     # On Windows the session is ignored; a program's children are found by their parent.
-    return subprocess.Popen(
-        words, stdin=pipe, stdout=pipe, stderr=pipe, env=env, start_new_session=True
+    started = subprocess.Popen(
+        words, stdin=pipe, stdout=pipe, stderr=pipe, env=env, cwd=cwd, start_new_session=True
     )
+    with started:
+        try:
+            out, errors = started.communicate(text, timeout)
+        except BaseException:
+            _end_group(started)
+            raise
+    return subprocess.CompletedProcess(words, started.returncode, out, errors)
 
 
-def end_group(started: "subprocess.Popen[bytes]") -> None:
-    """End a program of :func:`start_group` and all that it started, at once.
+def _end_group(started: "subprocess.Popen[bytes]") -> None:
+    """End a program of :func:`run_group` and all that it started, at once.
 
     Without process groups Windows' ``taskkill`` ends the tree of its children; without that, the
     program alone ends.

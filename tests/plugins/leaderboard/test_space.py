@@ -226,7 +226,7 @@ def test_a_failure_tells_no_secret(
     def fail(*args: object, **more: object) -> subprocess.CompletedProcess[bytes]:
         return subprocess.CompletedProcess([], 1, b"", f"Boom: {SECRET}".encode())
 
-    monkeypatch.setattr(subprocess, "run", fail)
+    monkeypatch.setattr("citeforge.plugins.leaderboard.space.run_group", fail)
     with desk.score(str(ANSWERS), "facts") as reply:
         assert "could not be read; the log of the Space says why" in reply.html
         assert SECRET not in reply.html

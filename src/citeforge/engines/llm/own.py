@@ -27,7 +27,7 @@ from citeforge.engines.keys import mask_address, mask_keys
 from citeforge.engines.line_size import largest_line
 from citeforge.engines.llm.records import Failure, LlmReply, Request, Result
 from citeforge.engines.llm.replay import ReplayStore, SentRequest, Take, ask_once
-from citeforge.engines.posix import IS_POSIX, end_group, start_group, usable_processors
+from citeforge.engines.posix import IS_POSIX, run_group, usable_processors
 from citeforge.engines.progress import progress
 from citeforge.schemas.errors import UsageError
 from citeforge.schemas.recipes.base import RunOptions
@@ -202,25 +202,19 @@ class Program(OwnSystem):
             UsageError: there is no such program.
         """
         own = {"CITEFORGE_PARAMS": canonical_json(dict(params)), "PYTHONIOENCODING": "utf-8"}
+        limit = self.options.timeout
         try:
-            started = start_group(self._words, {**os.environ, **own})
+            done = run_group(self._words, prompt.encode(), {**os.environ, **own}, limit)
+        except subprocess.TimeoutExpired:
+            return Failure("program", f"no answer within {limit:g} s (--timeout)")
         except OSError as error:
             text = f"{public_name(self.name)}: {self._words[0]}: {error.strerror or error}"
             raise UsageError(text, code="bad-option") from error
-        with started:
-            try:
-                out, errors = started.communicate(prompt.encode(), self.options.timeout)
-            except BaseException as error:
-                end_group(started)
-                if not isinstance(error, subprocess.TimeoutExpired):
-                    raise
-                limit = f"{self.options.timeout:g} s (--timeout)"
-                return Failure("program", f"no answer within {limit}")
-        if started.returncode != 0:
-            last = errors.decode("utf-8", "replace").strip().splitlines()[-1:]
+        if done.returncode != 0:
+            last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
             said = f": {printable(mask_keys(last[0]))[:200]}" if last else ""
-            return Failure("program", f"ended with exit code {started.returncode}{said}")
-        return out
+            return Failure("program", f"ended with exit code {done.returncode}{said}")
+        return done.stdout
 
 
 def _is_file(word: str) -> bool:

@@ -5,7 +5,6 @@ token, and with limits, does (:mod:`citeforge.plugins.leaderboard.space_scoring`
 """
 
 import base64
-import ctypes
 import os
 import re
 import shutil
@@ -20,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from citeforge.engines.keys import mask_keys
+from citeforge.engines.posix import hide_memory, is_killed, run_group
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.library.benchmarks import package_folder
 from citeforge.package.manifest import load_manifest
@@ -34,7 +34,6 @@ TOKEN = "CITEFORGE_QUEUE_TOKEN"
 """Secret of the Space: a token that may write to the queue. No library reads it by itself."""
 _KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PYTHONPATH", "VIRTUAL_ENV")
 """Variables of the environment that the subprocess has, too."""
-_PR_SET_DUMPABLE = 4
 _OUT_OF_MEMORY = re.compile(r"MemoryError|bad_alloc|memory allocation|Cannot allocate memory")
 """How Python, C++ and Rust say it."""
 _MOST_SHOWN = 100
@@ -81,7 +80,7 @@ class Desk:
         self._queue = None
         if self._all.queue and token:
             self._queue = Queue(self._all.queue, token)
-            _hide_memory()
+            hide_memory()
 
     @property
     def title(self) -> str:
@@ -209,15 +208,13 @@ class Desk:
         """
         command = [sys.executable, "-P", "-m", "citeforge.plugins.leaderboard.space_scoring"]
         try:
-            done = subprocess.run(
-                command, input=msgspec.json.encode(task), cwd=work, env=_bare_environment(work),
-                capture_output=True, timeout=self._seconds, start_new_session=True, check=False,
-            )  # fmt: skip
+            given = msgspec.json.encode(task)
+            done = run_group(command, given, _bare_environment(work), self._seconds, work)
         except subprocess.TimeoutExpired as error:
             raise self._time_error() from error
         if done.returncode == 0:
             return msgspec.json.decode((work / OUTCOME).read_bytes(), type=Outcome)
-        if done.returncode in (-24, -9):  # SIGXCPU, SIGKILL
+        if is_killed(done.returncode):
             raise self._time_error()
         text = done.stderr.decode(errors="replace")
         sys.stderr.write(mask_keys(text))
@@ -262,12 +259,6 @@ def _bare_environment(work: Path) -> dict[str, str]:
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     own = {"HOME": str(work), "TMPDIR": str(work), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     return kept | own | {"OPENBLAS_NUM_THREADS": "1"}
-
-
-def _hide_memory() -> None:
-    """Keep other processes of this user from reading this one's memory and environment (Linux)."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
 
 def _findings(outcome: Outcome, *, state: str = "", is_hidden: bool = False) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from citeforge.engines.files import write_bytes
+from citeforge.engines.posix import limit_process
 from citeforge.evaluator.check import Findings
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.evaluator.submissions.submission import Submission
@@ -73,23 +74,8 @@ class Outcome(msgspec.Struct):
 def main() -> None:
     """Do the task on standard input, and write its outcome."""
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
-    _limit_resources(task)
+    limit_process(task.memory, task.seconds, LARGEST_WRITTEN)
     write_bytes(Path(OUTCOME), msgspec.json.encode(run_task(task)))
-
-
-def _limit_resources(task: Task) -> None:
-    """Limit memory, processor time and written files of this process, where the system can."""
-    try:
-        import resource
-    except ImportError:  # Windows: the caller's limit of time is left
-        return
-    for limit, most in (
-        (resource.RLIMIT_AS, task.memory),
-        (resource.RLIMIT_CPU, task.seconds),
-        (resource.RLIMIT_FSIZE, LARGEST_WRITTEN),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        resource.setrlimit(limit, (most, most))
 
 
 def run_task(task: Task) -> Outcome:
