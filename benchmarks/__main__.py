@@ -3,9 +3,9 @@
 import sys
 from importlib import import_module
 
-NAMES = ("convert", "mine", "embed", "score", "llm", "judge", "evaluate", "kg", "leaderboard",
-         "explorer", "plots", "segment", "lines", "offline", "runtime", "hidden_attacks",
-         "candidates", "hashes", "start", "documents", "negatives", "twins",
+NAMES = ("convert", "mine", "embed", "cache", "score", "llm", "judge", "evaluate", "kg",
+         "leaderboard", "explorer", "plots", "segment", "lines", "offline", "runtime",
+         "hidden_attacks", "candidates", "hashes", "start", "documents", "negatives", "twins",
          "questions")  # fmt: skip
 
 for name in sys.argv[1:] or NAMES:

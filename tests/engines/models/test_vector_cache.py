@@ -4,11 +4,12 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ from hypothesis import strategies as st
 from citeforge.engines.models import vector_cache
 from citeforge.engines.models.cached import cached_embedder
 from citeforge.engines.models.embed import EmbedderSettings, LocalEmbedder
-from citeforge.engines.models.embedder import Role, vectors_depend_on
+from citeforge.engines.models.embedder import Distributed, Role, vectors_depend_on
 from citeforge.engines.models.transformer import TransformerEmbedder
 from citeforge.engines.models.vector_cache import (
     GIGABYTE,
@@ -64,6 +65,35 @@ def test_only_new_texts_are_embedded(tmp_path: Path) -> None:
     assert np.array_equal(again[1:], first[::-1])
     assert np.array_equal(again[:1], Letters().encode(["new"], "passage"))
     assert encode(tmp_path, [*TEXTS, "new"])[1] == []
+
+
+class Cluster(Letters):
+    """Embeds the arrays of a corpus together, the last one first."""
+
+    def encode_each(
+        self, shards: Iterable[pa.Array], kind: Role
+    ) -> Iterator[tuple[int, np.ndarray]]:
+        for number, texts in reversed(list(enumerate(shards))):
+            empty = np.empty((0, 0), np.float32)
+            yield number, self.encode(texts.to_pylist(), kind) if len(texts) else empty
+
+
+def test_a_cluster_embeds_only_new_texts(tmp_path: Path) -> None:
+    for shards, new in (
+        ([["a", "bb"], ["abc"], ["dd"]], ["dd", "abc", "a", "bb"]),
+        ([["a", "x"], ["bb", "abc"], ["y"]], ["y", "x"]),
+    ):
+        cluster = Cluster()
+        cached = cached_embedder(cluster, VectorCache(tmp_path, GIGABYTE))
+        assert isinstance(cached, Distributed)
+        assert not isinstance(cached_embedder(Letters(), VectorCache(tmp_path, 1)), Distributed)
+        arrays = [pa.array(texts) for texts in shards]
+        made = dict(cached.encode_each(arrays, "passage"))
+        assert cluster.asked == new
+        for number, texts in enumerate(shards):
+            assert np.array_equal(made[number], Letters().encode(texts, "passage"))
+    cached.encode(["a", "bb", "y"], "passage")
+    assert cluster.asked == new  # no worker starts for known texts
 
 
 def test_without_a_cache_the_embedder_is_its_own() -> None:
