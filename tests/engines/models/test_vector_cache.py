@@ -298,6 +298,29 @@ def test_on_a_full_disk_the_work_goes_on(
     )
 
 
+def test_after_an_interrupt_another_file_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Path.open
+
+    def interrupted(path: Path, mode: str = "r") -> Any:
+        file = real(path, mode)
+        if mode == "ab":
+            file.write(b"a part of a block")
+            file.close()
+            raise KeyboardInterrupt
+        return file
+
+    cached = cached_embedder(Letters(), VectorCache(tmp_path, GIGABYTE))
+    cached.encode(["a"], "passage")
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(Path, "open", interrupted)
+        cached.encode(["b"], "passage")
+    cached.encode(["c"], "passage")
+    assert len(blocks(tmp_path)) == 2
+    assert encode(tmp_path, "abc")[1] == ["b"]
+
+
 _WRITER = """
 import sys
 from pathlib import Path

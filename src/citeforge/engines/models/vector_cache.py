@@ -224,11 +224,13 @@ class CachedVectors:
         head = _HEAD.pack(_MAGIC, rows, dimension, _checksum(rows, dimension, body))
         try:
             if self._cache.make_room(len(head) + len(body)):
-                with self._choose_own().open("ab") as file:
+                own, self._own = self._choose_own(), None
+                with own.open("ab") as file:
                     file.write(head + body)
+                # After an error or an interrupt the file may end in a part of this block: nothing
+                # is appended to it again.
+                self._own = own
         except OSError as error:
-            # The file may end in a part of this block: nothing is appended to it again.
-            self._own = None
             self._cache.give_up(self._folder, error)
 
     def _choose_own(self) -> Path:
