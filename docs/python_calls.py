@@ -44,6 +44,7 @@ CALLS = {
     "llm import": "citeforge.engines.llm.replay.import_store",
     "llm forget": "citeforge.engines.llm.replay.ReplayStore.forget_batch",
     "build demo": "citeforge.library.demo.start_demo",
+    "view": "citeforge.library.viewer.server.open_viewer",
     "doctor": "citeforge.engines.running.doctor.examine",
     "list": "citeforge.cli.catalogue.rows_of",
 }

@@ -242,7 +242,7 @@ def test_commands_stand_in_groups_and_are_few() -> None:
         "Score": ["check", "score", "compare", "gate", "report"],
         "Trust": ["verify", "audit", "labels", "reproduce"],
         "Publish": ["publish", "export", "leaderboard"],
-        "Look up": ["show", "list", "doctor"],
+        "Look up": ["show", "view", "list", "doctor"],
         "Advanced": ["llm"],
     }
     assert sum(map(len, groups.values())) <= 21, "a command of `kg`, `labels` or `llm`, perhaps?"

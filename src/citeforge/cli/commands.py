@@ -100,6 +100,13 @@ def _show() -> click.Command:
     return show
 
 
+def _view() -> click.Command:
+    """Import the command ``view``."""
+    from citeforge.cli.viewing import view
+
+    return view
+
+
 def _list() -> click.Command:
     """Import the command ``list``."""
     from citeforge.cli.listing import lists
@@ -164,6 +171,12 @@ COMMANDS: Catalogue[Command, None] = Catalogue(
             "Publish",
         ),
         Command("show", "Summarise a package, or show one query in context.", _show, "Look up"),
+        Command(
+            "view",
+            "Show packages, answers, scores and reports below folders as local pages.",
+            _view,
+            "Look up",
+        ),
         Command(
             "list",
             "List what can be named: sources, formats, judges, measures, …",

@@ -11,7 +11,13 @@ from citeforge.evaluator.measures.results import make_entry
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.intervals import COVERAGE, sidak_level
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.package.fields import MOST_VALUES, NO_VALUE, makes_slices, read_fields
+from citeforge.package.fields import (
+    MOST_VALUES,
+    NO_VALUE,
+    makes_slices,
+    read_fields,
+    slice_columns,
+)
 from citeforge.schemas.errors import UnknownValueError, UsageError
 from citeforge.schemas.recipes.gate import FEWEST_QUERIES
 from citeforge.schemas.scores import MeasureScore, ScoreFile, Slice
@@ -101,11 +107,8 @@ def label_slices(benchmark: Benchmark, fields: Sequence[str] = ()) -> list[Slice
         benchmark: the benchmark.
         fields: fields to leave out, such as those whose slices are scored.
     """
-    labels = {
-        name: values
-        for name, values in read_fields(benchmark.queries).items()
-        if name not in fields and len(set(values)) > 1 and makes_slices(set(values))
-    }
+    columns = slice_columns(benchmark.queries)
+    labels = {name: values for name, values in columns.items() if name not in fields}
     return [Slice(field=name, value=v, rows=r.tolist()) for name, v, r in _group_rows(labels)]
 
 

@@ -75,6 +75,15 @@ def makes_slices(values: Collection[str]) -> bool:
     return len(values) <= MOST_VALUES and max(map(len, values), default=0) <= LONGEST_VALUE
 
 
+def slice_columns(queries: pa.Table) -> dict[str, list[str]]:
+    """Read the fields by which queries can be split: every query's value of each, as text.
+
+    Fields whose values are all the same, too many, or too long are left out.
+    """
+    columns = read_fields(queries).items()
+    return {n: v for n, v in columns if len(values := set(v)) > 1 and makes_slices(values)}
+
+
 def describe_fields(queries: pa.Table) -> dict[str, str]:
     """Describe the values of each field: the most frequent ones, with their numbers of queries."""
     return {name: values.describe() for name, values in count_values(queries).items()}

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from markdown_it import MarkdownIt
 from markdown_it.token import Token
 from pydantic import Field, field_validator
 
@@ -18,6 +17,7 @@ from citeforge.evaluator.rows import count_systems
 from citeforge.package.manifest import BY_HAND, CARD, read_stats
 from citeforge.package.package import Package
 from citeforge.publishing.hub import parse_hub
+from citeforge.reports.pages.markup import frame_tables, markdown_parser
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.scores import ScoreFile
 from citeforge.schemas.text import is_date
@@ -29,11 +29,6 @@ _SUBMIT = "How to submit"
 _WEB = ("https://", "http://")
 
 
-def markdown() -> MarkdownIt:
-    """Make a Markdown parser for untrusted text: its HTML stays text, and no image is loaded."""
-    return MarkdownIt("js-default").disable(["image", "linkify", "replacements", "smartquotes"])
-
-
 @cache
 def definitions() -> tuple[str, frozenset[str]]:
     """Render the page of all measures' definitions: (HTML, anchors in it).
@@ -42,7 +37,7 @@ def definitions() -> tuple[str, frozenset[str]]:
 
     Links to families lead into the page; those to other pages of the documentation become text.
     """
-    parser = markdown()
+    parser = markdown_parser()
     texts = [follow_checkout_link(_TEXT).read_text(encoding="utf-8")]
     texts += [f"## {family}\n\n{family_definitions(family)}" for family in built_in_families()]
     tokens = parser.parse("\n".join(texts))
@@ -57,9 +52,7 @@ def definitions() -> tuple[str, frozenset[str]]:
                 _set_anchor(part, f"m-{part.content}", anchors)
         _turn_links_into_anchors(token.children or [])
     html = parser.renderer.render(tokens, parser.options, {})
-    box = '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
-    html = html.replace("<table>", box).replace("</table>", "</table></div>")
-    return html, frozenset(anchors)
+    return frame_tables(html), frozenset(anchors)
 
 
 def _set_anchor(token: Token, name: str, anchors: set[str]) -> None:
@@ -203,7 +196,7 @@ def _links(about: Presentation) -> tuple[tuple[str, str], ...]:
 
 def paragraph(text: str) -> str:
     """Render a paragraph of Markdown as HTML."""
-    return str(markdown().renderInline(text.strip())) if text.strip() else ""
+    return str(markdown_parser().renderInline(text.strip())) if text.strip() else ""
 
 
 def _read_description(folder: Path) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
@@ -14,6 +14,9 @@ from citeforge.engines.markdown import markdown_code, markdown_text
 from citeforge.reports.pages import palette
 from citeforge.reports.pages.figure import Figure, drawing_problem
 from citeforge.schemas.errors import EXTRAS, MissingExtraError
+
+if TYPE_CHECKING:
+    from markdown_it import MarkdownIt
 
 _TEMPLATES = Path(__file__).parent / "templates"
 
@@ -49,6 +52,28 @@ def render_markup(template: str, **values: Any) -> str:
 def read_assets(*names: str) -> str:
     """Read style sheets or scripts by file name, and join their texts."""
     return "\n".join((_TEMPLATES / name).read_text(encoding="utf-8") for name in names)
+
+
+def markdown_parser() -> "MarkdownIt":
+    """Make a Markdown parser for untrusted text: its HTML stays text, and no image is loaded.
+
+    Raises:
+        ModuleNotFoundError: the extra ``markdown`` is not installed.
+    """
+    from markdown_it import MarkdownIt  # not needed for reports
+
+    return MarkdownIt("js-default").disable(["image", "linkify", "replacements", "smartquotes"])
+
+
+def render_markdown(text: str) -> str:
+    """Render untrusted Markdown as HTML, its tables in frames that scroll."""
+    return frame_tables(markdown_parser().render(text))
+
+
+def frame_tables(html: str) -> str:
+    """Put the tables of rendered Markdown into frames that scroll."""
+    box = '<div class="scroll" tabindex="0" role="region" aria-label="Table"><table>'
+    return html.replace("<table>", box).replace("</table>", "</table></div>")
 
 
 @dataclass(frozen=True)

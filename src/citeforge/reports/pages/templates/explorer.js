@@ -305,8 +305,10 @@ async function detail() {
   const parts = await Promise.all(systems.map(async s => index.systems[s].answers
     ? [(await load(`a-${s}-${block}`))[at], (await load(index.systems[s].passages[block]))[at]] : [null, []]));
   const gold = index.gold ? (await load(`g-${block}`) || [])[at] || [] : [];
+  const labels = index.fields.length ? await load("s") : [];
   if (mine !== asked) return;
-  const content = [make("h3", { dir: "auto" }, found.texts[i] || found.ids[i]), make("p", { class: "note" }, found.ids[i])];
+  const fields = labels.flatMap((numbers, f) => numbers[i] < 0 ? [] : [`${index.fields[f][0]}: ${index.fields[f][1][numbers[i]]}`]);
+  const content = [make("h3", { dir: "auto" }, found.texts[i] || found.ids[i]), make("p", { class: "note" }, [found.ids[i], ...fields].join(" · "))];
   if (found.B && found.A[i] !== null && found.B[i] !== null) {
     content.push(make("p", {}, `Difference of ${index.measures[state.m][0]}: ${showHundredths(found.A[i] - found.B[i], 2, "+")}`));
   }

@@ -1,0 +1,184 @@
+"""Packages, submissions, score files, reports and running commands below folders."""
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Literal
+
+from citeforge.engines.progress_files import PATTERN, Work, read_progress
+from citeforge.evaluator.compare import HEADER_OR_ANSWER
+from citeforge.package.manifest import MANIFEST
+from citeforge.schemas.errors import InputError
+
+Sort = Literal["packages", "submissions", "scores", "reports"]
+REPORTS = (".html", ".htm", ".svg", ".png", ".pdf")
+"""Endings of reports and plots, which the list shows."""
+_START = 1 << 10
+_SCORES = b'"scores_version"'
+_SKIPPED = ("node_modules", "__pycache__")
+_CHUNKS = (".data", ".partial")
+"""Endings of the folders of a report's data, and of unfinished folders."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """A file or package that the list shows.
+
+    Attributes:
+        sort: what it is.
+        path: where it is.
+        root: number of its folder among those that are viewed.
+        name: path below that folder.
+        changed: time of its last change, in nanoseconds.
+        size: bytes of the file, or of the manifest.
+    """
+
+    sort: Sort
+    path: Path
+    root: int
+    name: str
+    changed: int
+    size: int
+
+    @property
+    def key(self) -> str:
+        """Short name for addresses, the same as long as the file is where it is."""
+        place = f"{self.root}/".encode() + os.fsencode(self.name)
+        return hashlib.sha256(place).hexdigest()[:12]
+
+    @property
+    def state(self) -> tuple[str, int, int]:
+        """Name and state of the content: another one after each change."""
+        return self.key, self.changed, self.size
+
+
+@dataclass(frozen=True)
+class Listing:
+    """All that is below the folders.
+
+    Attributes:
+        found: newest first.
+        works: commands that run, with the folder of what they make.
+    """
+
+    found: tuple[Found, ...] = ()
+    works: tuple[tuple[str, Work], ...] = ()
+
+    def of(self, sort: Sort) -> list[Found]:
+        """List what is of a sort."""
+        return [one for one in self.found if one.sort == sort]
+
+
+@dataclass
+class Folders:
+    """Folders that are viewed, without what is hidden or leads out of them.
+
+    Attributes:
+        roots: their real paths.
+    """
+
+    roots: Sequence[Path]
+    _sorts: dict[tuple[str, int, int], Sort | None] = field(default_factory=dict)
+
+    @staticmethod
+    def open(folders: Sequence[Path]) -> "Folders":
+        """Open folders.
+
+        Raises:
+            InputError: one is no folder.
+        """
+        for folder in folders:
+            if not folder.is_dir():
+                raise InputError(
+                    "is not a folder" if folder.exists() else "does not exist", path=folder,
+                    allowed="a folder with packages, answers or scores", code="not-a-folder",
+                )  # fmt: skip
+        return Folders([*dict.fromkeys(folder.resolve() for folder in folders)])
+
+    def scan(self) -> Listing:
+        """List all files and packages below the folders, and the commands that run there."""
+        found: list[Found] = []
+        works: list[tuple[str, Work]] = []
+        for number, root in enumerate(self.roots):
+            for folder, names in _walk(root):
+                for name in names:
+                    path = folder / name
+                    if name.startswith("."):
+                        if fnmatch(name, PATTERN) and (work := read_progress(path)) is not None:
+                            works.append((_below(folder, root), work))
+                    elif (one := self._look(path, number)) is not None:
+                        found.append(one)
+        found.sort(key=lambda one: (-one.changed, one.name))
+        return Listing(tuple(found), tuple(sorted(works, key=lambda w: (w[0], w[1].out))))
+
+    def _look(self, path: Path, root: int) -> Found | None:
+        """Find out what a file is; None for one that the list does not show."""
+        ending = path.suffix.lower()
+        if ending not in (*REPORTS, ".json", ".jsonl"):
+            return None
+        try:
+            status = path.stat()
+        except OSError:  # gone by now, or a link to nothing
+            return None
+        if not stat.S_ISREG(status.st_mode) or self.resolve(path) is None:
+            return None
+        is_package = path.name == MANIFEST
+        shown = path.parent if is_package else path
+        name = _below(shown, self.roots[root])
+        one = Found("packages", shown, root, name, status.st_mtime_ns, status.st_size)
+        if is_package:
+            return one
+        if one.state not in self._sorts:
+            self._sorts[one.state] = _sort_of(path, ending)
+        sort = self._sorts[one.state]
+        return None if sort is None else Found(
+            sort, path, root, name, status.st_mtime_ns, status.st_size
+        )  # fmt: skip
+
+    def resolve(self, path: Path) -> Path | None:
+        """Return the real path of a file; None if there is none, or it is outside the folders."""
+        try:
+            real = path.resolve(strict=True)
+        except (OSError, RuntimeError, ValueError):
+            return None
+        return real if any(real.is_relative_to(root) for root in self.roots) else None
+
+
+def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
+    """Yield (folder, names of its files) below a folder; packages and sites with one file each."""
+    for place, inner, names in os.walk(root):
+        folder = Path(place)
+        inner[:] = sorted(
+            n for n in inner
+            if not n.startswith(".") and n not in _SKIPPED and not n.endswith(_CHUNKS)
+        )  # fmt: skip
+        if MANIFEST in names:
+            inner.clear()
+            names = [MANIFEST]
+        elif "index.html" in names and ("ranking.js" in names or "matrix.js" in names):
+            inner.clear()  # a leaderboard, whose pages its first page leads to
+            names = ["index.html"]
+        yield folder, names
+
+
+def _below(path: Path, root: Path) -> str:
+    """Write a path below a folder; the folder's own name for itself."""
+    return root.name or "/" if path == root else path.relative_to(root).as_posix()
+
+
+def _sort_of(path: Path, ending: str) -> Sort | None:
+    """Tell by the start of a file what it is."""
+    if ending in REPORTS:
+        return "reports"
+    try:
+        with path.open("rb") as file:
+            start = file.read(_START)
+    except OSError:
+        return None
+    if ending == ".json":
+        return "scores" if _SCORES in start else None
+    return "submissions" if HEADER_OR_ANSWER.match(start) else None

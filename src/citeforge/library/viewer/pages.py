@@ -1,0 +1,288 @@
+"""Pages of ``citeforge view``: the list, and the pages of reports, comparisons and cards.
+
+Reports and comparisons are those of ``citeforge report`` and ``citeforge compare``; the answers of
+a submission are a report of its scores by the measures that need no judge.
+"""
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from hashlib import sha256
+from pathlib import Path
+from threading import Lock
+from typing import Any
+from urllib.parse import quote
+
+from citeforge.engines.textfiles import count_text
+from citeforge.evaluator.compare import compare_many, load_scores
+from citeforge.evaluator.slices import label_slices, slice_fields
+from citeforge.evaluator.submissions.benchmark import Benchmark
+from citeforge.library.scores import score_files
+from citeforge.library.viewer.found import Folders, Found, Listing, Sort
+from citeforge.library.viewer.rows import Row, Rows
+from citeforge.package.fields import slice_columns
+from citeforge.package.manifest import CARD
+from citeforge.reports.audited import read_audit
+from citeforge.reports.comparison import describe_comparison
+from citeforge.reports.pages.comparison import comparison_page
+from citeforge.reports.pages.markup import page_templates, render_markdown
+from citeforge.reports.pages.page import page_report
+from citeforge.schemas.errors import InputError
+from citeforge.schemas.recipes.command_options import ScoreOptions
+from citeforge.schemas.scores import ScoreFile
+
+_TEMPLATES = Path(__file__).parent / "templates"
+SHOWN = 50
+"""Rows of each table of the list, before more are asked for."""
+SECTIONS: dict[Sort, tuple[str, tuple[str, ...]]] = {
+    "scores": ("Scores", ("System", "Main value", "Context set", "Queries", "Benchmark")),
+    "submissions": ("Submissions", ("System", "Answers", "Benchmark")),
+    "packages": ("Packages", ("Name", "Kind", "Version", "Context sets")),
+    "reports": ("Reports", ()),
+}
+"""Sort to the title of its table, and of the columns between file and time."""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table of the list.
+
+    Attributes:
+        sort: what it lists.
+        title: heading.
+        head: titles of its columns.
+        rows: the first rows.
+        total: number of all.
+    """
+
+    sort: Sort
+    title: str
+    head: tuple[str, ...]
+    rows: list[Row]
+    total: int
+
+
+@dataclass
+class Pages:
+    """Pages over some folders.
+
+    Attributes:
+        folders: the folders.
+        work: folder for the data of reports that are too large for one page.
+    """
+
+    folders: Folders
+    work: Path
+    _rows: Rows = field(default_factory=Rows)
+    _made: dict[str, tuple[object, bytes]] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    def render_list(self, find: str, n_shown: int, is_part: bool, since: str) -> tuple[str, str]:
+        """Write the list, or the part of it that changes: (HTML, short name of its state).
+
+        Args:
+            find: words that names of files must contain.
+            n_shown: most rows of each table.
+            is_part: whether only the part that changes is wanted.
+            since: state that the reader has: the HTML is empty if it is still the same.
+        """
+        listing = self.folders.scan()
+        words = find.casefold()
+        chosen = [f for f in listing.found if words in f.name.casefold()]
+        state = repr([(one.state) for one in chosen]) + repr(listing.works)
+        tag = sha256(state.encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        if is_part and since == tag:
+            return "", tag
+        sections = [
+            Section(sort, title, head, [*map(self._rows.read, of[:n_shown])], len(of))
+            for sort, (title, head) in SECTIONS.items()
+            if (of := [f for f in chosen if f.sort == sort])
+        ]
+        hashes = {row.benchmark_hash: row.found.key for row in self._packages(listing)}
+        template = "lists.html.j2" if is_part else "view.html.j2"
+        text = page_templates(_TEMPLATES).get_template(template).render(
+            sections=sections, works=listing.works, find=find, n_shown=n_shown, tag=tag,
+            n_more=n_shown * 4, hashes=hashes, address=_address, plain=_plain,
+            roots=[_plain(str(root)) for root in self.folders.roots], script=_read("view.js"),
+            total=count_text(len(listing.found), "file"), styles=_read("view.css"),
+        )  # fmt: skip
+        return text, tag
+
+    def _packages(self, listing: Listing) -> list[Row]:
+        """List the rows of all packages that can be read."""
+        return [r for f in listing.of("packages") if not (r := self._rows.read(f)).problem]
+
+    def _package_of(self, benchmark_hash: str, listing: Listing) -> Found | None:
+        """Find the package of a hash; None if none of the folders has it."""
+        rows = (row for row in self._packages(listing) if row.benchmark_hash == benchmark_hash)
+        return next((row.found for row in rows if benchmark_hash), None)
+
+    def render_report(self, keys: Sequence[str]) -> bytes:
+        """Write the report page of score files."""
+        listing = self.folders.scan()
+        chosen = _choose(listing, keys, ("scores",))
+
+        def make(out: Path) -> bytes:
+            """Read the scores, and write their report."""
+            files = [load_scores(one.path) for one in chosen]
+            package = self._package_of(files[0].benchmark_hash, listing)
+            if package is None or len({f.benchmark_hash for f in files}) > 1:
+                return page_report(files, out=out)[0]
+            benchmark = Benchmark(package.path)
+            files = [_with_labels(file, benchmark) for file in files]
+            return page_report(files, out=out, audit=read_audit(benchmark))[0]
+
+        return self._keep("report", chosen, make)
+
+    def render_answers(self, keys: Sequence[str]) -> bytes:
+        """Write the report page of a submission, scored by the measures that need no judge.
+
+        Raises:
+            InputError: its package is not below the folders.
+        """
+        listing = self.folders.scan()
+        (one,) = _choose(listing, keys[:1], ("submissions",))
+        packages = self._packages(listing)
+        named = self._rows.read(one).benchmark_hash
+        found = self._package_of(named, listing)
+        if found is None and not named and len(packages) == 1:
+            found = packages[0].found  # it names none, and there is no other
+        if found is None:
+            raise InputError(
+                "answers a package that is not below the folders", path=one.name,
+                allowed="citeforge view FOLDER with the folder of the package, too",
+                code="missing-file",
+            )  # fmt: skip
+
+        def make(out: Path) -> bytes:
+            """Score the submission, and write the report."""
+            benchmark = Benchmark(found.path)
+            is_design = benchmark.kind.facts.is_design
+            fields = [] if is_design else slice_columns(benchmark.queries)
+            options = ScoreOptions(details=True, by=tuple(fields))
+            scored = score_files([one.path], benchmark, options)
+            return page_report([s.file for s in scored.scores], out=out)[0]
+
+        return self._keep("answers", [one, found], make)
+
+    def render_comparison(self, keys: Sequence[str]) -> bytes:
+        """Write the page that compares score files, also by the slices that all of them have.
+
+        Raises:
+            InputError: there are fewer than two files.
+        """
+        chosen = _choose(self.folders.scan(), keys, ("scores",))
+        if len(chosen) < 2:
+            raise InputError(
+                "a comparison needs at least two score files", allowed="choose more of the list",
+                code="too-few",
+            )  # fmt: skip
+
+        def make(_: Path) -> bytes:
+            """Read the scores, and compare them."""
+            files = [load_scores(one.path) for one in chosen]
+            comparison = compare_many(files, by=slice_fields(files))
+            return comparison_page(describe_comparison(comparison)).encode()
+
+        return self._keep("compare", chosen, make)
+
+    def render_card(self, keys: Sequence[str]) -> bytes:
+        """Write the page of a package's card.
+
+        Raises:
+            InputError: it has none.
+        """
+        (one,) = _choose(self.folders.scan(), keys[:1], ("packages",))
+        card = self.folders.resolve(one.path / CARD)
+        if card is None:
+            raise InputError(
+                f"has no {CARD}", path=one.name, allowed=f"citeforge export card {one.name}",
+                code="missing-file",
+            )  # fmt: skip
+        text = card.read_text(encoding="utf-8", errors="replace")
+        if text.startswith("---\n"):
+            text = text.partition("\n---\n")[2]
+        page = page_templates(_TEMPLATES).get_template("card.html.j2").render(
+            title=_plain(one.name), card=render_markdown(text), styles=_read("view.css"),
+        )  # fmt: skip
+        return page.encode()
+
+    def read_chunk(self, page: str, keys: Sequence[str], name: str) -> bytes | None:
+        """Read a chunk of data of a large report; None if there is no such chunk."""
+        kept = self._made.get(_page_key(page, keys))
+        path = self.work / _page_key(page, keys) / "page.data" / name
+        return path.read_bytes() if kept is not None and path.is_file() else None
+
+    def _keep(self, page: str, chosen: Sequence[Found], make: Callable[[Path], bytes]) -> bytes:
+        """Make a page, or take the one that was made when the files were as they are now.
+
+        Args:
+            page: name of the page.
+            chosen: files that it is of; those that its address names come first.
+            make: makes the page; gets its path, beside which it may write chunks of data.
+        """
+        keys = [one.key for one in chosen if page != "answers" or one.sort == "submissions"]
+        key, state = _page_key(page, keys), tuple(one.state for one in chosen)
+        with self._lock:
+            kept = self._made.get(key)
+            if kept is None or kept[0] != state:
+                (self.work / key).mkdir(exist_ok=True)
+                kept = state, make(self.work / key / "page.html")
+                self._made[key] = kept
+            return kept[1]
+
+
+def _page_key(page: str, keys: Sequence[str]) -> str:
+    """Make the name under which a page is kept."""
+    return f"{page}-{sha256('+'.join(keys).encode()).hexdigest()[:16]}"
+
+
+def _choose(listing: Listing, keys: Sequence[str], sorts: Sequence[Sort]) -> list[Found]:
+    """Find the files of an address.
+
+    Raises:
+        InputError: one is not there, or none is named.
+    """
+    by_key: Mapping[str, Found] = {f.key: f for f in listing.found if f.sort in sorts}
+    if not keys or any(key not in by_key for key in keys):
+        raise InputError(
+            "there is no such file any more" if keys else "nothing is chosen",
+            allowed="go back to the list, and choose there", code="missing-file",
+        )  # fmt: skip
+    return [by_key[key] for key in dict.fromkeys(keys)]
+
+
+def _with_labels(file: ScoreFile, benchmark: Benchmark) -> ScoreFile:
+    """Add the fields of the queries by which a page filters answers, if the file has none."""
+    if file.slices or file.query_ids != benchmark.query_ids:
+        return file
+    return file.model_copy(update={"slices": label_slices(benchmark)})
+
+
+def _address(found: Found) -> str:
+    """Write the address of a file below the address of the list."""
+    return f"file/{found.root}/{quote(os.fsencode(found.name))}"
+
+
+def _plain(text: str) -> str:
+    """Write a path as text; bytes of its name that are no UTF-8 become replacement characters."""
+    return os.fsencode(text).decode("utf-8", "replace")
+
+
+def _read(name: str) -> str:
+    """Read a style sheet or script of the list."""
+    return (_TEMPLATES / name).read_text(encoding="utf-8")
+
+
+def error_page(title: str, message: str, advice: str = "", home: str = "") -> bytes:
+    """Write a page that says what is wrong, and what to do.
+
+    Args:
+        title: heading.
+        message: what is wrong.
+        advice: what to do; empty for nothing.
+        home: address of the list; empty for no link.
+    """
+    values: dict[str, Any] = {"title": title, "message": message, "advice": advice, "home": home}
+    values["styles"] = ""
+    return page_templates(_TEMPLATES).get_template("problem.html.j2").render(values).encode()

@@ -1,0 +1,301 @@
+"""The server of ``citeforge view``: on loopback, read-only, for those who have its address.
+
+Each address begins with a token. Requests that name another host are refused, since a page of
+another site could otherwise reach this one under a name of its own (DNS rebinding); files outside
+the folders are refused, too, whatever leads there.
+"""
+
+import os
+import secrets
+import sys
+import tempfile
+import webbrowser
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from socketserver import TCPServer, ThreadingMixIn
+from urllib.parse import parse_qs, quote, unquote_to_bytes, urlsplit
+
+from citeforge.library.viewer.found import Folders
+from citeforge.library.viewer.pages import SHOWN, Pages, error_page
+from citeforge.schemas.errors import CiteforgeError, InputError, UsageError, extras_named
+
+LOOPBACK = "127.0.0.1"
+_MOST_SHOWN = 100_000
+_SECONDS = 60
+"""Seconds for which a connection may be silent."""
+_TYPES = {
+    ".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml", ".png": "image/png", ".pdf": "application/pdf",
+}  # fmt: skip
+"""Files that are sent: reports and what they load, and no data."""
+_OWN_RULES = (
+    "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'self'; "
+    "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
+_FILE_RULES = (
+    "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline' {host}; "
+    "script-src 'unsafe-inline' {host}; img-src data: blob: {host}; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+"""Rules for files of the folders: whatever they contain, they read nothing else of this server."""
+_HTML = "text/html; charset=utf-8"
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer to a request.
+
+    Attributes:
+        status: of HTTP.
+        content: its body.
+        kind: type of the content.
+        rules: content security policy.
+        location: address that it leads to; empty for none.
+    """
+
+    status: int
+    content: bytes = b""
+    kind: str = _HTML
+    rules: str = _OWN_RULES
+    location: str = ""
+
+
+class _Server(ThreadingMixIn, TCPServer):
+    """TCP server with a thread per connection, for pages of some folders."""
+
+    daemon_threads = True
+    block_on_close = False
+    allow_reuse_address = os.name == "posix"  # on Windows it would share a busy port
+
+    def __init__(self, port: int, pages: Pages, token: str) -> None:
+        """Listen on a port of loopback; 0 for a free one."""
+        self.pages, self.token = pages, token
+        super().__init__((LOOPBACK, port), _Handler)
+
+    @property
+    def hosts(self) -> tuple[str, str]:
+        """Hosts that a request may name."""
+        port = self.server_address[1]
+        return f"{LOOPBACK}:{port}", f"localhost:{port}"
+
+    @property
+    def home(self) -> str:
+        """Path of the list."""
+        return f"/{self.token}/"
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Print an error of a request, unless its reader has gone."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+    def reply(self, host: str, target: str) -> Reply:
+        """Answer a request.
+
+        Args:
+            host: host that it names.
+            target: address that it asks for.
+        """
+        if host not in self.hosts:
+            return _refuse(403, "Wrong host", "This server answers only under its own address.")
+        parts = urlsplit(target)
+        names = [unquote_to_bytes(name) for name in parts.path.split("/")[1:]]
+        if not names or not secrets.compare_digest(names[0], self.token.encode()):
+            return _refuse(
+                403, "Wrong address", "Open the address that citeforge view printed."
+            )  # fmt: skip
+        query = parse_qs(parts.query, errors="replace")
+        try:
+            with extras_named():
+                return self._page(names[1:], query)
+        except InputError as error:
+            where = "" if error.path is None else f"{Path(error.path).name}: "
+            page = error_page("No page", where + error.message, error.allowed or "", self.home)
+            return Reply(422, page)
+        except CiteforgeError as error:
+            return Reply(422, error_page("No page", str(error), home=self.home))
+
+    def _page(self, names: Sequence[bytes], query: dict[str, list[str]]) -> Reply:
+        """Make the page of an address without its token.
+
+        Args:
+            names: parts of its path.
+            query: its parameters.
+        """
+        match [os.fsdecode(name) for name in names]:
+            case []:
+                return Reply(303, location=self.home)
+            case [""]:
+                return self._list(query)
+            case ["report" | "compare" as page]:
+                keys = "+".join(query.get("f", []))
+                return Reply(303, location=f"{self.home}{page}/{quote(keys, safe='+')}/")
+            case ["report", keys, ""]:
+                return Reply(200, self.pages.render_report(keys.split("+")))
+            case ["compare", keys, ""]:
+                return Reply(200, self.pages.render_comparison(keys.split("+")))
+            case ["answers", key, ""]:
+                return Reply(200, self.pages.render_answers([key]))
+            case ["card", key, ""]:
+                return Reply(200, self.pages.render_card([key]))
+            case ["report" | "answers" as page, keys, "page.data", name] if _is_plain(name):
+                chunk = self.pages.read_chunk(page, keys.split("+"), name)
+                return _missing() if chunk is None else Reply(200, chunk, _TYPES[".js"])
+            case ["file", number, *rest]:
+                return self._file(number, rest)
+        return _missing()
+
+    def _list(self, query: dict[str, list[str]]) -> Reply:
+        """Make the list, or the part of it that has changed since the reader's."""
+        given = {name: values[0] for name, values in query.items()}
+        shown = given.get("show", "")
+        n_shown = int(shown) if shown.isdecimal() and len(shown) < 7 else SHOWN
+        text, _ = self.pages.render_list(
+            given.get("find", ""), max(1, min(n_shown, _MOST_SHOWN)), "part" in given,
+            given.get("since", ""),
+        )  # fmt: skip
+        return Reply(200, text.encode()) if text else Reply(204)
+
+    def _file(self, number: str, names: Sequence[str]) -> Reply:
+        """Read a report, or what it loads.
+
+        Args:
+            number: of the folder.
+            names: parts of the path below it.
+        """
+        roots = self.pages.folders.roots
+        kind = _TYPES.get(Path(names[-1]).suffix.lower()) if names else None
+        if kind is None or not number.isdecimal() or int(number) >= len(roots):
+            return _missing()
+        if not all(map(_is_plain, names)):
+            return _missing()
+        path = self.pages.folders.resolve(roots[int(number)].joinpath(*names))
+        if path is None or not path.is_file():
+            return _missing()
+        hosts = " ".join(f"http://{host}" for host in self.hosts)
+        rules = "default-src 'none'" if kind == _TYPES[".pdf"] else _FILE_RULES.format(host=hosts)
+        return Reply(200, path.read_bytes(), kind, rules)
+
+
+def _is_plain(name: str) -> bool:
+    """Whether a part of a path names a file or folder that is not hidden, and no other place."""
+    return not name.startswith(".") and name != "" and not any(c in name for c in "/\\\0:")
+
+
+def _missing() -> Reply:
+    """Answer that there is no such page."""
+    return _refuse(404, "No such page", "There is nothing at this address.")
+
+
+def _refuse(status: int, title: str, message: str) -> Reply:
+    """Answer with a page that says what is wrong, and nothing of this server's addresses."""
+    return Reply(status, error_page(title, message))
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Reads requests, and writes answers; it knows GET and HEAD alone."""
+
+    server: _Server
+    server_version, sys_version = "citeforge", ""
+    protocol_version = "HTTP/1.1"
+    timeout = _SECONDS
+
+    def do_GET(self) -> None:
+        """Answer a request for a page."""
+        hosts = self.headers.get_all("Host") or []
+        try:
+            reply = self.server.reply(hosts[0] if len(hosts) == 1 else "", self.path)
+        except Exception:
+            self._write(_refuse(500, "Error", "Something went wrong: see the terminal."))
+            raise
+        self._write(reply)
+
+    do_HEAD = do_GET
+
+    def _refuse_method(self) -> None:
+        """Refuse a request that is not for reading."""
+        self.close_connection = True  # its body is not read
+        self._write(_refuse(405, "Not allowed", "This server only shows what there is."))
+
+    do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_TRACE = do_CONNECT = _refuse_method
+
+    def _write(self, reply: Reply) -> None:
+        """Write an answer, with headers that keep it to its reader."""
+        headers = {
+            "Content-Type": reply.kind, "Content-Length": str(len(reply.content)),
+            "Content-Security-Policy": reply.rules, "X-Content-Type-Options": "nosniff",
+            "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
+            "Cache-Control": "no-store", "Cross-Origin-Opener-Policy": "same-origin",
+        }  # fmt: skip
+        headers |= {"Location": reply.location} if reply.location else {}
+        headers |= {"Allow": "GET, HEAD"} if reply.status == 405 else {}
+        self.send_response(reply.status)
+        for name, value in headers.items():
+            self.send_header(name, value)
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(reply.content)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Write no line per request: the address has the token."""
+
+
+@dataclass
+class Viewer:
+    """A running server.
+
+    Attributes:
+        url: address of the list, with the token.
+    """
+
+    _server: _Server
+    url: str = field(init=False)
+
+    def __post_init__(self) -> None:
+        """Write the address."""
+        self.url = f"http://{self._server.hosts[0]}{self._server.home}"
+
+    def serve(self) -> None:
+        """Answer requests until the process is interrupted (Ctrl-C), or :meth:`stop` is called."""
+        try:
+            self._server.serve_forever(poll_interval=0.1)
+        except KeyboardInterrupt:
+            return
+
+    def stop(self) -> None:
+        """End :meth:`serve`, which runs in another thread."""
+        self._server.shutdown()
+
+    def open_browser(self) -> bool:
+        """Open the list in the default browser; return whether there is one."""
+        return webbrowser.open(self.url)
+
+
+@contextmanager
+def open_viewer(folders: Sequence[str | Path] = (".",), port: int = 0) -> Iterator[Viewer]:
+    """Open a local server of pages over all packages, answers, scores and reports below folders.
+
+    Args:
+        folders: folders to show.
+        port: port on loopback; 0 for a free one.
+
+    Raises:
+        InputError: a folder does not exist.
+        UsageError: the port is busy, or may not be used.
+    """
+    opened = Folders.open([Path(folder) for folder in folders])
+    with tempfile.TemporaryDirectory(prefix="citeforge-") as work:
+        try:
+            server = _Server(port, Pages(opened, Path(work)), secrets.token_urlsafe(16))
+        except OSError as error:
+            raise UsageError(
+                f"--port {port}: {error.strerror or error}; leave it out for a free one, or name "
+                "another",
+                code="out-of-range",
+            ) from error
+        with server:
+            yield Viewer(server)

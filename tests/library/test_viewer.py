@@ -1,0 +1,335 @@
+"""The server of `citeforge view`: what it shows, to whom, and what it never sends."""
+
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPConnection
+from pathlib import Path
+from signal import Signals
+from threading import Thread
+from urllib.parse import quote, urlsplit
+
+import pytest
+
+import citeforge as cf
+from citeforge.engines.progress import progress
+from citeforge.engines.progress_files import progress_file
+from citeforge.library.viewer.server import open_viewer
+from conftest import Inline, refused
+from conftest_plots import scored
+from patience import patience, until
+
+HOSTILE = "<img src=x onerror=alert(1)>"
+
+
+@dataclass
+class Page:
+    """An answer of the server."""
+
+    status: int
+    text: str
+    headers: dict[str, str]
+
+
+@dataclass
+class Served:
+    """A server of the test's folder."""
+
+    url: str
+
+    def get(self, path: str = "", method: str = "GET", host: str | None = None) -> Page:
+        """Ask for a page below the token; a path with a slash first is taken as it is."""
+        parts = urlsplit(self.url)
+        connection = HTTPConnection(parts.netloc, timeout=patience(60))
+        connection.putrequest(method, path if path[:1] == "/" else parts.path + path,
+                              skip_host=True)  # fmt: skip
+        if host != "":
+            connection.putheader("Host", host or parts.netloc)
+        connection.endheaders()
+        answer = connection.getresponse()
+        page = Page(answer.status, answer.read().decode(), dict(answer.headers))
+        connection.close()
+        return page
+
+    def key(self, letter: str, number: int = 0) -> str:
+        """The name under which the list leads to a page: `a`nswers, `r`eport, `c`ard, …"""
+        return self.get().text.split(f'id="{letter}-')[number + 1][:12]
+
+
+@contextmanager
+def served(*folders: Path) -> Iterator[Served]:
+    with open_viewer(folders) as viewer:
+        thread = Thread(target=viewer.serve)
+        thread.start()
+        try:
+            yield Served(viewer.url)
+        finally:
+            viewer.stop()
+            thread.join()
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A folder with two score files, one of a system with a hostile name, and a report."""
+    for number, name in enumerate((HOSTILE, "plain")):
+        file = scored(name, {"CiteP": [0.5, 0.0, number]})
+        (tmp_path / f"{number}.json").write_text(file.to_line())
+    (tmp_path / "page.html").write_text("<p>A report</p>")
+    return tmp_path
+
+
+def test_only_with_the_token_and_under_its_own_name(folder: Path) -> None:
+    with served(folder) as site:
+        assert site.get().status == 200
+        port = urlsplit(site.url).port
+        assert site.get(host=f"localhost:{port}").status == 200
+        # Another name could be one that a site lets lead here (DNS rebinding).
+        for host in (f"evil.example:{port}", "127.0.0.1", f"127.0.0.1.evil:{port}", ""):
+            assert site.get(host=host).status == 403, host
+        token = urlsplit(site.url).path.strip("/")
+        assert len(token) >= 22  # 16 random bytes
+        for path in ("/", f"/{token[:-1]}/", f"/{token}x/", "/../", f"/x/{token}/"):
+            page = site.get(path)
+            assert page.status == 403, path
+            assert token not in page.text
+        rules = site.get().headers
+        assert rules["Referrer-Policy"] == "no-referrer"
+        assert "default-src 'none'" in rules["Content-Security-Policy"]
+
+
+def test_it_listens_on_loopback_alone(folder: Path) -> None:
+    with open_viewer([folder]) as viewer:
+        assert urlsplit(viewer.url).hostname == "127.0.0.1"
+        assert viewer._server.server_address[0] == "127.0.0.1"
+
+
+def test_it_only_reads(folder: Path) -> None:
+    before = {p: p.read_bytes() for p in folder.rglob("*")}
+    with served(folder) as site:
+        for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
+            page = site.get(method=method)
+            assert (page.status, page.headers["Allow"]) == (405, "GET, HEAD")
+        head = site.get("file/0/page.html", "HEAD")
+        assert (head.status, head.text, head.headers["Content-Length"]) == (200, "", "15")
+        site.get(f"report/{site.key('r')}/")
+    assert {p: p.read_bytes() for p in folder.rglob("*")} == before
+
+
+def test_no_path_leaves_the_folders(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> None:
+    outside = tmp_path_factory.mktemp("outside")
+    (outside / "secret.html").write_text("secret")
+    (outside / "s.json").write_text(scored("secret", {"CiteP": [1.0, 0.0]}).to_line())
+    (folder / "inner").mkdir()
+    (folder / "link.html").symlink_to(outside / "secret.html")
+    (folder / "link.json").symlink_to(outside / "s.json")
+    (folder / "linked").symlink_to(outside)
+    (folder / "inside.html").symlink_to(folder / "page.html")
+    (folder / ".hidden.html").write_text("secret")
+    (folder / "data.jsonl").write_text("secret")
+    up = f"../{outside.name}/secret.html"
+    paths = [
+        up, up.replace("/", "%2f"), up.replace("..", "%2e%2e"), f"inner/../{up}",
+        f"%2f{quote(str(outside / 'secret.html'), safe='')}", "link.html", "linked/secret.html",
+        ".hidden.html", "data.jsonl", "0.json", "inner", "", "page.html/", "page.html%00.html",
+        "./page.html", "nothing.html", f"..%5c{outside.name}%5csecret.html",
+    ]  # fmt: skip
+    with served(folder) as site:
+        for path in paths:
+            page = site.get(f"file/0/{path}")
+            assert page.status == 404, path
+            assert "secret" not in page.text
+        for path in ("file/1/page.html", "file/-1/page.html", "file/x/page.html", "file/page.html"):
+            assert site.get(path).status == 404
+        assert site.get("file/0/page.html").text == "<p>A report</p>"
+        assert site.get("file/0/inside.html").text == "<p>A report</p>"
+        assert "secret" not in site.get().text  # nor is it listed
+
+
+def test_a_report_of_the_folder_cannot_read_the_rest(folder: Path) -> None:
+    with served(folder) as site:
+        rules = site.get("file/0/page.html").headers["Content-Security-Policy"]
+        assert rules.startswith("sandbox allow-scripts allow-downloads; default-src 'none'")
+        assert "connect-src" not in rules  # so that the default holds: none
+        assert "allow-same-origin" not in rules
+
+
+def test_hostile_names_are_texts(folder: Path) -> None:
+    name = "<script>alert(2)<&\u202e.html"
+    (folder / name).write_text("<p>Odd name</p>")
+    (folder / "0.json").rename(folder / '"><b>0.json')
+    (folder / os.fsdecode(b"\xff.html")).write_text("<p>No UTF-8</p>")
+    with served(folder) as site:
+        text = site.get().text
+        assert "<img src=x" not in text and "<script>alert(2)" not in text and "<b>" not in text
+        assert "&lt;img src=x onerror=alert(1)&gt;" in text
+        assert site.get(f"file/0/{quote(name)}").text == "<p>Odd name</p>"
+        assert 'href="file/0/%FF.html"' in text
+        assert site.get("file/0/%FF.html").text == "<p>No UTF-8</p>"
+        assert HOSTILE not in site.get(f"?find={quote(HOSTILE)}").text
+        page = site.get(f"compare?f={site.key('r')}&f={site.key('r', 1)}")
+        assert page.status == 303
+        compared = site.get(page.headers["Location"])
+        assert compared.status == 200
+        assert "plain" in compared.text and HOSTILE not in compared.text
+
+
+def test_the_pages_are_those_of_the_commands(folder: Path, tmp_path: Path) -> None:
+    one, two = (folder / f"{n}.json" for n in (0, 1))
+    with served(folder) as site:
+        keys = {site.get(f"report/{site.key('r', n)}/").text: site.key("r", n) for n in (0, 1)}
+        assert set(keys) == {cf.report(p, kind="html").text for p in (one, two)}
+        first, second = (keys[cf.report(p, kind="html").text] for p in (one, two))
+        both = site.get(f"report/{first}+{second}/").text
+        assert both == cf.report([one, two], kind="html").text
+        cf.compare(one, two, out=folder / "c.html")
+        assert site.get(f"compare/{first}+{second}/").text == (folder / "c.html").read_text()
+        assert "least two" in site.get(f"compare/{first}/").text
+        gone = site.get("report/000000000000/")
+        assert gone.status == 422 and "no such file any more" in gone.text
+        # A file that changes has another page at once.
+        one.write_text(scored("changed", {"CiteP": [1.0, 1.0, 1.0]}).to_line())
+        assert site.get(f"report/{first}/").text == cf.report(one, kind="html").text
+
+
+def test_large_reports_load_their_data(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("citeforge.reports.pages.page.MOST_INLINE", 0)
+    with served(folder) as site:
+        key = site.key("r")
+        assert 'data-chunks="page.data"' in site.get(f"report/{key}/").text
+        chunk = site.get(f"report/{key}/page.data/q.js")
+        assert chunk.headers["Content-Type"].startswith("text/javascript")
+        assert chunk.text.startswith('citeforgeChunk("q",')
+        for name in ("gone.js", "%2e%2e%2fpage.html", ".."):
+            assert site.get(f"report/{key}/page.data/{name}").status == 404
+
+
+def test_what_is_damaged_is_named_and_the_rest_is_shown(folder: Path) -> None:
+    (folder / "bad.json").write_text('{"scores_version": 1, "system": 3}')
+    (folder / "other.json").write_text('{"a": 1}')
+    (folder / "pack").mkdir()
+    (folder / "pack" / "manifest.json").write_text("{")
+    (folder / "answers.jsonl").write_text('{"submission": {"system": "s"}}\n{"query_id": "a"}\n')
+    os.mkfifo(folder / "pipe.json")
+    with served(folder) as site:
+        text = site.get().text
+        assert text.count("is damaged: ") == 2
+        assert "bad.json" in text and "other.json" not in text and "pipe.json" not in text
+        assert "1 answer<" in text and "package not here" in text
+        assert "plain" in text
+
+
+def test_answers_are_scored_by_the_fields_of_their_package(package: Path, inline: Inline) -> None:
+    inline.ok("run", "random", "--benchmark", package, "--out", "r.jsonl")
+    with served(inline.folder, package.parent) as site:
+        text = site.get().text
+        assert "30 answers" in text and "random (control)" in text
+        page = site.get(f"answers/{site.key('a')}/")
+        assert page.status == 200
+        assert 'id="explorer"' in page.text and "CiteF1" in page.text
+        card = site.get(f"card/{site.key('c')}/").text
+        assert "How it was built" in card
+
+
+def test_many_files_are_listed_in_parts(tmp_path: Path) -> None:
+    for n in range(120):
+        (tmp_path / f"r{n:03}.html").write_text("")
+        os.utime(tmp_path / f"r{n:03}.html", (n, n))
+    with served(tmp_path) as site:
+        text = site.get().text
+        assert "50 of 120, the last changed first" in text
+        assert "r119.html" in text and "r069.html" not in text
+        assert "r000.html" in site.get("?show=200").text
+        found = site.get("?find=R00").text
+        assert "r009.html" in found and "r010.html" not in found
+        assert "No name contains" in site.get("?find=nothing").text
+        for odd in ("-1", "0", "x", "9" * 30, "%00"):
+            assert site.get(f"?show={odd}").status == 200
+
+
+def test_the_part_that_changes(folder: Path) -> None:
+    """Nothing is sent while nothing changes; then the new file, and what a command does."""
+    with served(folder) as site:
+        tag = site.get().text.split('data-tag="')[1].split('"')[0]
+        assert site.get(f"?part=1&since={tag}").status == 204
+        with (
+            progress_file("score", folder / "new.json"),
+            progress("judging", 9, "pairs") as advance,
+        ):
+            advance(4)
+            until(lambda: "judging: 4 of 9 pairs" in site.get(f"?part=1&since={tag}").text)
+        until(lambda: site.get(f"?part=1&since={tag}").status == 204)
+        (folder / "new.html").write_text("")
+        part = site.get(f"?part=1&since={tag}").text
+        assert "new.html" in part and "<html" not in part
+
+
+def test_folders_and_ports(tmp_path: Path, inline: Inline) -> None:
+    (tmp_path / "file").write_text("")
+    assert inline("view", tmp_path / "file").code == "not-a-folder"
+    assert inline("view", tmp_path / "gone").returncode == 1
+    with socket.create_server(("127.0.0.1", 0)) as busy:
+        port = busy.getsockname()[1]
+        ran = inline("view", tmp_path, "--port", port)
+        assert (ran.returncode, ran.code) == (2, "out-of-range")
+        assert f"--port {port}: " in ran.stderr and "leave it out for a free one" in ran.stderr
+        with refused("out-of-range", cf.UsageError), open_viewer([tmp_path], port):
+            pass
+    assert inline("view", tmp_path, "--port", "70000").returncode == 2
+
+
+PROGRAM = """
+import os, sys, time
+sys.stdin.read()
+os.close(os.open(f"asked-{os.getpid()}", os.O_CREAT))
+while len([n for n in os.listdir(".") if n.startswith("asked")]) > 5 and not os.path.exists("go"):
+    time.sleep(0.05)
+print("It is so [1].")
+"""
+
+
+def command(folder: Path, *words: object, **more: str) -> subprocess.Popen[str]:
+    """Start a command in another process."""
+    line = [sys.executable, "-m", "citeforge", *map(str, words)]
+    return subprocess.Popen(
+        line, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, **more},
+    )  # fmt: skip
+
+
+@pytest.mark.slow
+def test_a_run_in_another_process_is_watched(package: Path, tmp_path: Path) -> None:
+    """Its program answers five prompts, and the others when it may."""
+    (tmp_path / "rag.py").write_text(PROGRAM)
+    with served(tmp_path) as site:
+        words = ("run", f"exec:{sys.executable} rag.py", "--benchmark", package)
+        run = command(tmp_path, *words, "--out", "mine.jsonl")
+        until(lambda: "LLM: 5 of 30 answers" in site.get().text, 120)
+        assert "mine.jsonl" in site.get().text
+        assert not (tmp_path / "mine.jsonl").exists()
+        (tmp_path / "go").write_text("")
+        _, errors = run.communicate(timeout=patience(120))
+        assert run.returncode == 0, errors
+        text = site.get().text
+        assert "At work" not in text and "30 answers" in text
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("signal", ["SIGINT", "SIGTERM"])
+def test_the_command_prints_its_address_and_ends_well(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, signal: str
+) -> None:
+    work = tmp_path_factory.mktemp("work")
+    run = command(folder, "view", ".", TMPDIR=str(work))
+    assert run.stdout is not None
+    site = Served(run.stdout.readline().strip())
+    assert site.get().status == 200
+    assert site.get(f"report/{site.key('r')}/").status == 200
+    run.send_signal(Signals[signal])
+    _, errors = run.communicate(timeout=patience(60))
+    assert run.returncode == 0
+    assert errors.endswith("Ctrl-C ends it\n") and "Traceback" not in errors
+    assert [*work.iterdir()] == []  # the data of the report are gone
