@@ -105,12 +105,12 @@ def _read_scores(found: Found) -> Row:
     file = msgspec.json.decode(found.path.read_bytes(), type=_Scores)
     by_name = {m.name: m for m in file.measures if m.value is not None}
     names = [n for n in file.headline if n in by_name] or list(by_name)
-    first, *others = [by_name[name] for name in names[:_MEASURES]] or [None]
-    more = ", ".join(f"{m.name} {show_number(m.value)}" for m in others)
+    shown = [by_name[name] for name in names[:_MEASURES]]
+    more = ", ".join(f"{m.name} {show_number(m.value)}" for m in shown[1:])
     n, missing = file.counts.n_queries, file.counts.n_missing
     count = f"{n:,}" + (f", {missing:,} answers missing" if missing else "")
     title = file.system + (" (control)" if file.is_control else "")
-    value = "" if first is None else _show(first)
+    value = _show(shown[0]) if shown else ""
     texts = value, f"{file.context}, {file.protocol}", count, file.benchmark
     return Row(found, title, texts, more, benchmark_hash=file.benchmark_hash)
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from urllib.parse import parse_qs, quote, unquote_to_bytes, urlsplit
 
+from citeforge.engines.posix import IS_POSIX
 from citeforge.library.viewer.found import Folders
 from citeforge.library.viewer.pages import SHOWN, Pages, error_page
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError, extras_named
@@ -70,7 +71,7 @@ class _Server(ThreadingMixIn, TCPServer):
 
     daemon_threads = True
     block_on_close = False
-    allow_reuse_address = os.name == "posix"  # on Windows it would share a busy port
+    allow_reuse_address = IS_POSIX  # on Windows it would share a busy port
 
     def __init__(self, port: int, pages: Pages, token: str) -> None:
         """Listen on a port of loopback; 0 for a free one."""
