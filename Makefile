@@ -54,7 +54,7 @@ quickstart: $(READY)  ## build, check and score benchmarks from examples/
 	$(BIN)/citeforge score out/kalma-random.jsonl --benchmark out/kalma --context full --judge lexical >> $(LOG)
 	$(BIN)/citeforge run random --benchmark $(OUT) --out out/random.jsonl >> $(LOG)
 	$(BIN)/citeforge run echo-relevant --benchmark $(OUT) --out out/echo-relevant.jsonl >> $(LOG)
-	$(BIN)/citeforge run rage --llm offline --limit 5 --max-answer 48 --benchmark $(OUT) --out out/smollm.jsonl >> $(LOG)
+	$(BIN)/citeforge run rage --llm offline --limit 4 --max-answer 48 --benchmark $(OUT) --out out/smollm.jsonl >> $(LOG)
 	$(BIN)/citeforge check out/random.jsonl --benchmark $(OUT) >> $(LOG)
 	$(BIN)/citeforge score out/random.jsonl out/smollm.jsonl out/echo-relevant.jsonl --benchmark $(OUT) --measures CiteP,CiteR --details --out out/scores
 	@$(BIN)/citeforge report out/scores/*.scores.json --out out/report.html >> $(LOG)

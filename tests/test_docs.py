@@ -133,7 +133,17 @@ def test_the_quick_start_ends_as_readme_shows(tmp_path: Path) -> None:
     of_model = re.compile(r"^rage \(offline\) .*$", re.MULTILINE)
     ending = printed[-len(shown[1]) :]
     assert of_model.sub("", ending) == of_model.sub("", shown[1])
-    assert (folder / "out" / "report.html").is_file()
+    assert (folder / "out" / "report.html").read_text().count("<svg") > 1
+    # The command that it prints opens the report, in whichever browser the user has.
+    browser, asked = tmp_path / "browser", tmp_path / "asked"
+    browser.write_text(f'#!/bin/sh\necho "$1" > {asked}\n')
+    browser.chmod(0o755)
+    (command,) = re.findall(r"^  .venv/bin/python (-m webbrowser .*)$", printed, re.MULTILINE)
+    subprocess.run(
+        ["sh", "-c", f"{sys.executable} {command}"],
+        cwd=folder, env={**os.environ, "BROWSER": str(browser)}, check=True,
+    )  # fmt: skip
+    assert asked.read_text() == f"file://{folder}/out/report.html\n"
 
 
 RAY = {"docs/scale.md"}

@@ -19,6 +19,8 @@ def test_the_demo_shows_a_report_and_what_to_type_next(inline: Inline, tmp_path:
     scores = json.loads((tmp_path / "seen/scores/echo-relevant.scores.json").read_text())
     assert {m["name"]: m["value"] for m in scores["measures"]}["CiteP"] == 100
     assert "<html" in (tmp_path / "seen/report.html").read_text()
+    page = (tmp_path / "seen/report.html").resolve()
+    assert done.stdout.splitlines()[-1] == f"file://{page}"
     following = done.stdout.partition("Next, your own system")[2]
     assert "citeforge export prompts seen/facts --out seen/prompts.jsonl" in following
     # What it says to type next can be typed.

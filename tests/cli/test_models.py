@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from citeforge.engines.models import compute
 from citeforge.engines.running import doctor
 from conftest import Inline
 from patience import patience
@@ -224,6 +225,20 @@ def test_doctor_gives_advice(inline: Inline) -> None:
     assert "--  LLM endpoint           does not answer" in result.stdout
     assert "→ check --base-url" in result.stdout
     assert "switched off by HF_HUB_OFFLINE" in result.stdout
+
+
+def test_doctor_names_a_torch_for_gpus_on_a_machine_without_one(
+    inline: Inline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    torch = pytest.importorskip("torch")
+    monkeypatch.setattr(compute, "choose_compute", lambda *_: "fp32")
+    for cuda, has_gpu, named in (("13.0", False, 1), ("13.0", True, 0), (None, False, 0)):
+        monkeypatch.setattr(torch.version, "cuda", cuda)
+        monkeypatch.setattr(torch.cuda, "is_available", lambda has_gpu=has_gpu: has_gpu)
+        monkeypatch.setattr(torch.cuda, "get_device_name", lambda _: "a GPU")
+        found = inline("doctor", "--offline").stdout
+        assert found.count("built for CUDA 13.0") == named
+        assert found.count("uv pip install --torch-backend=cpu") == named
 
 
 def test_doctor_asks_a_live_endpoint(

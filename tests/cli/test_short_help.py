@@ -7,7 +7,7 @@ import click
 from citeforge.cli.main import cli as citeforge
 from citeforge.cli.short_help import MOST_OPTIONS, SHOW_ALL
 from citeforge.schemas.recipes.groups import HEADINGS
-from conftest import Inline
+from conftest import Cli, Inline
 
 
 def commands(command: click.Command, context: click.Context) -> Iterator[click.Context]:
@@ -64,3 +64,13 @@ def test_a_person_asks_for_the_whole_help(inline: Inline) -> None:
     assert "Endpoints, and limits of LLMs:" in whole.stdout
     assert "Endpoints, and limits of LLMs:" not in short.stdout
     assert whole.stdout.startswith(short.stdout.rstrip())
+
+
+def test_help_fills_the_width_of_a_terminal_up_to_120_columns(cli: Cli) -> None:
+    """A margin of two columns; never narrower than 50."""
+    longest = {}
+    for columns in (40, 80, 200):
+        printed = cli("report", "--help", COLUMNS=str(columns))
+        assert printed.returncode == 0, printed.stderr
+        longest[columns] = max(map(len, printed.stdout.splitlines()))
+    assert longest[40] <= 50 < longest[80] <= 78 < longest[200] <= 118

@@ -159,7 +159,8 @@ def demo(out: Path) -> None:
         click.echo(click.style(f"$ citeforge {line}", bold=True))
         command.main(args=line.split(), prog_name="citeforge", standalone_mode=False)
         click.echo()
-    _present_text(NEXT.format(out=out.as_posix()) + "\n")
+    page = (out / "report.html").resolve().as_uri()
+    _present_text(NEXT.format(out=out.as_posix(), page=page) + "\n")
 
 
 FILE = "RECIPE.yaml"

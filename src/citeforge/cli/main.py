@@ -88,7 +88,17 @@ def _show_completion(ctx: click.Context, param: click.Parameter, shell: str | No
         ctx.exit()
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
+_WIDEST_HELP = 120
+"""Columns of a wide terminal that help uses; longer lines are hard to read."""
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={
+        "help_option_names": ["-h", "--help"],
+        "max_content_width": _WIDEST_HELP,
+    },
+)
 @click.version_option(__version__, prog_name="citeforge")
 @click.option(
     "--show-completion",

@@ -25,8 +25,7 @@ _STEPS = (
 )
 NEXT = """\
 random cites anything; top-1 copies the first passage and cites it, so that all it says is
-supported, and most of it beside the point; echo-relevant cites what is relevant. Every answer is
-in {out}/report.html.
+supported, and most of it beside the point; echo-relevant cites what is relevant.
 
 Next, your own system (its file names the benchmark, its answers cite passages by [number]):
 
@@ -34,7 +33,10 @@ Next, your own system (its file names the benchmark, its answers cite passages b
   citeforge llm run {out}/prompts.jsonl --llm openai:MODEL --out {out}/mine.jsonl
   citeforge score {out}/mine.jsonl --benchmark {out}/facts
 
-and your own data: citeforge build rage --help"""
+and your own data: citeforge build rage --help
+
+Every answer stands beside its passages in this page; open it in a browser:
+{page}"""
 
 
 def start_demo(out: Path) -> list[str]:

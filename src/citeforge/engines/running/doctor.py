@@ -15,6 +15,8 @@ from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.version import __version__
 
 _SECONDS = 5.0
+CPU_INSTALL = "pip install uv && uv pip install --torch-backend=cpu 'citeforge[build,cpu,offline]'"
+"""Command that installs what building needs, with PyTorch's build for CPUs."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,13 @@ def _check_models() -> Iterator[Finding]:
         yield Finding("device", None, "unknown: torch is not installed")
         return
     has_gpu = torch.cuda.is_available()
+    if torch.version.cuda is not None and not has_gpu:
+        yield Finding(
+            "torch for GPUs", True,
+            f"built for CUDA {torch.version.cuda}, of which this machine has no GPU: "
+            "it works, and takes gigabytes that are not used",
+            f"in a new environment: {CPU_INSTALL}",
+        )  # fmt: skip
     device = torch.cuda.get_device_name(0) if has_gpu else f"CPU, {os.cpu_count()} cores"
     kind = "float32"
     if choose_compute("auto", "cuda" if has_gpu else "cpu") == "bf16":
