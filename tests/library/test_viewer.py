@@ -19,6 +19,7 @@ import citeforge as cf
 from citeforge.engines.progress import progress
 from citeforge.engines.progress_files import progress_file
 from citeforge.library.viewer.server import open_viewer
+from citeforge.reports.pages.markup import PlotPart
 from conftest import Inline, refused
 from conftest_plots import scored
 from patience import patience, until
@@ -70,6 +71,12 @@ def served(*folders: Path) -> Iterator[Served]:
         finally:
             viewer.stop()
             thread.join()
+
+
+@pytest.fixture(autouse=True)
+def no_plots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports without plots, which take seconds to draw."""
+    monkeypatch.setattr("citeforge.reports.pages.page.plots_part", lambda _: PlotPart("", "", {}))
 
 
 @pytest.fixture
@@ -279,6 +286,32 @@ def test_folders_and_ports(tmp_path: Path, inline: Inline) -> None:
         with refused("out-of-range", cf.UsageError), open_viewer([tmp_path], port):
             pass
     assert inline("view", tmp_path, "--port", "70000").returncode == 2
+
+
+def test_it_opens_a_browser_only_if_asked(
+    folder: Path, inline: Inline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: bool(asked.append(url)))
+    monkeypatch.setattr("citeforge.library.viewer.server.Viewer.serve", lambda _: None)
+    ran = inline.ok("view", folder)
+    assert ran.stdout.startswith("http://127.0.0.1:") and asked == []
+    ran = inline.ok("view", folder, "--open")
+    assert asked == [ran.stdout.strip()]
+    assert "no browser was found" in ran.stderr
+
+
+def test_few_pages_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An older one is made again, with its data."""
+    monkeypatch.setattr("citeforge.library.viewer.pages._MOST_KEPT", 1)
+    monkeypatch.setattr("citeforge.reports.pages.page.MOST_INLINE", 0)
+    with served(folder) as site:
+        first, second = site.key("r"), site.key("r", 1)
+        page = site.get(f"report/{first}/").text
+        site.get(f"report/{second}/")
+        assert site.get(f"report/{first}/page.data/q.js").status == 404
+        assert site.get(f"report/{first}/").text == page
+        assert site.get(f"report/{first}/page.data/q.js").status == 200
 
 
 PROGRAM = """

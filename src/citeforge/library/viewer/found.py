@@ -4,7 +4,7 @@ import hashlib
 import os
 import stat
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from pathlib import Path
 from typing import Literal
@@ -82,7 +82,7 @@ class Folders:
     """
 
     roots: Sequence[Path]
-    _sorts: dict[tuple[str, int, int], Sort | None] = field(default_factory=dict)
+    _sorts: dict[str, tuple[tuple[str, int, int], Sort | None]] = field(default_factory=dict)
 
     @staticmethod
     def open(folders: Sequence[Path]) -> "Folders":
@@ -132,12 +132,11 @@ class Folders:
         one = Found("packages", shown, root, name, status.st_mtime_ns, status.st_size)
         if is_package:
             return one
-        if one.state not in self._sorts:
-            self._sorts[one.state] = _sort_of(path, ending)
-        sort = self._sorts[one.state]
-        return None if sort is None else Found(
-            sort, path, root, name, status.st_mtime_ns, status.st_size
-        )  # fmt: skip
+        state, sort = self._sorts.get(one.key, (None, None))
+        if state != one.state:
+            sort = _sort_of(path, ending)
+            self._sorts[one.key] = one.state, sort
+        return None if sort is None else replace(one, sort=sort)
 
     def resolve(self, path: Path) -> Path | None:
         """Return the real path of a file; None if there is none, or it is outside the folders."""

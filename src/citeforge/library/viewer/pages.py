@@ -13,6 +13,7 @@ from threading import Lock
 from typing import Any
 from urllib.parse import quote
 
+from citeforge.engines.files import remove_tree
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.compare import compare_many, load_scores
 from citeforge.evaluator.slices import label_slices, slice_fields
@@ -32,6 +33,8 @@ from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.scores import ScoreFile
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_MOST_KEPT = 30
+"""Pages that are kept: a report may have megabytes."""
 SHOWN = 50
 """Rows of each table of the list, before more are asked for."""
 SECTIONS: dict[Sort, tuple[str, tuple[str, ...]]] = {
@@ -229,6 +232,10 @@ class Pages:
                 (self.work / key).mkdir(exist_ok=True)
                 kept = state, make(self.work / key / "page.html")
                 self._made[key] = kept
+            while len(self._made) > _MOST_KEPT:
+                oldest = next(iter(self._made))
+                del self._made[oldest]
+                remove_tree(self.work / oldest)
             return kept[1]
 
 

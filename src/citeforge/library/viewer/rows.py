@@ -133,13 +133,14 @@ _READERS: dict[Sort, Callable[[Found], Row]] = {
 class Rows:
     """Rows of the list, kept until their files change."""
 
-    _kept: dict[tuple[str, int, int], Row] = field(default_factory=dict)
+    _kept: dict[str, Row] = field(default_factory=dict)
 
     def read(self, found: Found) -> Row:
         """Read what the list shows of a file; a row that names the problem if it cannot be read."""
-        if found.state not in self._kept:
-            self._kept[found.state] = _read(found)
-        return self._kept[found.state]
+        row = self._kept.get(found.key)
+        if row is None or row.found != found:
+            row = self._kept[found.key] = _read(found)
+        return row
 
 
 def _read(found: Found) -> Row:

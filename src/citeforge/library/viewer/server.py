@@ -202,7 +202,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     server: _Server
     server_version, sys_version = "citeforge", ""
-    protocol_version = "HTTP/1.1"
     timeout = _SECONDS
 
     def do_GET(self) -> None:
@@ -219,7 +218,6 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _refuse_method(self) -> None:
         """Refuse a request that is not for reading."""
-        self.close_connection = True  # its body is not read
         self._write(_refuse(405, "Not allowed", "This server only shows what there is."))
 
     do_POST = do_PUT = do_PATCH = do_DELETE = do_OPTIONS = do_TRACE = do_CONNECT = _refuse_method
