@@ -125,6 +125,8 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "judgements_of_unknown_passages": "judgements of unknown passages, skipped",
         "labels_of_dropped_or_edited_questions":
             "labels left out: of questions that people dropped or edited",
+        "labels_of_changed_passages":
+            "labels left out: of passages that changed, or of queries that are gone",
         "mapped_rows_of_unknown_passages": "{} rows of unknown passages, skipped",
         "mined_negatives_compared":
             "seemingly relevant passages compared with random and relevant ones",
@@ -175,6 +177,10 @@ _ENGLISH: dict[Where, dict[str, str]] = {
         "queries_asked_about_nothing_found": "questions for which {} finds nothing",
         "queries_in_the_benchmark": "queries in the benchmark",
         "queries_in_the_source": "queries in the source",
+        "queries_kept": "queries kept from the earlier package",
+        "queries_made_anew": "queries made anew: {}",
+        "queries_of_the_earlier_package_gone":
+            "queries of the earlier package that are no longer asked",
         "queries_not_sampled": "left out by --sample",
         "queries_of_failed_twins_dropped":
             "queries with a passage that has no accepted twin, dropped",

@@ -8,7 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from citeforge.builders.build import Stats, open_build
+from citeforge.builders.build import Stats, Workspace, open_build
 from citeforge.builders.package import (
     PackageWriter,
     copy_corpus,
@@ -18,6 +18,7 @@ from citeforge.builders.package import (
 )
 from citeforge.builders.rage.form import Levelling
 from citeforge.builders.rage.hidden_contexts import freeze_hidden
+from citeforge.builders.rage.kept_queries import KeptQueries, find_kept, open_earlier
 from citeforge.builders.rage.material import Material, read_material
 from citeforge.builders.rage.mixture import (
     Contexts,
@@ -27,14 +28,14 @@ from citeforge.builders.rage.mixture import (
     freeze,
     short_mappings,
 )
-from citeforge.builders.rage.negatives import make_mappings, read_unsure
-from citeforge.builders.rage.pool import judge_pool
+from citeforge.builders.rage.negatives import MadeMappings, Models, make_mappings, read_unsure
+from citeforge.builders.rage.pool import Pooled, judge_pool
 from citeforge.builders.rage.sources import open_sources
 from citeforge.builders.rage.suspects import drop_negatives
 from citeforge.engines.draws import mix_secret
 from citeforge.engines.models.embedder import Embedder
 from citeforge.engines.plugins import warn
-from citeforge.engines.tables import rows_of
+from citeforge.engines.tables import rows_of, rows_with
 from citeforge.engines.textfiles import count_text
 from citeforge.schemas.counts import count_key
 from citeforge.schemas.errors import require
@@ -74,33 +75,128 @@ def build_rage(recipe: RageRecipe, run: RunOptions, embedder: Embedder | None = 
         draft = sources.draft(build)
         if (finished := build.finished(draft)) is not None:
             return finished
-        material = read_material(sources, build.workspace)
         seed = mix_secret(recipe.seed, build.secret())
-        pooled = None
-        unsure = read_unsure(material)
-        if sources.pool_judge is not None:
-            pooled = judge_pool(material, sources.pool_judge, build.workspace)
-            material, unsure = pooled.material, pooled.unsure
+        old = open_earlier(recipe, draft.config)
+        whole = read_material(sources, build.workspace)
+        kept = None if old is None else find_kept(whole, old)
+        labelled = label_passages(whole, kept, build.workspace, seed)
+        material, mappings = labelled.material, labelled.mappings
         # What may be relevant is no negative, nor is a copy of it.
-        both = pa.concat_tables([material.relevant, unsure]).combine_chunks()
-        mined_from = replace(material, relevant=both)
-        made = make_mappings(mined_from, build.workspace, seed)
-        mappings = drop_negatives(material, {**made.tables, RELEVANT: material.relevant})
-        frozen = freeze_contexts(mined_from, mappings, seed)
-        if pooled is not None or unsure.num_rows:
-            frozen = replace(frozen, mappings={**frozen.mappings, UNSURE: unsure})
+        frozen = freeze_contexts(_with_unsure(material, labelled.unsure), mappings, seed)
+        if kept is not None:
+            kept.require_same_contexts(frozen.docs)
+        if labelled.pooled is not None or labelled.unsure.num_rows:
+            frozen = replace(frozen, mappings={**frozen.mappings, UNSURE: labelled.unsure})
         writer = build.package()
         stats, learnt = write_rage_tables(writer, material, frozen)
-        models = sources.models | made.models
-        if pooled is not None:
-            stats |= pooled.stats
-            models = pooled.models | models
+        made, models = labelled.made, sources.models | labelled.made.models
+        if labelled.pooled is not None:
+            stats |= labelled.pooled.stats
+            models = labelled.pooled.models | models
+        if old is not None:
+            models = _with_earlier_models(models, old.manifest.models)
         if not recipe.hidden:  # that only mined passages have a cosine would tell them apart
             write_cosines(writer, made.cosines, mappings)
         return build.finish(
             draft, writer, stats, sources=material.infos, models=models,
             computed=made.computed and {**made.computed, "libraries": _libraries()}, **learnt,
         )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class LabelledPassages:
+    """Relevant passages and negatives of a build's queries.
+
+    Attributes:
+        material: material of the build, with the queries that are left.
+        mappings: label to rows, schema MAPPING, without negatives that filters dropped.
+        unsure: pairs that may be relevant, schema MAPPING.
+        made: mined negatives with models and cosines; those of kept queries have theirs, too.
+        pooled: what the judge of the pool found; None without one.
+    """
+
+    material: Material
+    mappings: Mappings
+    unsure: pa.Table
+    made: MadeMappings
+    pooled: Pooled | None = None
+
+
+def label_passages(
+    whole: Material, kept: KeptQueries | None, workspace: Workspace, seed: int
+) -> LabelledPassages:
+    """Judge and mine the passages of all queries but kept ones, and add the passages of those.
+
+    Args:
+        whole: material of the build.
+        kept: queries of an earlier package; None for none.
+        workspace: working folder of the build.
+        seed: seed of the draws.
+    """
+    if kept is None:
+        return _judge_and_mine(whole, None, workspace, seed)
+    rest = kept.leave_out(whole)
+    if rest.queries.num_rows:
+        made_anew = _judge_and_mine(rest, kept, workspace, seed)
+    else:
+        empty = MAPPING.empty_table()
+        tables = dict.fromkeys(LABELS, empty)
+        made_anew = LabelledPassages(rest, tables, empty, MadeMappings(tables))
+    left = kept.ids | set(made_anew.material.ids)
+    queries = rows_with(whole.queries, "_id", left).combine_chunks()
+    joined = kept.join_mappings(
+        queries["_id"].to_pylist(), {**made_anew.mappings, UNSURE: made_anew.unsure}
+    )
+    unsure = joined.pop(UNSURE)
+    gold = rows_with(whole.gold, "query_id", left).combine_chunks()
+    made = made_anew.made
+    return replace(
+        made_anew,
+        material=replace(whole, queries=queries, gold=gold, relevant=joined[RELEVANT]),
+        mappings=joined,
+        unsure=unsure,
+        made=replace(made, cosines=pa.concat_tables([kept.cosines, made.cosines])),
+    )
+
+
+def _judge_and_mine(
+    material: Material, kept: KeptQueries | None, workspace: Workspace, seed: int
+) -> LabelledPassages:
+    """Judge the pool if the recipe says so, mine negatives, and drop those that filters drop.
+
+    Args:
+        material: queries to judge and mine for.
+        kept: other queries of the build, which an earlier package has; None for none.
+        workspace: working folder of the build.
+        seed: seed of the draws.
+    """
+    unsure, pooled = read_unsure(material), None
+    if (judge := material.sources.pool_judge) is not None:
+        pooled = judge_pool(material, judge, workspace, kept)
+        material, unsure = pooled.material, pooled.unsure
+    if pooled is not None and not material.queries.num_rows:
+        tables = dict.fromkeys(LABELS, MAPPING.empty_table())
+        return LabelledPassages(material, tables, unsure, MadeMappings(tables), pooled)
+    made = make_mappings(_with_unsure(material, unsure), workspace, seed)
+    mappings = drop_negatives(material, {**made.tables, RELEVANT: material.relevant})
+    return LabelledPassages(material, mappings, unsure, made, pooled)
+
+
+def _with_unsure(material: Material, unsure: pa.Table) -> Material:
+    """Return the material with pairs that may be relevant among the relevant ones."""
+    both = pa.concat_tables([material.relevant, unsure]).combine_chunks()
+    return replace(material, relevant=both)
+
+
+def _with_earlier_models(models: Models, earlier: Models) -> Models:
+    """Add the models that decided about kept queries, where they are others than now."""
+    others = {
+        role if role not in models else f"{role} of kept queries": model
+        for role, model in earlier.items()
+        if models.get(role) != model and not role.endswith(" of kept queries")
+    }
+    older = {role: model for role, model in earlier.items() if role.endswith(" of kept queries")}
+    return {**models, **older, **others}
 
 
 def write_cosines(writer: PackageWriter, cosines: pa.Table, mappings: Mappings) -> None:

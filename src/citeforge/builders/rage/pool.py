@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from citeforge.builders.build import Stats, Workspace
+from citeforge.builders.rage.kept_queries import KeptQueries
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.negatives import Models, open_search
 from citeforge.builders.rage.pool_judges import PoolJudge, PoolPair
@@ -76,7 +77,9 @@ class _Pool:
         return list(dict.fromkeys([*self.ranked, *(p for c in self.controls.values() for p in c)]))
 
 
-def judge_pool(material: Material, judge: PoolJudge, workspace: Workspace) -> Pooled:
+def judge_pool(
+    material: Material, judge: PoolJudge, workspace: Workspace, kept: KeptQueries | None = None
+) -> Pooled:
     """Let a judge grade a pool of passages for each query; leave out queries without relevant ones.
 
     People's judgements stay as they are, and their labels correct those of the judge.
@@ -85,6 +88,7 @@ def judge_pool(material: Material, judge: PoolJudge, workspace: Workspace) -> Po
         material: material of the build, with the judgements of people, if there are some.
         judge: the judge.
         workspace: working folder of the build.
+        kept: queries of an earlier package, which are not judged again; None for none.
 
     Raises:
         InputError: no query has a relevant passage.
@@ -111,7 +115,7 @@ def judge_pool(material: Material, judge: PoolJudge, workspace: Workspace) -> Po
     open_keys = [k for k, g in found.items() if g is None or 0 < g < least]
     open_keys += [k for k in pool.controls[_RANDOM] if grades[k] != 0]
     relevant = {k: g for k, g in found.items() if g is not None and g >= least}
-    for key, is_relevant in _read_labels(material, people).items():
+    for key, is_relevant in _read_labels(material, people, kept).items():
         relevant.pop(key, None)
         open_keys = [other for other in open_keys if other != key]
         if is_relevant:
@@ -120,8 +124,8 @@ def judge_pool(material: Material, judge: PoolJudge, workspace: Workspace) -> Po
     labelled = _table(material, relevant)
     judged = pa.concat_tables([material.relevant, labelled]).combine_chunks()
     unsure = _table(material, {key: grades[key] for key in open_keys})
-    kept = _drop_queries(replace(material, relevant=judged))
-    unsure = rows_with(unsure, "query-id", kept.queries["_id"]).combine_chunks()
+    answerable = _drop_queries(replace(material, relevant=judged), is_rest=kept is not None)
+    unsure = rows_with(unsure, "query-id", answerable.queries["_id"]).combine_chunks()
     stats: Stats = {"pool_grades": _count_grades(found.values())}
     for control, pairs in pool.controls.items():
         values = [g for key in pairs if (g := grades[key]) is not None]
@@ -130,7 +134,7 @@ def judge_pool(material: Material, judge: PoolJudge, workspace: Workspace) -> Po
             stats[count_key("pool_error", _ERRORS[control])] = share_with_interval(
                 wrong, len(values)
             )
-    return Pooled(kept, unsure, stats, {"embedder": material.sources.fingerprint()})
+    return Pooled(answerable, unsure, stats, {"embedder": material.sources.fingerprint()})
 
 
 def _judged_by_people(material: Material) -> dict[PairKey, bool]:
@@ -151,7 +155,9 @@ def _judged_by_people(material: Material) -> dict[PairKey, bool]:
     }
 
 
-def _read_labels(material: Material, people: Mapping[PairKey, bool]) -> dict[PairKey, bool]:
+def _read_labels(
+    material: Material, people: Mapping[PairKey, bool], kept: KeptQueries | None
+) -> dict[PairKey, bool]:
     """Map the pairs that people labelled to whether the passage is relevant; count them.
 
     Pairs that the source judges alike are left out.
@@ -159,11 +165,14 @@ def _read_labels(material: Material, people: Mapping[PairKey, bool]) -> dict[Pai
     Args:
         material: material of the build, whose recipe names the files.
         people: pairs that the source judges.
+        kept: queries of an earlier package, which has their labels; None for none.
 
     Raises:
         InputError: an unknown query or passage, or the source judges a pair otherwise.
     """
     given = [x for x in read_relevance_labels(material.recipe.labels) if x.row.label is not None]
+    if kept is not None:
+        given = list(kept.select_labels(given, material.counts))
     texts = dict(rows_of(material.queries, "_id", "text"))
     for label in given:
         text = texts.get(label.row.query_id)
@@ -245,15 +254,19 @@ def _table(material: Material, grades: Mapping[PairKey, float | None]) -> pa.Tab
     return table_of(rows, MAPPING)
 
 
-def _drop_queries(material: Material) -> Material:
+def _drop_queries(material: Material, is_rest: bool) -> Material:
     """Leave out, and count, queries without a relevant passage, unless the recipe keeps them.
+
+    Args:
+        material: material of the queries that were judged.
+        is_rest: whether the build has other queries, so that none of these may be left.
 
     Raises:
         InputError: no query is left.
     """
     with_relevant = rows_with(material.queries, "_id", material.relevant["query-id"])
     n_without = material.queries.num_rows - with_relevant.num_rows
-    if with_relevant.num_rows == 0:
+    if with_relevant.num_rows == 0 and not is_rest:
         raise InputError(
             "the judge found no relevant passage for any query", path=material.recipe.source,
             allowed="a greater --pool-depth, a lower --relevant-from, or another --judge-pool",

@@ -107,6 +107,9 @@ class RageSources:
         if recipe.decided is not None:
             facts["decided_sha256"] = sha256_file(recipe.decided)
             update["decided"] = Path(recipe.decided.name)
+        if recipe.keep_from is not None:
+            facts["kept_from_hash"] = load_manifest(recipe.keep_from).benchmark_hash
+            update["keep_from"] = Path(recipe.keep_from.name)
         return recipe.model_copy(update=update).recorded(**facts)
 
     def draft(self, build: Build) -> Manifest:

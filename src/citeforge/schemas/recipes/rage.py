@@ -230,6 +230,9 @@ class RageRecipe(Licensed, Hideable, Sourced):
     """Drop negatives that nearly repeat or overlap a relevant passage, or hold a gold answer."""
     decided: Annotated[Path | None, Option(metavar="audit.json", input=True), NEGATIVES] = None
     """Drop negatives that an audit with --strong-judge (or people) decided are relevant."""
+    keep_from: Annotated[Path | None, Option(metavar="DIR", input=True), ROWS] = None
+    """Keep the queries of an earlier package whose question, gold, judgements and passages did not
+    change, with their contexts; make the others anew."""
 
     @property
     def llms(self) -> tuple[str, ...]:
@@ -261,6 +264,8 @@ class RageRecipe(Licensed, Hideable, Sourced):
             raise ValueError("--judge and --judge-pool exclude each other")
         if self.pool.judge is not None and self.hidden:
             raise ValueError("--hidden requires judgements by people, not --judge-pool")
+        if self.hidden and self.keep_from is not None:
+            raise ValueError("--hidden draws all contexts together: --keep-from can keep none")
         if self.hidden and len(self.mixtures) > 1:
             raise ValueError(
                 "--hidden goes with one --mixture: passages shared by several context sets of a "
