@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from citeforge.library.benchmarks import load as load
     from citeforge.library.building import build as build
     from citeforge.library.building import rebuild as rebuild
+    from citeforge.library.building import update as update
     from citeforge.library.checks import check as check
     from citeforge.library.citations import parse_citations as parse_citations
     from citeforge.library.citations import split_statements as split_statements

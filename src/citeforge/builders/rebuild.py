@@ -22,7 +22,11 @@ from citeforge.schemas.recipes.base import Judging, Recipe, RunOptions, hides_la
 from citeforge.schemas.recipes.flags import list_flags
 
 _PACKAGES = ("benchmark", "twins")
-"""Fields that name a package; manifests keep its name, not its path."""
+"""Fields that name the package that a benchmark is made of; manifests keep its name alone."""
+KEEP_FROM = "keep_from"
+"""Field that names an earlier package, of which queries are kept."""
+_HASHES = dict.fromkeys(_PACKAGES, "benchmark_hash") | {KEEP_FROM: "kept_from_hash"}
+"""Fields that name a package, to where a manifest's ``config`` has its hash."""
 Confirm = Callable[[Sequence[str]], None]
 """Called with what a recipe uses: returns if the user allows it, else raises."""
 
@@ -149,9 +153,29 @@ def rebuild(
     return Rebuilt(old, kind_of_recipe(recipe).build(recipe, run))
 
 
-def plan_rebuild(
+def update(
     folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse
-) -> RunPlan:
+) -> Manifest:
+    """Build a package for inputs that changed, by its recipe; keep the queries that did not change.
+
+    Args:
+        folder: the earlier package.
+        run: options of the run, completed as for :func:`rebuild`.
+        inputs: ``FIELD=VALUE``, or ``VALUE`` of the main input, of changed or moved inputs.
+        confirm: as for :func:`rebuild`.
+
+    Raises:
+        UsageError: no queries can be kept of such a benchmark, or the user has not confirmed.
+        InputError: the manifest lacks choices, or a source has moved.
+    """
+    _, recipe, run = _prepare(folder, run, inputs, confirm, keeps=True)
+    return kind_of_recipe(recipe).build(recipe, run)
+
+
+def plan_rebuild(
+    folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse,
+    keeps: bool = False,
+) -> RunPlan:  # fmt: skip
     """Count the calls of :func:`rebuild` to models, and their cost; nothing is asked or written.
 
     Args:
@@ -159,13 +183,14 @@ def plan_rebuild(
         run: options of the run.
         inputs: new locations of inputs that have moved, ``[FIELD=]VALUE``.
         confirm: called with what the recipe uses; raises if the user refuses.
+        keeps: count those of :func:`update`.
     """
-    _, recipe, run = _prepare(folder, run, inputs, confirm)
+    _, recipe, run = _prepare(folder, run, inputs, confirm, keeps)
     return kind_of_recipe(recipe).plan(recipe, run)
 
 
 def _prepare(
-    folder: Path, run: RunOptions, inputs: Sequence[str], confirm: Confirm
+    folder: Path, run: RunOptions, inputs: Sequence[str], confirm: Confirm, keeps: bool = False
 ) -> tuple[Manifest, Recipe, RunOptions]:
     """Read the manifest and recipe of a package, and complete the run options of its rebuild.
 
@@ -174,9 +199,13 @@ def _prepare(
         run: options that the user gives; stores beside the package are added.
         inputs: new locations of inputs, ``FIELD=VALUE`` or the value of the main input.
         confirm: called with what the recipe uses; raises if the user refuses.
+        keeps: keep the queries of the package that did not change.
 
     Returns:
         (manifest, recipe with new locations, options).
+
+    Raises:
+        UsageError: no queries can be kept of such a benchmark.
     """
     old = load_manifest(folder)
     recipe = find_recipe(old)
@@ -187,7 +216,13 @@ def _prepare(
             allowed="a package made by `citeforge build`",
             code="missing-field",
         )
-    own = dict(_split_assignment(recipe, text) for text in inputs)
+    own: dict[str, Any] = dict(_split_assignment(recipe, text) for text in inputs)
+    if keeps:
+        if KEEP_FROM not in type(recipe).model_fields:
+            raise UsageError(
+                f"--keep: build {recipe.kind} makes all queries anew", code="option-without-effect"
+            )
+        own[KEEP_FROM] = folder
     recipe = _replace_inputs(recipe, own)
     recipe = _replace_inputs(recipe, _find_profiles(recipe, folder))
     stores = {
@@ -199,9 +234,8 @@ def _prepare(
     uses = [*list_resources(recipe, own), *(f"--{name} {path}" for name, path in stores.items())]
     if uses:
         confirm(uses)
-    recipe = _replace_inputs(
-        recipe, _find_packages(recipe, folder, old.config.get("benchmark_hash"))
-    )
+    expected = {**old.config, **({"kept_from_hash": old.benchmark_hash} if keeps else {})}
+    recipe = _replace_inputs(recipe, _find_packages(recipe, folder, expected))
     if hides_labels(recipe) and run.secret_from is None:
         stores["secret_from"] = folder
     run = run.model_copy(update=stores)
@@ -257,13 +291,13 @@ def _find_profiles(recipe: Recipe, folder: Path) -> dict[str, Judging]:
     return profiles
 
 
-def _find_packages(recipe: Recipe, folder: Path, expected: str | None) -> dict[str, Path]:
+def _find_packages(recipe: Recipe, folder: Path, config: Mapping[str, Any]) -> dict[str, Path]:
     """Find the packages that a recipe starts from: at their paths, or beside the old one.
 
     Args:
         recipe: recipe of a derived benchmark.
         folder: old package of it.
-        expected: benchmark hash of the package that it was made from.
+        config: what its manifest records, with the hashes of the packages that it was made from.
 
     Returns:
         Field of the recipe to the folder of the package.
@@ -272,10 +306,11 @@ def _find_packages(recipe: Recipe, folder: Path, expected: str | None) -> dict[s
         InputError: it is not there, or is another one.
     """
     packages = {}
-    for field in _PACKAGES:
+    for field, name in _HASHES.items():
         benchmark: Path | None = getattr(recipe, field, None)
         if benchmark is None:
             continue
+        expected = config.get(name)
         candidates = [benchmark, folder.parent / benchmark.name]
         path = next((p for p in candidates if p.is_dir()), None)
         if path is None:

@@ -24,6 +24,7 @@ from citeforge.schemas.recipes.groups import DRY, FOLDER
 if TYPE_CHECKING:
     from citeforge.builders.rebuild import Rebuilt
     from citeforge.engines.llm.budget import RunPlan
+    from citeforge.schemas.manifest import Manifest
 
 FROM, PRINT = "--from", "--print-recipe"
 _RUN = [n for n in RunOptions.model_fields if n != "out"]
@@ -61,24 +62,36 @@ def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
     "inputs",
     multiple=True,
     metavar="[FIELD=]VALUE",
-    help="New location of an input that has moved; repeatable.",
+    help="New location of an input that has moved or changed; repeatable.",
+)
+@click.option(
+    "--keep",
+    is_flag=True,
+    help="Build for a --source that changed; keep the queries that did not change.",
 )
 @trusting
 @add_options(field_options(RunOptions, _RUN))
 @headed_json_option
 @largest_line_option
-def rebuild(folder: Path, inputs: tuple[str, ...], trust: bool, **parameters: Any) -> None:
+def rebuild(
+    folder: Path, inputs: tuple[str, ...], keep: bool, trust: bool, **parameters: Any
+) -> None:
     """Make a package again from its manifest alone; exit code 1 when its tables differ.
 
     Prints the files, models and endpoints that the manifest names, and asks whether to use them.
+    With --keep the package is made for a source that changed: queries whose question, gold,
+    judgements and passages are the same keep their contexts, and the others are made anew.
     """
-    from citeforge.builders.rebuild import plan_rebuild
+    from citeforge.builders.rebuild import plan_rebuild, update
     from citeforge.builders.rebuild import rebuild as make
     from citeforge.library.benchmarks import package_folder
 
     folder, run = package_folder(folder), record_from(RunOptions, parameters)
     if run.dry_run:
-        _present_plan(plan_rebuild(folder, run, inputs, confirmation(trust)))
+        _present_plan(plan_rebuild(folder, run, inputs, confirmation(trust), keep))
+        return
+    if keep:
+        _print_built(None, run, update(folder, run, inputs, confirmation(trust)))
         return
     result = make(folder, run, inputs, confirmation(trust))
     present(result, partial(_print_rebuilt, result, folder, run.folder))
@@ -328,10 +341,7 @@ def _propose(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
 def _build(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
     """Build a package and print its summary, or print the plan of its LLM requests."""
     from citeforge.builders.build import check_options
-    from citeforge.builders.licences import conflicts
-    from citeforge.cli.showing import print_summary
     from citeforge.library.benchmarks import with_local_packages
-    from citeforge.package.overview import summarise
 
     recipe = with_local_packages(recipe)
     check_options(recipe, run)
@@ -339,11 +349,29 @@ def _build(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
         _present_plan(kind.plan(recipe, run))
         return
     manifest = kind.build(recipe, run)
+    _print_built(recipe.name, run, manifest)
+
+
+def _print_built(name: str | None, run: RunOptions, manifest: Manifest) -> None:
+    """Print the summary of a package that was built, with warnings; raise what failed on the way.
+
+    Args:
+        name: name that the user gave to the benchmark; None for none.
+        run: options of the run.
+        manifest: of the package.
+
+    Raises:
+        FailuresError: a writer or judge failed on something.
+    """
+    from citeforge.builders.licences import conflicts
+    from citeforge.cli.showing import print_summary
+    from citeforge.package.overview import summarise
+
     summary = summarise(run.folder, manifest)
     present(summary, partial(print_summary, summary))
-    if recipe.name not in (None, manifest.name):
+    if name not in (None, manifest.name):
         text = "a name has letters, digits, '_', '.' and '-' alone"
-        click.echo(f"warning: --name {recipe.name}: called {manifest.name} ({text})", err=True)
+        click.echo(f"warning: --name {name}: called {manifest.name} ({text})", err=True)
     if problems := "; ".join(conflicts(manifest)):
         click.echo(f"warning: publish will refuse this package: {problems}", err=True)
     if failures := manifest.failures:

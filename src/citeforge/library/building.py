@@ -7,6 +7,7 @@ from pathlib import Path
 from citeforge.builders.build import check_options
 from citeforge.builders.rebuild import Confirm, Rebuilt, refuse
 from citeforge.builders.rebuild import rebuild as make_again
+from citeforge.builders.rebuild import update as update_package
 from citeforge.builders.recipe_files import read_recipe
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.benchmarks import load, with_local_packages
@@ -81,6 +82,42 @@ def rebuild(
     confirm: Confirm = (lambda uses: None) if trust else refuse
     folder = benchmark.folder if isinstance(benchmark, Package) else Path(benchmark)
     return make_again(folder, _with_output(run, out, overwrite, False), assignments, confirm)
+
+
+def update(
+    benchmark: Package | str | PathLike[str],
+    out: str | PathLike[str],
+    *,
+    inputs: Mapping[str, str] | None = None,
+    trust: bool = False,
+    overwrite: bool = False,
+    resume: bool = False,
+    run: RunOptions | None = None,
+) -> Benchmark:
+    """Build a benchmark for a source that changed: what ``citeforge build --from --keep`` does.
+
+    Queries whose question, gold, judgements and passages are the same keep their contexts; the
+    others are made anew.
+
+    Args:
+        benchmark: the earlier package, opened or by its folder.
+        out: folder to make.
+        inputs: fields of the recipe that name sources, where these have changed or lie elsewhere.
+        trust: read the files, and ask the models and endpoints, that the manifest names.
+        overwrite: replace what is there.
+        resume: continue a build that was cut off.
+        run: as for ``build``.
+
+    Raises:
+        InputError: the manifest does not hold all choices, or a source is at fault.
+        UsageError: of this kind of benchmark nothing can be kept; or the manifest names files,
+            models or endpoints, and ``trust`` is not given.
+    """
+    assignments = [f"{field}={value}" for field, value in (inputs or {}).items()]
+    confirm: Confirm = (lambda uses: None) if trust else refuse
+    folder = benchmark.folder if isinstance(benchmark, Package) else Path(benchmark)
+    update_package(folder, _with_output(run, out, overwrite, resume), assignments, confirm)
+    return load(Path(out))
 
 
 def _with_output(

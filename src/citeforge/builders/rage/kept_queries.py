@@ -49,7 +49,8 @@ class KeptQueries:
         old: the earlier package.
         ids: the queries.
         made_anew: other queries of the build.
-        changed: passages of the earlier package's mappings that changed or are missing.
+        changed: passages of the earlier package that changed or are missing, of those that it or
+            people label.
         tables: label to the rows of these queries in the earlier package, schema MAPPING.
     """
 
@@ -242,22 +243,32 @@ def find_kept(material: Material, old: Package) -> KeptQueries:
 
 
 def _find_changed_passages(material: Material, old: Package, tables: Mappings) -> frozenset[str]:
-    """Find labelled passages of an earlier package that changed or are missing from the corpus."""
-    ids = pa.array(sorted({i for t in tables.values() for i in t["corpus-id"].to_pylist()}))
+    """Find passages of an earlier package that changed or are missing from the corpus.
+
+    Args:
+        material: material of the build.
+        old: the earlier package.
+        tables: its rows by label, whose passages are looked at; those that people labelled are,
+            too.
+    """
+    names = {i for t in tables.values() for i in t["corpus-id"].to_pylist()}
+    names.update(label.row.passage for label in read_relevance_labels(material.recipe.labels))
+    ids = pa.array(sorted(names), pa.string())
     columns, parts = ["_id", "title", "text"], {"content": ["title", "text"]}
-    digests = [
+    before, after = (
         digest_rows(
             (rows_with(batch, "_id", ids) for batch in iter_batches(corpus, columns)),
             ["_id"], parts,
         )
         for corpus in (old.corpus, material.corpus)
-    ]  # fmt: skip
-    return frozenset(_list_changes(*digests))
+    )  # fmt: skip
+    changes = compare_rows("passages", before, after)
+    return frozenset([*changes.removed, *changes.changed.get("content", ())])
 
 
 def _list_changes(old: RowDigests, new: RowDigests) -> set[str]:
     """List the keys of rows that are not equal in two tables, or only in one of them."""
-    changes = compare_rows("", old, new)
+    changes = compare_rows("rows", old, new)
     differing = [name for names in changes.changed.values() for name in names]
     return {*changes.added, *changes.removed, *differing}
 

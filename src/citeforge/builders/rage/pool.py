@@ -278,10 +278,11 @@ def _drop_queries(material: Material, is_rest: bool) -> Material:
         material.counts["queries_without_a_relevant_passage"] = n_without
         return material
     material.counts["queries_without_relevant_passages"] = n_without
-    warn(
-        f"queries left out, as their pools have no relevant passage: {n_without:,} "
-        "(--allow-no-relevant keeps them)"
-    )
+    if not material.sources.run.dry_run:
+        warn(
+            f"queries left out, as their pools have no relevant passage: {n_without:,} "
+            "(--allow-no-relevant keeps them)"
+        )
     queries = with_relevant.combine_chunks()
     gold = rows_with(material.gold, "query_id", queries["_id"]).combine_chunks()
     return replace(material, queries=queries, gold=gold)
