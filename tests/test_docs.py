@@ -37,7 +37,7 @@ PAGES = {
     "docs/answers.md": 11,
     "docs/authorship.md": 10,
     "docs/bundles.md": 12,
-    "docs/changes.md": 6,
+    "docs/changes.md": 8,
     "docs/documents.md": 11,
     "docs/elsewhere.md": 8,
     "docs/first-benchmark.md": 13,

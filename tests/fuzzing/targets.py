@@ -240,7 +240,8 @@ TARGETS: dict[str, Target] = {
                    f"score {{w}}/{file} --benchmark @", f"check {{w}}/{file} --benchmark @")
           for kind, control, file in (("deflection", "deflection-aware", "deflection.jsonl"),
                                       ("faithfulness", "faithful", "faithful.jsonl"))),
-        _package("facts", "show @ --query q01", "build --from @ --trust --out again --source beir:{w}/beir", "run random --benchmark @ --out r.jsonl", "bench --benchmark @ --systems random --out b",
+        _package("facts", "show @ --query q01", "build --from @ --trust --out again --source beir:{w}/beir",
+                 "build --from @ --keep --trust --out again --source beir:{w}/beir", "run random --benchmark @ --out r.jsonl", "bench --benchmark @ --systems random --out b",
                  "score {w}/facts.jsonl --benchmark @", "check {w}/facts.jsonl --benchmark @",
                  "build twins --benchmark @ --llm replay:{w}/twins.db --out out --keep-failed",
                  "build authorship --benchmark @ --k 3 --relevant any --out out",

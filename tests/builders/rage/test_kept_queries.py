@@ -92,6 +92,7 @@ EDITS = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(edits=EDITS, reworded=st.sets(st.integers(0, N_QUERIES - 1), max_size=1))
 def test_queries_are_kept_if_nothing_of_theirs_is_edited(
     old: Path, edits: list[tuple[str, int]], reworded: set[int]
