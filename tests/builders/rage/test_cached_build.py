@@ -1,16 +1,27 @@
 """Builds with a cache of vectors: the same packages, and nothing is embedded again."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from citeforge.builders.authorship.meaning import SentenceVectors
 from citeforge.builders.rage.build import build_rage
+from citeforge.engines.models.embed import EmbedderSettings
 from citeforge.engines.models.transformer import TransformerEmbedder
+from citeforge.engines.retrieval.settings import RetrieverSettings, make_dense
+from citeforge.engines.running.names import OFFLINE, make_embedder
+from citeforge.engines.running.setup import run_embedder
+from citeforge.engines.tables import table_of, write_table
+from citeforge.package.kinds import kind_of_recipe
+from citeforge.plugins.published_systems.search import EmbeddingReranker
+from citeforge.schemas.recipes.answers import AlceRecipe, Retrieving
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.recipes.rage import RageRecipe
+from citeforge.schemas.tables import CORPUS
 from conftest import EXAMPLES, Inline, content
 
 pytestmark = pytest.mark.slow
@@ -104,6 +115,55 @@ def test_vectors_of_another_machine_give_the_same_package(
     here = build(tmp_path / "here", cache)
     assert embedded == {}
     assert here[0] == build(tmp_path / "without", None)[0]
+
+
+def rank_dense(folder: Path) -> object:
+    """Dense retrieval, as for rankings of builds, searches of systems, and wordings of clauses."""
+    folder.mkdir()
+    rows = [("p0", "", "Bronze is made of copper and tin."), ("p1", "Io", "A moon of Jupiter.")]
+    (name,) = write_table(folder, "corpus", table_of([(*row, None) for row in rows], CORPUS))
+    settings = RetrieverSettings([folder / name], partial(make_embedder, OFFLINE), folder / "v")
+    return make_dense(settings).rank({"q": "Which metals?"}, 2)
+
+
+def build_dense_candidates(folder: Path) -> object:
+    recipe = AlceRecipe(
+        source=f"alce:{EXAMPLES / 'answers' / 'asqa.json'}", corpus=f"beir:{FACTS}",
+        retrieving=Retrieving(retrievers=("dense",), depth=10), name="b",
+    )  # fmt: skip
+    return kind_of_recipe(recipe).build(recipe, RunOptions(out=folder)).benchmark_hash
+
+
+def compare_sentences(folder: Path) -> object:
+    """Vectors in float64, as of twins' checks."""
+    vectors = SentenceVectors(run_embedder(OFFLINE, RunOptions()))
+    return vectors.find_nearest(["Io is a moon."], ["Bronze is made of copper.", "Io"])
+
+
+def rerank(folder: Path) -> object:
+    """The second stage of systems that search."""
+    reranker = EmbeddingReranker(make_embedder(OFFLINE, EmbedderSettings(device="cpu")))
+    return reranker.scores([("Which metals?", "Copper and tin."), ("Which moon?", "Io.")])
+
+
+@pytest.mark.parametrize(
+    "place",
+    [rank_dense, build_dense_candidates, compare_sentences, rerank],
+    ids=lambda f: f.__name__,
+)
+def test_every_place_that_embeds_uses_the_cache(
+    tmp_path: Path,
+    embedded: dict[str, list[str]],
+    monkeypatch: pytest.MonkeyPatch,
+    place: Callable[[Path], object],
+) -> None:
+    without = place(tmp_path / "without")
+    monkeypatch.setenv("CITEFORGE_CACHE", str(tmp_path / "cache"))
+    first = place(tmp_path / "first")
+    assert embedded
+    embedded.clear()
+    assert place(tmp_path / "again") == first == without
+    assert embedded == {}
 
 
 def test_options_of_the_command_and_doctor(inline: Inline, tmp_path: Path) -> None:
