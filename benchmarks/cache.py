@@ -67,7 +67,7 @@ def main() -> None:
         builds = {
             "empty cache": (prepare, source, cache),
             "the same again": (prepare, source, cache),
-            "another seed and mixture": (prepare_other, source, cache),
+            "another seed, so other questions, and mixture": (prepare_other, source, cache),
             f"{_CHANGED} passages changed": (prepare, changed, cache),
             "no cache": (prepare, source, ""),
         }
