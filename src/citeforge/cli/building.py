@@ -79,7 +79,7 @@ def rebuild(
     """Make a package again from its manifest alone; exit code 1 when its tables differ.
 
     Prints the files, models and endpoints that the manifest names, and asks whether to use them.
-    With --keep the package is made for a source that changed: queries whose question, gold,
+    The package is made for a source that changed with --keep: queries whose question, gold,
     judgements and passages are the same keep their contexts, and the others are made anew.
     """
     from citeforge.builders.rebuild import plan_rebuild, update
