@@ -85,6 +85,28 @@ def test_other_commands_that_read_lines(
     assert out.returncode == 0, out.stderr
 
 
+def test_a_recipe_is_read_from_a_pipe(inline: Inline, feed: Feed) -> None:
+    """It is read again for the line of a field at fault, as a policy is."""
+    recipe = b"kind: rage\nsource: beir:gone\nembedder: offline\n"
+    inline.fails(2, "untrusted", "build", feed(recipe), "--out", "made")
+    ran = inline.fails(1, "wrong-type", "build", feed(b"source\n"), "--trust", "--out", "made")
+    assert "is not a recipe" in ran.stderr
+    policy = feed(b"critical: [CiteP]\nmargn: 3\n")
+    ran = inline.fails(5, "unknown-field", "gate", "new.json", "--policy", policy)
+    assert f"{policy}:2 margn: " in ran.stderr
+
+
+def test_a_leaderboard_says_why_it_takes_no_pipe(
+    inline: Inline, package: Path, tmp_path: Path
+) -> None:
+    inline.ok("leaderboard", "init", "board", "--benchmark", package)
+    add = ("leaderboard", "add", "--boards", "board")
+    os.mkfifo(tmp_path / "pipe")
+    for name in ("pipe", "-"):
+        ran = inline.fails(1, "not-a-file", *add, name)
+        assert f"{name}: is a pipe, and a leaderboard keeps each submission" in ran.stderr
+
+
 def test_a_pipe_of_another_format(
     package: Path, benchmark: cf.Benchmark, feed: Feed, tmp_path: Path
 ) -> None:

@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from citeforge.engines.files import read_json
+from citeforge.engines.pipes import readable_path
 from citeforge.engines.textfiles import line_of_path, read_yaml, record_error
 from citeforge.package.kinds import recipe_named, recipes
 from citeforge.schemas.errors import InputError
@@ -61,11 +62,11 @@ def _parse(path: Path) -> tuple[Any, yaml.Node | None]:
     """Parse a recipe file: return its content, and a YAML node that knows line numbers or None."""
     if path.suffix != ".json":
         content = read_yaml(path)
-        root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+        root = yaml.compose(readable_path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     else:
         content = read_json(path)
         # YAML knows no tabs and few signs; the lines stay.
-        text = _NO_YAML.sub(" ", path.read_text(encoding="utf-8-sig"))
+        text = _NO_YAML.sub(" ", readable_path(path).read_text(encoding="utf-8-sig"))
         try:
             root = yaml.compose(text, Loader=yaml.SafeLoader)
         except yaml.YAMLError:

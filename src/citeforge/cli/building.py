@@ -14,6 +14,7 @@ from citeforge.cli.command import LONGEST_HELP, NamedCommands, path_argument, pa
 from citeforge.cli.json_output import headed_json_option, json_option, present
 from citeforge.cli.options import add_options, field_options, largest_line_option, record_from
 from citeforge.cli.short_help import ManyOptions
+from citeforge.engines.pipes import is_pipe
 from citeforge.package import kinds
 from citeforge.schemas.errors import FailuresError, InputError, UnknownValueError, UsageError
 from citeforge.schemas.outputs import TextResult
@@ -228,8 +229,8 @@ class Builds(NamedCommands):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the command; a name that ends in .yaml, .yml or .json is a recipe file."""
-        if args[0].endswith((".yaml", ".yml", ".json")):
+        """Find the command; a pipe, or a name in .yaml, .yml or .json, is a recipe file."""
+        if args[0].endswith((".yaml", ".yml", ".json")) or is_pipe(Path(args[0])):
             return FILE, from_file, args
         return super().resolve_command(ctx, args)
 

@@ -15,7 +15,8 @@ STDIN = "-"
 LARGEST_PIPE = 1 << 32
 """Bytes that a pipe may give, as its copy needs room on the disk."""
 _PIECE = 1 << 20
-_SAVE = "save it to a file, and name that"
+SAVE = "save it to a file, and name that"
+"""Advice where a pipe cannot be read."""
 
 
 class _Copies:
@@ -69,7 +70,7 @@ def readable_path(path: Path) -> Path:
         return path
     if _Copies.folder is None:
         raise InputError(
-            "is a pipe, which can be read only once", path=path, allowed=_SAVE, code="not-a-file"
+            "is a pipe, which can be read only once", path=path, allowed=SAVE, code="not-a-file"
         )
     name = str(path)
     if name not in _Copies.paths:
@@ -124,6 +125,6 @@ def _copy(path: Path, pipe: IO[bytes], file: IO[bytes]) -> None:
         if size > LARGEST_PIPE:
             raise InputError(
                 f"is a pipe that gives more than {LARGEST_PIPE >> 20:,} MiB", path=path,
-                allowed=_SAVE, code="too-large",
+                allowed=SAVE, code="too-large",
             )  # fmt: skip
         file.write(piece)

@@ -283,7 +283,7 @@ def yaml_line(path: Path, json_path: Sequence[int | str]) -> int | None:
 
     if path.suffix not in (".yaml", ".yml") or not path.is_file():
         return None
-    node = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    node = yaml.compose(readable_path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     return line_of_path(node, json_path)
 
 

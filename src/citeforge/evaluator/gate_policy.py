@@ -8,6 +8,7 @@ from pathlib import Path
 import yaml
 from pydantic import ValidationError
 
+from citeforge.engines.pipes import readable_path
 from citeforge.engines.textfiles import line_of_path, read_yaml, record_error
 from citeforge.evaluator.measures.declared import Measure
 from citeforge.evaluator.measures.registry import families, find_measure, parse
@@ -53,7 +54,7 @@ def read_policy(path: Path) -> PolicySource:
             "is not a policy", path=path, line=1, code="wrong-type",
             allowed="fields with values, such as `critical: {CiteF1: {margin: 2}}`",
         )  # fmt: skip
-    root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
+    root = yaml.compose(readable_path(path).read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
     try:
         policy = GatePolicy.model_validate(content)
     except ValidationError as error:

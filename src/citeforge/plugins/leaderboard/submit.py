@@ -11,6 +11,7 @@ import msgspec
 
 from citeforge.engines.files import sha256_file, write_bytes, write_text
 from citeforge.engines.folders import file_lock, refuse_link
+from citeforge.engines.pipes import SAVE, is_pipe
 from citeforge.engines.shown import show_value
 from citeforge.evaluator.check import Findings
 from citeforge.evaluator.compare import load_scores
@@ -249,6 +250,11 @@ def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -
         InputError: it is not a file, is too large, or its name is invalid or in use.
         UsageError: its board is ambiguous.
     """
+    if is_pipe(path):
+        raise InputError(
+            "is a pipe, and a leaderboard keeps each submission under the name of its file",
+            path=path, allowed=SAVE, code="not-a-file",
+        )  # fmt: skip
     if path.is_symlink() or not path.is_file():
         raise InputError(
             "not a file",
