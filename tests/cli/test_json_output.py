@@ -18,9 +18,9 @@ from conftest_plots import scored
 
 WITHOUT = {
     "bench", "export", "kg", "labels", "leaderboard", "llm", "publish", "report", "reproduce",
-    "run",
+    "run", "view",
 }  # fmt: skip
-"""Commands that make files, whose content or summary they print."""
+"""Commands that make files, whose content or summary they print, or that serve pages."""
 N = 40
 
 
