@@ -11,6 +11,8 @@ CALLS = {
     "verify": "citeforge.builders.verify.verify",
     "show": "citeforge.load",
     "export prompts": "citeforge.export_prompts",
+    "export signature": "citeforge.publishing.signing.sign_package",
+    "verify --key": "citeforge.publishing.signing.check_signature",
     "run": "citeforge.run",
     "bench": "citeforge.bench",
     "check": "citeforge.check",

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
+from typing import Literal
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +20,7 @@ from citeforge.schemas.tables import RELEVANT, UNJUDGED, is_split_name
 
 Problems = Iterator[tuple[str, str]]
 """Pairs of table and problem."""
+SignatureState = Literal["none", "unchecked", "checked"]
 
 
 @dataclass(frozen=True)
@@ -30,12 +32,14 @@ class Verification:
         n_files: files that the manifest lists.
         benchmark_hash: hash of the benchmark, as the manifest records it.
         problems: what is wrong; empty if the package is sound.
+        signature: whether it is signed, and whether the signature was checked and is right.
     """
 
     folder: Path
     n_files: int
     benchmark_hash: str
     problems: list[Problem]
+    signature: SignatureState = "none"
 
 
 def verify(folder: Path) -> list[Problem]:

@@ -79,7 +79,22 @@ def prompts(
     click.echo(f"{out}: {count:,} prompts of {what}")
 
 
-_OWN = {"prompts": prompts, "card": card}
+@click.command()
+@path_argument("folder")
+@path_option("--sign-key", help="Private key (PEM, elliptic curve); default: by Sigstore.")
+def signature(folder: Path, sign_key: Path | None) -> None:
+    """Sign a package in its folder (model.sig), to hand it on elsewhere.
+
+    `publish --sign` signs what the Hub gets, which differs in README.md and manifest.json. With
+    --sign-key no network is asked; the password of an encrypted key is in
+    CITEFORGE_SIGN_PASSWORD. `verify --key` checks it.
+    """
+    from citeforge.publishing.signing import sign_package
+
+    click.echo(f"{sign_package(folder, sign_key)} signs all files of the package")
+
+
+_OWN = {"prompts": prompts, "card": card, "signature": signature}
 """Exports for people and for LLMs, in addition to the formats of other tools."""
 
 
@@ -100,7 +115,7 @@ class Exports(NamedCommands):
             if name not in _OWN
         }
         own = {name: command.get_short_help_str(90) for name, command in _OWN.items()}
-        return {"Prompts and card": own, "Formats of other tools": others}
+        return {"Prompts, card and signature": own, "Formats of other tools": others}
 
 
 @click.group(cls=Exports, subcommand_metavar="FORMAT [ARGS]...")

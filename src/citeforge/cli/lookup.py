@@ -15,29 +15,41 @@ from citeforge.cli.options import add_options, field_options, run_options
 from citeforge.schemas.recipes.base import RunOptions
 
 if TYPE_CHECKING:
-    from citeforge.builders.verify import Verification
+    from citeforge.builders.verify import SignatureState, Verification
     from citeforge.engines.running.doctor import Finding
 
 
 @click.command()
 @path_argument("folder")
+@path_option("--key", help="Also check its signature (model.sig) by this public key (PEM).")
+@click.option("--identity", help="By this e-mail address or workflow, which Sigstore confirmed.")
+@click.option(
+    "--issuer", metavar="URL", help="Who knows the identity: https://github.com/login/oauth."
+)
 @json_option
-def verify(folder: Path) -> None:
-    """Check a package: hashes, schemas, ids, contexts.
+def verify(folder: Path, key: Path | None, identity: str | None, issuer: str | None) -> None:
+    """Check a package: hashes, schemas, ids, contexts; and who signed it.
 
-    Exit code 0 when it is sound, 1 with one line for each problem.
+    Exit code 0 when it is sound, 1 with one line for each problem. A signature is checked where you
+    name the signer; a package without one is then refused.
     """
     from citeforge.builders.verify import Verification
     from citeforge.builders.verify import verify as find_problems
     from citeforge.engines.textfiles import count_text
     from citeforge.library.benchmarks import package_folder
-    from citeforge.package.manifest import load_manifest
+    from citeforge.package.manifest import SIGNATURE, load_manifest
+    from citeforge.publishing.signing import SignatureCheck, check_signature
     from citeforge.schemas.errors import InputError
 
+    check = SignatureCheck(key, identity, issuer)
     folder = package_folder(folder)
     problems = find_problems(folder)
     manifest = load_manifest(folder, has_links=bool(problems))
-    result = Verification(folder, len(manifest.files), manifest.benchmark_hash, problems)
+    state: SignatureState = "unchecked" if (folder / SIGNATURE).is_file() else "none"
+    if check.is_asked and not problems:
+        check_signature(folder, check)
+        state = "checked"
+    result = Verification(folder, len(manifest.files), manifest.benchmark_hash, problems, state)
     present(result, partial(_print_verification, result))
     if problems:
         raise InputError(count_text(len(problems), "problem"), path=folder, code="schema-mismatch")
@@ -50,6 +62,10 @@ def _print_verification(result: Verification) -> None:
     if not result.problems:
         click.echo(f"{result.folder}: {result.n_files} files verified")
         click.echo(f"benchmark hash {result.benchmark_hash}")
+        if result.signature == "checked":
+            click.echo("signature: all files are as this signer signed them")
+        if result.signature == "unchecked":
+            click.echo("signature: not checked; name the signer: --key, or --identity and --issuer")
 
 
 @click.command()

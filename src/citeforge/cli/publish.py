@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from citeforge.cli.command import Root, path_argument
+from citeforge.cli.command import Root, path_argument, path_option
 
 if TYPE_CHECKING:
     from citeforge.publishing.hub_changes import PublishPlan
@@ -69,6 +69,8 @@ def publish() -> None:
     help="With --hide-gold: keep this field of the metadata of queries and passages public; "
     "repeatable (default: none).",
 )
+@click.option("--sign", is_flag=True, help="Sign it by Sigstore, as who you are in a browser.")
+@path_option("--sign-key", help="Sign it with this private key (PEM, elliptic curve).")
 @click.option("--dry-run", is_flag=True, help="Say what would change; change nothing.")
 def publish_package(folder: Path, repo_id: str, **options: Any) -> None:
     """Publish a package to the Hugging Face Hub.

@@ -20,6 +20,7 @@ from citeforge.publishing.card import write_card
 from citeforge.publishing.hidden import split_package, withheld_words
 from citeforge.publishing.hub import Publisher, check_sound
 from citeforge.publishing.hub_changes import Published, PublishPlan
+from citeforge.publishing.signing import Signer
 from citeforge.publishing.tracking import Logged, find_trackers, log_files
 from citeforge.schemas.errors import InputError, UsageError, extras_named
 from citeforge.schemas.manifest import Manifest
@@ -133,6 +134,7 @@ class Publication:
 def publish(
     folder: Package | str | Path, repo_id: str, *, private: bool = False, revision: str = "main",
     hide_gold: bool = False, metadata: Sequence[str] = (), dry_run: bool = False,
+    sign: bool = False, sign_key: str | Path | None = None,
 ) -> Publication:  # fmt: skip
     """Publish a package to the Hugging Face Hub; as ``citeforge publish``.
 
@@ -146,11 +148,15 @@ def publish(
         hide_gold: keep labels and gold in ``ORG/NAME-gold``, which is private.
         metadata: with ``hide_gold``: fields of the metadata that stay public.
         dry_run: change nothing, and return the plan.
+        sign: sign the package, or its public half, by Sigstore: a browser, or the environment of a
+            CI job, confirms who you are.
+        sign_key: sign it with this private key instead.
 
     Raises:
-        InputError: the package is unsound, the token may not write, the version is there with
-            other content, or the connection was lost.
+        InputError: the package is unsound, the key is none, the token may not write, the version
+            is there with other content, or the connection was lost.
         UsageError: ``repo_id`` is no name of a repository, or ``metadata`` without ``hide_gold``.
+        MissingExtraError: it is to be signed, and the extra ``sign`` is not installed.
     """
     folder = package_folder(folder)
     if len([p for p in repo_id.split("/") if p]) != 2:
@@ -158,14 +164,17 @@ def publish(
     if metadata and not hide_gold:
         raise UsageError("--metadata requires --hide-gold", code="option-without-effect")
     publisher = Publisher()
+    signer = Signer(None if sign_key is None else Path(sign_key)) if sign or sign_key else None
+    if signer is not None:
+        signer.require_usable()
     if dry_run or hide_gold:
         check_sound(folder)
 
     def publish_half(half: Path) -> Published | PublishPlan:
         """Publish a package or its public half; in a dry run, only compare it with the Hub."""
         if dry_run:
-            return publisher.dry_run(half, repo_id, revision)
-        return publisher.publish(half, repo_id, private=private, branch=revision)
+            return publisher.dry_run(half, repo_id, revision, signer)
+        return publisher.publish(half, repo_id, private=private, branch=revision, signer=signer)
 
     if not hide_gold:
         return Publication(publish_half(folder))

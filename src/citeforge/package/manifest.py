@@ -25,6 +25,8 @@ FORM = "form.json"
 """Audit of what the form of passages tells about hidden labels; never in a public half."""
 PUBLIC = "public.json"
 """Hashes of the public halves of a package with hidden gold; no part of the package."""
+SIGNATURE = "model.sig"
+"""Signature of all other files, under the name that model-signing gives it; not in the manifest."""
 FRESH_COPY = "a fresh copy of the package"
 _A_FILE = "a copy of the file"
 _VERSION = ("schema_version", SCHEMA_VERSION)
@@ -212,7 +214,7 @@ def unknown_files(folder: Path) -> list[str]:
             code="output-exists",
         )
     manifest = validated(Manifest, read_json(path), path, allowed=advice, version=_VERSION)
-    ours = {*manifest.files, *BESIDE, MANIFEST, STATS, CARD, PUBLIC} - {BY_HAND}
+    ours = {*manifest.files, *BESIDE, MANIFEST, STATS, CARD, PUBLIC, SIGNATURE} - {BY_HAND}
     return [
         name
         for name in files_below(folder)

@@ -11,12 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 from citeforge.builders.licences import conflicts
 from citeforge.builders.verify import verify
-from citeforge.engines.files import digest, read_json, sha256_file
+from citeforge.engines.files import sha256_file
 from citeforge.package.manifest import (
-    CARD,
     MANIFEST,
+    SIGNATURE,
     load_manifest,
-    pretty_json,
     resolve_package_file,
 )
 from citeforge.publishing.hub_changes import (
@@ -31,15 +30,18 @@ from citeforge.publishing.hub_errors import (
     hub_errors,
     is_network,
 )
+from citeforge.publishing.published_files import (
+    package_files,
+    require_open_labels,
+    require_same_contexts,
+    require_same_files,
+)
+from citeforge.publishing.signing import Signer
 from citeforge.schemas.errors import InputError, UsageError
-from citeforge.schemas.manifest import SECRET, Manifest
-from citeforge.schemas.sources import without_folders
+from citeforge.schemas.manifest import Manifest
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
-
-PLACEHOLDER = "ORG/NAME"
-"""The repository's name in a card, until the package is published."""
 
 
 class Publisher:
@@ -55,27 +57,74 @@ class Publisher:
 
         self.api = HfApi(endpoint=endpoint, token=token)
 
-    def plan(self, folder: Path, repo_id: str, branch: str = "main") -> PublishPlan:
+    def plan(
+        self, folder: Path, repo_id: str, branch: str = "main", signer: Signer | None = None
+    ) -> PublishPlan:
         """Compare a package's files with its Hub repository: new, changed, removed, the same.
 
         Args:
             folder: a package that :func:`check_sound` let pass.
             repo_id: repository.
             branch: compared with this branch.
+            signer: signs the package; one without a key signs when it is published alone.
 
         Raises:
             InputError: the Hub cannot be reached, or hidden gold would be hidden no more.
             UsageError: labels are to be hidden, and these are not.
         """
-        manifest, files = load_manifest(folder), package_files(folder, repo_id)
-        _require_open_labels(manifest)
+        require_open_labels(load_manifest(folder))
+        files = package_files(folder, repo_id, signer is not None)
         with hub_errors(repo_id):
-            remote = self._remote_files(repo_id, branch)
+            if signer is not None and signer.key is not None:
+                self._sign(files, repo_id, branch, signer)
+            return self._compare(folder, files, repo_id, branch)
+
+    def _compare(
+        self, folder: Path, files: Mapping[str, LocalFile], repo_id: str, branch: str
+    ) -> PublishPlan:
+        """Compare files as they are published with a repository.
+
+        Args:
+            folder: the package.
+            files: its files, by name.
+            repo_id: repository.
+            branch: compared with this branch.
+
+        Raises:
+            InputError: hidden gold would be hidden no more.
+        """
+        manifest, remote = load_manifest(folder), self._remote_files(repo_id, branch)
         if remote and manifest.config.get("hidden_gold"):
-            _require_same_contexts(files, remote, repo_id)
+            require_same_contexts(files, remote, repo_id)
         return PublishPlan(repo_id, remote is not None, list_changes(files, remote or {}))
 
-    def dry_run(self, folder: Path, repo_id: str, branch: str = "main") -> PublishPlan:
+    def _sign(
+        self, files: dict[str, LocalFile], repo_id: str, revision: str, signer: Signer
+    ) -> None:
+        """Add a package's signature to its files; the published one if it is as good.
+
+        Args:
+            files: files of the package as they are published, by name.
+            repo_id: repository.
+            revision: branch or tag that may have a signature.
+            signer: signs them.
+
+        Raises:
+            InputError: they cannot be signed.
+        """
+        with tempfile.TemporaryDirectory() as work:
+            earlier = None
+            if SIGNATURE in (self._remote_files(repo_id, revision) or {}):
+                earlier = Path(self.api.hf_hub_download(
+                    repo_id, SIGNATURE, repo_type="dataset", revision=revision, local_dir=work
+                ))  # fmt: skip
+            content = signer.sign(files, earlier)
+        sha256 = hashlib.sha256(content).hexdigest()
+        files[SIGNATURE] = LocalFile(Path(SIGNATURE), sha256, content)
+
+    def dry_run(
+        self, folder: Path, repo_id: str, branch: str = "main", signer: Signer | None = None
+    ) -> PublishPlan:
         """List what publishing would change; without a connection, every file counts as new.
 
         Raises:
@@ -84,14 +133,16 @@ class Publisher:
         """
         try:
             self._require_connection(repo_id)
-            return self.plan(folder, repo_id, branch)
+            return self.plan(folder, repo_id, branch, signer)
         except HubConnectionError:
-            _require_open_labels(load_manifest(folder))
-            return PublishPlan(repo_id, None, list_changes(package_files(folder, repo_id), {}))
+            require_open_labels(load_manifest(folder))
+            files = package_files(folder, repo_id, signer is not None)
+            return PublishPlan(repo_id, None, list_changes(files, {}))
 
     def publish(
-        self, folder: Path, repo_id: str, *, private: bool = False, branch: str = "main"
-    ) -> Published:
+        self, folder: Path, repo_id: str, *, private: bool = False, branch: str = "main",
+        signer: Signer | None = None,
+    ) -> Published:  # fmt: skip
         """Publish a package: verify it, upload it as one commit, tag it, and check what arrived.
 
         May be run again after anything: what is there is not uploaded again, and a version that
@@ -102,6 +153,7 @@ class Publisher:
             repo_id: repository; created if it does not exist.
             private: whether it is created private.
             branch: branch to publish to.
+            signer: signs the package; None to publish it without a signature.
 
         Raises:
             InputError: the package is unsound, its licence does not hold, the token may not write,
@@ -110,18 +162,20 @@ class Publisher:
             UsageError: labels are to be hidden, and these are not.
         """
         manifest = check_sound(folder)
-        _require_open_labels(manifest)
-        files, tag = package_files(folder, repo_id), f"v{manifest.version}"
+        require_open_labels(manifest)
+        files, tag = package_files(folder, repo_id, signer is not None), f"v{manifest.version}"
         with hub_errors(repo_id):
             self._create_repository(repo_id, private, branch)
             refs = self.api.list_repo_refs(repo_id, repo_type="dataset")
             commit = next((t.target_commit for t in refs.tags if t.name == tag), None)
+            if signer is not None:
+                self._sign(files, repo_id, tag if commit else branch, signer)
             if commit is not None:
-                _require_same_files(files, self._remote_files(repo_id, tag) or {}, repo_id, tag)
+                require_same_files(files, self._remote_files(repo_id, tag) or {}, repo_id, tag)
             else:
                 title = f"{manifest.name} {manifest.version}"
                 about = f"benchmark hash {manifest.benchmark_hash}"
-                plan = self.plan(folder, repo_id, branch)
+                plan = self._compare(folder, files, repo_id, branch)
                 commit = self._commit(plan, files, branch, title, about)
                 self.api.create_tag(
                     repo_id, tag=tag, revision=commit, repo_type="dataset", exist_ok=True
@@ -311,40 +365,6 @@ class Publisher:
         return Path(folder)
 
 
-def package_files(folder: Path, repo_id: str) -> dict[str, LocalFile]:
-    """List a package's files as they are published, with card and manifest edited.
-
-    The card names the repository, and the manifest no folder of this machine.
-
-    Returns:
-        Files by name.
-    """
-    path, hashes = folder / MANIFEST, load_manifest(folder).files
-    files = {name: LocalFile(folder / name, sha256) for name, sha256 in hashes.items()}
-    card = (folder / CARD).read_text(encoding="utf-8").replace(PLACEHOLDER, repo_id)
-    files[CARD] = _edited_file(folder / CARD, card)
-    public = _without_paths(read_json(path))
-    public["files"][CARD] = files[CARD].sha256
-    public["manifest_sha256"] = digest(public | {"manifest_sha256": ""})
-    files[MANIFEST] = _edited_file(path, pretty_json(public))
-    return dict(sorted(files.items()))
-
-
-def _edited_file(path: Path, text: str) -> LocalFile:
-    """Describe a file that is published with another text than the local one."""
-    content = text.encode()
-    return LocalFile(path, hashlib.sha256(content).hexdigest(), content)
-
-
-def _without_paths(value: Any) -> Any:
-    """Replace paths of this machine in the values of JSON by the names of their files."""
-    if isinstance(value, dict):
-        return {key: _without_paths(inner) for key, inner in value.items()}
-    if isinstance(value, list):
-        return [_without_paths(inner) for inner in value]
-    return without_folders(value) if isinstance(value, str) else value
-
-
 def check_sound(folder: Path) -> Manifest:
     """Read a package's manifest; raise an error if the package may not be published.
 
@@ -363,72 +383,6 @@ def check_sound(folder: Path) -> Manifest:
     if clashes := conflicts(manifest):
         raise InputError("; ".join(clashes), path=folder, field="licence", code="bad-licence")
     return manifest
-
-
-def _require_open_labels(manifest: Manifest) -> None:
-    """Raise an error if a package that would be published whole has labels to hide.
-
-    Raises:
-        UsageError: it holds a secret, or is made of a package that does.
-    """
-    if SECRET in manifest.files:
-        raise UsageError(
-            f"{manifest.name} was built with --hidden: publish it with --hide-gold, or build it "
-            "without --hidden",
-            code="hidden-gold",
-        )
-    if manifest.has_hidden_labels:
-        raise UsageError(
-            f"{manifest.name} is made of a benchmark that was built with --hidden, and would "
-            "publish its labels; build it of one that was built without --hidden",
-            code="hidden-gold",
-        )
-
-
-def _require_same_files(
-    files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str, tag: str
-) -> None:
-    """Raise an error if a version is already published with other content."""
-    if (name := next((n for n, f in files.items() if not f.equals(remote.get(n))), None)) is None:
-        return
-    raise InputError(
-        f"{tag} is published already, and {name} differs there",
-        path=repo_id,
-        allowed="build with another --version, or publish to another repository",
-        code="output-exists",
-    )
-
-
-def _require_same_contexts(
-    files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile], repo_id: str
-) -> None:
-    """Raise an error if gold is already public, or contexts differ from those already public.
-
-    Args:
-        files: files to publish, by name.
-        remote: files of the repository.
-        repo_id: repository.
-
-    Raises:
-        InputError: contexts of two releases would reveal relevant passages; or the gold is public.
-    """
-    if any(name.split("/")[0] in ("mapping", "gold") for name in remote):
-        raise InputError(
-            "contains the gold of an earlier release",
-            path=repo_id,
-            allowed="another repository, with queries whose gold was never public",
-            code="hidden-gold",
-        )
-    for name in (n for n in remote if n.startswith("contexts/")):
-        if name not in files or not files[name].equals(remote[name]):
-            raise InputError(
-                f"{name} differs from the release that is public, and what two contexts of a query "
-                "share tells what is relevant",
-                path=repo_id,
-                allowed="the same contexts: build … --hidden --secret-from the package published "
-                "before, of the same sources; other queries in another repository",
-                code="hidden-gold",
-            )
 
 
 def parse_hub(name: str) -> tuple[str, str | None] | None:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
+from citeforge.package.manifest import SIGNATURE
+
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
 
@@ -101,7 +103,8 @@ class Published:
 def list_changes(files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile]) -> list[Change]:
     """List the changes that publishing files would make to a repository.
 
-    Tables that only the old version has are removed; other files of the repository stay.
+    Tables that only the old version has are removed, and a signature of other content; other files
+    of the repository stay.
 
     Args:
         files: files to publish, by name.
@@ -112,4 +115,6 @@ def list_changes(files: Mapping[str, LocalFile], remote: Mapping[str, RepoFile])
         same: State = "same" if file.equals(remote.get(name)) else "changed"
         changes.append(Change(name, file.size, same if name in remote else "new"))
     gone = sorted(n for n in remote if n not in files and n.endswith(".parquet"))
+    if SIGNATURE in remote and SIGNATURE not in files and any(c.state != "same" for c in changes):
+        gone.append(SIGNATURE)
     return changes + [Change(n, remote[n].size, "removed") for n in gone]
