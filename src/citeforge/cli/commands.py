@@ -157,7 +157,12 @@ COMMANDS: Catalogue[Command, None] = Catalogue(
             _report,
             "Score",
         ),
-        Command("verify", "Check a package: hashes, schemas, ids, contexts.", _verify, "Trust"),
+        Command(
+            "verify",
+            "Check a package: hashes, schemas, ids, contexts; and who signed it.",
+            _verify,
+            "Trust",
+        ),
         Command(
             "publish",
             "Publish a package to the Hugging Face Hub, or a model's scores.",

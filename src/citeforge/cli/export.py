@@ -85,9 +85,9 @@ def prompts(
 def signature(folder: Path, sign_key: Path | None) -> None:
     """Sign a package in its folder (model.sig), to hand it on elsewhere.
 
-    `publish --sign` signs what the Hub gets, which differs in README.md and manifest.json. With
-    --sign-key no network is asked; the password of an encrypted key is in
-    CITEFORGE_SIGN_PASSWORD. `verify --key` checks it.
+    `publish --sign` signs what the Hub gets, which differs in README.md and manifest.json. A key
+    needs no network; the password of an encrypted one is in CITEFORGE_SIGN_PASSWORD. `verify --key`
+    checks the signature.
     """
     from citeforge.publishing.signing import sign_package
 
