@@ -50,7 +50,9 @@ def values(schema: str) -> Iterable[Any]:
 
 
 def test_every_schema_has_a_golden_file() -> None:
-    assert {p.stem for p in (ROOT / "docs" / "schemas").glob("*.json")} == set(FILES)
+    schemas = {p.stem for p in (ROOT / "docs" / "schemas").glob("*.json")}
+    # Those of --json are tried on what the commands print (tests/cli/test_json_output.py).
+    assert {name for name in schemas if not name.startswith("output-")} == set(FILES)
 
 
 @pytest.mark.parametrize("name", FILES)
