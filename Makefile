@@ -16,7 +16,7 @@ OUT := out/quickstart
 LOG := out/quickstart.log
 
 .DEFAULT_GOAL := help
-.PHONY: help install quickstart test-new test test-all test-tiers peers test-ray test-frameworks processors durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
+.PHONY: help install quickstart test-new test test-all test-tiers space-env peers test-ray test-frameworks processors durations exhaustive coverage fuzz fuzz-files torture mutants nightly lint format typecheck docs docs-check site bench wheel clean
 
 help:  ## list the targets
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 14
@@ -75,7 +75,20 @@ test-all: $(STAMP)  ## run all tests, also with kills, servers, browsers, Ray, a
 	$(MAKE) test-tiers
 	$(MAKE) -j 2 -O test-ray test-frameworks processors SETTINGS="1 6"  # Ray leaves half of the time to others
 
-test-tiers: $(STAMP)  ## run the quick tests and the slow ones, without Ray, in the arithmetic of this processor
+# What the Space's requirements bring besides our wheel. Gradio asks for an older pillow than we use.
+SPACE := build/space
+SPACE_PIP := $(or $(addsuffix  pip install -q --python $(SPACE)/bin/python,$(UV)),$(SPACE)/bin/python -m pip install -q --disable-pip-version-check --no-compile)
+$(SPACE)/.installed: constraints.txt pyproject.toml src/citeforge/plugins/leaderboard/start.py | wheel
+	$(PYTHON) -m venv --clear $(SPACE)
+	grep -v '^pillow==' constraints.txt > $(SPACE)/constraints.txt
+	$(BIN)/citeforge leaderboard init $(SPACE)/board --benchmark hub:ORG/NAME --space > /dev/null
+	$(SPACE_PIP) -c $(SPACE)/constraints.txt --find-links dist -r $(SPACE)/board/scoring-space/requirements.txt
+	@touch $@
+
+space-env: $(SPACE)/.installed wheel  ## make the environment of the Space with today's wheel, for its tests
+	$(SPACE_PIP) --no-deps --force-reinstall "$$(ls -t dist/*.whl | head -n 1)"
+
+test-tiers: $(STAMP) space-env  ## run the quick tests and the slow ones, without Ray, in the arithmetic of this processor
 	$(BIN)/python -m pytest -q -n 3 --dist worksteal -m 'not ray'
 
 peers: $(STAMP)  ## run the papers' own code in checkouts, and see whether its stored numbers hold (DIR=folder WRITE=1)

@@ -25,7 +25,7 @@ THEME = gr.themes.Base(font=["system-ui", "sans-serif"], font_mono=["ui-monospac
 def score(upload: str | None, board: str) -> Iterator[tuple[str, str, gr.File]]:
     """Check and score a file."""
     with DESK.score(upload, board) as reply:
-        yield reply.html, reply.report, gr.File(reply.files, visible=bool(reply.files))
+        yield reply.html, reply.report, gr.File(list(reply.files), visible=bool(reply.files))
 
 
 def submit(
@@ -41,7 +41,8 @@ with gr.Blocks(title=DESK.title, delete_cache=(600, 3600)) as demo:
     board = gr.Dropdown(
         DESK.boards, value=DESK.boards[0], label="Board", visible=len(DESK.boards) > 1
     )
-    upload = gr.File(label=f"Answers ({', '.join(ENDINGS)})", type="filepath")
+    kinds = f"{', '.join(ENDINGS)}; at most {DESK.megabytes:g} MB"
+    upload = gr.File(label=f"Answers ({kinds})", type="filepath")
     with gr.Row():
         check_button = gr.Button("Check and score", variant="primary")
         if DESK.takes_submissions and HAS_SIGN_IN:
@@ -57,8 +58,9 @@ with gr.Blocks(title=DESK.title, delete_cache=(600, 3600)) as demo:
         submit_button.click(submit, [upload, board], shown, api_visibility="private")
 
 if __name__ == "__main__":
+    # Gradio says only "Error" of what it refuses itself: larger files are left to the desk.
     demo.queue(max_size=20, default_concurrency_limit=2).launch(
         theme=THEME, css_paths=HERE / "space.css", footer_links=[], ssr_mode=False, share=False,
-        max_file_size=round(DESK.megabytes * 1e6), run_history=False, enable_monitoring=False,
-        show_error=False,
+        max_file_size=round(5 * DESK.megabytes * 1e6), run_history=False, enable_monitoring=False,
+        show_error=False, pwa=False,
     )  # fmt: skip
