@@ -77,7 +77,7 @@ test-all: $(STAMP)  ## run all tests, also with kills, servers, browsers, Ray, a
 
 # What the Space's requirements bring besides our wheel. Gradio asks for an older pillow than we use.
 SPACE := build/space
-SPACE_PIP := $(or $(addsuffix  pip install -q --python $(SPACE)/bin/python,$(UV)),$(SPACE)/bin/python -m pip install -q --disable-pip-version-check --no-compile)
+SPACE_PIP := $(if $(UV),$(UV) pip install --python $(SPACE)/bin/python,$(SPACE)/bin/python -m pip install --disable-pip-version-check --no-compile) -q
 $(SPACE)/.installed: constraints.txt pyproject.toml src/citeforge/plugins/leaderboard/start.py | wheel
 	$(PYTHON) -m venv --clear $(SPACE)
 	grep -v '^pillow==' constraints.txt > $(SPACE)/constraints.txt
