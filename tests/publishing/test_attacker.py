@@ -402,7 +402,8 @@ def test_what_is_public_speaks_of_public_files_alone(
     secret = (package / "secret.hex").read_text().strip()
     files = content(public)
     assert {n.split("/")[0] for n in files} <= {
-        "corpus", "queries", "contexts", "README.md", "manifest.json", "stats.json", "eval.yaml"
+        "corpus", "queries", "contexts", "README.md", "manifest.json", "stats.json", "eval.yaml",
+        "croissant.json",
     }  # fmt: skip
     manifest = json.loads(files["manifest.json"])
     public_hashes = {hashlib.sha256(content).hexdigest() for content in files.values()}

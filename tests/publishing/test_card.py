@@ -4,7 +4,10 @@ import json
 import shlex
 import shutil
 from pathlib import Path
+from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 import yaml
 from markdown_it import MarkdownIt
@@ -20,11 +23,11 @@ from citeforge.builders.licences import (
 from citeforge.builders.verify import verify
 from citeforge.ir_convert.registry import SOURCES
 from citeforge.package.manifest import load_intact
-from citeforge.publishing.card import write_card
+from citeforge.publishing.card import _describe_columns, write_card
 from citeforge.publishing.hidden import split_package
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.sources import SourceInfo, without_folders
-from conftest import EXAMPLES, Inline, refused
+from conftest import EXAMPLES, Inline, content, refused
 
 
 @pytest.fixture
@@ -126,6 +129,76 @@ def test_mlcroissant_reads_every_table(folder: Path) -> None:
     assert content["rai:dataCollection"]
 
 
+def described(folder: Path) -> Any:
+    """The data set that mlcroissant reads of a folder's description; it must not be at fault."""
+    import mlcroissant
+
+    result = mlcroissant.Dataset(jsonld=str(folder / "croissant.json"))
+    assert not result.metadata.ctx.issues.errors
+    # Nothing says when a package was published.
+    assert [w.split('"')[1] for w in result.metadata.ctx.issues.warnings] == [
+        "https://schema.org/datePublished"
+    ]
+    return result
+
+
+def plain(value: Any) -> Any:
+    """A record of mlcroissant as in the table: texts are no bytes, names have no record set."""
+    if isinstance(value, bytes):
+        return value.decode()
+    if isinstance(value, dict):
+        return {k.rpartition("/")[2]: plain(v) for k, v in value.items()}
+    return [plain(v) for v in value] if isinstance(value, list) else value
+
+
+def test_croissant_describes_lists_and_records_of_every_column(
+    alce_package: Path, tmp_path: Path
+) -> None:
+    folder = folder_of(alce_package, tmp_path)
+    write_card(folder)
+    sets = {r.id: r for r in described(folder).metadata.record_sets}
+    shard = next(n for n in sets if n.startswith("gold/"))
+    (file,) = (folder / "gold").glob("*.parquet")
+    rows = pq.read_table(file).to_pylist()
+    assert {f.id.rpartition("/")[2] for f in sets[shard].fields} == set(rows[0])
+    assert not any(r.description for r in sets.values())
+    assert any(row["aliases"] for row in rows)
+    read = [plain(record) for record in described(folder).records(shard)]
+    for name in ("query_id", "aliases", "citations"):
+        assert [row[name] for row in read] == [row[name] for row in rows]
+
+
+def test_croissant_describes_the_passages_shown_and_sentences_with_citations(
+    folder: Path, hagrid_package: Path, tmp_path: Path
+) -> None:
+    write_card(folder)
+    rows = pq.read_table(next((folder / "contexts").glob("*.parquet"))).to_pylist()
+    assert [plain(r) for r in described(folder).records("contexts/mix")] == rows
+    answers = folder_of(hagrid_package, tmp_path)
+    write_card(answers)
+    (file,) = (answers / "gold").glob("*.parquet")
+    wanted = [row["sentences"] for row in pq.read_table(file).to_pylist()]
+    shard = f"gold/{file.name.partition('-0000')[0]}"
+    read = [plain(record)["sentences"] for record in described(answers).records(shard)]
+    assert [[(s["text"], s["citations"]) for s in row or ()] for row in read] == [
+        [(s["text"], s["citations"]) for s in row or ()] for row in wanted
+    ]
+
+
+def test_croissant_names_columns_that_it_has_no_type_for(tmp_path: Path) -> None:
+    record = pa.struct([("inner", pa.struct([("n", pa.int64())])), ("when", pa.date32())])
+    table = pa.table({"rows": pa.array([], pa.list_(record)), "day": pa.array([], pa.date32())})
+    pq.write_table(table, tmp_path / "t.parquet")
+    entry = _describe_columns("t.parquet", tmp_path)
+    (rows,) = entry["field"]
+    assert [(f["@id"], f["source"]["transform"]) for f in rows["subField"]] == [
+        ("t/rows/inner.n", {"jsonPath": "$[*].inner.n"})
+    ]
+    assert entry["description"] == (
+        "The file also has columns of other types: rows/when (date32[day]), day (date32[day])."
+    )
+
+
 def made(licence: str | None, *sources: tuple[str, str | None]) -> Manifest:
     infos = [SourceInfo(spec=f"{kind}:x", kind=kind, licence=x) for kind, x in sources]
     return Manifest(kind="rage", name="x", citeforge="0", licence=licence, sources=infos, config={},
@@ -174,7 +247,12 @@ def test_the_card_of_a_public_half_is_true_of_it(hidden_package: Path, tmp_path:
     """It cannot say what was done with hidden labels, and does not deny it."""
     public = tmp_path / "public"
     split_package(hidden_package, public, tmp_path / "gold")
+    assert {r.id for r in described(public).metadata.record_sets} == {
+        "contexts/mix", "corpus/corpus", "queries/queries",
+    }  # fmt: skip
+    before = content(public)
     write_card(public)
+    assert content(public) == before
     card, croissant = [(public / n).read_text() for n in ("README.md", "croissant.json")]
     for denied in ("No model decided", "was not audited", "Nothing was skipped", "every choice"):
         assert denied not in card + croissant

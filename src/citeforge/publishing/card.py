@@ -7,7 +7,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,7 @@ _DATA_TYPES = {
     pa.string(): "sc:Text",
     pa.int8(): "sc:Integer",
     pa.int32(): "sc:Integer",
+    pa.int64(): "sc:Integer",
     pa.float64(): "sc:Float",
     pa.bool_(): "sc:Boolean",
 }
@@ -77,7 +78,8 @@ def render_croissant(
     """Render ``croissant.json``, a package's machine-readable description of its files.
 
     Every Parquet file is a FileObject with its sha256; every shard is a record set. Columns of
-    numbers and texts are fields; a list of records, such as triples, is a field with sub-fields.
+    numbers and texts and lists of these are fields; a list of records, such as triples, is a field
+    with sub-fields. The description of a record set names what else its file has.
 
     Args:
         folder: package.
@@ -103,7 +105,7 @@ def render_croissant(
         "keywords": ["citation", "attribution", "retrieval-augmented generation", manifest.kind],
         "distribution": [_describe_file(n, s, folder) for n, s in files.items()],
         "recordSet": [_describe_columns(n, folder) for n in files],
-        "citeAs": list_citations(manifest),
+        **({"citeAs": citations} if (citations := list_citations(manifest)) else {}),
         **_responsible_ai_fields(manifest, stats, audit),
     }
     return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
@@ -125,45 +127,74 @@ def _describe_file(name: str, sha256: str, folder: Path) -> dict[str, Any]:
 def _describe_columns(name: str, folder: Path) -> dict[str, Any]:
     """Describe the columns of a Parquet file as a RecordSet of Croissant."""
     shard = re.sub(r"-\d{5}-of-00001$", "", name.removesuffix(".parquet"))
+    gaps: list[str] = []
     columns = read_schema(folder / name)
-    fields = [field for c in columns if (field := _describe_column(name, shard, c)) is not None]
-    named = {field["name"] for field in fields}
-    nested = [f"{c.name} ({c.type})" for c in columns if c.name not in named]
+    fields = [field for column in columns for field in _describe_column(name, shard, column, gaps)]
     entry: dict[str, Any] = {"@type": "cr:RecordSet", "@id": shard, "name": shard, "field": fields}
-    if nested:
-        entry["description"] = f"The file also has nested columns: {', '.join(nested)}."
+    if gaps:
+        entry["description"] = f"The file also has columns of other types: {', '.join(gaps)}."
     return entry
 
 
-def _describe_column(name: str, shard: str, column: pa.Field) -> dict[str, Any] | None:
-    """Describe a column as a Field of Croissant; None for one that cannot be extracted.
+def _describe_column(
+    name: str, shard: str, column: pa.Field, gaps: list[str]
+) -> Iterator[dict[str, Any]]:
+    """Describe a column as a Field of Croissant, a list of records as one with sub-fields.
 
     Args:
         name: Parquet file.
         shard: id of its record set.
         column: name and type.
+        gaps: columns, and parts of them, that Croissant has no type for are added.
     """
     source: dict[str, Any] = {"fileObject": {"@id": name}, "extract": {"column": column.name}}
-    field = {"@type": "cr:Field", "@id": f"{shard}/{column.name}", "name": column.name}
-    if column.type in _DATA_TYPES:
-        return {**field, "dataType": _DATA_TYPES[column.type], "source": source}
-    if not pa.types.is_list(column.type) or not pa.types.is_struct(column.type.value_type):
-        return None
-    parts = [part for part in column.type.value_type if part.type in _DATA_TYPES]
-    return {
-        **field,
-        "repeated": True,
-        "subField": [
-            {
-                "@type": "cr:Field",
-                "@id": f"{shard}/{column.name}/{part.name}",
-                "name": part.name,
-                "dataType": _DATA_TYPES[part.type],
-                "source": {**source, "transform": {"jsonPath": f"$[*].{part.name}"}},
-            }
-            for part in parts
-        ],
-    }
+    at = f"{shard}/{column.name}"
+    parts, is_list = _list_parts(column.type)
+    if pa.types.is_struct(parts) and is_list:
+        sub_fields: list[dict[str, Any]] = []
+        for path, part in _leaves(parts):
+            more = {"transform": {"jsonPath": f"$[*].{path}"}}
+            sub_fields += _describe_values(f"{at}/{path}", path, part, {**source, **more}, gaps)
+        yield {
+            "@type": "cr:Field", "@id": at, "name": column.name, "repeated": True,
+            "subField": sub_fields,
+        }  # fmt: skip
+    else:
+        yield from _describe_values(at, column.name, column.type, source, gaps)
+
+
+def _describe_values(
+    at: str, name: str, kind: pa.DataType, source: dict[str, Any], gaps: list[str]
+) -> Iterator[dict[str, Any]]:
+    """Describe one value per row, or a list of them, as a Field of Croissant.
+
+    Args:
+        at: id of the field.
+        name: its name.
+        kind: type of the values.
+        source: column that they are taken from.
+        gaps: a type that is neither is added.
+    """
+    values, is_list = _list_parts(kind)
+    if values not in _DATA_TYPES:
+        gaps.append(f"{at.partition('/')[2]} ({kind})")
+        return
+    field = {"@type": "cr:Field", "@id": at, "name": name, "dataType": _DATA_TYPES[values]}
+    yield {**field, **({"repeated": True} if is_list else {}), "source": source}
+
+
+def _list_parts(kind: pa.DataType) -> tuple[pa.DataType, bool]:
+    """Return the type of a list's elements and True; of no list, its own type and False."""
+    return (kind.value_type, True) if pa.types.is_list(kind) else (kind, False)
+
+
+def _leaves(record: pa.DataType, path: str = "") -> Iterator[tuple[str, pa.DataType]]:
+    """Yield the dotted path and type of each part of a record, also of records in it."""
+    for part in record:
+        if pa.types.is_struct(part.type):
+            yield from _leaves(part.type, f"{path}{part.name}.")
+        else:
+            yield f"{path}{part.name}", part.type
 
 
 def _responsible_ai_fields(

@@ -31,7 +31,7 @@ from citeforge.package.manifest import (
 )
 from citeforge.package.package import Package
 from citeforge.package.secret import read_secret, write_secret
-from citeforge.publishing.card import EVALS, render_evals
+from citeforge.publishing.card import CROISSANT, EVALS, render_croissant, render_evals
 from citeforge.publishing.hub import copy_files
 from citeforge.schemas.errors import InputError, UsageError
 from citeforge.schemas.form import FormAudit
@@ -94,7 +94,10 @@ def split_package(
     open_half = _public_manifest(half, context, metadata)
     evals = render_evals(open_half)
     writer.files = dict(sorted(writer.files.items()))  # the order in which its card is refreshed
-    open_manifest = writer.finish(open_half, stats, {} if evals is None else {EVALS: evals})
+    tables = open_half.model_copy(update={"files": writer.files})
+    further = {CROISSANT: render_croissant(public, tables, stats, None)}
+    further |= {} if evals is None else {EVALS: evals}
+    open_manifest = writer.finish(open_half, stats, further)
     _, rest = _split_files(open_manifest, manifest)
     copy_files(folder, [*rest, MANIFEST], gold)
     write_secret(gold, read_secret(folder))
