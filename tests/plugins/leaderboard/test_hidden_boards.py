@@ -253,7 +253,7 @@ LEAVES = {
     MeasureScore: "name signature scale interval n n_undefined weights value low high noise",
     Figures: "value low high interval noise",
     NotComputed: "name reason",
-    Event: "submission sha256 system context benchmark_hash scores",
+    Event: "submission sha256 system context benchmark_hash scores account",
 }
 STAYS = {
     ScoreFile: "query_ids clusters slices answers private_warnings",
