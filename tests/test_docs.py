@@ -52,6 +52,7 @@ PAGES = {
     "docs/reproduce.md": 3,
     "docs/scale.md": 3,
     "docs/scoring.md": 13,
+    "docs/scripting.md": 8,
     "docs/systems.md": 7,
     "docs/training.md": 5,
     "docs/trust.md": 3,

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import signal
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +13,13 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from citeforge.cli.main import cli as citeforge
+from citeforge.engines.running import doctor
+from citeforge.library import gates
 from citeforge.package.manifest import load_manifest
+from citeforge.package.package import Package
+from citeforge.publishing.hidden import split_package
+from citeforge.schemas.errors import MissingExtraError, UnknownValueError
+from citeforge.schemas.outputs import Fault, Place
 from conftest import EXAMPLES, ROOT, Inline
 from conftest_plots import scored
 
@@ -200,3 +207,84 @@ def test_the_object_of_a_rebuild(inline: Inline, tmp_path: Path) -> None:
 
 def test_the_exit_codes_are_all_there() -> None:
     assert {case.exit_code for case in CASES} == {0, 1, 2, 3, 4, 5}
+
+
+def test_an_interrupted_command_prints_its_object(
+    inline: Inline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(*_: object, **__: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(doctor, "examine", interrupted)
+    exit_code, found = read_object(inline, "doctor")
+    assert exit_code == found["exit_code"] == 128 + signal.SIGINT
+    assert found["error"]["code"] == "interrupted"
+
+
+def test_a_mistake_in_the_code_is_an_error_too(
+    inline: Inline, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mistaken(*_: object, **__: object) -> None:
+        raise ZeroDivisionError("of ours")
+
+    monkeypatch.setattr(gates, "decide", mistaken)
+    exit_code, found = read_object(inline, "gate new.json --baseline old.json")
+    assert exit_code == 5
+    assert found["error"]["code"] == "internal-error"
+    assert found["error"]["message"] == "ZeroDivisionError: of ours"
+
+
+def test_only_what_is_asked_for_prints_an_object(inline: Inline) -> None:
+    """``--json`` behind ``--`` is the name of a file."""
+    ran = inline.fails(1, "missing-file", "check", "--benchmark", "facts", "--", "--json")
+    assert ran.stdout == ""
+    assert "--json: cannot be read" in ran.stderr
+
+
+def test_numbers_are_not_rounded_and_undefined_ones_are_null(inline: Inline) -> None:
+    _, found = read_object(inline, "compare new.json old.json")
+    (difference,) = found["result"]["differences"]
+    assert difference["difference"] == pytest.approx(100 * (0.5 - 0.6), abs=1e-12)
+    assert difference["corrected_holm"] is None  # there are no labels
+
+
+def test_scores_are_those_of_the_file(inline: Inline, tmp_path: Path) -> None:
+    _, found = read_object(inline, "score fine.jsonl --benchmark facts --out s.json")
+    assert found["result"] == [json.loads((tmp_path / "s.json").read_text())]
+
+
+def test_scores_of_hidden_gold_are_those_that_may_be_published(
+    inline: Inline, hidden_package: Path, tmp_path: Path
+) -> None:
+    split_package(hidden_package, tmp_path / "public", tmp_path / "gold")
+    query = Package(hidden_package).query_ids[0]
+    (tmp_path / "fine.jsonl").write_text(json.dumps({"query_id": query, "output": "[1]"}))
+    line = "score fine.jsonl --benchmark public --gold gold"
+    _, found = read_object(inline, line)
+    (scores,) = found["result"]
+    assert scores["gold"] == "withheld"
+    assert scores["query_ids"] == []
+    _, found = read_object(inline, f"{line} --private")
+    assert len(found["result"][0]["query_ids"]) == 30
+
+
+def test_a_result_of_other_letters_is_ascii(inline: Inline, tmp_path: Path) -> None:
+    (tmp_path / "über.jsonl").write_text("no JSON\n")
+    ran = inline("check", "über.jsonl", "--benchmark", "facts", "--json")
+    assert ran.stdout.isascii()
+    assert json.loads(ran.stdout)["error"]["where"]["file"] == "über.jsonl"
+
+
+def test_advice_of_errors_without_a_place() -> None:
+    unknown = Fault.from_error(UnknownValueError("judge", "lexicl", ["lexical", "table"]))
+    assert unknown.advice == "(did you mean 'lexical'?) known: lexical, table"
+    missing = Fault.from_error(MissingExtraError("bm25s", "build", "BM25"))
+    assert missing.advice == "install it with: pip install 'citeforge[build]'"
+    assert missing.where == Place()
+
+
+@pytest.mark.slow
+def test_commands_that_a_command_runs_print_to_standard_error(inline: Inline) -> None:
+    exit_code, found = read_object(inline, "build demo --out demo")
+    assert exit_code == 0, found["error"]
+    assert "demo/report.html" in found["result"]["text"]
