@@ -78,7 +78,9 @@ def build_rage(recipe: RageRecipe, run: RunOptions, embedder: Embedder | None = 
         seed = mix_secret(recipe.seed, build.secret())
         old = open_earlier(recipe, draft.config)
         whole = read_material(sources, build.workspace)
-        kept = None if old is None else find_kept(whole, old)
+        kept = None
+        if old is not None:
+            kept = find_kept(whole, old, _with_unsure(whole, read_unsure(whole)).relevant)
         labelled = label_passages(whole, kept, build.workspace, seed)
         material, mappings = labelled.material, labelled.mappings
         # What may be relevant is no negative, nor is a copy of it.

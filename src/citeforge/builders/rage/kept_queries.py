@@ -187,7 +187,7 @@ def _without_file(value: object) -> object:
     return "run:" if isinstance(value, str) and value.startswith("run:") else value
 
 
-def find_kept(material: Material, old: Package) -> KeptQueries:
+def find_kept(material: Material, old: Package, judged: pa.Table) -> KeptQueries:
     """Find the queries that are as in an earlier package, and count the others by reason.
 
     A query is kept if its text, gold and judgements, and title and text of all its labelled
@@ -196,6 +196,7 @@ def find_kept(material: Material, old: Package) -> KeptQueries:
     Args:
         material: material of the build.
         old: the earlier package.
+        judged: judgements of the source: relevant passages, then unsure ones (schema MAPPING).
 
     Raises:
         UsageError: the source brings negatives of its own.
@@ -222,7 +223,7 @@ def find_kept(material: Material, old: Package) -> KeptQueries:
             if passage in changed
         },
         _GOLD: _find_other_gold(material, old),
-        _JUDGEMENTS: _find_other_judgements(material, tables),
+        _JUDGEMENTS: _find_other_judgements(material, tables, judged),
     }  # fmt: skip
     reasons = {
         query: next((why for why, names in others.items() if query in names), None)
@@ -285,7 +286,7 @@ def _find_other_gold(material: Material, old: Package) -> set[str]:
     return _list_changes(*(_digest_by_query(table, "query_id") for table in tables))
 
 
-def _find_other_judgements(material: Material, tables: Mappings) -> set[str]:
+def _find_other_judgements(material: Material, tables: Mappings, judged: pa.Table) -> set[str]:
     """Find the queries about which people judge otherwise than an earlier package says.
 
     With a judge of the pool, its judgements are in the package, too: what people judge must agree
@@ -294,10 +295,12 @@ def _find_other_judgements(material: Material, tables: Mappings) -> set[str]:
     Args:
         material: material of the build.
         tables: label to the earlier package's rows.
+        judged: judgements of the source.
     """
     if material.recipe.pool.judge is None:
-        judged = (tables[RELEVANT], material.relevant.cast(MAPPING))
-        return _list_changes(*(_digest_by_query(table, "query-id") for table in judged))
+        before = pa.concat_tables([tables[RELEVANT], tables[UNSURE]])
+        both = (before, judged.cast(MAPPING))
+        return _list_changes(*(_digest_by_query(table, "query-id") for table in both))
     source = material.sources.source
     assert isinstance(source, JudgedSource)
     relevant = set(rows_of(tables[RELEVANT], "query-id", "corpus-id"))

@@ -10,12 +10,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.build import Build, open_build
-from citeforge.builders.rage.build import freeze_contexts, write_rage_tables
+from citeforge.builders.rage.build import freeze_contexts, label_passages, write_rage_tables
+from citeforge.builders.rage.kept_queries import find_kept
 from citeforge.builders.rage.material import Material, drop_dangling
 from citeforge.builders.rage.mixture import OneSize, Pools
-from citeforge.builders.rage.negatives import make_mappings
 from citeforge.builders.rage.sources import RageSources, recipe_embedder
-from citeforge.builders.rage.suspects import drop_negatives
 from citeforge.engines.files import sha256_file, write_text
 from citeforge.engines.folders import path_beside
 from citeforge.engines.judge.session import JudgeSession
@@ -30,11 +29,17 @@ from citeforge.engines.running.setup import build_judge, make_runner, replay_sto
 from citeforge.engines.tables import table_of
 from citeforge.ir_convert.registry import info_of
 from citeforge.ir_convert.source import Source
+from citeforge.package.manifest import load_manifest
 from citeforge.plugins.documents.cells import draw_cells
 from citeforge.plugins.documents.checks import CHECKS
 from citeforge.plugins.documents.corpus import PassagePool, open_documents, read_documents
 from citeforge.plugins.documents.decisions import apply_decisions, decision_stats
 from citeforge.plugins.documents.design import ABSENT, LIST
+from citeforge.plugins.documents.kept import (
+    has_same_contexts,
+    open_earlier,
+    read_kept_questions,
+)
 from citeforge.plugins.documents.llm_requests import PromptedLlm
 from citeforge.plugins.documents.outcome import diversity_stats, mix_stats
 from citeforge.plugins.documents.questions import Question, accepted_texts, apply_labels
@@ -124,7 +129,11 @@ def build_documents(
         topics = find_topics(recipe, models.asker, passages, model)
         cells = draw_cells(models.asker.design, recipe.n_queries, recipe.seed, topics.shares)
         maker = QuestionMaker(recipe, cells, models.asker, models.judge, passages, search, topics)
-        questions = maker.make()
+        counts: dict[str, int] = {}
+        old = open_earlier(recipe)
+        old_questions = [] if old is None else read_kept_questions(old, passages, cells, counts)
+        maker.check(old_questions, ())
+        questions = maker.make(old_questions)
         seeds = read_seeds(recipe.seeds) if recipe.seeds is not None else ()
         if recipe.keep_seeds:
             found = find_seed_evidence(maker, seeds)
@@ -138,18 +147,25 @@ def build_documents(
             decided = decision_stats(decisions, questions)
         _require_accepted(questions, rejects, models.asker.llm)
         rejects.unlink(missing_ok=True)  # of an earlier build that accepted none
-        counts = count_questions(cells, questions) | apply_labels(questions, recipe.labels, texts)
+        if old is not None:
+            counts["questions_kept"] = sum(q.is_accepted for q in old_questions)
+        counts |= count_questions(cells, questions) | apply_labels(questions, recipe.labels, texts)
         counts["passages_too_short"] = passages.n_short
         sources = RageSources(models.rage, run, source, None, None, models.embedder, None)
         material = Material(sources, *_make_tables(questions, counts), counts, [info], corpus)
-        made = make_mappings(drop_dangling(material), build.workspace, recipe.seed)
-        judged = made.tables[RELEVANT]
+        material = drop_dangling(material)
+        kept = None
+        if old is not None and has_same_contexts(recipe, old):
+            kept = find_kept(material, old, material.relevant)
+        labelled = label_passages(material, kept, build.workspace, recipe.seed)
+        made, judged = labelled.made, labelled.mappings[RELEVANT]
         sure, unsure = (judged.filter(pc.equal(judged["score"], s)) for s in (_SURE, _UNSURE))
+        unsure = pa.concat_tables([labelled.unsure, unsure.cast(MAPPING)]).combine_chunks()
         material = replace(material, relevant=sure)
-        mappings = drop_negatives(material, {**made.tables, RELEVANT: sure})
+        mappings = {**labelled.mappings, RELEVANT: sure}
         frozen = freeze_contexts(material, mappings, recipe.seed, _choose_size)
         writer = build.package()
-        writer.add("mapping", UNSURE, unsure.cast(MAPPING))
+        writer.add("mapping", UNSURE, unsure)
         stats, learnt = write_rage_tables(writer, material, frozen)
         tables["questions"] = pa.Table.from_pylist([q.row() for q in questions], schema=QUESTIONS)
         for name, table in tables.items():
@@ -228,6 +244,7 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
             "design": recipe.recorded_design(),
             "decided_questions": sheet and Path(sheet.name),
             "seeds": recipe.seeds and Path(recipe.seeds.name),
+            "keep_from": recipe.keep_from and Path(recipe.keep_from.name),
             "judging": recipe.judging.model_copy(update={"judge": judge}),
         }
     )
@@ -238,6 +255,7 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
         corpus="all",
         labels_sha256=labels,
         **_design_file(recipe),
+        **_kept_from(recipe),
         seeds_sha256=None if recipe.seeds is None else sha256_file(recipe.seeds),
         decided_questions_sha256=None if sheet is None else sha256_file(sheet),
     )
@@ -245,6 +263,17 @@ def _draft(recipe: DocumentsRecipe, build: Build, source: Source, models: Models
         config, [info], recipe.licence or info.licence, identities,
         GrammarInfo(base=models.rage.base),
     )  # fmt: skip
+
+
+def _kept_from(recipe: DocumentsRecipe) -> dict[str, str]:
+    """Describe the package that questions are kept of for ``config``, by its hash; empty for none.
+
+    Raises:
+        InputError: it is no package.
+    """
+    if recipe.keep_from is None:
+        return {}
+    return {"kept_from_hash": load_manifest(recipe.keep_from).benchmark_hash}
 
 
 def _design_file(recipe: DocumentsRecipe) -> dict[str, dict[str, str]]:

@@ -157,12 +157,20 @@ class DocumentsRecipe(Licensed):
         Path | None, Option(metavar="SHEET.csv", input=True), QUESTIONS
     ] = None
     """Package the questions that a person kept or edited (labels export --task questions)."""
+    keep_from: Annotated[Path | None, Option(metavar="DIR", input=True), QUESTIONS] = None
+    """Keep the questions of an earlier package whose evidence did not change and that pass the
+    checks again; write those that are missing."""
 
     @model_validator(mode="after")
     def _require_seeds(self) -> Self:
         """Refuse --keep-seeds without --seeds, unless a design may name them."""
         if self.keep_seeds and self.seeds is None and self.design is None:
             raise ValueError("--keep-seeds requires --seeds")
+        if self.keep_from is not None and self.decided_questions is not None:
+            raise ValueError(
+                "--decided-questions is about questions of one build; --keep-from brings those of "
+                "another, as they were decided"
+            )
         return self
 
     def settings_text(self) -> str:

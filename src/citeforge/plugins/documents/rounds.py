@@ -74,13 +74,18 @@ class QuestionMaker:
     search: DenseCorpus
     topics: Topics
 
-    def make(self) -> list[Question]:
+    def make(self, kept: Sequence[Question] = ()) -> list[Question]:
         """Write and check questions in rounds; return all of them, rejected ones included.
 
         Each round writes the number still wanted, until there are enough or no more tries.
+
+        Args:
+            kept: checked questions of an earlier package, which come first; none is written about
+                their evidence.
         """
-        made: list[Question] = []
-        orders = self.topics.split(self.passages.order)
+        made = list(kept)
+        taken = {passage.id for question in kept for passage in question.evidence}
+        orders = self.topics.split(name for name in self.passages.order if name not in taken)
         written: dict[str, int] = dict.fromkeys(wanted_by_form(self.cells), 0)
         while fresh := self._draw_questions(made, written, orders):
             with progress("asking for questions", len(fresh), "questions") as advance:
@@ -133,13 +138,14 @@ class QuestionMaker:
             [texts[name] for cell, name in drawn if cell.form.base == PAIR]
         )
         questions: list[Question] = []
+        last = max((int(q.id[1:]) for q in made), default=0)
         for cell, name in drawn:
             evidence: tuple[Evidence, ...] = (texts[name],)
             if cell.form.base == PAIR:
                 if name not in partners:
                     continue
                 evidence = (texts[name], partners[name])
-            questions.append(Question(f"q{len(made) + len(questions) + 1}", cell, evidence))
+            questions.append(Question(f"q{last + len(questions) + 1}", cell, evidence))
         return questions
 
     def _find_partners(self, passages: Sequence[Evidence]) -> dict[str, Evidence]:

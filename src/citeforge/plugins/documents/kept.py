@@ -1,0 +1,102 @@
+"""Questions of an earlier package whose evidence is in the new documents, too."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from citeforge.engines.tables import iter_batches, rows_of
+from citeforge.package.package import Package
+from citeforge.plugins.documents.cells import Cell
+from citeforge.plugins.documents.corpus import PassagePool
+from citeforge.plugins.documents.design import SEED
+from citeforge.plugins.documents.questions import Evidence, Question
+from citeforge.plugins.documents.recipe import DocumentsRecipe
+from citeforge.schemas.counts import count_key
+from citeforge.schemas.errors import InputError
+
+_OF_CONTEXTS = ("seed", "embedder", "embedder_revision", "mining", "mixtures", "decided")
+_CHANGED, _UNWANTED = "a passage of the evidence changed or is missing", "the design asks for fewer"
+
+
+def open_earlier(recipe: DocumentsRecipe) -> Package | None:
+    """Open the package that a build keeps questions of; None if the recipe names none.
+
+    Raises:
+        InputError: it is damaged, or of another kind.
+    """
+    if recipe.keep_from is None:
+        return None
+    old = Package(recipe.keep_from)
+    if old.manifest.kind != recipe.kind:
+        raise InputError(
+            f"is a {old.manifest.kind} benchmark", path=old.folder, code="wrong-kind",
+            allowed=f"--keep-from with a package of `citeforge build {recipe.kind}`",
+        )  # fmt: skip
+    return old
+
+
+def has_same_contexts(recipe: DocumentsRecipe, old: Package) -> bool:
+    """Whether an earlier package was built with the options that negatives and contexts depend on.
+
+    If not, its questions may be kept, but not its contexts.
+    """
+    mine, theirs = recipe.recorded(), old.manifest.config
+    return all(mine[name] == theirs.get(name) for name in _OF_CONTEXTS)
+
+
+def read_kept_questions(
+    old: Package, passages: PassagePool, cells: Mapping[Cell, int], counts: dict[str, int]
+) -> list[Question]:
+    """Read the accepted questions of an earlier package whose evidence is in the new corpus.
+
+    Evidence is found by title and text: ids of passages change when a file gets another page.
+    Other passages that answer, and rejections, are left to the checks. Seeds are found anew.
+
+    Args:
+        old: the earlier package.
+        passages: passages of the new corpus.
+        cells: number of questions wanted, by form, user and topic.
+        counts: questions that are not kept are counted by reason.
+    """
+    rows = [row for row in old.written_questions().to_pylist() if row["accepted"]]
+    rows = [row for row in rows if row["form"] != SEED]
+    texts = old.texts(name for row in rows for name in row["evidence"])
+    found = dict(_find_evidence(passages, set(texts.values())))
+    by_names = {_name_cell(cell): cell for cell in cells}
+    left, kept, gone = dict(cells), list[Question](), Counter[str]()
+    for row in rows:
+        cell = by_names.get((row["form"], row["user"], row["topic"]))
+        evidence = [found.get(texts[name]) for name in row["evidence"]]
+        if None in evidence:
+            gone[_CHANGED] += 1
+        elif cell is None or not left[cell]:
+            gone[_UNWANTED] += 1
+        else:
+            left[cell] -= 1
+            kept.append(_read_question(row, cell, tuple(e for e in evidence if e is not None)))
+    for why, n in gone.items():
+        counts[count_key("questions_not_kept", why)] = n
+    return kept
+
+
+def _name_cell(cell: Cell) -> tuple[str, str | None, str | None]:
+    """Get the names of a cell's form, user and topic, as the table of questions has them."""
+    return cell.form.name, None if cell.user is None else cell.user.name, cell.topic
+
+
+def _find_evidence(
+    passages: PassagePool, wanted: set[tuple[str, str]]
+) -> Iterator[tuple[tuple[str, str], Evidence]]:
+    """Yield ((title, text), passage) of the passages of a corpus that have a wanted text."""
+    for batch in iter_batches(passages.corpus, ["_id", "title", "text"]):
+        for name, title, text in rows_of(batch):
+            if (title, text) in wanted:
+                yield (title, text), Evidence(name, title, text)
+
+
+def _read_question(row: Mapping[str, Any], cell: Cell, evidence: tuple[Evidence, ...]) -> Question:
+    """Make a question of a row of the table of questions, with its evidence in the new corpus."""
+    return Question(
+        row["_id"], cell, evidence, row["question"], list(row["answers"]), row["statement"],
+        list(row["quotes"]), row["premise"] or "", row["corrected"] or "",
+    )  # fmt: skip
