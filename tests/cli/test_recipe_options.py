@@ -16,6 +16,7 @@ from citeforge.cli.options import field_options, record_from
 from citeforge.engines.running.runners import runner_flags
 from citeforge.package.kinds import recipes
 from citeforge.plugins.bundles.design import DeflectionRecipe
+from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.schemas.licences import HUB_LICENCES
 from citeforge.schemas.recipes.answers import AlceRecipe
 from citeforge.schemas.recipes.authorship import AuthorshipRecipe
@@ -80,7 +81,7 @@ def drawn(draw: st.DrawFn) -> Recipe:
         names = ("vectors", "query_vectors", "vectors_model")  # all or none
         if None in [chosen.get((name,)) for name in names]:
             chosen |= {(name,): None for name in names}
-        if len(chosen.get(("mixtures",)) or ()) > 1:
+        if len(chosen.get(("mixtures",)) or ()) > 1 or ("keep_from",) in chosen:
             chosen.pop(("hidden",), None)
         if ("pool", "judge") in chosen:
             chosen = {
@@ -88,6 +89,11 @@ def drawn(draw: st.DrawFn) -> Recipe:
             }
         else:
             chosen = {k: v for k, v in chosen.items() if k[0] not in ("pool", "labels")}
+    if record is DocumentsRecipe:
+        if ("keep_from",) in chosen:
+            chosen.pop(("decided_questions",), None)
+        if ("shares", "single") in chosen:
+            chosen[("shares", "single")] = max(1, chosen[("shares", "single")])
     if record is DeflectionRecipe:
         chosen[("refusals",)] = "rules:en"
     if record is AlceRecipe:
