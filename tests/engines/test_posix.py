@@ -136,7 +136,7 @@ def test_files_of_dead_processes_go(
 ) -> None:
     dead = tmp_path / ".f.0123456789abcdef.citeforge.tmp"
     dead.touch()
-    monkeypatch.setattr(files, "IS_POSIX", is_posix)
+    monkeypatch.setattr(posix, "IS_POSIX", is_posix)
     unlink = Path.unlink
 
     def unlink_closed(path: Path, missing_ok: bool = False) -> None:

@@ -20,7 +20,7 @@ from filelock import lock_descriptor
 from citeforge.engines.interrupts import interrupts_held
 from citeforge.engines.jsonlines import json_error, require_unique_names
 from citeforge.engines.pipes import readable_path
-from citeforge.engines.posix import IS_POSIX, rename_new, sync_folder
+from citeforge.engines.posix import IS_POSIX, remove_open, rename_new, sync_folder
 from citeforge.schemas.errors import InputError, read_error
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
@@ -179,16 +179,13 @@ def sweep(folder: Path) -> None:
         except OSError:
             continue  # gone by now, or another user's
         is_dead = False
-        try:
-            with suppress(OSError):  # without locks a dead writer cannot be told from a living one
-                is_dead = lock_descriptor(handle, blocking=False)
-                if is_dead and IS_POSIX:
-                    path.unlink(missing_ok=True)
-        finally:
-            os.close(handle)
-        if is_dead and not IS_POSIX:
+        with suppress(OSError):  # without locks a dead writer cannot be told from a living one
+            is_dead = lock_descriptor(handle, blocking=False)
+        if is_dead:
             with suppress(OSError):
-                path.unlink(missing_ok=True)
+                remove_open(path, handle)
+        else:
+            os.close(handle)
 
 
 def storage_error(error: OSError, path: Path | str | None) -> InputError:

@@ -141,6 +141,24 @@ def sync_folder(folder: Path) -> None:
         os.close(handle)
 
 
+def remove_open(path: Path, handle: int) -> None:
+    """Remove a file that this process has open and locked, and close it.
+
+    The lock ends last, so that no process takes the name over; Windows removes closed files alone.
+
+    Args:
+        path: name of the file.
+        handle: its descriptor.
+    """
+    try:
+        if IS_POSIX:
+            path.unlink(missing_ok=True)
+    finally:
+        os.close(handle)
+    if not IS_POSIX:
+        path.unlink(missing_ok=True)
+
+
 def link_or_copy(source: Path, target: Path) -> None:
     """Make a hard link to a file; a copy where the file system or the system has no hard links."""
     if not _link(source, target):

@@ -14,6 +14,7 @@ import msgspec
 from filelock import lock_descriptor
 
 from citeforge.engines.files import TEMPORARY, make_temporary
+from citeforge.engines.posix import remove_open
 from citeforge.engines.progress import Stage, stage_watcher
 
 _MARK = "progress."
@@ -69,8 +70,7 @@ class _ProgressFile:
         """Stop the thread, and remove the file."""
         self._over.set()
         self._thread.join()
-        self._path.unlink(missing_ok=True)
-        os.close(self._handle)
+        remove_open(self._path, self._handle)
 
 
 @contextmanager

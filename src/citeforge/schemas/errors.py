@@ -278,7 +278,7 @@ EXTRAS = {
     "vl_convert": ("report", "a plot"),
     **dict.fromkeys(("inspect_ai", "anyio"), ("inspect", "a log or a task of inspect_ai")),
     "ray": ("ray", "--engine ray"),
-    "model_signing": ("sign", "a signature"),
+    **dict.fromkeys(("model_signing", "sigstore"), ("sign", "a signature")),
     **{name: (name, f"--log {name}") for name in ("mlflow", "wandb", "trackio")},
     "pandas": ("pandas", "a DataFrame"),
 }

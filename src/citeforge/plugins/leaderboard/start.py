@@ -155,7 +155,10 @@ def _split_name(argument: str, folder: Path, ending: str = "") -> tuple[str, str
         last = re.split(r"[/\\]", spec.partition("@")[0] if is_hub else spec.rstrip("/"))[-1]
         name = re.sub(r"[^a-z0-9_-]+", "-", last.lower().removesuffix(ending)).strip("-_")
     if not is_hub and not Path(spec).is_absolute():
-        spec = Path(os.path.relpath(spec, folder)).as_posix()
+        try:
+            spec = Path(os.path.relpath(spec, folder)).as_posix()
+        except ValueError:  # on another drive of Windows
+            spec = Path(spec).resolve().as_posix()
     return name, spec
 
 
