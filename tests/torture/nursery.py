@@ -16,8 +16,12 @@ import signal
 import sys
 import tempfile
 import traceback
+from pathlib import Path
 from typing import Any
 
+from citeforge.engines.models.cached import cached_embedder
+from citeforge.engines.models.embedder import Embedder
+from citeforge.engines.models.vector_cache import GIGABYTE, VectorCache
 from stand_ins import RuleEmbedder
 
 
@@ -25,6 +29,11 @@ def hash_words(text: str) -> list[int]:
     """Words of each hash: torture is about files, and a model would cost most of the time."""
     hashes = [hashlib.sha256(word.encode()).digest()[0] % 32 for word in text.lower().split()]
     return [hashes.count(one) for one in range(32)]
+
+
+def cached_words(*args: Any, **options: Any) -> Embedder:
+    """Words of each hash, with a cache of vectors in the folder whose file operations count."""
+    return cached_embedder(RuleEmbedder(hash_words), VectorCache(Path("cached-vectors"), GIGABYTE))
 
 
 def preload() -> None:
@@ -46,7 +55,7 @@ def preload() -> None:
     py3langid.classify("a text")
     for name in one_line_helps():
         cli.get_command(None, name)  # type: ignore[arg-type]
-    rage_sources.run_embedder = lambda *args, **kwargs: RuleEmbedder(hash_words)  # type: ignore[assignment]
+    rage_sources.run_embedder = cached_words
     for module in (
         "builders.kalma.build builders.authorship.twins builders.authorship.build "
         "builders.rage.build plugins.bundles.build "
