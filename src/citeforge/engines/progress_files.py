@@ -13,7 +13,7 @@ from threading import Event, Lock, Thread
 import msgspec
 from filelock import lock_descriptor
 
-from citeforge.engines.files import TEMPORARY, make_temporary
+from citeforge.engines.files import TEMPORARY, make_temporary, sweep
 from citeforge.engines.posix import remove_open
 from citeforge.engines.progress import Stage, stage_watcher
 
@@ -45,6 +45,7 @@ class _ProgressFile:
         """Make the file, and start the thread."""
         self._work = Work(command, out.name)
         self._is_new, self._lock, self._over = True, Lock(), Event()
+        sweep(out.parent)  # a build writes no other file there, and its killed runs left theirs
         self._handle, self._path = make_temporary(out.with_name(f"{_MARK}{out.name}"), 0o600)
         self._thread = Thread(target=self._write_regularly, daemon=True)
         self._thread.start()
