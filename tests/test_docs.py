@@ -307,3 +307,27 @@ def test_every_target_of_the_makefile_is_listed_by_help() -> None:
     result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     listed = {line.split()[0] for line in result.stdout.splitlines()}
     assert listed == set(phony.group(1).split())
+
+
+@pytest.mark.parametrize(
+    ("settings", "made_by", "installed_by"),
+    [
+        (["UV="], "python3.11 -m venv ", r"-m pip install (?!.*torch-backend)"),
+        (["UV=uv", "PIP_FIND_LINKS="], "uv venv ", "^uv pip install .*--torch-backend cpu "),
+        (
+            ["UV=uv", "PIP_FIND_LINKS=/a /b"], "uv venv ",
+            "^uv pip install (?!.*torch-backend).*--find-links /a --find-links /b ",
+        ),
+    ],
+    ids=["pip", "uv", "files"],
+)  # fmt: skip
+def test_the_makefile_installs_by_uv_or_pip(
+    tmp_path: Path, settings: list[str], made_by: str, installed_by: str
+) -> None:
+    """uv takes PyTorch's build for CPUs, or the files that pip is told of; pip is told nothing."""
+    command = ["make", "--no-print-directory", "-n", "install", f"VENV={tmp_path}/venv", *settings]
+    result = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    first, *others = [x for x in result.stdout.splitlines() if x[0] != "#" and x[:5] != "touch"]
+    assert first.startswith(made_by)
+    assert len(others) == 4
+    assert all(re.search(installed_by, line) and "-c constraints.txt" in line for line in others)
