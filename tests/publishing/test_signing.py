@@ -136,6 +136,25 @@ def test_what_is_no_signature(signed: Path, text: str) -> None:
         check_signature(signed / "package", SignatureCheck(signed / "owner.pub"))
 
 
+@pytest.mark.parametrize("value", [None, "x", 3, []])
+@pytest.mark.parametrize(
+    "place",
+    [("verificationMaterial",), ("verificationMaterial", "publicKey"),
+     ("dsseEnvelope", "payload"), ("dsseEnvelope", "payloadType"), ("dsseEnvelope", "signatures"),
+     ("dsseEnvelope", "signatures", 0), ("dsseEnvelope", "signatures", 0, "sig"), ("mediaType",)],
+)  # fmt: skip
+def test_damaged_signatures(signed: Path, place: tuple[str | int, ...], value: object) -> None:
+    path = signed / "package" / "model.sig"
+    bundle = json.loads(path.read_text())
+    inner = bundle
+    for key in place[:-1]:
+        inner = inner[key]
+    inner[place[-1]] = value
+    path.write_text(json.dumps(bundle))
+    with refused("bad-signature"):
+        check_signature(signed / "package", SignatureCheck(signed / "owner.pub"))
+
+
 @pytest.mark.parametrize("curve", [ec.SECP384R1, ec.SECP521R1])
 def test_other_curves(signed: Path, tmp_path: Path, curve: type[ec.EllipticCurve]) -> None:
     private, public = make_key(tmp_path, "other", curve)

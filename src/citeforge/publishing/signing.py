@@ -364,7 +364,10 @@ def _library_errors(path: Path | str, fault: str) -> Iterator[None]:
             yield
     except InputError:
         raise
-    except (InvalidSignature, Error, ValueError, KeyError, OSError) as error:
+    # The library takes the parts of a bundle for granted: damaged ones raise errors of all sorts.
+    except (
+        InvalidSignature, Error, OSError, ValueError, LookupError, TypeError, AttributeError
+    ) as error:  # fmt: skip
         if isinstance(error, NetworkError) or is_network(error):
             raise InputError(
                 f"Sigstore cannot be reached ({_shorten(error)})", path=path, code="signing-failed",
