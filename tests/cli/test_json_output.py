@@ -219,6 +219,8 @@ def test_an_interrupted_command_prints_its_object(
     exit_code, found = read_object(inline, "doctor")
     assert exit_code == found["exit_code"] == 128 + signal.SIGINT
     assert found["error"]["code"] == "interrupted"
+    assert found["error"]["message"] == "interrupted by SIGINT"
+    assert found["error"]["advice"] == "run the same command again, a build with --resume"
 
 
 def test_a_mistake_in_the_code_is_an_error_too(

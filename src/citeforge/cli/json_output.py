@@ -12,12 +12,13 @@ from contextlib import contextmanager, redirect_stdout
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
+from signal import Signals
 from typing import TYPE_CHECKING
 
 import click
 
 from citeforge.cli.command import HeadedOption
-from citeforge.cli.interrupts import has_cut_off, signal_exit_code
+from citeforge.cli.interrupts import HOW_TO_GO_ON, has_cut_off, signal_exit_code
 from citeforge.schemas.errors import CiteforgeError, ExitCode
 from citeforge.schemas.recipes.groups import SCRIPTS
 
@@ -177,7 +178,8 @@ def _describe_error(error: BaseException | None, exit_code: int) -> Fault:
         case click.ClickException():
             return _describe_usage_error(error)
         case None:
-            return Fault(code="interrupted", message=f"ended by signal {exit_code - 128}")
+            name = Signals(exit_code - 128).name
+            return Fault(code="interrupted", message=f"interrupted by {name}", advice=HOW_TO_GO_ON)
         case _:
             return Fault(code="internal-error", message=f"{type(error).__name__}: {error}")
 

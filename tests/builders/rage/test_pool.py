@@ -302,7 +302,11 @@ def test_pairs_without_a_grade_are_failures(inline: Inline, tmp_path: Path) -> N
     source = beir(tmp_path / "data")
     unread = [[re.escape(PASSAGES["h1"]), "It is about herons."], *replies()]
     with openai_server(tmp_path / "log", replies=unread) as server:
-        ran = inline.fails(3, "counted-failures", *words(source, server, "out"))
+        ran = inline.fails(3, "counted-failures", *words(source, server, "out"), "--json")
+    found = json.loads(ran.stdout)
+    assert found["exit_code"] == 3
+    assert found["result"]["folder"] == "out"
+    assert found["error"]["code"] == "counted-failures"
     # Of two queries, each asked about h1: by BM25 or vectors for the first alone.
     n = cf.load(tmp_path / "out").manifest.counts["pool_pairs_that_the_judge_failed_on"]
     assert f"{n} pairs of pools on which the judge failed" in ran.stderr
