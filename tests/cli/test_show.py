@@ -4,7 +4,7 @@ from pathlib import Path
 
 from citeforge.package.manifest import load_manifest
 from citeforge.package.package import Package
-from citeforge.plugins.leaderboard.query_pages import query_pages
+from citeforge.reports.pages.query_pages import query_pages
 from conftest import Inline
 
 

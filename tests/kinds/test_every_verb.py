@@ -15,10 +15,10 @@ from citeforge.package.package import Package
 from citeforge.plugins.audit.run import find_flaws
 from citeforge.plugins.labels.sheets import TASKS, benchmark_items
 from citeforge.plugins.leaderboard.build import build_site
-from citeforge.plugins.leaderboard.query_pages import query_pages
 from citeforge.plugins.responses.inspect_scoring import Scoring, Settings
 from citeforge.publishing.export import EXPORTS, export, write_export
 from citeforge.publishing.hidden import join_package, split_package
+from citeforge.reports.pages.query_pages import query_pages
 from citeforge.schemas.manifest import SECRET
 from citeforge.schemas.recipes.base import Part
 from citeforge.schemas.tables import UNSURE

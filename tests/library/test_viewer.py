@@ -1,5 +1,6 @@
 """The server of `citeforge view`: what it shows, to whom, and what it never sends."""
 
+import json
 import os
 import socket
 import subprocess
@@ -13,12 +14,14 @@ from signal import Signals
 from threading import Thread
 from urllib.parse import quote, urlsplit
 
+import pyarrow as pa
 import pytest
 
 import citeforge as cf
 from citeforge.engines.progress import progress
 from citeforge.engines.progress_files import progress_file
 from citeforge.library.viewer.server import open_viewer
+from citeforge.package.package import Package
 from citeforge.reports.pages.markup import PlotPart
 from conftest import Inline, refused
 from conftest_plots import scored
@@ -239,6 +242,34 @@ def test_answers_are_scored_by_the_fields_of_their_package(package: Path, inline
         assert 'id="explorer"' in page.text and "CiteF1" in page.text
         card = site.get(f"card/{site.key('c')}/").text
         assert "How it was built" in card
+
+
+def test_queries_are_listed_and_filtered_by_metadata(
+    package: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every third query is of the kind that could be code."""
+    table = Package(package).queries
+    kinds = [json.dumps({"kind": ("<b>", "moon", "lake")[n % 3]}) for n in range(30)]
+    at = table.column_names.index("metadata")
+    labelled = table.set_column(at, "metadata", pa.array(kinds))
+    monkeypatch.setattr(Package, "queries", property(lambda _: labelled))
+    with served(package.parent) as site:
+        start = f"queries/{site.key('q')}/"
+        text = site.get(start).text
+        assert text.count("<li>") == 30 and "30 queries" in text
+        assert "kind: &lt;b&gt;</option>" in text and "<b>" not in text
+        moons = site.get(f"{start}?slice=kind%3Dmoon").text
+        assert moons.count("<li>") == 10 and 'href="1.html"' in moons
+        assert site.get(f"{start}?slice=kind%3Dgone").text.count("<li>") == 30
+        assert site.get(f"{start}?find=CASPIAN").text.count("<li>") == 1
+        few = site.get(f"{start}?show=7").text
+        assert few.count("<li>") == 7 and "30 queries, the first 7 shown" in few
+        page = site.get(f"{start}1.html").text
+        assert "Query q02" in page and "<dt><bdi>kind</bdi></dt><dd><bdi>moon</bdi></dd>" in page
+        assert 'href="0.html">Previous' in page and 'href="2.html">Next' in page
+        assert 'class="passage relevant"' in page
+        assert site.get(f"{start}30.html").status == 422
+        assert site.get(f"{start}x.html").status == 404
 
 
 def test_many_files_are_listed_in_parts(tmp_path: Path) -> None:

@@ -97,7 +97,10 @@ def test_the_list_says_that_the_server_has_ended(browser: Any, folder: Path) -> 
 def test_pages_fit_a_phone_and_are_accessible(browser: Any, folder: Path, package: Path) -> None:
     with served(folder, package.parent) as url:
         page = opened(browser, url, viewport=PHONE)
-        addresses = ["", *(page.locator(f"a[id^={x}-]").first.get_attribute("href") for x in "acr")]
+        addresses = [
+            "",
+            *(page.locator(f"a[id^={x}-]").first.get_attribute("href") for x in "acqr"),
+        ]
         for address in (*addresses, "report/nothing/"):
             page.goto(url + address)
             page.wait_for_load_state()

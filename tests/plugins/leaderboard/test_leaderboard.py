@@ -15,9 +15,9 @@ from citeforge.evaluator.compare import load_scores
 from citeforge.evaluator.withhold import withhold_scores
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.build import build_site
-from citeforge.plugins.leaderboard.query_pages import text_differences
 from citeforge.plugins.leaderboard.views import slug
 from citeforge.publishing.hidden import split_package
+from citeforge.reports.pages.query_pages import text_differences
 from citeforge.schemas.scores import About, Figures, MeasureScore, ScoreFile
 from conftest import Inline, content, refused
 from conftest_boards import entry, scored

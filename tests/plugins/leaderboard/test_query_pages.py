@@ -10,7 +10,7 @@ import pyarrow as pa
 import citeforge as cf
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.pages import TEMPLATES, environment
-from citeforge.plugins.leaderboard.query_pages import query_pages
+from citeforge.reports.pages.query_pages import query_pages
 from conftest import EXAMPLES
 from conftest_pages import expect, opened
 

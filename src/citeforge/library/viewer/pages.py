@@ -23,11 +23,13 @@ from citeforge.library.viewer.found import Folders, Found, Listing, Sort
 from citeforge.library.viewer.rows import Row, Rows
 from citeforge.package.fields import slice_columns
 from citeforge.package.manifest import CARD
+from citeforge.package.package import Package
 from citeforge.reports.audited import read_audit
 from citeforge.reports.comparison import describe_comparison
 from citeforge.reports.pages.comparison import comparison_page
-from citeforge.reports.pages.markup import page_templates, render_markdown
+from citeforge.reports.pages.markup import page_templates, read_assets, render_markdown
 from citeforge.reports.pages.page import page_report
+from citeforge.reports.pages.query_pages import query_page
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.scores import ScoreFile
@@ -78,10 +80,11 @@ class Pages:
     work: Path
     _rows: Rows = field(default_factory=Rows)
     _made: dict[str, tuple[object, bytes]] = field(default_factory=dict)
+    _opened: tuple[Found, Package] | None = None
     _lock: Lock = field(default_factory=Lock)
 
-    def render_list(self, find: str, n_shown: int, is_part: bool, since: str) -> tuple[str, str]:
-        """Write the list, or the part of it that changes: (HTML, short name of its state).
+    def render_list(self, find: str, n_shown: int, is_part: bool, since: str) -> str:
+        """Write the list, or the part of it that changes, as HTML.
 
         Args:
             find: words that names of files must contain.
@@ -92,10 +95,10 @@ class Pages:
         listing = self.folders.scan()
         words = find.casefold()
         chosen = [f for f in listing.found if words in f.name.casefold()]
-        state = repr([(one.state) for one in chosen]) + repr(listing.works)
+        state = repr([one.state for one in chosen]) + repr(listing.works)
         tag = sha256(state.encode("utf-8", "surrogateescape")).hexdigest()[:16]
         if is_part and since == tag:
-            return "", tag
+            return ""
         sections = [
             Section(sort, title, head, [*map(self._rows.read, of[:n_shown])], len(of))
             for sort, (title, head) in SECTIONS.items()
@@ -103,13 +106,12 @@ class Pages:
         ]
         hashes = {row.benchmark_hash: row.found.key for row in self._packages(listing)}
         template = "lists.html.j2" if is_part else "view.html.j2"
-        text = page_templates(_TEMPLATES).get_template(template).render(
+        return page_templates(_TEMPLATES).get_template(template).render(
             sections=sections, works=listing.works, find=find, n_shown=n_shown, tag=tag,
             n_more=n_shown * 4, hashes=hashes, address=_address, plain=_plain,
             roots=[_plain(str(root)) for root in self.folders.roots], script=_read("view.js"),
             total=count_text(len(listing.found), "file"), styles=_read("view.css"),
         )  # fmt: skip
-        return text, tag
 
     def _packages(self, listing: Listing) -> list[Row]:
         """List the rows of all packages that can be read."""
@@ -206,9 +208,71 @@ class Pages:
         if text.startswith("---\n"):
             text = text.partition("\n---\n")[2]
         page = page_templates(_TEMPLATES).get_template("card.html.j2").render(
-            title=_plain(one.name), card=render_markdown(text), styles=_read("view.css"),
+            title=_plain(one.name), key=one.key, card=render_markdown(text),
+            styles=_read("view.css"),
         )  # fmt: skip
         return page.encode()
+
+    def render_queries(self, keys: Sequence[str], find: str, part: str, n_shown: int) -> bytes:
+        """Write the list of a package's queries.
+
+        Args:
+            keys: names the package.
+            find: words that the text of a query, or its id, must contain.
+            part: ``field=value`` that a query must have; empty for all.
+            n_shown: most queries that are listed.
+        """
+        one, package = self._open_package(keys)
+        columns = slice_columns(package.queries)
+        slices = {
+            f"{name}={value}": (name, value)
+            for name, values in columns.items()
+            for value in dict.fromkeys(values)
+        }
+        field, value = slices.get(part, ("", ""))
+        words, texts = find.casefold(), package.queries["text"].to_pylist()
+        chosen = [
+            (row, query, texts[row])
+            for row, query in enumerate(package.query_ids)
+            if words in f"{query} {texts[row]}".casefold()
+            and (not field or columns[field][row] == value)
+        ]
+        text = page_templates(_TEMPLATES).get_template("queries.html.j2").render(
+            title=_plain(one.name), key=one.key, queries=chosen[:n_shown], total=len(chosen),
+            n_more=n_shown * 4, slices=slices, part=part, find=find, styles=_read("view.css"),
+        )  # fmt: skip
+        return text.encode()
+
+    def render_query(self, keys: Sequence[str], row: int) -> bytes:
+        """Write the page of a query: what systems are shown for it, with labels.
+
+        Args:
+            keys: names the package.
+            row: its number in the package, from 0.
+
+        Raises:
+            InputError: there are fewer queries.
+        """
+        one, package = self._open_package(keys)
+        if row >= len(package):
+            raise InputError(
+                "has no such query", path=one.name, allowed="go back to its queries",
+                code="missing-file",
+            )  # fmt: skip
+        text = page_templates(_TEMPLATES).get_template("question.html.j2").render(
+            title=_plain(one.name), page=query_page(package, package.query_ids[row]),
+            before=str(row - 1) if row else "", styles=read_assets("query.css"),
+            after=str(row + 1) if row + 1 < len(package) else "",
+        )  # fmt: skip
+        return text.encode()
+
+    def _open_package(self, keys: Sequence[str]) -> tuple[Found, Package]:
+        """Open the package of an address; it stays open until another one, or its next change."""
+        (one,) = _choose(self.folders.scan(), keys[:1], ("packages",))
+        with self._lock:
+            if self._opened is None or self._opened[0] != one:
+                self._opened = one, Package(one.path)
+            return self._opened
 
     def read_chunk(self, page: str, keys: Sequence[str], name: str) -> bytes | None:
         """Read a chunk of data of a large report; None if there is no such chunk."""

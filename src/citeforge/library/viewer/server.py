@@ -24,7 +24,7 @@ from citeforge.library.viewer.pages import SHOWN, Pages, error_page
 from citeforge.schemas.errors import CiteforgeError, InputError, UsageError, extras_named
 
 LOOPBACK = "127.0.0.1"
-_MOST_SHOWN = 100_000
+_DIGITS = 7
 _SECONDS = 60
 """Seconds for which a connection may be silent."""
 _TYPES = {
@@ -143,6 +143,11 @@ class _Server(ThreadingMixIn, TCPServer):
                 return Reply(200, self.pages.render_answers([key]))
             case ["card", key, ""]:
                 return Reply(200, self.pages.render_card([key]))
+            case ["queries", key, ""]:
+                return self._queries(key, query)
+            case ["queries", key, name] if name.removesuffix(".html").isdecimal():
+                row = int(name.removesuffix(".html")[:9])
+                return Reply(200, self.pages.render_query([key], row))
             case ["report" | "answers" as page, keys, "page.data", name] if _is_plain(name):
                 chunk = self.pages.read_chunk(page, keys.split("+"), name)
                 return _missing() if chunk is None else Reply(200, chunk, _TYPES[".js"])
@@ -153,13 +158,16 @@ class _Server(ThreadingMixIn, TCPServer):
     def _list(self, query: dict[str, list[str]]) -> Reply:
         """Make the list, or the part of it that has changed since the reader's."""
         given = {name: values[0] for name, values in query.items()}
-        shown = given.get("show", "")
-        n_shown = int(shown) if shown.isdecimal() and len(shown) < 7 else SHOWN
-        text, _ = self.pages.render_list(
-            given.get("find", ""), max(1, min(n_shown, _MOST_SHOWN)), "part" in given,
-            given.get("since", ""),
-        )  # fmt: skip
+        text = self.pages.render_list(
+            given.get("find", ""), _count(given), "part" in given, given.get("since", "")
+        )
         return Reply(200, text.encode()) if text else Reply(204)
+
+    def _queries(self, key: str, query: dict[str, list[str]]) -> Reply:
+        """Make the list of a package's queries."""
+        given = {name: values[0] for name, values in query.items()}
+        find, part = given.get("find", ""), given.get("slice", "")
+        return Reply(200, self.pages.render_queries([key], find, part, _count(given)))
 
     def _file(self, number: str, names: Sequence[str]) -> Reply:
         """Read a report, or what it loads.
@@ -180,6 +188,12 @@ class _Server(ThreadingMixIn, TCPServer):
         hosts = " ".join(f"http://{host}" for host in self.hosts)
         rules = "default-src 'none'" if kind == _TYPES[".pdf"] else _FILE_RULES.format(host=hosts)
         return Reply(200, path.read_bytes(), kind, rules)
+
+
+def _count(given: dict[str, str]) -> int:
+    """Read how many rows a list is to show."""
+    shown = given.get("show", "")
+    return max(1, int(shown)) if shown.isdecimal() and len(shown) < _DIGITS else SHOWN
 
 
 def _is_plain(name: str) -> bool:

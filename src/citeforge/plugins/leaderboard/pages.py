@@ -19,7 +19,6 @@ from citeforge.plugins.leaderboard.about import (
     definitions,
     introduction,
 )
-from citeforge.plugins.leaderboard.query_pages import query_pages
 from citeforge.plugins.leaderboard.ranking import (
     about_rows,
     compact,
@@ -38,6 +37,7 @@ from citeforge.reports.notes import (
 )
 from citeforge.reports.pages.explorer import make_explorer
 from citeforge.reports.pages.markup import page_templates, read_assets, script_json
+from citeforge.reports.pages.query_pages import query_pages
 from citeforge.reports.tables import counts_table
 from citeforge.schemas.audit import BELOW, LINE
 from citeforge.schemas.scores import ScoreFile
@@ -76,7 +76,7 @@ def write_assets(out: Path, *scripts: str) -> None:
     """Write the style sheet of a site's pages and some of its scripts into a folder."""
     write_text(out / "figures_shown.js", read_assets("figures_shown.js"))
     style = (TEMPLATES / "site.css").read_text(encoding="utf-8")
-    write_text(out / "site.css", read_assets("page.css") + style)
+    write_text(out / "site.css", read_assets("page.css", "query.css") + style)
     for name in scripts:
         write_text(out / name, (TEMPLATES / name).read_text(encoding="utf-8"))
 

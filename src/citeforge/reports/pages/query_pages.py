@@ -2,7 +2,7 @@
 
 import difflib
 import math
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from citeforge.builders.derive import Base
@@ -131,9 +131,25 @@ def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[Quer
     columns = read_fields(package.queries)
     rows = {query: row for row, query in enumerate(package.query_ids)}
     for page in (graph_pages if package.has_graphs else passages)(package, first):
-        values = {name: column[rows[page.id]] for name, column in columns.items()}
-        page.fields = {name: v for name, v in values.items() if v != NO_VALUE and makes_slices([v])}
+        page.fields = _select_fields(columns, rows[page.id])
         yield page
+
+
+def query_page(package: Package, query: str) -> QueryPage:
+    """Make the page of one query, without its passages' twins and scores of mining.
+
+    Raises:
+        UnknownValueError: no such query.
+    """
+    (page,) = (graph_pages if package.has_graphs else item_pages)(package, (), query)
+    page.fields = _select_fields(read_fields(package.queries), package.row_of[query])
+    return page
+
+
+def _select_fields(columns: Mapping[str, Sequence[str]], row: int) -> dict[str, str]:
+    """Select the fields of a query that have a value, and not too long a one."""
+    values = {name: column[row] for name, column in columns.items()}
+    return {n: value for n, value in values.items() if value != NO_VALUE and makes_slices([value])}
 
 
 def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
@@ -169,16 +185,19 @@ def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]
         yield page
 
 
-def item_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
+def item_pages(
+    package: Package, first: Sequence[str], query: str | None = None
+) -> Iterator[QueryPage]:
     """Make pages of queries with passages, for any benchmark that shows passages.
 
     Args:
         package: benchmark whose contexts may be in tables of any kind.
         first: context sets that are shown before others.
+        query: only this query; None for all.
     """
     names = list(dict.fromkeys([*first, *package.contexts]))
     contexts, left_out = names[:_MOST_CONTEXTS], names[_MOST_CONTEXTS:]
-    for items in zip(*map(package.items, contexts), strict=True):
+    for items in zip(*(package.items(name, query) for name in contexts), strict=True):
         gold = [row.text for row in items[0].gold if row.text]
         page = QueryPage(items[0].query_id, items[0].query, gold=gold[:10], left_out=left_out)
         for item in items:
@@ -258,22 +277,26 @@ def text_differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[
     return tuple(left), tuple(right)
 
 
-def graph_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
+def graph_pages(
+    package: Package, first: Sequence[str], query: str | None = None
+) -> Iterator[QueryPage]:
     """Make pages of queries with sub-graphs drawn as stars.
 
     Args:
         package: a kalma benchmark.
         first: context sets that are shown before others.
+        query: only this query; None for all.
     """
     usual = [n for n in package.contexts if n in _GRAPHS]
     contexts = list(dict.fromkeys([*first, *usual]))[: max(len(usual), _MOST_CONTEXTS)]
     left_out = [n for n in package.contexts if n not in contexts]
     questions, *further = package.forms.values()
     others = dict(rows_of(further[0], "_id", "text")) if further else {}
-    texts = questions["text"].to_pylist()
-    for text, *items in zip(texts, *map(package.items, contexts), strict=True):
-        query = items[0].query_id
-        page = QueryPage(query, text, other=others.get(query, ""), left_out=left_out)
+    texts = dict(rows_of(questions, "_id", "text"))
+    for items in zip(*(package.items(name, query) for name in contexts), strict=True):
+        asked = items[0].query_id
+        other = others.get(asked, "")
+        page = QueryPage(asked, texts[asked], other=other, left_out=left_out)
         gold = {t.key for t in items[0].knowledge}
         for item in items:
             page.stars[item.context] = [_lay_out_star(g, gold) for g in item.graphs]
