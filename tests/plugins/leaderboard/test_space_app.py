@@ -4,6 +4,8 @@
 its pages ask from elsewhere is noted.
 """
 
+import base64
+import hashlib
 import json
 import os
 import re
@@ -312,6 +314,61 @@ def test_two_visitors_at_once_get_their_own_scores(browser: Any, app: App, tmp_p
     for name, found in pages:
         heading = found.frame_locator("iframe.report").get_by_role("heading", level=1)
         expect(heading).to_have_text(name)
+
+
+SECRETS = ["/proc/self/environ", "leaderboard.yaml", "../leaderboard.yaml", "app.py", "/etc/passwd"]
+
+
+def test_files_of_the_space_are_not_served(page: Any, app: App) -> None:
+    for name in [*SECRETS, str(app.log)]:
+        for form in (name, name.replace("/", "%2F"), f"{app.log.parent}/uploads/../../{name}"):
+            reply = page.request.get(f"{app.url}/gradio_api/file={form}")
+            assert reply.status in (400, 403, 404), (form, reply.status)
+
+
+def call(page: Any, app: App, path: str, button: str) -> str:
+    """What the server says to a request that no page of it makes: a path in place of an upload."""
+    config = page.request.get(f"{app.url}/config").json()
+    texts = {c["id"]: c["props"].get("value") for c in config["components"]}
+    (found,) = [
+        d for d in config["dependencies"] if any(texts.get(t[0]) == button for t in d["targets"])
+    ]
+    file = {"path": path, "meta": {"_type": "gradio.FileData"}, "orig_name": "a.jsonl"}
+    page.request.post(
+        f"{app.url}/gradio_api/queue/join",
+        data={"data": [file, "closed"], "fn_index": found["id"], "session_hash": path[-9:]},
+    )
+    reply = page.request.get(f"{app.url}/gradio_api/queue/data?session_hash={path[-9:]}")
+    return str(reply.text())
+
+
+@pytest.mark.parametrize("button", ["Check and score", "Submit"])
+def test_paths_in_place_of_uploads_are_refused(page: Any, app: App, button: str) -> None:
+    for path in ("/etc/passwd", str(app.log), "/proc/self/environ"):
+        said = call(page, app, path, button)
+        assert '"success":false' in said
+        assert "root:" not in said
+        assert "Fetching" not in said
+
+
+@pytest.mark.parametrize(("secret", "button"), [("", "Sign in"), (SECRET, "Logout")])
+def test_a_made_up_session_is_not_signed_in(page: Any, app: App, secret: str, button: str) -> None:
+    """Session cookies are signed with the secret of the Space; without one the key is known."""
+    profile = {"preferred_username": "eve", "name": "Eve", "profile": "", "picture": ""}
+    packed = base64.b64encode(json.dumps({"oauth_info": {"userinfo": profile}}).encode())
+    key = hashlib.sha256(f"{secret}-v4".encode()).hexdigest()
+    code = (
+        "import sys; from itsdangerous import TimestampSigner;"
+        "print(TimestampSigner(sys.argv[1]).sign(sys.argv[2]).decode())"
+    )
+    done = subprocess.run(
+        [PYTHON, "-c", code, key, packed.decode()], text=True,
+        capture_output=True, check=True,
+    )  # fmt: skip
+    cookie = {"name": "session", "value": done.stdout.strip(), "url": app.url}
+    page.context.add_cookies([cookie])
+    page.reload()
+    expect(page.get_by_role("button", name=button)).to_be_visible()
 
 
 def test_nobody_is_shut_out(page: Any) -> None:

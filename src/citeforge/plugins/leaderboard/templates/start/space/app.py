@@ -36,7 +36,7 @@ def submit(
     return DESK.submit(upload, board, account).html, "", gr.File(visible=False)
 
 
-with gr.Blocks(title=DESK.title, delete_cache=(600, 3600)) as demo:
+with gr.Blocks(title=DESK.title, delete_cache=(600, 3000)) as demo:
     gr.Markdown(f"# {DESK.title}")
     board = gr.Dropdown(
         DESK.boards, value=DESK.boards[0], label="Board", visible=len(DESK.boards) > 1
