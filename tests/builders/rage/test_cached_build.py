@@ -174,7 +174,10 @@ def test_options_of_the_command_and_doctor(inline: Inline, tmp_path: Path) -> No
     assert len(before) == 4
     inline.ok(*build_words, "--no-cache", "--out", "two", CITEFORGE_CACHE="kept")
     assert content(tmp_path / "kept") == before
-    size = sum(map(len, before.values())) / 10**9
+    size = sum(map(len, before.values())) / 10**6
     shown = inline.ok("doctor", "--offline", "--cache", "kept", "--cache-size", "0.5").stdout
-    assert f"vector cache           kept/vectors: {size:.2f} of 0.5 GB (--cache-size)" in shown
+    assert (
+        f"vector cache           kept/vectors: {size:.1f} MB of at most 0.5 GB (--cache-size)"
+        in shown
+    )
     assert "vector cache           off (CITEFORGE_CACHE)" in inline.ok("doctor", "--offline").stdout

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from citeforge.engines.event_loop import run_async
 from citeforge.engines.model_files import http_errors
-from citeforge.engines.shown import show_number
 from citeforge.schemas.errors import EXTRAS, CiteforgeError, InputError, require
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.version import __version__
@@ -115,13 +114,13 @@ def _check_models() -> Iterator[Finding]:
 
 def _check_cache(run: RunOptions) -> Finding:
     """Report the folder, size and limit of the cache of vectors."""
-    from citeforge.engines.models.vector_cache import GIGABYTE, VARIABLE, open_cache
+    from citeforge.engines.models.vector_cache import VARIABLE, open_cache
 
     cache = open_cache(run)
     if cache is None:
         return Finding("vector cache", None, f"off ({VARIABLE}): each build embeds all passages")
-    size = cache.size() / GIGABYTE
-    text = f"{cache.root}: {show_number(size, 2)} of {run.cache_size:g} GB (--cache-size)"
+    size = cache.size() / 10**6
+    text = f"{cache.root}: {size:,.1f} MB of at most {run.cache_size:g} GB (--cache-size)"
     return Finding("vector cache", True, text)
 
 
