@@ -105,11 +105,14 @@ FRAMEWORKS := build/frameworks
 $(FRAMEWORKS)/.installed: $(STAMP)
 	$(PYTHON) -m venv $(FRAMEWORKS)
 	echo "import site; site.addsitedir('$(abspath $(VENV))/lib/python3.11/site-packages')" > $(FRAMEWORKS)/lib/python3.11/site-packages/ours.pth
-	$(FRAMEWORKS)/bin/python -m pip install -q --disable-pip-version-check --no-compile mlflow-skinny==3.17.2 sqlalchemy==2.1.9 alembic==1.20.1 wandb==0.31.0 trackio==0.43.0
+	$(FRAMEWORKS)/bin/python -m pip install -q --disable-pip-version-check --no-compile mlflow-skinny==3.17.2 sqlalchemy==2.1.9 alembic==1.20.1 wandb==0.31.0 trackio==0.43.0 \
+	  lighteval==0.13.0 'huggingface-hub<2' 'xxhash<4'
+	# A table of another task, which lighteval downloads when it starts.
+	touch $(FRAMEWORKS)/lib/python3.11/site-packages/lighteval/tasks/tasks/tinyBenchmarks.pkl
 	@touch $@
 
-test-frameworks: $(FRAMEWORKS)/.installed  ## run the tests that need trackers, in an environment of their own (a minute)
-	$(FRAMEWORKS)/bin/python -m pytest -q tests/plugins/trackers
+test-frameworks: $(FRAMEWORKS)/.installed  ## run the tests that need trackers or lighteval, in an environment of their own (a minute)
+	$(FRAMEWORKS)/bin/python -m pytest -q tests/plugins/trackers tests/plugins/responses/test_task_exports.py
 
 processors: $(STAMP)  ## run the numeric tests in every kind of arithmetic that this processor has (SETTINGS=numbers of some)
 	PYTHONPATH=tests $(BIN)/python -m processors $(SETTINGS)

@@ -64,7 +64,8 @@ def imported() -> set[str]:
     return tops - set(sys.stdlib_module_names) - {"citeforge", "pydantic_core"}
 
 
-IN_THEIR_OWN = {"mlflow": "mlflow-skinny", "wandb": "wandb", "trackio": "trackio"}
+IN_THEIR_OWN = {"mlflow": "mlflow-skinny", "wandb": "wandb", "trackio": "trackio",
+                "lighteval": "lighteval"}  # fmt: skip
 """Modules that `make frameworks` installs, to what brings them."""
 FOR_MLFLOW = {"sqlalchemy", "alembic"}
 """Imported by MLflow where a database keeps its runs."""
@@ -101,7 +102,7 @@ def test_all_brings_everything_but_the_alternatives() -> None:
     (everything,) = map(Requirement, PROJECT["optional-dependencies"]["all"])
     alternatives = {"cpu", "gpu", "mauve", *TOOLS, "all"}
     alternatives |= {"hf", "kg", "audit", "markdown"}  # with others
-    alternatives |= IN_THEIR_OWN.keys()  # trackers
+    alternatives |= IN_THEIR_OWN.keys()
     assert everything.extras == set(PROJECT["optional-dependencies"]) - alternatives
 
 

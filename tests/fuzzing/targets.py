@@ -126,7 +126,7 @@ _CELLS = (
 _EXPORTS = tuple(
     f"export {name} @ --out out"
     for name in ("beir", "mteb", "trec", "rage-toolkit", "alce", "attrieval", "attributed-ir",
-                 "hf-csv", "rl-prompts")
+                 "hf-csv", "rl-prompts", "inspect", "lighteval")
 )  # fmt: skip
 
 TARGETS: dict[str, Target] = {

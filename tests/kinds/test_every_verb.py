@@ -15,7 +15,7 @@ from citeforge.package.package import Package
 from citeforge.plugins.audit.run import find_flaws
 from citeforge.plugins.labels.sheets import TASKS, benchmark_items
 from citeforge.plugins.leaderboard.build import build_site
-from citeforge.plugins.responses.inspect_scoring import Scoring, Settings
+from citeforge.plugins.responses.task_scoring import Scoring, Settings
 from citeforge.publishing.export import EXPORTS, export, write_export
 from citeforge.publishing.hidden import join_package, split_package
 from citeforge.reports.pages.query_pages import query_pages
@@ -99,7 +99,7 @@ def _options(name: str, folder: Path, package: Package, tmp_path: Path) -> dict[
         answers = _answers(folder, tmp_path)
         context = package.contexts[0]
         return {"submission": answers, "context": context, "team": "t", "run_desc": "a run"}
-    return {}
+    return {"context": "all"} if name in ("inspect", "lighteval") else {}
 
 
 def _answers(folder: Path, tmp_path: Path) -> Path:

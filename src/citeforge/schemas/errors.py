@@ -277,6 +277,7 @@ EXTRAS = {
     "altair": ("report", "a plot"),
     "vl_convert": ("report", "a plot"),
     **dict.fromkeys(("inspect_ai", "anyio"), ("inspect", "a log or a task of inspect_ai")),
+    "lighteval": ("lighteval", "a task of lighteval"),
     "ray": ("ray", "--engine ray"),
     **dict.fromkeys(("model_signing", "sigstore"), ("sign", "a signature")),
     **{name: (name, f"--log {name}") for name in ("mlflow", "wandb", "trackio")},

@@ -25,9 +25,9 @@ import citeforge as cf
 from citeforge.engines.judge.no_model import LexicalJudge
 from citeforge.engines.judge.records import JudgeFailure, Keep, Pair
 from citeforge.engines.judge.session import JudgeSession
-from citeforge.plugins.responses import inspect_scoring as scoring
-from citeforge.plugins.responses.inspect_scoring import Scoring, Settings
+from citeforge.plugins.responses import task_scoring as scoring
 from citeforge.plugins.responses.inspect_tasks import package as package_task
+from citeforge.plugins.responses.task_scoring import Scoring, Settings
 from citeforge.schemas.submission import SubmissionLine
 from conftest import ROOT, Inline, refused
 

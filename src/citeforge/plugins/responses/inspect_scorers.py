@@ -1,5 +1,8 @@
 """Measures of citeforge as a scorer and a metric of inspect_ai."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import anyio
 import anyio.to_thread
 import msgspec
@@ -7,11 +10,28 @@ from inspect_ai.scorer import Metric, SampleScore, Score, Scorer, Target, Value,
 from inspect_ai.solver import TaskState
 
 from citeforge.plugins.responses.inspect_files import sample_answer
-from citeforge.plugins.responses.inspect_scoring import Scoring, Settings, open_scoring, user_errors
-from citeforge.schemas.errors import InputError, UsageError
+from citeforge.plugins.responses.task_scoring import (
+    Scoring,
+    Settings,
+    list_raw_values,
+    open_scoring,
+)
+from citeforge.schemas.errors import CiteforgeError, InputError, UsageError
 from citeforge.schemas.submission import SubmissionLine
 
 _KEY = "citeforge"
+
+
+@contextmanager
+def user_errors() -> Iterator[None]:
+    """Convert errors of citeforge to inspect_ai's PrerequisiteError, shown without traceback."""
+    from inspect_ai._util.error import PrerequisiteError
+    from rich.markup import escape
+
+    try:
+        yield
+    except CiteforgeError as error:
+        raise PrerequisiteError(escape(str(error))) from error
 
 
 def split_names(names: str | list[str] | None) -> tuple[str, ...]:
@@ -42,14 +62,7 @@ def whole() -> Metric:
                 groups.setdefault(settings, []).append(line)
         values: dict[str, float | None] = {}
         for settings, answers in groups.items():
-            files = open_scoring(settings).score_all(answers)
-            for file in files:
-                suffix = f"[{file.context}]" if len(files) > 1 else ""
-                for entry in file.measures:
-                    if entry.value is not None:
-                        values[entry.name + suffix] = entry.value / entry.scale
-                        if entry.stderr is not None:
-                            values[f"{entry.name}{suffix}_stderr"] = entry.stderr / entry.scale
+            values |= list_raw_values(open_scoring(settings).score_all(answers))
         return values
 
     return compute

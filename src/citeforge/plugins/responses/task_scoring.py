@@ -1,7 +1,6 @@
 """Scores of single answers and of all answers, computed by the code of ``citeforge score``."""
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -19,7 +18,7 @@ from citeforge.library.benchmarks import load
 from citeforge.library.scores import open_judge
 from citeforge.package.package import rows_about
 from citeforge.plugins.responses.placer import CitationPlacer
-from citeforge.schemas.errors import CiteforgeError, UsageError, extras_named
+from citeforge.schemas.errors import UsageError, extras_named
 from citeforge.schemas.recipes.base import make_record
 from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.scores import ScoreFile
@@ -183,16 +182,21 @@ class Scoring:
             return score_context(path, ScoringSetup(benchmark, measures, tools))
 
 
-@contextmanager
-def user_errors() -> Iterator[None]:
-    """Convert errors of citeforge to inspect_ai's PrerequisiteError, shown without traceback."""
-    from inspect_ai._util.error import PrerequisiteError
-    from rich.markup import escape
+def list_raw_values(files: Sequence[ScoreFile]) -> dict[str, float]:
+    """Map measures of score files to raw values, and ``NAME_stderr`` to standard errors.
 
-    try:
-        yield
-    except CiteforgeError as error:
-        raise PrerequisiteError(escape(str(error))) from error
+    Values are a hundredth of what ``citeforge score`` shows where that is a percentage. With
+    several files each name ends in ``[context]``.
+    """
+    values: dict[str, float] = {}
+    for file in files:
+        suffix = f"[{file.context}]" if len(files) > 1 else ""
+        for entry in file.measures:
+            if entry.value is not None:
+                values[entry.name + suffix] = entry.value / entry.scale
+                if entry.stderr is not None:
+                    values[f"{entry.name}{suffix}_stderr"] = entry.stderr / entry.scale
+    return values
 
 
 @lru_cache(maxsize=8)
