@@ -55,7 +55,7 @@ def export_task(framework: str, folder: Path, out: Path, options: TaskOptions) -
         options: prompts, and how answers are scored.
 
     Returns:
-        What is left out: other context sets.
+        What is left out, one line each.
 
     Raises:
         InputError: labels are hidden, no prompts can be made, or a template is wrong.
@@ -64,7 +64,7 @@ def export_task(framework: str, folder: Path, out: Path, options: TaskOptions) -
     """
     package = Package(folder)
     manifest = package.manifest
-    if manifest.has_hidden_labels:
+    if manifest.has_hidden_labels or manifest.config.get("hidden_gold"):
         raise InputError(
             "has hidden labels, which a task needs to score and must not hand on", path=folder,
             allowed="inspect eval citeforge/package -T benchmark=PUBLIC-HALF -T gold=GOLD-HALF",
@@ -100,7 +100,8 @@ def export_task(framework: str, folder: Path, out: Path, options: TaskOptions) -
     )
     write_text(out / "README.md", readme)
     others = [name for name in package.contexts if name not in contexts]
-    return [f"the context sets {', '.join(others)}"] if others else []
+    dropped = [f"the context sets {', '.join(others)}"] if others else []
+    return [*dropped, f"95 % intervals: {framework} shows values and standard errors"]
 
 
 def _task_name(benchmark: str) -> str:
