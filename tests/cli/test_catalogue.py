@@ -193,7 +193,7 @@ def test_the_measures_of_every_module_are_in_the_list() -> None:
     ("sort", "command", "others"),
     [
         ("kinds", "build", {"--from", "--print-recipe", "RECIPE.yaml", "demo"}),
-        ("exports", "export", {"prompts", "card"}),
+        ("exports", "export", {"prompts", "card", "signature"}),
         ("systems", "run", set()),
         ("commands", "", set()),
     ],
