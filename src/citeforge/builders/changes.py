@@ -9,6 +9,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from citeforge.package.kinds import recipe_named
+from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.manifest import Manifest
 from citeforge.schemas.recipes.base import Recipe
@@ -26,6 +27,27 @@ def find_recipe(manifest: Manifest) -> Recipe | None:
         return None if record is None else record.from_manifest(manifest)
     except (LookupError, ValidationError):
         return None
+
+
+def open_earlier(recipe: Recipe, folder: Path | None) -> Package | None:
+    """Open the package that a build keeps parts of; None if the recipe names none.
+
+    Args:
+        recipe: of the build.
+        folder: of the package.
+
+    Raises:
+        InputError: it is damaged, or of another kind.
+    """
+    if folder is None:
+        return None
+    old = Package(folder)
+    if not isinstance(recipe, recipe_named(old.manifest.kind) or ()):
+        raise InputError(
+            f"is a {old.manifest.kind} benchmark", path=old.folder, code="wrong-kind",
+            allowed=f"--keep-from with a package of `citeforge build {recipe.kind}`",
+        )  # fmt: skip
+    return old
 
 
 def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:

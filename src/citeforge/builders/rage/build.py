@@ -18,7 +18,7 @@ from citeforge.builders.package import (
 )
 from citeforge.builders.rage.form import Levelling
 from citeforge.builders.rage.hidden_contexts import freeze_hidden
-from citeforge.builders.rage.kept_queries import KeptQueries, find_kept, open_earlier
+from citeforge.builders.rage.kept_queries import KeptQueries, find_kept, open_kept
 from citeforge.builders.rage.material import Material, read_material
 from citeforge.builders.rage.mixture import (
     Contexts,
@@ -76,7 +76,7 @@ def build_rage(recipe: RageRecipe, run: RunOptions, embedder: Embedder | None = 
         if (finished := build.finished(draft)) is not None:
             return finished
         seed = mix_secret(recipe.seed, build.secret())
-        old = open_earlier(recipe, draft.config)
+        old = open_kept(recipe, draft.config)
         whole = read_material(sources, build.workspace)
         kept = None
         if old is not None:

@@ -8,7 +8,7 @@ from functools import cached_property
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from citeforge.builders.changes import list_differences
+from citeforge.builders.changes import list_differences, open_earlier
 from citeforge.builders.rage.material import Material
 from citeforge.builders.rage.mixture import Contexts, Mappings
 from citeforge.builders.rage.relevance_labels import LocatedLabel, read_relevance_labels
@@ -143,7 +143,7 @@ class KeptQueries:
                     )
 
 
-def open_earlier(recipe: RageRecipe, config: Mapping[str, object]) -> Package | None:
+def open_kept(recipe: RageRecipe, config: Mapping[str, object]) -> Package | None:
     """Open the package that a build keeps queries of; None if the recipe names none.
 
     Args:
@@ -153,14 +153,9 @@ def open_earlier(recipe: RageRecipe, config: Mapping[str, object]) -> Package | 
     Raises:
         InputError: it is damaged, of another kind, or was built with other options.
     """
-    if recipe.keep_from is None:
+    old = open_earlier(recipe, recipe.keep_from)
+    if old is None:
         return None
-    old = Package(recipe.keep_from)
-    if old.manifest.kind != recipe.kind:
-        raise InputError(
-            f"is a {old.manifest.kind} benchmark", path=old.folder, code="wrong-kind",
-            allowed=f"--keep-from with a package of `citeforge build {recipe.kind}`",
-        )  # fmt: skip
     if old.manifest.config.get("hidden"):
         raise InputError(
             "has hidden labels: its contexts are drawn together, and none can be kept",

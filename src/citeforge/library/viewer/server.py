@@ -177,8 +177,8 @@ class _Server(ThreadingMixIn, TCPServer):
             names: parts of the path below it.
         """
         roots = self.pages.folders.roots
-        kind = _TYPES.get(Path(names[-1]).suffix.lower()) if names else None
-        if kind is None or not number.isdecimal() or int(number) >= len(roots):
+        media = _TYPES.get(Path(names[-1]).suffix.lower()) if names else None
+        if media is None or not number.isdecimal() or int(number) >= len(roots):
             return _missing()
         if not all(map(_is_plain, names)):
             return _missing()
@@ -186,8 +186,8 @@ class _Server(ThreadingMixIn, TCPServer):
         if path is None or not path.is_file():
             return _missing()
         hosts = " ".join(f"http://{host}" for host in self.hosts)
-        rules = "default-src 'none'" if kind == _TYPES[".pdf"] else _FILE_RULES.format(host=hosts)
-        return Reply(200, path.read_bytes(), kind, rules)
+        rules = "default-src 'none'" if media == _TYPES[".pdf"] else _FILE_RULES.format(host=hosts)
+        return Reply(200, path.read_bytes(), media, rules)
 
 
 def _count(given: dict[str, str]) -> int:

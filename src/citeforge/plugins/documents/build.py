@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from citeforge.builders.build import Build, open_build
+from citeforge.builders.changes import open_earlier
 from citeforge.builders.rage.build import freeze_contexts, label_passages, write_rage_tables
 from citeforge.builders.rage.kept_queries import find_kept
 from citeforge.builders.rage.material import Material, drop_dangling
@@ -37,7 +38,6 @@ from citeforge.plugins.documents.decisions import apply_decisions, decision_stat
 from citeforge.plugins.documents.design import ABSENT, LIST
 from citeforge.plugins.documents.kept import (
     has_same_contexts,
-    open_earlier,
     read_kept_questions,
 )
 from citeforge.plugins.documents.llm_requests import PromptedLlm
@@ -130,7 +130,7 @@ def build_documents(
         cells = draw_cells(models.asker.design, recipe.n_queries, recipe.seed, topics.shares)
         maker = QuestionMaker(recipe, cells, models.asker, models.judge, passages, search, topics)
         counts: dict[str, int] = {}
-        old = open_earlier(recipe)
+        old = open_earlier(recipe, recipe.keep_from)
         old_questions = [] if old is None else read_kept_questions(old, passages, cells, counts)
         maker.check(old_questions, ())
         questions = maker.make(old_questions)

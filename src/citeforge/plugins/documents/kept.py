@@ -12,27 +12,9 @@ from citeforge.plugins.documents.design import SEED
 from citeforge.plugins.documents.questions import Evidence, Question
 from citeforge.plugins.documents.recipe import DocumentsRecipe
 from citeforge.schemas.counts import count_key
-from citeforge.schemas.errors import InputError
 
 _OF_CONTEXTS = ("seed", "embedder", "embedder_revision", "mining", "mixtures", "decided")
 _CHANGED, _UNWANTED = "a passage of the evidence changed or is missing", "the design asks for fewer"
-
-
-def open_earlier(recipe: DocumentsRecipe) -> Package | None:
-    """Open the package that a build keeps questions of; None if the recipe names none.
-
-    Raises:
-        InputError: it is damaged, or of another kind.
-    """
-    if recipe.keep_from is None:
-        return None
-    old = Package(recipe.keep_from)
-    if old.manifest.kind != recipe.kind:
-        raise InputError(
-            f"is a {old.manifest.kind} benchmark", path=old.folder, code="wrong-kind",
-            allowed=f"--keep-from with a package of `citeforge build {recipe.kind}`",
-        )  # fmt: skip
-    return old
 
 
 def has_same_contexts(recipe: DocumentsRecipe, old: Package) -> bool:
