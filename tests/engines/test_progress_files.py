@@ -53,6 +53,54 @@ def test_a_killed_command_is_not_at_work(tmp_path: Path) -> None:
     assert read_progress(path) is None
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no pipes with names")
+def test_a_pipe_and_a_link_are_not_opened(tmp_path: Path) -> None:
+    pipe = tmp_path / PATTERN.replace("*", "pipe")
+    os.mkfifo(pipe)
+    assert read_progress(pipe) is None
+    with progress_file("run", tmp_path / "a.jsonl"):
+        (path,) = (p for p in tmp_path.glob(PATTERN) if p != pipe)
+        until(lambda: read_progress(path) is not None)
+        link = tmp_path / PATTERN.replace("*", "link")
+        link.symlink_to(path)
+        assert read_progress(link) is None
+
+
+def test_the_byte_that_windows_locks_is_not_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``LockFileEx`` of one byte at 0 lets no other process read a range that has this byte."""
+    real_read = os.read
+
+    def read(handle: int, size: int) -> bytes:
+        if os.lseek(handle, 0, os.SEEK_CUR) == 0:
+            raise PermissionError(13, "Permission denied")
+        return real_read(handle, size)
+
+    with progress_file("run", tmp_path / "a.jsonl"):
+        until(lambda: current(tmp_path) is not None)
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "read", read)
+            assert current(tmp_path) == Work("run", "a.jsonl")
+
+
+def test_a_file_that_stays_open_elsewhere_ends_no_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Windows refuses to remove what a reader has open; the next sweep removes it."""
+
+    def refuse(path: Path, missing_ok: bool = False) -> None:
+        raise PermissionError(13, "The process cannot access the file", str(path))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Path, "unlink", refuse)
+        with progress_file("run", tmp_path / "a.jsonl"):
+            pass
+    assert len([*tmp_path.glob(PATTERN)]) == 1
+    sweep(tmp_path)
+    assert [*tmp_path.iterdir()] == []
+
+
 @pytest.mark.skipif(os.name != "posix", reason="a locked file cannot be written by others")
 def test_what_is_no_progress_file_is_not_read(tmp_path: Path) -> None:
     with progress_file("run", tmp_path / "a.jsonl"):

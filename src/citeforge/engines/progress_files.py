@@ -1,7 +1,8 @@
 """Progress of a command, in a file beside what it makes, so that ``citeforge view`` shows it.
 
 The file is a temporary one (:mod:`citeforge.engines.files`): locked while its command works, and
-swept away with the others if that is killed.
+swept away with the others if that is killed. Windows locks its first byte, which no other process
+can read then: the text starts after it.
 """
 
 import os
@@ -20,6 +21,8 @@ from citeforge.engines.progress import Stage, stage_watcher
 _MARK = "progress."
 PATTERN = f".{_MARK}*{TEMPORARY}"
 """Pattern of the names of progress files."""
+_LOCKED = b" "
+"""Bytes before the text, which are never read."""
 _INTERVAL = 0.5
 """Seconds between two looks of the thread that writes the file."""
 
@@ -63,7 +66,8 @@ class _ProgressFile:
             if is_new:
                 with suppress(OSError):
                     os.lseek(self._handle, 0, os.SEEK_SET)
-                    os.truncate(self._handle, os.write(self._handle, msgspec.json.encode(work)))
+                    content = _LOCKED + msgspec.json.encode(work)
+                    os.truncate(self._handle, os.write(self._handle, content))
             if self._over.wait(_INTERVAL):
                 return
 
@@ -71,7 +75,8 @@ class _ProgressFile:
         """Stop the thread, and remove the file."""
         self._over.set()
         self._thread.join()
-        remove_open(self._path, self._handle)
+        with suppress(OSError):  # Windows keeps a file that is being read; the next sweep takes it
+            remove_open(self._path, self._handle)
 
 
 @contextmanager
@@ -99,6 +104,8 @@ def progress_file(command: str, out: Path | None) -> Iterator[None]:
 
 def read_progress(path: Path) -> Work | None:
     """Read a progress file; None if its command has ended, or it cannot be read just now."""
+    if path.is_symlink() or not path.is_file():  # opening a pipe would wait for its writer
+        return None
     try:
         handle = os.open(path, os.O_RDONLY)
     except OSError:
@@ -107,6 +114,7 @@ def read_progress(path: Path) -> Work | None:
         with suppress(OSError):  # without locks a dead command cannot be told from a living one
             if lock_descriptor(handle, blocking=False):
                 return None
+        os.lseek(handle, len(_LOCKED), os.SEEK_SET)
         return msgspec.json.decode(os.read(handle, 1 << 16), type=Work)
     except (OSError, msgspec.MsgspecError):
         return None
