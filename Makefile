@@ -175,7 +175,9 @@ bench: $(STAMP)  ## run all benchmarks (minutes)
 	$(BIN)/python -m benchmarks
 
 wheel: $(STAMP)  ## build the wheel
-	$(BIN)/python -m build --wheel
+	@mkdir -p build
+	$(BIN)/python -m build --wheel > build/wheel.log 2>&1 || { cat build/wheel.log; exit 1; }
+	@tail -n 1 build/wheel.log
 
 clean:  ## remove everything that was built
 	rm -rf $(VENV) out build dist src/*.egg-info
