@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import chdir
 from pathlib import Path
+from typing import Any
 
 import pytest
 import yaml
@@ -165,6 +166,29 @@ def test_a_race_of_one_account_keeps_the_limit(
     assert sorted("It is in the queue." in html for html in htmls) == [False, True]
     assert sum("has made 1 submissions" in html for html in htmls) == 1
     assert len(queued(hub)) == 2
+
+
+@pytest.mark.usefixtures("in_process")
+def test_a_lost_race_for_the_first_commit_loses_no_submission(
+    board: Board, folder: Path, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The owner changes the card of an empty queue, between two requests of the Space."""
+    from huggingface_hub import HfApi
+
+    real, parents = HfApi.create_commit, []
+
+    def interrupted(api: HfApi, *words: Any, parent_commit: str, **more: Any) -> Any:
+        parents.append(parent_commit)
+        if len(parents) < 3:
+            hub.repos[QUEUE].commit("main", {}, "card")
+        return real(api, *words, parent_commit=parent_commit, **more)
+
+    monkeypatch.setattr(HfApi, "create_commit", interrupted)
+    path = answers(board, tmp_path / "mine.jsonl", "My system")
+    assert "It is in the queue." in Desk(folder).submit(path, NAME, "ann").html
+    assert len(set(parents)) == 3  # two that the Hub refused, and the one that it took
+    assert queued(hub) == [f"history/{NAME}.jsonl", f"submissions/{NAME}/ann--my-system.jsonl"]
+    assert len(read(hub, f"history/{NAME}.jsonl").splitlines()) == 1
 
 
 def test_no_account_and_no_queue(

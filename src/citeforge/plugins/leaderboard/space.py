@@ -164,7 +164,7 @@ class Desk:
                 return None if event is None else (event, folder / event.submission)
 
             try:
-                is_new = self._queue.add(self._boards[name], folder / "board", check)
+                is_new = self._queue.add(self._boards[name], check)
             except CiteforgeError as error:
                 return _refusal(error)
         if outcomes[-1].errors:

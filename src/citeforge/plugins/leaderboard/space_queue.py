@@ -1,5 +1,6 @@
 """Queue of submissions: a dataset repository of the Hub to which the Space commits."""
 
+import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -49,7 +50,7 @@ class Queue:
 
         self._repo_id, self._api, self._lock = repo_id, HfApi(token=token), Lock()
 
-    def add(self, board: Board, work: Path, check: Check) -> bool:
+    def add(self, board: Board, check: Check) -> bool:
         """Add a submission that the check accepts; return False if it is already there.
 
         One at a time, and again where the repository changed meanwhile, so that no submission
@@ -57,47 +58,56 @@ class Queue:
 
         Args:
             board: its board.
-            work: empty folder for the history of the board.
-            check: called with the board whose history and submissions are in ``work``.
+            check: called with the board whose history and submissions are those of the queue.
 
         Raises:
             InputError: the Hub cannot be reached, or refuses the token.
         """
-        from huggingface_hub import CommitOperationAdd
         from huggingface_hub.errors import HfHubHTTPError
 
         with self._lock, hub_errors(self._repo_id):
             for _ in range(_MOST_TRIES):
-                local = local_board(board, work)
-                remote = self._read(board, local)
-                accepted = check(local)
-                if accepted is None:
-                    return True
-                event, path = accepted
-                if latest_events(remote.history).get(event.submission) == event:
-                    return False
-                write_history(local.history_file, [*remote.history, event])
-                try:
-                    self._api.create_commit(
-                        self._repo_id,
-                        [
-                            CommitOperationAdd(f"submissions/{board.name}/{path.name}", str(path)),
-                            CommitOperationAdd(
-                                f"history/{board.name}.jsonl", str(local.history_file)
-                            ),
-                        ],
-                        commit_message=f"{board.name}: {path.name}",
-                        repo_type="dataset",
-                        parent_commit=remote.commit,
-                    )
-                    return True
-                except HfHubHTTPError as error:
-                    if error.response is None or error.response.status_code not in _CHANGED:
-                        raise
+                # Each try in a folder of its own: it must find nothing that an earlier one wrote.
+                with tempfile.TemporaryDirectory(prefix="citeforge-space-") as work:
+                    try:
+                        return self._try(board, local_board(board, Path(work)), check)
+                    except HfHubHTTPError as error:
+                        if error.response is None or error.response.status_code not in _CHANGED:
+                            raise
         raise InputError(
             "the queue changed while the submission was added", path=self._repo_id,
             allowed="submit it again", code="hub-failed",
         )  # fmt: skip
+
+    def _try(self, board: Board, local: Board, check: Check) -> bool:
+        """Add a submission to the newest state of the queue; return False if it is already there.
+
+        Args:
+            board: its board.
+            local: the same board in an empty folder.
+            check: as in :meth:`add`.
+        """
+        from huggingface_hub import CommitOperationAdd
+
+        remote = self._read(board, local)
+        accepted = check(local)
+        if accepted is None:
+            return True
+        event, path = accepted
+        if latest_events(remote.history).get(event.submission) == event:
+            return False
+        write_history(local.history_file, [*remote.history, event])
+        self._api.create_commit(
+            self._repo_id,
+            [
+                CommitOperationAdd(f"submissions/{board.name}/{path.name}", str(path)),
+                CommitOperationAdd(f"history/{board.name}.jsonl", str(local.history_file)),
+            ],
+            commit_message=f"{board.name}: {path.name}",
+            repo_type="dataset",
+            parent_commit=remote.commit,
+        )
+        return True
 
     def _read(self, board: Board, local: Board) -> _Remote:
         """Read a board's history into its local file, and note the names of its submissions."""
