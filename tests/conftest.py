@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from collections import defaultdict
@@ -141,6 +142,14 @@ def pytest_fixture_setup() -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_pyfunc_call() -> Iterator[None]:
     return (yield from _skipping())
+
+
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A shell without job control starts its background jobs deaf to Ctrl-C, children included."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture

@@ -4,12 +4,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from conftest import ROOT
+
+pytestmark = pytest.mark.usefixtures("interruptible")
 
 GATE = """
 import os, signal
@@ -25,14 +26,6 @@ WAITS = {
     "a finalizer": "class Dying:\n        def __del__(self):\n            signal.pause()\n"
     "    Dying()\n    signal.pause()",
 }
-
-
-@pytest.fixture(autouse=True)
-def interruptible() -> Iterator[None]:
-    """A shell without job control starts its background jobs deaf to Ctrl-C, children included."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
 
 
 @pytest.mark.parametrize("wait", WAITS)

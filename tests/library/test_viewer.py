@@ -382,6 +382,7 @@ def test_a_run_in_another_process_is_watched(package: Path, tmp_path: Path) -> N
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("signal", ["SIGINT", "SIGTERM"])
 def test_the_command_prints_its_address_and_ends_well(
     folder: Path, tmp_path_factory: pytest.TempPathFactory, signal: str
