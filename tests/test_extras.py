@@ -16,7 +16,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from citeforge import MissingExtraError
-from citeforge.schemas.errors import EXTRAS, extras_named
+from citeforge.engines.models.embed import OFFLINE_PACKAGE
+from citeforge.schemas.errors import EXTRAS, TORCH_EXTRAS, extras_named, install_command
 from conftest import EXAMPLES, ROOT
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -208,6 +209,31 @@ def test_a_missing_extra_is_named_in_one_sentence(package: Path, tmp_path: Path)
         assert code == 2, (args, errors)
         assert f"install it with: pip install 'citeforge[{extra}]'" in errors, args
         assert len(errors.strip().splitlines()) == 1, args
+
+
+def brings_torch(extra: str) -> bool:
+    """Whether an extra has torch, itself or by other extras of ours."""
+    rows = [Requirement(row) for row in PROJECT["optional-dependencies"][extra]]
+    if any(row.name == "torch" for row in rows):
+        return True
+    return any(brings_torch(one) for row in rows if row.name == "citeforge" for one in row.extras)
+
+
+def test_a_missing_torch_is_named_with_its_build_for_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert install_command("hf") == "pip install 'citeforge[hf]'"  # torch is here
+    monkeypatch.setattr("citeforge.schemas.errors.find_spec", lambda name: None)
+    assert str(MissingExtraError("torch", *EXTRAS["torch"])) == (
+        "a model that runs here needs the module 'torch', which is not installed; install it with: "
+        "pip install 'citeforge[hf]', or without a GPU: "
+        "pip install uv && uv pip install --torch-backend=cpu 'citeforge[hf]'"
+    )
+    assert install_command("kg") == "pip install 'citeforge[kg]'"
+    named = {extra for extra, _ in EXTRAS.values()} | {"ner"}
+    assert {extra for extra in named if brings_torch(extra)} == TORCH_EXTRAS
+
+
+def test_pinned_packages_of_messages_are_those_of_the_extras() -> None:
+    assert OFFLINE_PACKAGE in PROJECT["optional-dependencies"]["offline"]
 
 
 def test_an_audit_of_passages_needs_its_own_extra_alone(

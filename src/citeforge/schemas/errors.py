@@ -207,6 +207,26 @@ class UnknownValueError(UsageError):
         self.allowed = f"{hint} {others}".strip()
 
 
+TORCH_EXTRAS = {"hf", "build", "offline", "offline-llm", "fast", "ner", "models", "mauve"}
+"""Extras that messages name and that bring torch."""
+
+
+def cpu_install(extras: str) -> str:
+    """Write the command that installs extras with PyTorch's build for CPUs.
+
+    Otherwise torch comes with packages for GPUs, gigabytes of them.
+    """
+    return f"pip install uv && uv pip install --torch-backend=cpu 'citeforge[{extras}]'"
+
+
+def install_command(extra: str) -> str:
+    """Write the command that installs an extra; also that for CPUs if torch would come with it."""
+    command = f"pip install 'citeforge[{extra}]'"
+    if extra not in TORCH_EXTRAS or find_spec("torch") is not None:
+        return command
+    return f"{command}, or without a GPU: {cpu_install(extra)}"
+
+
 class MissingExtraError(UsageError):
     """An optional dependency is needed and not installed."""
 
@@ -214,7 +234,7 @@ class MissingExtraError(UsageError):
         """Write the message: the missing module, what needs it, and the extra that installs it."""
         self.module = module
         self.extra = extra
-        self.allowed = f"install it with: pip install 'citeforge[{extra}]'"
+        self.allowed = f"install it with: {install_command(extra)}"
         super().__init__(
             f"{purpose} needs the module {module!r}, which is not installed; {self.allowed}",
             code="missing-extra",

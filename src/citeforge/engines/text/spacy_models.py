@@ -3,7 +3,7 @@
 from importlib.util import find_spec
 from typing import Any
 
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, install_command
 
 AUTO = "auto"
 """After ``--ner``: spaCy's small English model where it is installed, else none."""
@@ -34,7 +34,7 @@ def installed_pipeline(name: str) -> Any:
         raise InputError(
             "is not an installed spaCy model",
             path=name,
-            allowed=f"pip install 'citeforge[ner]' for {_ENGLISH[0]}, "
+            allowed=f"{install_command('ner')} for {_ENGLISH[0]}, "
             f"python -m spacy download {name}, or leave --ner out",
             code="missing-model",
         ) from error

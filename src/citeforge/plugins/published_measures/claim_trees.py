@@ -14,7 +14,7 @@ from typing import Any
 from citeforge.engines.text.spacy_models import AUTO, english_model, installed_pipeline
 from citeforge.engines.text.spacy_models import pipeline_name as name_of
 from citeforge.evaluator.submissions.tools import CannotError
-from citeforge.schemas.errors import InputError
+from citeforge.schemas.errors import InputError, install_command
 
 ROOT = "ROOT"
 _CLAUSES = frozenset({"prep", "advcl"})
@@ -50,8 +50,7 @@ def _load_pipeline() -> Any:
     except (ImportError, InputError):
         pass
     raise CannotError(
-        "needs a parser of English: pip install 'citeforge[ner]', which brings spaCy's "
-        "en_core_web_sm",
+        f"needs a parser of English, spaCy's en_core_web_sm: {install_command('ner')}",
         code="missing-extra",
     )
 
