@@ -68,6 +68,9 @@ _IS_NO_WORD = re.compile(r"(?=.*[^A-Za-z]).{8,}|.{16,}", re.DOTALL)
 """Passwords that are no words, so that stored answers can do without them."""
 _LEAST_PACKED = 6
 """Bytes of a key from which its beginning is found in base64."""
+_LONGEST_MESSAGE = 300
+_LONGEST_READ = 20_000
+"""Characters of a message in which keys are looked for; no later one is shown."""
 _ADDRESSES = ("OPENAI_BASE_URL", "HF_ENDPOINT")
 """Variables that name servers; so do those of proxies."""
 _used_addresses: set[str] = set()
@@ -126,6 +129,19 @@ def mask_known_keys(text: str) -> str:
 def mask_address(address: str) -> str:
     """Mask user, password and keys in what a user gave as an address, valid or not."""
     return mask_keys(re.sub("//.*@", "//…@", address, flags=re.DOTALL))
+
+
+def one_line(message: str) -> str:
+    """Put a message on one line of at most 300 characters, without keys."""
+    words = message[:_LONGEST_READ].split()
+    if len(message) > _LONGEST_READ and len(words) > 1:
+        words.pop()  # it may be the beginning of a key
+    return mask_keys(" ".join(words))[:_LONGEST_MESSAGE]
+
+
+def error_line(error: BaseException) -> str:
+    """Write type and text of another library's error as by :func:`one_line`."""
+    return one_line(f"{type(error).__name__}: {error}")
 
 
 def _known_keys() -> tuple[_Key, ...]:

@@ -10,6 +10,7 @@ from textwrap import shorten
 from typing import Any
 
 from citeforge.engines.files import digest, sha256_file
+from citeforge.engines.keys import mask_keys
 from citeforge.schemas.errors import InputError
 
 _WEIGHTS = (".safetensors", ".bin", ".ckpt")
@@ -84,8 +85,8 @@ def find_model(
 
 
 def error_reason(error: Exception) -> str:
-    """Get an error's first line, cut at a sentence or word to at most 160 characters."""
-    line = next(iter(str(error).strip().splitlines()), type(error).__name__)
+    """Get an error's first line without keys, cut at a sentence or word (≤ 160 characters)."""
+    line = mask_keys(next(iter(str(error).strip().splitlines()), type(error).__name__))
     if len(line) > _MOST_SAID and (end := line.rfind(". ", 0, _MOST_SAID)) > 0:
         return line[:end]
     return shorten(line, _MOST_SAID, placeholder=" …")

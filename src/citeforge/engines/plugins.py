@@ -16,6 +16,7 @@ from functools import cache
 from importlib.metadata import Distribution, distributions
 from typing import TYPE_CHECKING, Any
 
+from citeforge.engines.keys import error_line
 from citeforge.schemas.errors import InputError, UsageError
 
 if TYPE_CHECKING:
@@ -95,14 +96,9 @@ def list_entries(group: str) -> tuple[PluginEntry, ...]:
     return tuple(e for e in entries if e.group == group)
 
 
-def _in_one_line(error: BaseException) -> str:
-    """Write an exception as one line of at most 300 characters."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:300]
-
-
 def broken_plugin(what: str, origin: str, error: BaseException) -> InputError:
     """Make the error for a plugin whose own code failed."""
-    reason = _in_one_line(error)
+    reason = error_line(error)
     if not origin:
         return InputError(
             f"cannot load {what}: this copy of citeforge is damaged ({reason})",
@@ -206,7 +202,7 @@ def _read_file(path: Path) -> tuple[tuple[PluginEntry, ...], str]:
     except KeyboardInterrupt:
         raise
     except BaseException as error:  # a stranger's code may raise anything
-        problem = f"the plugin {path} is broken ({_in_one_line(error)})"
+        problem = f"the plugin {path} is broken ({error_line(error)})"
         warn(problem)
         return (), problem
 

@@ -19,7 +19,7 @@ import msgspec
 
 from citeforge.engines.files import read_json, sha256_file, write_bytes
 from citeforge.engines.folders import files_below
-from citeforge.engines.keys import mask_keys
+from citeforge.engines.keys import one_line
 from citeforge.engines.posix import link_or_copy
 from citeforge.package.manifest import MANIFEST, SIGNATURE, load_intact, load_manifest
 from citeforge.publishing.hub_changes import LocalFile
@@ -31,7 +31,6 @@ PASSWORD = "CITEFORGE_SIGN_PASSWORD"
 _CURVES = "an elliptic-curve key (P-256, P-384 or P-521) in a PEM file"
 _SUPPORTED = ("secp256r1", "secp384r1", "secp521r1")
 _SIGN_AGAIN = "a fresh copy of the package; its owner signs it again after each change"
-_MOST_SAID = 300
 
 
 class _Resource(msgspec.Struct):
@@ -381,7 +380,7 @@ def _library_errors(path: Path | str, fault: str) -> Iterator[None]:
 
 def _shorten(error: Exception) -> str:
     """Shorten an error's text to one line, without keys."""
-    return mask_keys(" ".join(str(error).split()))[:_MOST_SAID].rstrip(" .") or type(error).__name__
+    return one_line(str(error)).rstrip(" .") or type(error).__name__
 
 
 def _copy_file(file: LocalFile, target: Path) -> None:

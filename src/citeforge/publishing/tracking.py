@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from citeforge.engines.catalogue import Catalogue
 from citeforge.engines.files import write_text
+from citeforge.engines.keys import error_line, mask_address
 from citeforge.evaluator.withhold import withhold_scores
 from citeforge.reports.pages.formats import make_report
 from citeforge.schemas.catalogue import Choice
@@ -112,9 +113,9 @@ def _log_run(row: Choice, run: TrackedRun) -> Logged:
     try:
         place = row.factory(run) if row.factory is not None else None
     except Exception as error:  # whatever a client says of its server
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-        return log(failure=reason)
-    return log(place=str(place))
+        return log(failure=error_line(error))
+    # Clients name databases and servers by the addresses that they use, passwords included.
+    return log(place=mask_address(str(place)))
 
 
 def _make_run(file: ScoreFile, folder: Path) -> TrackedRun:

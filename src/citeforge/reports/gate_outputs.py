@@ -11,6 +11,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 from citeforge.engines.files import write_text
+from citeforge.engines.keys import error_line, mask_keys
 from citeforge.engines.markdown import markdown_text
 from citeforge.engines.report_table import Table
 from citeforge.engines.shown import DASH, show_interval, show_number
@@ -28,7 +29,7 @@ _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 def could_not_run(error: Exception) -> Decision:
     """Make the decision that gives an error as the reason why nothing could be decided."""
     is_expected = isinstance(error, CiteforgeError | OSError)
-    reason = str(error) if is_expected else f"{type(error).__name__}: {error}"
+    reason = mask_keys(str(error)) if is_expected else error_line(error)
     return Decision(NOT_RUN, [DecisionRow("gate", "run", NOT_RUN, sentence=reason)], [], [])
 
 

@@ -8,9 +8,8 @@ from urllib.parse import quote
 import pytest
 
 from citeforge.engines.http import public_url
-from citeforge.engines.keys import mask_known_keys
+from citeforge.engines.keys import mask_known_keys, one_line
 from citeforge.engines.llm import transport
-from citeforge.engines.llm.addresses import one_line
 from citeforge.engines.llm.records import Failure, Request
 from citeforge.engines.llm.replay import ReplayStore
 from citeforge.engines.llm.writers import OpenAiLlm

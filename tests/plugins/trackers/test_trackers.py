@@ -13,7 +13,7 @@ import pytest
 import citeforge as cf
 from citeforge.evaluator.compare import load_scores
 from citeforge.publishing.hidden import split_package
-from citeforge.publishing.tracking import TRACKERS, find_trackers, log_files
+from citeforge.publishing.tracking import TRACKERS, TrackedRun, find_trackers, log_files
 from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused
@@ -133,6 +133,30 @@ def test_names_are_those_that_all_trackers_take() -> None:
     assert (logged.failure, run.name) == ("", "a_b_ mix")
     assert (run.values["P_1"], run.values["P_1_2"]) == (50, 100)
     assert not any(path.exists() for path in run.files)  # temporary
+
+
+def test_passwords_and_keys_of_servers_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    """MLflow names its database by its whole address; clients' errors may repeat their keys."""
+    address = "postgresql://me:P4ss/w@rd@db.example/mlflow"
+    monkeypatch.setenv("MLFLOW_TRACKING_URI", address)
+    key = "sk-proj-0123456789abcdefghij"
+
+    def fail(run: TrackedRun) -> str:
+        raise ConnectionError(f"the server refused {key}\nof this project")
+
+    def cut(run: TrackedRun) -> str:
+        raise ConnectionError("x" * 275 + " " + key)
+
+    rows = [
+        Choice("place", "", "", lambda run: f"run 1 at {address}"),
+        Choice("fail", "", "", fail),
+        Choice("cut", "", "", cut),
+    ]
+    place, failed, long = log_files([scored("a", {"P@1": [1.0, 0.0]})], rows)
+    assert place.place == "run 1 at postgresql://…@db.example/mlflow"
+    assert failed.failure == "ConnectionError: the server refused [key] of this project"
+    # 17 + 275 + 1 + 28 characters would be more than 300; with the mark of 5, they are 298.
+    assert long.failure == "ConnectionError: " + "x" * 275 + " [key]"
 
 
 def environment(folder: Path) -> dict[str, str]:

@@ -9,7 +9,6 @@ from citeforge.engines.http import public_url, uses_proxies
 from citeforge.engines.keys import (
     KEY_VARIABLE,
     api_key,
-    mask_keys,
     mask_known_keys,
     remember_address,
 )
@@ -21,9 +20,6 @@ OPENAI_URL = "https://api.openai.com/v1"
 _USUAL_PORTS = {"http": 80, "https": 443}
 RESOURCES = ("/chat/completions", "/completions", "/embeddings", "/responses", "/models")
 """Paths below an endpoint's address; the SDK adds them to it."""
-_LONGEST_MESSAGE = 300
-_LONGEST_READ = 20_000
-"""Characters of a message in which keys are looked for; no later one is shown."""
 BATCH_PRICE = 0.5
 """Share of the price that a request of a batch costs, as OpenAI declares it."""
 
@@ -122,11 +118,3 @@ def server_address(options: RunOptions) -> str:
     parts = urlsplit(address)
     usual = f":{_USUAL_PORTS.get(parts.scheme)}"
     return parts._replace(netloc=parts.netloc.lower().removesuffix(usual)).geturl()
-
-
-def one_line(message: str) -> str:
-    """Put a message on one line of at most 300 characters, without keys."""
-    words = message[:_LONGEST_READ].split()
-    if len(message) > _LONGEST_READ and len(words) > 1:
-        words.pop()  # it may be the beginning of a key
-    return mask_keys(" ".join(words))[:_LONGEST_MESSAGE]

@@ -17,7 +17,7 @@ import msgspec
 import openai
 
 from citeforge.engines.files import canonical_json
-from citeforge.engines.llm.addresses import one_line
+from citeforge.engines.keys import one_line
 from citeforge.engines.llm.records import Failure
 from citeforge.engines.llm.replay import BATCH, PENDING, ReplayStore, SentRequest
 from citeforge.engines.llm.replies import (

@@ -11,10 +11,9 @@ from msgspec.structs import replace
 
 from citeforge.engines.files import atomic_file, canonical_json, digest
 from citeforge.engines.jsonlines import read_rows
-from citeforge.engines.keys import mask_known_keys
+from citeforge.engines.keys import mask_known_keys, one_line
 from citeforge.engines.ledger import current_ledger
 from citeforge.engines.llm.adapting import patched
-from citeforge.engines.llm.addresses import one_line
 from citeforge.engines.llm.records import Failure, Llm, LlmReply, Request, Result, request_key
 from citeforge.engines.sqlite import Store, store_errors
 from citeforge.schemas.errors import InputError

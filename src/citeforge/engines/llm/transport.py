@@ -23,12 +23,11 @@ from citeforge.engines.http import (
     retry_after,
     uses_proxies,
 )
-from citeforge.engines.keys import mask_keys
+from citeforge.engines.keys import mask_keys, one_line
 from citeforge.engines.llm.adapting import is_lasting
 from citeforge.engines.llm.addresses import (
     OPENAI_URL,
     base_url,
-    one_line,
     require_access,
     shown_address,
 )

@@ -20,6 +20,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from citeforge.engines.keys import error_line, one_line
 from citeforge.engines.posix import usable_processors
 from citeforge.schemas.errors import CiteforgeError, InputError, extras_named, require
 from citeforge.schemas.recipes.ray import RayOptions
@@ -79,17 +80,12 @@ def connect(address: str | None) -> Any:
     try:
         ray.init(**cluster, log_to_driver=False, logging_level="ERROR", ignore_reinit_error=True)
     except Exception as error:  # a Ray that does not start in time raises nothing more special
-        path, reason = address or "a Ray on this machine", f"cannot be used: {_shorten(error)}"
+        path, reason = address or "a Ray on this machine", f"cannot be used: {one_line(str(error))}"
         raise InputError(reason, path=path, allowed=_ALLOWED, code="no-cluster") from error
     finally:
         if current_thread() is main_thread():  # Ray sets a handler that exits without a word
             signal.signal(signal.SIGTERM, handler)
     return ray
-
-
-def _shorten(error: Exception) -> str:
-    """Shorten the text of an error of Ray to one line of at most 300 characters."""
-    return " ".join(str(error).split())[:300]  # Ray's errors take pages
 
 
 def divide_machines(
@@ -165,7 +161,7 @@ class Pool:
             except CiteforgeError:
                 raise
             except Exception as error:  # Ray Data has several bases of errors
-                raise _worker_error("Ray", f"the workers failed: {_shorten(error)}") from error
+                raise _worker_error("Ray", f"the workers failed: {one_line(str(error))}") from error
 
 
 def make_windows(blocks: Iterable[tuple[str, Any]], limit: int) -> Iterator[list[dict[str, Any]]]:
@@ -216,7 +212,7 @@ class Worker:
         except CiteforgeError as error:
             result = error
         except Exception as error:  # whatever a model's code may raise; the driver reports it
-            result = _worker_error(row["name"], f"{type(error).__name__}: {error}")
+            result = _worker_error(row["name"], error_line(error))
         reply = pa.array([pickle.dumps(result)], pa.large_binary())
         return pa.table({"number": batch["number"], "result": reply})
 

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from citeforge.engines.keys import error_line
 from citeforge.engines.pipes import is_pipe
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.evaluator.submissions.formats import OnError, Origin
@@ -241,8 +242,7 @@ def _read_log(path: Path, unread: set[str] | None) -> EvalLog:
         raise read_error(error, path) from error
     except Exception as error:
         # Whatever its reader, or a decoder beneath it, says of a damaged file.
-        reason = " ".join(f"{type(error).__name__}: {error}".split())[:200]
         raise InputError(
-            f"is not a readable log of inspect_ai ({reason})", path=path, allowed=_ALLOWED,
-            code="bad-archive"
+            f"is not a readable log of inspect_ai ({error_line(error)})", path=path,
+            allowed=_ALLOWED, code="bad-archive",
         ) from error  # fmt: skip
