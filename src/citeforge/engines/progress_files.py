@@ -15,7 +15,8 @@ import msgspec
 from filelock import lock_descriptor
 
 from citeforge.engines.files import TEMPORARY, make_temporary, sweep
-from citeforge.engines.posix import remove_open
+from citeforge.engines.jsonlines import UNREADABLE
+from citeforge.engines.posix import open_regular, remove_open
 from citeforge.engines.progress import Stage, stage_watcher
 
 _MARK = "progress."
@@ -107,7 +108,7 @@ def read_progress(path: Path) -> Work | None:
     if path.is_symlink() or not path.is_file():  # opening a pipe would wait for its writer
         return None
     try:
-        handle = os.open(path, os.O_RDONLY)
+        handle = open_regular(path)
     except OSError:
         return None
     try:
@@ -116,7 +117,7 @@ def read_progress(path: Path) -> Work | None:
                 return None
         os.lseek(handle, len(_LOCKED), os.SEEK_SET)
         return msgspec.json.decode(os.read(handle, 1 << 16), type=Work)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, *UNREADABLE):
         return None
     finally:
         os.close(handle)

@@ -17,12 +17,12 @@ import msgspec
 import openai
 
 from citeforge.engines.files import canonical_json
+from citeforge.engines.jsonlines import UNREADABLE
 from citeforge.engines.keys import one_line
 from citeforge.engines.llm.records import Failure
 from citeforge.engines.llm.replay import BATCH, PENDING, ReplayStore, SentRequest
 from citeforge.engines.llm.replies import (
     NO_REPLY,
-    UNREADABLE,
     Reply,
     mend_text,
     read_error,

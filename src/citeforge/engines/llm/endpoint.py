@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from citeforge.engines.event_loop import run_async
+from citeforge.engines.jsonlines import UNREADABLE
 from citeforge.engines.ledger import current_ledger
 from citeforge.engines.llm.adapting import LIMIT, Adaptation, difference, is_too_long
 from citeforge.engines.llm.addresses import BATCH_PRICE, server_address, shown_address
@@ -34,7 +35,7 @@ from citeforge.engines.llm.replay import (
     ask_once,
     redact,
 )
-from citeforge.engines.llm.replies import UNREADABLE, Reply, advice_for
+from citeforge.engines.llm.replies import Reply, advice_for
 from citeforge.engines.progress import progress
 from citeforge.engines.shown import show_number
 from citeforge.schemas.errors import CiteforgeError, InputError

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
+from citeforge.engines.jsonlines import UNREADABLE
 from citeforge.engines.keys import KEY_VARIABLE
 from citeforge.engines.llm.records import (
     REFUSED,
@@ -75,10 +76,6 @@ class Completion(msgspec.Struct):
     choices: list[_Choice]
     model: str | None = None
     usage: Usage | None = None
-
-
-UNREADABLE = (msgspec.MsgspecError, UnicodeDecodeError, RecursionError)
-"""Errors of a decoder that reads what a server sent."""
 
 
 def read_completion(completion: Completion) -> Result:

@@ -23,6 +23,7 @@ from citeforge.engines.http import (
     retry_after,
     uses_proxies,
 )
+from citeforge.engines.jsonlines import UNREADABLE
 from citeforge.engines.keys import mask_keys, one_line
 from citeforge.engines.llm.adapting import is_lasting
 from citeforge.engines.llm.addresses import (
@@ -36,7 +37,6 @@ from citeforge.engines.llm.rate import RateGate
 from citeforge.engines.llm.records import Failure
 from citeforge.engines.llm.replies import (
     NO_REPLY,
-    UNREADABLE,
     Reply,
     advice_for,
     is_stream,

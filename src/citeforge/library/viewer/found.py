@@ -20,7 +20,7 @@ REPORTS = (".html", ".htm", ".svg", ".png", ".pdf")
 _START = 1 << 10
 _SCORES = b'"scores_version"'
 _SKIPPED = ("node_modules", "__pycache__")
-_CHUNKS = (".data", ".partial")
+CHUNKS = (".data", ".partial")
 """Endings of the folders of a report's data, and of unfinished folders."""
 
 
@@ -153,15 +153,20 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
         folder = Path(place)
         inner[:] = sorted(
             n for n in inner
-            if not n.startswith(".") and n not in _SKIPPED and not n.endswith(_CHUNKS)
+            if not n.startswith(".") and n not in _SKIPPED and not n.endswith(CHUNKS)
         )  # fmt: skip
         if MANIFEST in names:
             inner.clear()
             names = [MANIFEST]
-        elif "index.html" in names and ("ranking.js" in names or "matrix.js" in names):
-            inner.clear()  # a leaderboard, whose pages its first page leads to
+        elif is_leaderboard(names):
+            inner.clear()  # its first page leads to the others
             names = ["index.html"]
         yield folder, names
+
+
+def is_leaderboard(names: Sequence[str]) -> bool:
+    """Whether the files of a folder are those of a leaderboard, which begins with index.html."""
+    return "index.html" in names and ("ranking.js" in names or "matrix.js" in names)
 
 
 def _below(path: Path, root: Path) -> str:

@@ -11,7 +11,6 @@ from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import Any
-from urllib.parse import quote
 
 from citeforge.engines.files import remove_tree
 from citeforge.engines.textfiles import count_text
@@ -20,6 +19,7 @@ from citeforge.evaluator.slices import label_slices, slice_fields
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.scores import score_files
 from citeforge.library.viewer.found import Folders, Found, Listing, Sort
+from citeforge.library.viewer.report_files import ReportFiles
 from citeforge.library.viewer.rows import Row, Rows
 from citeforge.package.fields import slice_columns
 from citeforge.package.manifest import CARD
@@ -74,14 +74,20 @@ class Pages:
     Attributes:
         folders: the folders.
         work: folder for the data of reports that are too large for one page.
+        reports: reports that are in the folders.
     """
 
     folders: Folders
     work: Path
+    reports: ReportFiles = field(init=False)
     _rows: Rows = field(default_factory=Rows)
     _made: dict[str, tuple[object, bytes]] = field(default_factory=dict)
     _opened: tuple[Found, Package] | None = None
     _lock: Lock = field(default_factory=Lock)
+
+    def __post_init__(self) -> None:
+        """Start with no report that the list has shown."""
+        self.reports = ReportFiles(self.folders)
 
     def render_list(self, find: str, n_shown: int, is_part: bool, since: str) -> str:
         """Write the list, or the part of it that changes, as HTML.
@@ -108,7 +114,7 @@ class Pages:
         template = "lists.html.j2" if is_part else "view.html.j2"
         return page_templates(_TEMPLATES).get_template(template).render(
             sections=sections, works=listing.works, find=find, n_shown=n_shown, tag=tag,
-            n_more=n_shown * 4, hashes=hashes, address=_address, plain=_plain,
+            n_more=n_shown * 4, hashes=hashes, address=self.reports.make_address, plain=_plain,
             roots=[_plain(str(root)) for root in self.folders.roots], script=_read("view.js"),
             total=count_text(len(listing.found), "file"), styles=_read("view.css"),
         )  # fmt: skip
@@ -328,11 +334,6 @@ def _with_labels(file: ScoreFile, benchmark: Benchmark) -> ScoreFile:
     if file.slices or file.query_ids != benchmark.query_ids:
         return file
     return file.model_copy(update={"slices": label_slices(benchmark)})
-
-
-def _address(found: Found) -> str:
-    """Write the address of a file below the address of the list."""
-    return f"file/{found.root}/{quote(os.fsencode(found.name))}"
 
 
 def _plain(text: str) -> str:

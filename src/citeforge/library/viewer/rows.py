@@ -6,6 +6,7 @@ from typing import Any
 
 import msgspec
 
+from citeforge.engines.jsonlines import UNREADABLE
 from citeforge.engines.shown import show_number
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.submissions.formats import read_header
@@ -151,5 +152,5 @@ def _read(found: Found) -> Row:
         return Row(found, problem=error.message)
     except OSError as error:
         return Row(found, problem=read_error(error, found.path).message)
-    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+    except UNREADABLE as error:
         return Row(found, problem=f"is damaged: {error}")

@@ -1,8 +1,9 @@
 """The server of ``citeforge view``: on loopback, read-only, for those who have its address.
 
-Each address begins with a token. Requests that name another host are refused, since a page of
-another site could otherwise reach this one under a name of its own (DNS rebinding); files outside
-the folders are refused, too, whatever leads there.
+Each address begins with a token: one for all pages, and another one for each report in the folders
+(:mod:`~citeforge.library.viewer.report_files`). Requests that name another host are refused, since
+a page of another site could otherwise reach this one under a name of its own (DNS rebinding); files
+outside the folders are refused, too, whatever leads there.
 """
 
 import os
@@ -21,29 +22,24 @@ from urllib.parse import parse_qs, quote, unquote_to_bytes, urlsplit
 from citeforge.engines.posix import IS_POSIX
 from citeforge.library.viewer.found import Folders
 from citeforge.library.viewer.pages import SHOWN, Pages, error_page
-from citeforge.schemas.errors import CiteforgeError, InputError, UsageError, extras_named
+from citeforge.library.viewer.report_files import TYPES, is_plain, make_rules
+from citeforge.schemas.errors import (
+    CiteforgeError,
+    InputError,
+    UsageError,
+    extras_named,
+    read_error,
+)
 
 LOOPBACK = "127.0.0.1"
 _DIGITS = 7
 _SECONDS = 60
 """Seconds for which a connection may be silent."""
-_TYPES = {
-    ".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8",
-    ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
-    ".svg": "image/svg+xml", ".png": "image/png", ".pdf": "application/pdf",
-}  # fmt: skip
-"""Files that are sent: reports and what they load, and no data."""
 _OWN_RULES = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline' 'self'; "
     "img-src data:; connect-src 'self'; base-uri 'none'; form-action 'self'; "
     "frame-ancestors 'none'"
 )
-_FILE_RULES = (
-    "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline' {host}; "
-    "script-src 'unsafe-inline' {host}; img-src data: blob: {host}; base-uri 'none'; "
-    "form-action 'none'; frame-ancestors 'none'"
-)
-"""Rules for files of the folders: whatever they contain, they read nothing else of this server."""
 _HTML = "text/html; charset=utf-8"
 
 
@@ -57,6 +53,7 @@ class Reply:
         kind: type of the content.
         rules: content security policy.
         location: address that it leads to; empty for none.
+        for_origins: which origins may load it into their pages.
     """
 
     status: int
@@ -64,6 +61,7 @@ class Reply:
     kind: str = _HTML
     rules: str = _OWN_RULES
     location: str = ""
+    for_origins: str = "same-origin"
 
 
 class _Server(ThreadingMixIn, TCPServer):
@@ -104,8 +102,11 @@ class _Server(ThreadingMixIn, TCPServer):
         if host not in self.hosts:
             return _refuse(403, "Wrong host", "This server answers only under its own address.")
         parts = urlsplit(target)
-        names = [unquote_to_bytes(name) for name in parts.path.split("/")[1:]]
-        if not names or not secrets.compare_digest(names[0], self.token.encode()):
+        names = [os.fsdecode(unquote_to_bytes(name)) for name in parts.path.split("/")[1:]]
+        token = names[0] if names else ""
+        if token in self.pages.reports:
+            return self._file(token, names[1:])
+        if not secrets.compare_digest(os.fsencode(token), self.token.encode()):
             return _refuse(
                 403, "Wrong address", "Open the address that citeforge view printed."
             )  # fmt: skip
@@ -120,14 +121,14 @@ class _Server(ThreadingMixIn, TCPServer):
         except CiteforgeError as error:
             return Reply(422, error_page("No page", str(error), home=self.home))
 
-    def _page(self, names: Sequence[bytes], query: dict[str, list[str]]) -> Reply:
+    def _page(self, names: Sequence[str], query: dict[str, list[str]]) -> Reply:
         """Make the page of an address without its token.
 
         Args:
             names: parts of its path.
             query: its parameters.
         """
-        match [os.fsdecode(name) for name in names]:
+        match names:
             case []:
                 return Reply(303, location=self.home)
             case [""]:
@@ -148,11 +149,9 @@ class _Server(ThreadingMixIn, TCPServer):
             case ["queries", key, name] if name.removesuffix(".html").isdecimal():
                 row = int(name.removesuffix(".html")[:9])
                 return Reply(200, self.pages.render_query([key], row))
-            case ["report" | "answers" as page, keys, "page.data", name] if _is_plain(name):
+            case ["report" | "answers" as page, keys, "page.data", name] if is_plain(name):
                 chunk = self.pages.read_chunk(page, keys.split("+"), name)
-                return _missing() if chunk is None else Reply(200, chunk, _TYPES[".js"])
-            case ["file", number, *rest]:
-                return self._file(number, rest)
+                return _missing() if chunk is None else Reply(200, chunk, TYPES[".js"])
         return _missing()
 
     def _list(self, query: dict[str, list[str]]) -> Reply:
@@ -169,36 +168,30 @@ class _Server(ThreadingMixIn, TCPServer):
         find, part = given.get("find", ""), given.get("slice", "")
         return Reply(200, self.pages.render_queries([key], find, part, _count(given)))
 
-    def _file(self, number: str, names: Sequence[str]) -> Reply:
+    def _file(self, token: str, names: Sequence[str]) -> Reply:
         """Read a report, or what it loads.
 
         Args:
-            number: of the folder.
-            names: parts of the path below it.
+            token: of the report's address.
+            names: parts of the path after it.
         """
-        roots = self.pages.folders.roots
-        media = _TYPES.get(Path(names[-1]).suffix.lower()) if names else None
-        if media is None or not number.isdecimal() or int(number) >= len(roots):
+        path = self.pages.reports.find(token, names)
+        if path is None:
             return _missing()
-        if not all(map(_is_plain, names)):
-            return _missing()
-        path = self.pages.folders.resolve(roots[int(number)].joinpath(*names))
-        if path is None or not path.is_file():
-            return _missing()
-        hosts = " ".join(f"http://{host}" for host in self.hosts)
-        rules = "default-src 'none'" if media == _TYPES[".pdf"] else _FILE_RULES.format(host=hosts)
-        return Reply(200, path.read_bytes(), media, rules)
+        try:
+            content = path.read_bytes()
+        except OSError as error:
+            return _refuse(422, "No page", f"{path.name}: {read_error(error, path).message}")
+        media = TYPES[path.suffix.lower()]
+        rules = make_rules(media, self.hosts, token)
+        # A page in a sandbox has no origin, so that its own data are another origin's.
+        return Reply(200, content, media, rules, for_origins="cross-origin")
 
 
 def _count(given: dict[str, str]) -> int:
     """Read how many rows a list is to show."""
     shown = given.get("show", "")
     return max(1, int(shown)) if shown.isdecimal() and len(shown) < _DIGITS else SHOWN
-
-
-def _is_plain(name: str) -> bool:
-    """Whether a part of a path names a file or folder that is not hidden, and no other place."""
-    return not name.startswith(".") and name != "" and not any(c in name for c in "/\\\0:")
 
 
 def _missing() -> Reply:
@@ -243,6 +236,7 @@ class _Handler(BaseHTTPRequestHandler):
             "Content-Security-Policy": reply.rules, "X-Content-Type-Options": "nosniff",
             "X-Frame-Options": "DENY", "Referrer-Policy": "no-referrer",
             "Cache-Control": "no-store", "Cross-Origin-Opener-Policy": "same-origin",
+            "Cross-Origin-Resource-Policy": reply.for_origins,
         }  # fmt: skip
         headers |= {"Location": reply.location} if reply.location else {}
         headers |= {"Allow": "GET, HEAD"} if reply.status == 405 else {}

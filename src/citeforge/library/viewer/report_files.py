@@ -1,0 +1,94 @@
+"""Files of reports in the folders: each report under an address of its own, with what it loads.
+
+A report may come from anyone, and its scripts run. Its address has a token that opens this report
+and its data alone, and not the list's: so it can neither ask for another file nor pass on how to.
+"""
+
+import hashlib
+import os
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from urllib.parse import quote
+
+from citeforge.library.viewer.found import CHUNKS, Folders, Found, is_leaderboard
+
+TYPES = {
+    ".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
+    ".svg": "image/svg+xml", ".png": "image/png", ".pdf": "application/pdf",
+}  # fmt: skip
+"""Types of the files that are sent: reports and what they load."""
+_RULES = (
+    "sandbox allow-scripts allow-downloads; default-src 'none'; style-src 'unsafe-inline' {own}; "
+    "script-src 'unsafe-inline' {own}; img-src data: blob: {own}; base-uri 'none'; "
+    "form-action 'none'; frame-ancestors 'none'"
+)
+
+
+@dataclass
+class ReportFiles:
+    """Reports that the list has shown, by the tokens of their addresses.
+
+    Attributes:
+        folders: folders that are viewed.
+    """
+
+    folders: Folders
+    _secret: bytes = field(default_factory=lambda: secrets.token_bytes(32))
+    _by_token: dict[str, Found] = field(default_factory=dict)
+
+    def make_address(self, found: Found) -> str:
+        """Make the address of a report: the path of a URL, the same until the server ends."""
+        hashed = hashlib.blake2b(found.key.encode(), key=self._secret, digest_size=16)
+        token = hashed.hexdigest()
+        self._by_token[token] = found
+        return f"/{token}/{quote(os.fsencode(found.path.name))}"
+
+    def __contains__(self, token: str) -> bool:
+        """Whether a token is of a report that the list has shown."""
+        return token in self._by_token
+
+    def find(self, token: str, names: Sequence[str]) -> Path | None:
+        """Find a file of a report; None if it has no such file.
+
+        Args:
+            token: of the report's address.
+            names: parts of the path after it.
+        """
+        found = self._by_token[token]
+        if not names or not all(map(is_plain, names)):
+            return None
+        if Path(names[-1]).suffix.lower() not in TYPES:
+            return None
+        folder = found.path.parent
+        path = folder.joinpath(*names)
+        real = self.folders.resolve(path)
+        if real is None or not real.is_file():
+            return None
+        if path == found.path:
+            return path
+        if found.path.name == "index.html" and is_leaderboard([p.name for p in folder.iterdir()]):
+            is_own = not any(name.endswith(CHUNKS) for name in names[:-1])
+        else:
+            is_own = list(names[:-1]) == [found.path.with_suffix(".data").name]
+        return path if is_own and real == path else None  # a link would lead to another report
+
+
+def make_rules(media: str, hosts: Sequence[str], token: str) -> str:
+    """Make the content security policy of a report's file: it loads only files of its report.
+
+    Args:
+        media: type of the file.
+        hosts: hosts of the server, with its port.
+        token: of the report's address.
+    """
+    if media == TYPES[".pdf"]:
+        return "default-src 'none'"
+    return _RULES.format(own=" ".join(f"http://{host}/{token}/" for host in hosts))
+
+
+def is_plain(name: str) -> bool:
+    """Whether a part of a path names a file or folder that is not hidden, and no other place."""
+    return not name.startswith(".") and name != "" and not any(c in name for c in "/\\\0:")
