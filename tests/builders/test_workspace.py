@@ -55,6 +55,30 @@ def test_a_foreign_folder_is_never_replaced(tmp_path: Path, if_exists: IfExists)
 
 
 @pytest.mark.parametrize("if_exists", IF_EXISTS)
+def test_a_package_is_never_replaced_by_one_that_is_made_of_it(
+    package: Path, tmp_path: Path, if_exists: IfExists
+) -> None:
+    """Its manifest would name a package that is gone, so that it could not be built again."""
+    out = Path(shutil.copytree(package, tmp_path / "package"))
+    before = content(out)
+    (tmp_path / "link").symlink_to(out)
+    recipes = {
+        "--keep-from": cf.RageRecipe(source="beir:gone", keep_from=out),
+        "--source": cf.RageRecipe(source=f"rage:{out}"),
+        "--benchmark": cf.TwinsRecipe(benchmark=tmp_path / "link", llm="replay:gone.db"),
+    }
+    for option, recipe in recipes.items():
+        more = {} if if_exists == "refuse" else {if_exists: True}
+        with refused("output-exists", path=out) as caught:
+            cf.build(recipe, out, **more)
+        assert f"is {option} of this build, which would replace it" in str(caught.value)
+    with refused("output-exists", path=out):
+        cf.update(out, out, overwrite=True, trust=True)
+    assert content(out) == before
+    assert not (tmp_path / "package.partial").exists()
+
+
+@pytest.mark.parametrize("if_exists", IF_EXISTS)
 def test_a_folder_without_manifest_is_never_replaced(tmp_path: Path, if_exists: IfExists) -> None:
     out = tmp_path / "work"
     out.mkdir()

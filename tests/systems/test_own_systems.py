@@ -114,7 +114,18 @@ def test_a_program_that_is_slow_or_missing(inline: Inline, package: Path, tmp_pa
     slow = inline("run", f"exec:{sys.executable} slow.py", *ask, "--timeout", "0.5")
     assert slow.returncode == 3 and "no answer within 0.5 s (--timeout)" in slow.stderr
     for command, words in (
-        ("exec:no-such-program x", "no-such-program: No such file"),
+        ("exec:no-such-program x", "no-such-program: No such file or directory\n"),
+        (
+            "exec:slow.py",
+            "No such file or directory; a program that reads the file comes first, "
+            'as in exec:"python3 slow.py"; a file that may be executed is named by its path, as in '
+            "exec:./slow.py\n",
+        ),
+        (
+            "exec:./slow.py",
+            "Permission denied; a program that reads the file comes first, as in "
+            'exec:"python3 ./slow.py"',
+        ),
         ("exec", "write exec:COMMAND"),
         ("exec:", "write exec:COMMAND"),
         ("exec:python 'x", "No closing quotation"),
@@ -123,7 +134,7 @@ def test_a_program_that_is_slow_or_missing(inline: Inline, package: Path, tmp_pa
         ("http://", "expected http://HOST[:PORT]/PATH"),
     ):
         missing = inline("run", command, *ask)
-        assert missing.returncode == 2 and words in missing.stderr, command
+        assert missing.returncode == 2 and words in missing.stderr, missing.stderr
 
 
 def test_a_server_gets_a_post_a_prompt(

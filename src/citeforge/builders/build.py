@@ -70,6 +70,7 @@ from citeforge.package.package import Package
 from citeforge.schemas.errors import InputError, UsageError, require
 from citeforge.schemas.manifest import SECRET, GrammarInfo, Manifest
 from citeforge.schemas.recipes.base import IfExists, Recipe, RunOptions, hides_labels
+from citeforge.schemas.recipes.flags import list_flags
 from citeforge.schemas.recipes.groups import DRY
 from citeforge.schemas.sources import SourceInfo
 from citeforge.schemas.version import __version__
@@ -199,8 +200,10 @@ def check_options(recipe: Recipe, run: RunOptions) -> None:
     Raises:
         UsageError: ``--dry-run`` of a build without a plan, ``--batch`` where requests wait for
             replies, or ``--secret-from`` without hidden labels.
-        InputError: the workers of ``--engine`` do not answer.
+        InputError: the package would replace one that it is made of, or the workers of
+            ``--engine`` do not answer.
     """
+    _require_other_folder(recipe, run.out)
     if run.dry_run and DRY not in recipe.run_options:
         raise UsageError(
             f"--dry-run: build {recipe.kind} asks no model that costs money", code="wrong-kind"
@@ -214,6 +217,29 @@ def check_options(recipe: Recipe, run: RunOptions) -> None:
         raise UsageError("--secret-from requires --hidden", code="missing-option")
     if not run.dry_run:  # a plan is made without the workers
         make_runner(run).require()
+
+
+def _require_other_folder(recipe: Recipe, out: Path | None) -> None:
+    """Raise an error if an input of a recipe is the output folder, which could not be named again.
+
+    Raises:
+        InputError: with the option that names it.
+    """
+    if out is None or not out.exists():
+        return
+    for flag in list_flags(type(recipe)):
+        value = flag.read_from(recipe) if flag.option.input else None
+        for one in value if isinstance(value, tuple) else (value,):
+            if not isinstance(one, str | Path):
+                continue
+            # The path of a source comes after its name: rage:DIR.
+            path = Path(one.partition(":")[2] or one) if isinstance(one, str) else one
+            if path.exists() and path.samefile(out):
+                raise InputError(
+                    f"is {flag.name} of this build, which would replace it", path=out,
+                    allowed="another --out: the manifest names what the package was made of",
+                    code="output-exists",
+                )  # fmt: skip
 
 
 @contextmanager

@@ -209,12 +209,23 @@ class Program(OwnSystem):
             return Failure("program", f"no answer within {limit:g} s (--timeout)")
         except OSError as error:
             text = f"{public_name(self.name)}: {self._words[0]}: {error.strerror or error}"
-            raise UsageError(text, code="bad-option") from error
+            raise UsageError(text + self._start_advice(), code="bad-option") from error
         if done.returncode != 0:
             last = done.stderr.decode("utf-8", "replace").strip().splitlines()[-1:]
             said = f": {printable(mask_keys(last[0]))[:200]}" if last else ""
             return Failure("program", f"ended with exit code {done.returncode}{said}")
         return done.stdout
+
+    def _start_advice(self) -> str:
+        """Write how a file is started that is no command; empty if the word names no file."""
+        file = self._words[0]
+        if not _is_file(file):
+            return ""
+        path = file if Path(file).name != file else f"./{file}"
+        return (
+            f'; a program that reads the file comes first, as in exec:"python3 {file}"; '
+            f"a file that may be executed is named by its path, as in exec:{path}"
+        )
 
 
 def _is_file(word: str) -> bool:
