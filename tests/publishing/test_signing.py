@@ -118,6 +118,15 @@ def test_a_file_that_nobody_signed(signed: Path) -> None:
     assert "README.md: is not signed" in str(caught.value)
 
 
+@pytest.mark.parametrize("name", ["audit.json", "card.md", "eval.yaml", "secret.hex"])
+def test_an_unsigned_file_that_readers_would_take(signed: Path, inline: Inline, name: str) -> None:
+    """Whoever may write to a repository can add files that the manifest does not list."""
+    (signed / "package" / name).write_text("{}")
+    key = signed / "owner.pub"
+    ran = inline.fails(1, "hash-mismatch", "verify", signed / "package", "--key", key)
+    assert f"{name}: is not signed" in ran.stderr
+
+
 def test_the_signature_of_another_package(
     signed: Path, kalma_package: Path, tmp_path: Path
 ) -> None:

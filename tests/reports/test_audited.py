@@ -7,6 +7,7 @@ import citeforge as cf
 from citeforge.evaluator.compare import load_scores
 from citeforge.package.package import Package
 from citeforge.plugins.leaderboard.build import build_site
+from citeforge.publishing.card import write_card
 from citeforge.reports.audited import describe_negatives
 from citeforge.schemas.audit import Audit, Cascade, EstimatedShare
 from conftest import Inline
@@ -46,7 +47,10 @@ def test_pages_tell_it(tmp_path: Path, package: Path, inline: Inline) -> None:
     missing = inline.fails(1, "not-computed", *report)
     assert "citeforge audit facts" in missing.stderr
     result = audit(Package(tmp_path / "facts").hash)
+    # A file that somebody put beside the package is no audit of it.
     (tmp_path / "facts" / "audit.json").write_text(result.model_dump_json())
+    inline.fails(1, "not-computed", *report)
+    write_card(tmp_path / "facts", audit=result.model_dump_json())
     words = "Of those that stay when the relevant ones go: 1.2 % [0.3, 4.0]."
     for table in ((), ("--best", "bold")):
         assert words in inline(*report, *table).stdout

@@ -21,15 +21,27 @@ from citeforge.engines.files import read_json, sha256_file, write_bytes
 from citeforge.engines.folders import files_below
 from citeforge.engines.keys import one_line
 from citeforge.engines.posix import link_or_copy
-from citeforge.package.manifest import MANIFEST, SIGNATURE, load_intact, load_manifest
+from citeforge.package.manifest import (
+    BESIDE,
+    MANIFEST,
+    SIGNATURE,
+    load_intact,
+    load_manifest,
+)
 from citeforge.publishing.hub_changes import LocalFile
 from citeforge.publishing.hub_errors import is_network
 from citeforge.schemas.errors import InputError, UsageError, extras_named
+from citeforge.schemas.manifest import SECRET
 
 PASSWORD = "CITEFORGE_SIGN_PASSWORD"
 """Environment variable with the password of an encrypted private key."""
 _CURVES = "an elliptic-curve key (P-256, P-384 or P-521) in a PEM file"
 _SUPPORTED = ("secp256r1", "secp384r1", "secp521r1")
+_ISSUER = "1.3.6.1.4.1.57264.1.1"
+"""Extension of Sigstore's certificates: the address of the identity's OpenID Connect provider."""
+_UNREACHABLE = "signing-failed"
+_WAYS_TO_SIGN = "sign in by a browser, or run it in a CI job with an identity, or use --sign-key"
+_EXPECTED = "the key or the identity of the package's owner, and a fresh copy"
 _SIGN_AGAIN = "a fresh copy of the package; its owner signs it again after each change"
 
 
@@ -58,10 +70,23 @@ class _Envelope(msgspec.Struct):
     payload: str
 
 
+class _Certificate(msgspec.Struct):
+    """Certificate in DER and base64."""
+
+    rawBytes: str
+
+
+class _Material(msgspec.Struct):
+    """What a signature is verified by: the certificate that Sigstore made, or a hint to a key."""
+
+    certificate: _Certificate | None = None
+
+
 class _Bundle(msgspec.Struct):
-    """Sigstore bundle; all but the signed statement is the library's to read."""
+    """Sigstore bundle, as far as it is read here; the library verifies it."""
 
     dsseEnvelope: _Envelope
+    verificationMaterial: _Material
 
 
 @dataclass(frozen=True)
@@ -95,7 +120,7 @@ class Signer:
         Args:
             files: all files of a package but the signature, by name.
             earlier: signature that stays if it is this signer's of the same files: two of one key
-                differ. Without a key it stays for any signer, as only users know whom they expect.
+                differ.
 
         Raises:
             InputError: the key is none, or Sigstore cannot be reached or refuses.
@@ -109,9 +134,12 @@ class Signer:
             folder, made = Path(work) / "package", Path(work) / SIGNATURE
             for name, file in files.items():
                 _copy_file(file, folder / name)
-            if earlier is not None and self._has_signed(folder, earlier):
-                return earlier.read_bytes()
-            with _library_errors(SIGNATURE, "cannot be made"):
+            if earlier is not None and self.key is not None:
+                public = Path(work) / "key.pub"
+                public.write_bytes(_public_pem(self.key))
+                if _has_signed(folder, SignatureCheck(key=public), earlier):
+                    return earlier.read_bytes()
+            with _library_errors(SIGNATURE, "cannot be made", _WAYS_TO_SIGN):
                 if self.key is None:
                     config.use_sigstore_signer(use_ambient_credentials=True)
                 else:
@@ -119,25 +147,12 @@ class Signer:
                     # The library hands the password on to what takes bytes.
                     config.use_elliptic_key_signer(private_key=self.key, password=_password())
                 config.sign(folder, made)
+            # Who signs is known once Sigstore has asked: only then is an earlier one compared.
+            if earlier is not None and self.key is None:
+                check = _read_identity(made)
+                if check is not None and _has_signed(folder, check, earlier):
+                    return earlier.read_bytes()
             return made.read_bytes()
-
-    def _has_signed(self, folder: Path, signature: Path) -> bool:
-        """Whether a signature is of a folder's files as they are, and this signer's.
-
-        Args:
-            folder: package.
-            signature: signature to look at.
-        """
-        try:
-            if self.key is None:
-                return not _find_difference(folder, signature)
-            with tempfile.TemporaryDirectory(prefix="citeforge-") as work:
-                public = Path(work) / "key.pub"
-                public.write_bytes(_public_pem(self.key))
-                check_signature(folder, SignatureCheck(key=public), signature)
-        except InputError:
-            return False
-        return True
 
 
 @dataclass(frozen=True)
@@ -228,7 +243,7 @@ def check_signature(folder: Path, check: SignatureCheck, signature: Path | None 
         hashing.Config().set_ignored_paths(paths=others).set_allow_symlinks(True)
     )
     whose = "this key" if check.key is not None else "this identity"
-    with _library_errors(path, f"is not the signature of {whose}"):
+    with _library_errors(path, f"is not the signature of {whose}", _EXPECTED):
         if check.key is not None:
             load_public_key(check.key)
             config.use_elliptic_key_verifier(public_key=check.key)
@@ -238,6 +253,45 @@ def check_signature(folder: Path, check: SignatureCheck, signature: Path | None 
     return len(signed)
 
 
+def _has_signed(folder: Path, check: SignatureCheck, signature: Path) -> bool:
+    """Whether a signature is a signer's, of a folder's files as they are.
+
+    Raises:
+        InputError: Sigstore cannot be reached.
+    """
+    try:
+        check_signature(folder, check, signature)
+    except InputError as error:
+        if error.code == _UNREACHABLE:
+            raise
+        return False
+    return True
+
+
+def _read_bundle(path: Path) -> _Bundle:
+    """Read a signature; nothing in it is verified.
+
+    Raises:
+        msgspec.MsgspecError: it is no bundle of Sigstore.
+    """
+    return msgspec.convert(read_json(path), _Bundle)
+
+
+def _read_identity(path: Path) -> SignatureCheck | None:
+    """Read from a new signature by Sigstore who made it; None if its certificate names nobody."""
+    from cryptography import x509
+
+    certificate = _read_bundle(path).verificationMaterial.certificate
+    if certificate is None:
+        return None
+    extensions = x509.load_der_x509_certificate(base64.b64decode(certificate.rawBytes)).extensions
+    subject = extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    names: list[str] = subject.get_values_for_type(x509.RFC822Name)
+    names += subject.get_values_for_type(x509.UniformResourceIdentifier)
+    issuer = extensions.get_extension_for_oid(x509.ObjectIdentifier(_ISSUER)).value.public_bytes()
+    return SignatureCheck(identity=names[0], issuer=issuer.decode()) if names else None
+
+
 def _signed_files(path: Path) -> dict[str, str]:
     """Read the names and digests that a signature lists; whether they are signed is not checked.
 
@@ -245,8 +299,7 @@ def _signed_files(path: Path) -> dict[str, str]:
         InputError: it is no bundle of model-signing.
     """
     try:
-        bundle = msgspec.convert(read_json(path), _Bundle)
-        content = base64.b64decode(bundle.dsseEnvelope.payload, validate=True)
+        content = base64.b64decode(_read_bundle(path).dsseEnvelope.payload, validate=True)
         statement = msgspec.json.decode(content, type=_Statement)
     except (msgspec.MsgspecError, ValueError) as error:
         raise InputError(
@@ -266,7 +319,9 @@ def _find_difference(folder: Path, signature: Path) -> tuple[str, str] | None:
     if changed:
         more = f", and so do {len(changed) - 1} more files" if changed[1:] else ""
         return changed[0], f"differs from what was signed{more}"
-    if unsigned := [name for name in names if name not in signed]:
+    # Readers of packages would take one of these files beside the package, too.
+    beside = [name for name in (*BESIDE, SECRET) if os.path.lexists(folder / name)]
+    if unsigned := [name for name in (*names, *beside) if name not in signed]:
         return unsigned[0], "is not signed"
     if missing := [name for name in signed if not (folder / name).is_file()]:
         return missing[0], "was signed, and is missing"
@@ -345,18 +400,20 @@ def _key_errors(path: Path, allowed: str) -> Iterator[None]:
 
 
 @contextmanager
-def _library_errors(path: Path | str, fault: str) -> Iterator[None]:
+def _library_errors(path: Path | str, fault: str, allowed: str) -> Iterator[None]:
     """Turn errors of model-signing and of Sigstore into one line; their notes go to standard error.
 
     Args:
         path: the signature.
         fault: what is wrong if an error is raised that is no server's.
+        allowed: what would be right then.
 
     Raises:
         InputError: the fault, or a server cannot be reached.
     """
     from cryptography.exceptions import InvalidSignature
-    from sigstore.errors import Error, NetworkError
+    from sigstore.errors import Error
+    from sigstore.oidc import ExpiredIdentity, IssuerError
 
     try:
         with redirect_stdout(sys.stderr):
@@ -365,17 +422,30 @@ def _library_errors(path: Path | str, fault: str) -> Iterator[None]:
         raise
     # The library takes the parts of a bundle for granted: damaged ones raise errors of all sorts.
     except (
-        InvalidSignature, Error, OSError, ValueError, LookupError, TypeError, AttributeError
+        InvalidSignature, Error, ExpiredIdentity, IssuerError, EOFError, OSError, ValueError,
+        LookupError, TypeError, AttributeError,
     ) as error:  # fmt: skip
-        if isinstance(error, NetworkError) or is_network(error):
+        if _is_unreachable(error):
             raise InputError(
-                f"Sigstore cannot be reached ({_shorten(error)})", path=path, code="signing-failed",
+                f"Sigstore cannot be reached ({_shorten(error)})", path=path, code=_UNREACHABLE,
                 allowed="run the same command again, or use a key: it needs no network",
             ) from error  # fmt: skip
         raise InputError(
             f"{fault} ({_shorten(error)})", path=path, code="bad-signature",
-            allowed="the key or the identity of the package's owner, and a fresh copy",
+            allowed=allowed,
         ) from error  # fmt: skip
+
+
+def _is_unreachable(error: BaseException | None) -> bool:
+    """Whether an error comes from the connection to Sigstore, or to what it trusts (TUF)."""
+    from sigstore.errors import NetworkError
+    from tuf.api.exceptions import DownloadError
+
+    while error is not None:
+        if isinstance(error, NetworkError | DownloadError) or is_network(error):
+            return True
+        error = error.__cause__ or error.__context__
+    return False
 
 
 def _shorten(error: Exception) -> str:

@@ -19,9 +19,9 @@ def read_audit(package: Package) -> Audit | None:
     Raises:
         InputError: the file is not an audit.
     """
-    path = package.folder / AUDIT
-    if not path.is_file():
+    if AUDIT not in package.manifest.files:
         return None
+    path = package.folder / AUDIT
     audit = validated(Audit, read_json(path), path)
     return audit if audit.benchmark_hash == package.hash else None
 
@@ -42,7 +42,7 @@ def audit_for(folder: Path, files: Sequence[ScoreFile]) -> Audit:
             )  # fmt: skip
     audit = read_audit(package)
     if audit is None:
-        changed = " since its tables changed" * (folder / AUDIT).is_file()
+        changed = " since its tables changed" * (AUDIT in package.manifest.files)
         raise InputError(
             f"has not been audited{changed}", path=folder,
             allowed=f"run `citeforge audit {folder}`, then this command again", code="not-computed"
