@@ -280,3 +280,22 @@ def test_a_trace_is_of_a_query(inline: Inline, package: Path) -> None:
     assert inline("show", package, "--trace").code == "missing-option"
     refused = inline("show", package, "--trace", "--query", "q01")
     assert (refused.returncode, refused.code) == (1, "wrong-kind")
+
+
+def test_standard_input_is_no_place_to_write_to(
+    inline: Inline, package: Path, tmp_path: Path
+) -> None:
+    """It would be a file or folder named ``-``, which later commands take for standard input."""
+    there, file = ("--benchmark", package), package / "manifest.json"
+    for args in (
+        ("run", "random", *there),
+        ("score", file, *there),
+        ("build", "rage", "--source", "beir:x"),
+        ("export", "prompts", package),
+        ("export", "beir", package),
+        ("compare", file, file),
+    ):
+        result = inline(*args, "--out", "-")
+        assert result.returncode == 2, args
+        assert "'--out': '-' is standard input; write the name of a file" in result.stderr
+    assert [*tmp_path.iterdir()] == []

@@ -251,12 +251,20 @@ def test_replies_that_are_no_answer(inline: Inline, package: Path, tmp_path: Pat
 
 
 @pytest.mark.skipif(not hasattr(os, "killpg"), reason="process groups are POSIX")
-def test_what_a_slow_program_started_ends_with_it(
-    inline: Inline, package: Path, tmp_path: Path
+@pytest.mark.parametrize(
+    ("command", "exit_code"), [("sleep 1000 &", 3), ("sleep 1000 > other 2>&1 &", 0)]
+)
+def test_what_a_program_started_ends_with_it(
+    inline: Inline, package: Path, tmp_path: Path, command: str, exit_code: int
 ) -> None:
-    (tmp_path / "slow.sh").write_text("sleep 1000 &\necho $! > child\nwait\n")
-    ask = ("--benchmark", package, "--limit", "1", "--out", "s.jsonl", "--timeout", "2")
-    assert "no answer within 2 s" in inline("run", "exec:sh slow.sh", *ask).stderr
+    """Also what has let go of its output, which nobody waits for."""
+    end = "wait" if exit_code else "echo Said [1]."
+    (tmp_path / "own.sh").write_text(f"{command}\necho $! > child\n{end}\n")
+    seconds = "2" if exit_code else "600"
+    ask = ("--benchmark", package, "--limit", "1", "--out", "s.jsonl", "--timeout", seconds)
+    done = inline("run", "exec:sh own.sh", *ask)
+    assert done.returncode == exit_code
+    assert ("no answer within 2 s" in done.stderr) == bool(exit_code)
     child = int((tmp_path / "child").read_text())
     while is_running(child):  # a test that hangs is ended by the suite's own limit
         time.sleep(0.05)

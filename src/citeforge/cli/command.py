@@ -17,7 +17,24 @@ from citeforge.schemas.recipes.groups import Group
 if TYPE_CHECKING:
     from citeforge.engines.catalogue import Catalogue
 
-PATH = click.Path(path_type=Path)
+
+class _PathType(click.Path):
+    """Path of a file or folder; options that write refuse ``-``, which is standard input."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Make the path."""
+        if value == "-" and param is not None and param.name in _WRITTEN:
+            self.fail(
+                "'-' is standard input; write the name of a file or folder "
+                "(commands that can print do so without this option)",
+                param, ctx,
+            )  # fmt: skip
+        return super().convert(value, param, ctx)
+
+
+_WRITTEN = {"out", "kept", "stub"}
+"""Parameters that name what a command writes."""
+PATH = _PathType(path_type=Path)
 path_option = partial(click.option, type=PATH)
 path_argument = partial(click.argument, type=PATH)
 

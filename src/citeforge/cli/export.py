@@ -5,7 +5,7 @@ from typing import Any
 
 import click
 
-from citeforge.cli.command import NamedCommands, path_argument, path_option
+from citeforge.cli.command import PATH, NamedCommands, path_argument, path_option
 from citeforge.cli.options import add_options, field_options, record_from
 from citeforge.cli.terminal import write_data
 from citeforge.publishing.export import EXPORTS, Export, write_export
@@ -132,9 +132,9 @@ def _command(export: Export) -> click.Command:
     @click.argument(
         "source",
         metavar="SCORES" if export.of == "scores" else "DIR",
-        type=click.Path(path_type=Path),
+        type=PATH,
     )
-    @click.option("--out", type=click.Path(path_type=Path), required=True, help="Folder to make.")
+    @path_option("--out", required=True, help="Folder to make.")
     @add_options(field_options(export.options))
     def run(source: Path, out: Path, **parameters: Any) -> None:
         """Write the exported files, and print what the format cannot contain."""

@@ -9,7 +9,7 @@ import click
 from pydantic import BaseModel, ValidationError
 
 from citeforge.cli.catalogue import fill_names
-from citeforge.cli.command import HeadedOption, path_option
+from citeforge.cli.command import PATH, HeadedOption, path_option
 from citeforge.cli.completion import named_type
 from citeforge.schemas.catalogue import Sort
 from citeforge.schemas.errors import UsageError, field_message, suggestion
@@ -191,7 +191,7 @@ def _click_type(flag: Flag) -> Any:
     if flag.choices:
         return OneOf([str(c) for c in flag.choices])
     if flag.type is Path:
-        return click.Path(path_type=Path)
+        return PATH
     if flag.type not in _RANGES:
         if sort := flag.option.names:
             return named_type(sort, flag.field.get_default(), flag.option.joined)

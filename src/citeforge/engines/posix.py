@@ -217,7 +217,7 @@ def run_group(
     words: Sequence[str], text: bytes, env: Mapping[str, str], timeout: float,
     cwd: Path | None = None,
 ) -> "subprocess.CompletedProcess[bytes]":  # fmt: skip
-    """Run a program on an input; if the wait is cut, end it and all that it started.
+    """Run a program on an input; at its end, or if the wait is cut, end all that it started.
 
     Args:
         words: the command.
@@ -240,9 +240,8 @@ def run_group(
     with started:
         try:
             out, errors = started.communicate(text, timeout)
-        except BaseException:
+        finally:
             _end_group(started)
-            raise
     return subprocess.CompletedProcess(words, started.returncode, out, errors)
 
 
