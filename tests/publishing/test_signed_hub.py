@@ -55,6 +55,30 @@ def test_the_card_says_how_to_check(small: Path, hub: Hub, tmp_path: Path) -> No
     assert "## Signature" not in (small / "README.md").read_text()
 
 
+def test_a_copy_of_a_signed_package_names_its_own_repository(
+    small: Path, hub: Hub, tmp_path: Path
+) -> None:
+    private, _ = make_key(tmp_path, "owner")
+    cf.publish(small, REPO, sign_key=private)
+    copy = cf.load(f"hub:{REPO}").folder
+    cf.publish(copy, "org/unsigned")
+    assert "model.sig" not in (cf.load("hub:org/unsigned").folder / "README.md").read_text()
+    cf.publish(copy, "org/signed", sign_key=private)
+    card = (cf.load("hub:org/signed").folder / "README.md").read_text()
+    assert card.count("## Signature") == 1
+    assert "citeforge verify hub:org/signed --key PUBLIC.pem" in card
+
+
+def test_a_key_without_a_name_is_no_request_to_publish_unsigned(
+    small: Path, hub: Hub, tmp_path: Path
+) -> None:
+    with refused("missing-file"):
+        cf.publish(small, REPO, sign_key="")
+    with refused("conflicting-options"):
+        cf.publish(small, REPO, sign=True, sign_key=make_key(tmp_path, "owner")[0])
+    assert hub.repos == {}
+
+
 def test_another_key_cannot_sign_a_published_version(small: Path, hub: Hub, tmp_path: Path) -> None:
     for name in ("owner", "other"):
         make_key(tmp_path, name)

@@ -61,16 +61,21 @@ def limit_process(memory: int, seconds: int, written: int) -> None:
     except ImportError:
         return
     for limit, most in (
-        (resource.RLIMIT_AS, memory), (resource.RLIMIT_CPU, seconds),
-        (resource.RLIMIT_FSIZE, written), (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, written), (resource.RLIMIT_CORE, 0)
     ):  # fmt: skip
         resource.setrlimit(limit, (most, most))
+    # Only the lower of two limits ends a process by SIGXCPU, which tells it from other ends.
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 1))
 
 
-def is_killed(returncode: int) -> bool:
-    """Whether a process ended by SIGKILL, or by its limit of processor time."""
-    names = ("SIGKILL", "SIGXCPU")
-    return any(hasattr(signal, n) and returncode == -getattr(signal, n) for n in names)
+def is_ended_by(returncode: int, name: str) -> bool:
+    """Whether a process ended by a signal.
+
+    Args:
+        returncode: how it ended.
+        name: name of the signal; on some systems there is none.
+    """
+    return hasattr(signal, name) and returncode == -int(getattr(signal, name))
 
 
 def hide_memory() -> None:

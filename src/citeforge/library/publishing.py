@@ -155,7 +155,8 @@ def publish(
     Raises:
         InputError: the package is unsound, the key is none, the token may not write, the version
             is there with other content, or the connection was lost.
-        UsageError: ``repo_id`` is no name of a repository, or ``metadata`` without ``hide_gold``.
+        UsageError: ``repo_id`` is no name of a repository, ``metadata`` without ``hide_gold``, or
+            ``sign`` with ``sign_key``.
         MissingExtraError: it is to be signed, and the extra ``sign`` is not installed.
     """
     folder = package_folder(folder)
@@ -164,8 +165,11 @@ def publish(
     if metadata and not hide_gold:
         raise UsageError("--metadata requires --hide-gold", code="option-without-effect")
     publisher = Publisher()
-    signer = Signer(None if sign_key is None else Path(sign_key)) if sign or sign_key else None
-    if signer is not None:
+    signer = None
+    if sign and sign_key is not None:
+        raise UsageError("--sign-key: not with --sign", code="conflicting-options")
+    if sign or sign_key is not None:
+        signer = Signer(None if sign_key is None else Path(sign_key))
         signer.require_usable()
     if dry_run or hide_gold:
         check_sound(folder)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -30,6 +31,7 @@ citeforge verify hub:{repository} --identity NAME --issuer URL
 ```
 """
 """Section of the card of a signed package."""
+_ANY_SIGNED = re.compile(r"\S+".join(map(re.escape, _SIGNED.split("{repository}"))))
 
 
 def package_files(folder: Path, repo_id: str, is_signed: bool = False) -> dict[str, LocalFile]:
@@ -48,6 +50,7 @@ def package_files(folder: Path, repo_id: str, is_signed: bool = False) -> dict[s
     path, hashes = folder / MANIFEST, load_manifest(folder).files
     files = {name: LocalFile(folder / name, sha256) for name, sha256 in hashes.items()}
     card = (folder / CARD).read_text(encoding="utf-8").replace(PLACEHOLDER, repo_id)
+    card = _ANY_SIGNED.sub("", card)  # of a package that was downloaded
     if is_signed:
         card += _SIGNED.format(repository=repo_id)
     files[CARD] = _edited_file(folder / CARD, card)

@@ -179,6 +179,47 @@ def test_time_and_memory_are_limited(folder: Path, limits: dict[str, float], mes
         assert not reply.files
 
 
+@pytest.mark.parametrize(
+    ("signal", "message"),
+    [("SIGKILL", "needs more memory than is free now"), ("SIGXCPU", "more than the 120 seconds")],
+)
+def test_ends_by_signals_are_told_apart(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, signal: str, message: str
+) -> None:
+    """The system ends the process that takes most memory by SIGKILL."""
+    code = f"import os, signal; os.kill(os.getpid(), signal.{signal})"
+    real = space.run_group
+    monkeypatch.setattr(
+        space, "run_group", lambda words, *rest: real([sys.executable, "-c", code], *rest)
+    )
+    with Desk(folder).score(str(ANSWERS), "facts") as reply:
+        assert message in reply.html
+
+
+def test_a_link_of_the_subprocess_is_not_followed(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its report is shown to participants: it must be no file of the process with the token."""
+    (tmp_path / "secret").write_text(SECRET)
+    outcome = json.dumps({"summary": "", "errors": [], "warnings": [], "is_scored": True})
+    code = (
+        f"import os; os.symlink({str(tmp_path / 'secret')!r}, 'report.html');"
+        f"open('outcome.json', 'w').write({outcome!r})"
+    )
+    real = space.run_group
+    monkeypatch.setattr(
+        space, "run_group", lambda words, *rest: real([sys.executable, "-c", code], *rest)
+    )
+    with Desk(folder).score(str(ANSWERS), "facts") as reply:
+        assert "could not be read; the log of the Space says why" in reply.html
+        assert not reply.report
+
+
+def test_an_upload_that_is_gone(folder: Path, tmp_path: Path) -> None:
+    with Desk(folder).score(str(tmp_path / "gone.jsonl"), "facts") as reply:
+        assert "upload it again" in reply.html
+
+
 def test_the_subprocess_has_no_secret(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # fmt: skip

@@ -11,6 +11,7 @@ import pytest
 import yaml
 from benchmarks.hidden_board import Board, make_board, write_runs
 
+from citeforge.plugins.leaderboard.board_check import Event
 from citeforge.plugins.leaderboard.space import TOKEN, Desk
 from citeforge.plugins.leaderboard.space_scoring import Outcome, Task, run_task
 from citeforge.plugins.leaderboard.start import start_leaderboard
@@ -223,6 +224,23 @@ def test_names_of_systems_are_no_paths(
     assert all(name.startswith(f"submissions/{NAME}/ann--") for name in stored)
     assert all(name.count("/") == 2 and ".." not in name for name in stored)
     assert "<b>" not in html
+
+
+@pytest.mark.parametrize(
+    ("name", "account"),
+    [("bob--x.jsonl", "ann"), ("ann--x.jsonl", "bob"), ("ann--/../../etc/passwd", "ann"),
+     ("/etc/passwd", "ann")],
+)  # fmt: skip
+def test_the_subprocess_cannot_choose_what_is_queued(
+    board: Board, folder: Path, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    name: str, account: str,
+) -> None:  # fmt: skip
+    event = Event(name, "0" * 64, "x", "mix", "0" * 64, account=account)
+    monkeypatch.setattr(Desk, "_start", lambda *_: Outcome("", [], [], event))
+    path = answers(board, tmp_path / "mine.jsonl", "My system")
+    html = Desk(folder).submit(path, NAME, "ann").html
+    assert "could not be read; the log of the Space says why" in html
+    assert queued(hub) == []
 
 
 def test_errors_of_the_hub_tell_no_token(

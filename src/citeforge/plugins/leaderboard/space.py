@@ -19,7 +19,7 @@ from pathlib import Path
 import msgspec
 
 from citeforge.engines.keys import mask_keys
-from citeforge.engines.posix import hide_memory, is_killed, run_group
+from citeforge.engines.posix import hide_memory, is_ended_by, run_group
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.library.benchmarks import package_folder
 from citeforge.package.manifest import load_manifest
@@ -161,7 +161,11 @@ class Desk:
                 """Check the file; return its event and the file, or None if it is refused."""
                 outcomes.append(self._run(board, upload, folder, account))
                 event = outcomes[-1].event
-                return None if event is None else (event, folder / event.submission)
+                if event is None:
+                    return None
+                if event.account != account or not _is_queue_name(event.submission, account):
+                    raise _internal_error()
+                return event, folder / event.submission
 
             try:
                 is_new = self._queue.add(self._boards[name], check)
@@ -187,13 +191,20 @@ class Desk:
         if upload is None:
             raise InputError("no file", allowed="drop one above", code="missing-file")
         source = Path(upload)
-        if source.stat().st_size > self.megabytes * 1e6:
+        try:
+            size = source.stat().st_size
+            if size > self.megabytes * 1e6:
+                raise InputError(
+                    f"{size / 1e6:,.1f} MB, more than the {self.megabytes:g} MB that this "
+                    "leaderboard takes", code="too-large",
+                    allowed="answers alone, without fields of your own, or fewer runs",
+                )  # fmt: skip
+            shutil.copyfile(source, work / source.name)
+        except OSError as error:
             raise InputError(
-                f"{source.stat().st_size / 1e6:,.1f} MB, more than the {self.megabytes:g} MB that "
-                "this leaderboard takes", code="too-large",
-                allowed="answers alone, without fields of your own, or fewer runs",
-            )  # fmt: skip
-        shutil.copyfile(source, work / source.name)
+                f"cannot be read any more ({error.strerror})", allowed="upload it again",
+                code="missing-file",
+            ) from error  # fmt: skip
         task = Task(
             board.model_dump_json(), source.name, self.megabytes, self._memory, self._seconds,
             account,
@@ -212,23 +223,26 @@ class Desk:
             done = run_group(command, given, _bare_environment(work), self._seconds, work)
         except subprocess.TimeoutExpired as error:
             raise self._time_error() from error
-        if done.returncode == 0:
+        # What it has read may have changed what it does: no link leads out of its folder.
+        if done.returncode == 0 and not any(path.is_symlink() for path in work.iterdir()):
             return msgspec.json.decode((work / OUTCOME).read_bytes(), type=Outcome)
-        if is_killed(done.returncode):
+        if is_ended_by(done.returncode, "SIGXCPU"):
             raise self._time_error()
         text = done.stderr.decode(errors="replace")
         sys.stderr.write(mask_keys(text))
+        # Before the limit of one file is reached, the machine may have no memory left for it.
+        if is_ended_by(done.returncode, "SIGKILL"):
+            raise InputError(
+                "needs more memory than is free now",
+                allowed="submit it again later, or score it on your own machine", code="too-large",
+            )  # fmt: skip
         if _OUT_OF_MEMORY.search(text):
             raise InputError(
                 f"takes more than {self._memory / 1e9:g} GB of memory to read",
                 allowed="fewer runs or shorter answers; score it on your own machine",
                 code="too-large",
             )
-        raise InputError(
-            "could not be read; the log of the Space says why",
-            allowed="citeforge check on your own machine; tell the owner of the Space",
-            code="internal",
-        )
+        raise _internal_error()
 
     def _time_error(self) -> InputError:
         """Make the error for a file that takes too much time."""
@@ -237,6 +251,20 @@ class Desk:
             allowed="fewer runs or shorter answers; score it on your own machine",
             code="too-large",
         )
+
+
+def _is_queue_name(name: str, account: str) -> bool:
+    """Whether a name is one that an account's submission may have in the queue."""
+    return name.startswith(f"{account}--") and not re.search(r"[/\\]", name)
+
+
+def _internal_error() -> InputError:
+    """Make the error for a file at which the subprocess failed."""
+    return InputError(
+        "could not be read; the log of the Space says why",
+        allowed="citeforge check on your own machine; tell the owner of the Space",
+        code="internal",
+    )
 
 
 def _with_folder(board: Board) -> Board:
