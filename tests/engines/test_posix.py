@@ -195,14 +195,18 @@ def test_windows_own_command_ends_the_children(
     assert int(words[3]) > 0
 
 
-def test_killed_processes(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert posix.is_killed(-signal.SIGKILL)
-    assert posix.is_killed(-signal.SIGXCPU)
-    assert not posix.is_killed(1)
-    for name in ("SIGKILL", "SIGXCPU"):
-        monkeypatch.delattr(signal, name)
-    assert not posix.is_killed(-9)
-    assert not posix.is_killed(0)
+def test_ends_by_signals(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert posix.is_ended_by(-signal.SIGKILL, "SIGKILL")
+    assert not posix.is_ended_by(-signal.SIGKILL, "SIGXCPU")
+    assert not posix.is_ended_by(1, "SIGKILL")
+    monkeypatch.delattr(signal, "SIGKILL")
+    assert not posix.is_ended_by(-9, "SIGKILL")
+
+
+def test_a_process_beyond_its_processor_time_ends_by_the_signal_for_it() -> None:
+    code = "from citeforge.engines.posix import limit_process; limit_process(1 << 32, 1, 1 << 20)"
+    done = subprocess.run([sys.executable, "-c", f"{code}\nwhile True: pass"], check=False)
+    assert posix.is_ended_by(done.returncode, "SIGXCPU")
 
 
 @pytest.mark.usefixtures("no_resource")
