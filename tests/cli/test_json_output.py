@@ -12,6 +12,7 @@ import click
 import pytest
 from jsonschema import Draft202012Validator
 
+from citeforge.cli.json_output import one_object
 from citeforge.cli.main import cli as citeforge
 from citeforge.engines.running import doctor
 from citeforge.library import gates
@@ -207,6 +208,20 @@ def test_the_object_of_a_rebuild(inline: Inline, tmp_path: Path) -> None:
 
 def test_the_exit_codes_are_all_there() -> None:
     assert {case.exit_code for case in CASES} == {0, 1, 2, 3, 4, 5}
+
+
+@pytest.mark.parametrize(
+    ("code", "returned", "message"),
+    [(3, 3, "SystemExit: 3"), ("no model", 1, "SystemExit: no model")],
+)
+def test_a_library_that_ends_the_program_leaves_an_object(
+    capsys: pytest.CaptureFixture[str], code: object, returned: int, message: str
+) -> None:
+    with pytest.raises(SystemExit), one_object(["doctor", "--json"]):
+        raise SystemExit(code)
+    found = json.loads(capsys.readouterr().out)
+    assert (found["exit_code"], found["error"]["code"]) == (returned, "internal-error")
+    assert found["error"]["message"] == message
 
 
 def test_an_interrupted_command_prints_its_object(

@@ -137,6 +137,16 @@ def test_exact_permutations() -> None:
 
 
 @pytest.mark.numeric
+def test_rounding_errors_are_no_differences() -> None:
+    """Two queries that differ alike: two of their four sign patterns are as far from 0."""
+    noise = np.array([1e-12, -2e-12, 1e-12, 3e-13, 0.0])
+    assert permutation(np.concatenate([noise, [-66.6666666667, -66.6666666666]])) == 2 / 4
+    # .1 + .2 - .3 is 0 on paper, so that all patterns are at least as far from it.
+    assert permutation(np.array([0.1, 0.2, -0.3])) == 1.0
+    # In thirds: |±1 ±2 ±3 ±3| is at least 1 + 2 + 3 - 3 = 3 but for the 4 patterns of 0 and ±1.
+    assert permutation(np.array([1 / 3, 2 / 3, 1.0, -1.0])) == 12 / 16
+
+
 def test_drawn_permutations_agree_with_the_normal_approximation() -> None:
     rng = np.random.default_rng(3)
     d = rng.normal(0.15, 1, 400)

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import socket
 import subprocess
 import sys
@@ -242,6 +243,9 @@ def test_the_pages_are_those_of_the_commands(folder: Path, tmp_path: Path) -> No
         cf.compare(one, two, out=folder / "c.html")
         assert site.get(f"compare/{first}+{second}/").text == (folder / "c.html").read_text()
         assert "least two" in site.get(f"compare/{first}/").text
+        for page in ("report", "compare"):
+            none = site.get(site.get(page).headers["Location"])
+            assert none.status == 422 and "nothing is chosen" in none.text
         gone = site.get("report/000000000000/")
         assert gone.status == 422 and "no such file any more" in gone.text
         # A file that changes has another page at once.
@@ -304,6 +308,17 @@ def test_answers_are_scored_by_the_fields_of_their_package(package: Path, inline
         assert 'id="explorer"' in page.text and "CiteF1" in page.text
         card = site.get(f"card/{site.key('c')}/").text
         assert "How it was built" in card
+
+
+def test_an_incomplete_copy_of_a_package_is_not_taken(package: Path, inline: Inline) -> None:
+    inline.ok("run", "random", "--benchmark", package, "--out", "r.jsonl")
+    copy = shutil.copytree(package, inline.folder / "copy")
+    (copy / "queries" / "queries-00000-of-00001.parquet").unlink()
+    os.utime(copy / "manifest.json")  # the last changed
+    with served(inline.folder, package.parent) as site:
+        gap = "is not complete: queries/queries-00000-of-00001.parquet is missing"
+        assert gap in site.get().text
+        assert site.get(f"answers/{site.key('a')}/").status == 200
 
 
 def test_queries_are_listed_and_filtered_by_metadata(

@@ -1,5 +1,6 @@
 """What is reported of two packages is what was edited."""
 
+from itertools import permutations
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -155,6 +156,26 @@ def test_kinds_may_differ(package: Path, kalma_package: Path) -> None:
     assert not changes.is_equal
 
 
+KINDS = ("package", "authorship_package", "kalma_package", "hagrid_package", "alce_package")
+
+
+@pytest.mark.parametrize(("old", "new"), [*permutations(KINDS, 2)])
+def test_packages_of_each_pair_of_kinds(old: str, new: str, request: pytest.FixtureRequest) -> None:
+    """A table whose columns differ is in one package alone, with all of its rows."""
+    folders = [request.getfixturevalue(name) for name in (old, new)]
+    changes = cf.compare_packages(*folders)
+    packages = [cf.load(folder) for folder in folders]
+    schemas = [p.kind.facts.tables for p in packages]
+    shared = [c for c in schemas[0] if c in schemas[1] and c not in ("corpus", "queries")]
+    differing = {c for c in shared if schemas[0][c].names != schemas[1][c].names}
+    named = [f"gold of {p.manifest.kind}" for p in packages]
+    parts = [t for t in changes.tables if t.name in named]
+    assert len(parts) == (2 if "gold" in differing else 0)
+    for part in parts:
+        assert part.n_same == 0 and not part.changed
+        assert (len(part.removed), len(part.added)) == (part.n_old, part.n_new)
+
+
 def answers(path: Path, folder: Path, contexts: list[str]) -> Path:
     """A submission that answers every query of some context sets."""
     opened = cf.load(folder)
@@ -203,6 +224,22 @@ def test_cells_of_one_experiment_are_kept_together(
     )
     assert [one.share for one in changes.answers] == [1.0, 1.0]
     assert changes.kept == (str(tmp_path / "k.jsonl"),)
+
+
+def test_answers_are_not_overwritten_by_those_that_are_kept(tmp_path: Path, inline: Inline) -> None:
+    """Neither under their own name nor under that of a link or of their context set."""
+    old = build(tmp_path, "old", corpus())
+    passages = corpus()
+    passages["p4"]["text"] = "Something else."
+    new = build(tmp_path, "new", passages)
+    submission = answers(tmp_path / "a.jsonl", old, ["set"])
+    before = submission.read_bytes()
+    (tmp_path / "link.jsonl").symlink_to(submission)
+    for kept in ("a.jsonl", "./a.jsonl", "link.jsonl"):
+        ran = inline("compare", old, new, "--submission", submission, "--kept", tmp_path / kept)
+        assert (ran.returncode, ran.code) == (2, "conflicting-options")
+        assert "has the answers that are read; name another file" in ran.stderr
+    assert submission.read_bytes() == before
 
 
 def test_the_command(tmp_path: Path, inline: Inline) -> None:

@@ -164,7 +164,9 @@ def _describe_end(ended: BaseException | None) -> tuple[int, BaseException | Non
     if isinstance(ended, KeyboardInterrupt) or (ended is not None and has_cut_off(ended)):
         return signal_exit_code(), None
     if isinstance(ended, SystemExit):
-        return int(ended.code or 0), ended.__cause__
+        # As Python does, which prints a text, and exits with 1.
+        exit_code = ended.code if isinstance(ended.code, int) else bool(ended.code)
+        return int(exit_code), ended.__cause__ or ended
     return (ExitCode.FINE if ended is None else ExitCode.AT_FAULT), ended
 
 
@@ -177,7 +179,7 @@ def _describe_error(error: BaseException | None, exit_code: int) -> Fault:
             return Fault.from_error(error)
         case click.ClickException():
             return _describe_usage_error(error)
-        case None:
+        case None | SystemExit() if exit_code - 128 in {*Signals}:
             name = Signals(exit_code - 128).name
             return Fault(code="interrupted", message=f"interrupted by {name}", advice=HOW_TO_GO_ON)
         case _:

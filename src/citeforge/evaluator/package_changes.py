@@ -1,5 +1,6 @@
 """Comparison of two packages, and the answers to the old one that the new one still asks for."""
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -40,7 +41,7 @@ def compare_packages(
     Raises:
         InputError: a package or the submission is damaged, or answers another package; or no
             answer is left to write.
-        UsageError: the answers to keep are in a format of another program.
+        UsageError: the answers to keep are in a format of another program, or in the file to write.
     """
     shown = {
         name: [read_shown(p, name) if name in p.contexts else {} for p in (old, new)]
@@ -141,7 +142,7 @@ class OldAnswers:
             The files; none for a context set without such queries.
 
         Raises:
-            UsageError: the answers are in a format of another program.
+            UsageError: the answers are in a format of another program, or a file is their own.
             InputError: no answer is left.
         """
         if self.submission.form != OURS:
@@ -163,6 +164,12 @@ class OldAnswers:
         else:
             ending = out.suffix or ".jsonl"
             files = {out.with_name(f"{out.stem}.{one.context}{ending}"): [one] for one in left}
+        source = self.submission.path
+        if os.path.realpath(source) in map(os.path.realpath, files):
+            raise UsageError(
+                f"--kept {out}: {source} has the answers that are read; name another file",
+                code="conflicting-options",
+            )
         for path, sets in files.items():
             self._write_file(path, sets)
         return list(files)

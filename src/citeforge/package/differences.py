@@ -30,34 +30,57 @@ def compare_tables(old: Package, new: Package) -> Iterator[TableChanges]:
     Yields:
         Changes of each table, passages, queries, judgements and gold first.
     """
-    schemas = {**old.kind.facts.tables, **new.kind.facts.tables}
-    for config, schema in schemas.items():
+    tables = dict.fromkeys([*old.kind.facts.tables, *new.kind.facts.tables])
+    for config in tables:
         if config in (*_IN_CONTEXTS, *_MEASURED):
             continue
         if config == "mapping":
-            yield from _compare_judgements(old, new, schema)
+            yield from _compare_judgements(old, new)
             continue
         splits = dict.fromkeys([*old.splits.get(config, []), *new.splits.get(config, [])])
         for split in splits:
-            key, parts = schema.names[0], {"rows": schema.names[1:]}
-            if config in ("corpus", "queries"):
-                parts = _PASSAGES if config == "corpus" else _QUERIES
-            rows = [digest_rows(_read(p, config, split, schema), [key], parts) for p in (old, new)]
             name = _NAMES.get(config, config)
-            yield compare_rows(name if len(splits) == 1 else f"{name} {split}", *rows)
+            name = name if len(splits) == 1 else f"{name} {split}"
+            yield from _compare_table(name, config, split, old, new)
 
 
-def _read(package: Package, config: str, split: str, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+def _compare_table(
+    name: str, config: str, split: str, old: Package, new: Package
+) -> Iterator[TableChanges]:
+    """Compare a table of two packages; if their kinds differ in its columns, all rows differ."""
+    layouts = [
+        _find_layout(config, p.kind.facts.tables[config])
+        for p in (old, new) if config in p.kind.facts.tables
+    ]  # fmt: skip
+    if layouts[0] == layouts[-1]:
+        key, parts = layouts[0]
+        rows = [digest_rows(_read(p, config, split), [key], parts) for p in (old, new)]
+        yield compare_rows(name, *rows)
+        return
+    for package, (key, parts) in zip((old, new), layouts, strict=True):
+        there = digest_rows(_read(package, config, split), [key], parts)
+        none = digest_rows([], [key], parts)
+        pair = (there, none) if package is old else (none, there)
+        yield compare_rows(f"{name} of {package.manifest.kind}", *pair)
+
+
+def _find_layout(config: str, schema: pa.Schema) -> tuple[str, dict[str, list[str]]]:
+    """Find the column of a table's keys, and the columns of each part that is compared."""
+    named = {"corpus": _PASSAGES, "queries": _QUERIES}
+    return schema.names[0], named.get(config, {"rows": schema.names[1:]})
+
+
+def _read(package: Package, config: str, split: str) -> Iterator[pa.RecordBatch]:
     """Stream a table of a package; no rows where the package does not have it."""
-    return iter_batches(package.shards(config, split), schema=schema)
+    return iter_batches(package.shards(config, split), schema=package.kind.facts.tables.get(config))
 
 
-def _compare_judgements(old: Package, new: Package, schema: pa.Schema) -> Iterator[TableChanges]:
+def _compare_judgements(old: Package, new: Package) -> Iterator[TableChanges]:
     """Compare the (query, passage) pairs of two packages: judged ones, and mined negatives."""
     rows, judged = [], []
     for package in (old, new):
-        rows.append(_digest_pairs(package, schema, package.splits.get("mapping", [])))
-        judged.append(_digest_pairs(package, schema, [RELEVANT, UNSURE]).keys)
+        rows.append(_digest_pairs(package, package.splits.get("mapping", [])))
+        judged.append(_digest_pairs(package, [RELEVANT, UNSURE]).keys)
     pairs = pc.unique(pa.concat_arrays(judged))
     for name, is_judged in (("judgements", True), ("mined negatives", False)):
         changes = compare_rows(name, *(part.filter(pairs, is_judged) for part in rows))
@@ -65,13 +88,13 @@ def _compare_judgements(old: Package, new: Package, schema: pa.Schema) -> Iterat
             yield changes
 
 
-def _digest_pairs(package: Package, schema: pa.Schema, labels: list[str]) -> RowDigests:
+def _digest_pairs(package: Package, labels: list[str]) -> RowDigests:
     """Compute the digests of a package's (query, passage) pairs that have some labels."""
 
     def read() -> Iterator[pa.RecordBatch]:
         """Stream the pairs with their label."""
         for label in labels:
-            for batch in _read(package, "mapping", label, schema):
+            for batch in _read(package, "mapping", label):
                 yield batch.append_column("label", pa.array([label] * batch.num_rows))
 
     return digest_rows(read(), ["query-id", "corpus-id"], _JUDGEMENTS)

@@ -48,6 +48,7 @@ class _Manifest(msgspec.Struct):
     version: str
     benchmark_hash: str
     contexts: dict[str, Any]
+    files: dict[str, Any]
 
 
 class _Measure(msgspec.Struct):
@@ -83,6 +84,9 @@ class _Scores(msgspec.Struct):
 def _read_package(found: Found) -> Row:
     """Read what the list shows of a package."""
     manifest = msgspec.json.decode((found.path / MANIFEST).read_bytes(), type=_Manifest)
+    missing = [name for name in manifest.files if not (found.path / name).is_file()]
+    if missing:
+        return Row(found, problem=f"is not complete: {missing[0]} is missing")
     texts = manifest.kind, manifest.version, ", ".join(manifest.contexts)
     return Row(found, manifest.name, texts, benchmark_hash=manifest.benchmark_hash)
 

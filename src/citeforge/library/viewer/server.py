@@ -137,9 +137,9 @@ class _Server(ThreadingMixIn, TCPServer):
                 keys = "+".join(query.get("f", []))
                 return Reply(303, location=f"{self.home}{page}/{quote(keys, safe='+')}/")
             case ["report", keys, ""]:
-                return Reply(200, self.pages.render_report(keys.split("+")))
+                return Reply(200, self.pages.render_report(_split(keys)))
             case ["compare", keys, ""]:
-                return Reply(200, self.pages.render_comparison(keys.split("+")))
+                return Reply(200, self.pages.render_comparison(_split(keys)))
             case ["answers", key, ""]:
                 return Reply(200, self.pages.render_answers([key]))
             case ["card", key, ""]:
@@ -186,6 +186,11 @@ class _Server(ThreadingMixIn, TCPServer):
         rules = make_rules(media, self.hosts, token)
         # A page in a sandbox has no origin, so that its own data are another origin's.
         return Reply(200, content, media, rules, for_origins="cross-origin")
+
+
+def _split(keys: str) -> list[str]:
+    """Split the names of files in an address; none where nothing was chosen."""
+    return keys.split("+") if keys else []
 
 
 def _count(given: dict[str, str]) -> int:
