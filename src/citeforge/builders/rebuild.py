@@ -1,7 +1,7 @@
 """Rebuilding of a package from its manifest alone."""
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,19 @@ _HASHES = dict.fromkeys(_PACKAGES, "benchmark_hash") | {KEEP_FROM: "kept_from_ha
 """Fields that name a package, to where a manifest's ``config`` has its hash."""
 Confirm = Callable[[Sequence[str]], None]
 """Called with what a recipe uses: returns if the user allows it, else raises."""
+
+
+@dataclass(frozen=True)
+class GoneRows:
+    """How an update handles passages that are judged and no longer in the corpus.
+
+    Attributes:
+        skip_dangling: skip, and count, their judgements; False for an error.
+        allow_no_relevant: keep queries without any relevant passage; False for an error.
+    """
+
+    skip_dangling: bool = False
+    allow_no_relevant: bool = False
 
 
 @dataclass(frozen=True, repr=False)
@@ -154,7 +167,11 @@ def rebuild(
 
 
 def update(
-    folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse
+    folder: Path,
+    run: RunOptions,
+    inputs: Sequence[str] = (),
+    confirm: Confirm = refuse,
+    gone: GoneRows = GoneRows(),
 ) -> Manifest:
     """Build a package for inputs that changed, by its recipe; keep the queries that did not change.
 
@@ -163,18 +180,19 @@ def update(
         run: options of the run, completed as for :func:`rebuild`.
         inputs: ``FIELD=VALUE``, or ``VALUE`` of the main input, of changed or moved inputs.
         confirm: as for :func:`rebuild`.
+        gone: how judgements of passages that are gone are handled.
 
     Raises:
         UsageError: no queries can be kept of such a benchmark, or the user has not confirmed.
         InputError: the manifest lacks choices, or a source has moved.
     """
-    _, recipe, run = _prepare(folder, run, inputs, confirm, keeps=True)
+    _, recipe, run = _prepare(folder, run, inputs, confirm, gone)
     return kind_of_recipe(recipe).build(recipe, run)
 
 
 def plan_rebuild(
     folder: Path, run: RunOptions, inputs: Sequence[str] = (), confirm: Confirm = refuse,
-    keeps: bool = False,
+    keeping: GoneRows | None = None,
 ) -> RunPlan:  # fmt: skip
     """Count the calls of :func:`rebuild` to models, and their cost; nothing is asked or written.
 
@@ -183,14 +201,18 @@ def plan_rebuild(
         run: options of the run.
         inputs: new locations of inputs that have moved, ``[FIELD=]VALUE``.
         confirm: called with what the recipe uses; raises if the user refuses.
-        keeps: count those of :func:`update`.
+        keeping: count those of :func:`update`; None for those of :func:`rebuild`.
     """
-    _, recipe, run = _prepare(folder, run, inputs, confirm, keeps)
+    _, recipe, run = _prepare(folder, run, inputs, confirm, keeping)
     return kind_of_recipe(recipe).plan(recipe, run)
 
 
 def _prepare(
-    folder: Path, run: RunOptions, inputs: Sequence[str], confirm: Confirm, keeps: bool = False
+    folder: Path,
+    run: RunOptions,
+    inputs: Sequence[str],
+    confirm: Confirm,
+    keeping: GoneRows | None = None,
 ) -> tuple[Manifest, Recipe, RunOptions]:
     """Read the manifest and recipe of a package, and complete the run options of its rebuild.
 
@@ -199,7 +221,7 @@ def _prepare(
         run: options that the user gives; stores beside the package are added.
         inputs: new locations of inputs, ``FIELD=VALUE`` or the value of the main input.
         confirm: called with what the recipe uses; raises if the user refuses.
-        keeps: keep the queries of the package that did not change.
+        keeping: keep the queries of the package that did not change; None to make all anew.
 
     Returns:
         (manifest, recipe with new locations, options).
@@ -217,12 +239,19 @@ def _prepare(
             code="missing-field",
         )
     own: dict[str, Any] = dict(_split_assignment(recipe, text) for text in inputs)
-    if keeps:
+    if keeping is not None:
         if KEEP_FROM not in type(recipe).model_fields:
             raise UsageError(
                 f"--keep: build {recipe.kind} makes all queries anew", code="option-without-effect"
             )
         own[KEEP_FROM] = folder
+        for field, is_wanted in asdict(keeping).items():
+            if is_wanted and field not in type(recipe).model_fields:
+                raise UsageError(
+                    f"--{field.replace('_', '-')}: build {recipe.kind} has no such option",
+                    code="option-without-effect",
+                )
+            own |= {field: True} if is_wanted else {}
     recipe = _replace_inputs(recipe, own)
     recipe = _replace_inputs(recipe, _find_profiles(recipe, folder))
     stores = {
@@ -234,7 +263,7 @@ def _prepare(
     uses = [*list_resources(recipe, own), *(f"--{name} {path}" for name, path in stores.items())]
     if uses:
         confirm(uses)
-    expected = {**old.config, **({"kept_from_hash": old.benchmark_hash} if keeps else {})}
+    expected = {**old.config, **({"kept_from_hash": old.benchmark_hash} if keeping else {})}
     recipe = _replace_inputs(recipe, _find_packages(recipe, folder, expected))
     if hides_labels(recipe) and run.secret_from is None:
         stores["secret_from"] = folder

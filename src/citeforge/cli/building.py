@@ -70,12 +70,28 @@ def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
     is_flag=True,
     help="Build for a --source that changed; keep the queries that did not change.",
 )
+@click.option(
+    "--skip-dangling",
+    is_flag=True,
+    help="With --keep: skip, and count, judgements of passages that are gone.",
+)
+@click.option(
+    "--allow-no-relevant",
+    is_flag=True,
+    help="With --keep: keep queries whose relevant passages are all gone.",
+)
 @trusting
 @add_options(field_options(RunOptions, _RUN))
 @headed_json_option
 @largest_line_option
 def rebuild(
-    folder: Path, inputs: tuple[str, ...], keep: bool, trust: bool, **parameters: Any
+    folder: Path,
+    inputs: tuple[str, ...],
+    keep: bool,
+    skip_dangling: bool,
+    allow_no_relevant: bool,
+    trust: bool,
+    **parameters: Any,
 ) -> None:
     """Make a package again from its manifest alone; exit code 1 when its tables differ.
 
@@ -83,16 +99,22 @@ def rebuild(
     The package is made for a source that changed with --keep: queries whose question, gold,
     judgements and passages are the same keep their contexts, and the others are made anew.
     """
-    from citeforge.builders.rebuild import plan_rebuild, update
+    from citeforge.builders.rebuild import GoneRows, plan_rebuild, update
     from citeforge.builders.rebuild import rebuild as make
     from citeforge.library.benchmarks import package_folder
 
     folder, run = package_folder(folder), record_from(RunOptions, parameters)
+    gone = GoneRows(skip_dangling, allow_no_relevant)
+    if gone != GoneRows() and not keep:
+        raise UsageError(
+            "--skip-dangling and --allow-no-relevant require --keep", code="missing-option"
+        )
     if run.dry_run:
-        _present_plan(plan_rebuild(folder, run, inputs, confirmation(trust), keep))
+        keeping = gone if keep else None
+        _present_plan(plan_rebuild(folder, run, inputs, confirmation(trust), keeping))
         return
     if keep:
-        _print_built(None, run, update(folder, run, inputs, confirmation(trust)))
+        _print_built(None, run, update(folder, run, inputs, confirmation(trust), gone))
         return
     result = make(folder, run, inputs, confirmation(trust))
     present(result, partial(_print_rebuilt, result, folder, run.folder))
@@ -127,6 +149,7 @@ def print_recipe(kind: str | None, folder: Path | None) -> None:
     """Print a recipe file to start from, or with --from the one that a package was made by."""
     from citeforge.builders.changes import find_recipe
     from citeforge.builders.recipe_files import recipe_text
+    from citeforge.cli.catalogue import fill_names
     from citeforge.library.benchmarks import package_folder
     from citeforge.package.manifest import load_manifest
 
@@ -139,12 +162,12 @@ def print_recipe(kind: str | None, folder: Path | None) -> None:
         default = kinds.recipe_named(str(kind))
         if default is None:
             raise UnknownValueError("kind", str(kind), kinds.recipes())
-        _present_text(recipe_text(default))
+        _present_text(recipe_text(default, fill_names))
         return
     recipe = find_recipe(load_manifest(package_folder(folder)))
     if recipe is None:
         raise InputError("the manifest has no recipe", path=folder, code="missing-field")
-    _present_text(recipe_text(recipe))
+    _present_text(recipe_text(recipe, fill_names))
 
 
 def _present_text(text: str) -> None:

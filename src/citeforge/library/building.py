@@ -5,7 +5,7 @@ from os import PathLike
 from pathlib import Path
 
 from citeforge.builders.build import check_options
-from citeforge.builders.rebuild import Confirm, Rebuilt, refuse
+from citeforge.builders.rebuild import Confirm, GoneRows, Rebuilt, refuse
 from citeforge.builders.rebuild import rebuild as make_again
 from citeforge.builders.rebuild import update as update_package
 from citeforge.builders.recipe_files import read_recipe
@@ -89,6 +89,8 @@ def update(
     out: str | PathLike[str],
     *,
     inputs: Mapping[str, str] | None = None,
+    skip_dangling: bool = False,
+    allow_no_relevant: bool = False,
     trust: bool = False,
     overwrite: bool = False,
     resume: bool = False,
@@ -103,6 +105,8 @@ def update(
         benchmark: the earlier package, opened or by its folder.
         out: folder to make.
         inputs: fields of the recipe that name sources, where these have changed or lie elsewhere.
+        skip_dangling: skip, and count, judgements of passages that are gone.
+        allow_no_relevant: keep queries whose relevant passages are all gone.
         trust: read the files, and ask the models and endpoints, that the manifest names.
         overwrite: replace what is there.
         resume: continue a build that was cut off.
@@ -116,7 +120,8 @@ def update(
     assignments = [f"{field}={value}" for field, value in (inputs or {}).items()]
     confirm: Confirm = (lambda uses: None) if trust else refuse
     folder = benchmark.folder if isinstance(benchmark, Package) else Path(benchmark)
-    update_package(folder, _with_output(run, out, overwrite, resume), assignments, confirm)
+    gone = GoneRows(skip_dangling, allow_no_relevant)
+    update_package(folder, _with_output(run, out, overwrite, resume), assignments, confirm, gone)
     return load(Path(out))
 
 

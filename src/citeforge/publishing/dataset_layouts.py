@@ -122,9 +122,11 @@ def export_trec(folder: Path, out: Path, options: Part) -> DroppedFields:
     write_text(out / "topics.tsv", topics)
     rows = list(judgements(base))
     for query, passage, _ in rows:
-        if any(c.isspace() for c in query + passage):
+        for noun, name in (("query", query), ("passage", passage)):
+            if not any(c.isspace() for c in name):
+                continue
             raise InputError(
-                f"the id {query!r} or {passage!r} contains white space", path=base.folder,
+                f"the id {name!r} of a {noun} contains white space", path=base.folder,
                 allowed="another format: TREC's files are separated by white space",
                 code="unsupported"
             )  # fmt: skip

@@ -293,6 +293,25 @@ def test_an_update_takes_the_recipe_of_the_package(
         cf.rebuild(new, tmp_path / "wrong", inputs={"keep_from": str(new)}, trust=True)
 
 
+def test_an_update_of_a_corpus_without_a_judged_passage(tmp_path: Path, inline: Inline) -> None:
+    strict = {"skip_dangling": False, "allow_no_relevant": False}
+    old, texts = build(tmp_path, "old", passages(), **strict), passages()
+    gone = judgements()[0][1]
+    del texts[gone]
+    later = write_beir(tmp_path / "later", texts, questions(), judgements())
+    words = ("build", "--from", old, "--source", f"beir:{later}", "--trust", "--out", "new")
+    assert "pass --skip-dangling" in inline.fails(1, "unknown-id", *words, "--keep").stderr
+    inline.fails(2, "missing-option", *words, "--skip-dangling")
+    allowed = ("--skip-dangling", "--allow-no-relevant")
+    printed = inline.ok(*words, "--keep", *allowed).stdout
+    assert "queries made anew: a passage changed or is missing" in printed
+    update = cf.update(
+        old, tmp_path / "py", inputs={"source": f"beir:{later}"}, skip_dangling=True,
+        allow_no_relevant=True, trust=True,
+    )  # fmt: skip
+    assert content(update.folder) == content(tmp_path / "new")
+
+
 POINTS = (1, 9, 17, 25)
 
 
