@@ -123,7 +123,7 @@ def test_t_test_against_scipy() -> None:
 
 
 def permutation(d: Floats) -> float:
-    return permutation_tests([d])[0]
+    return permutation_tests([d], [int(np.count_nonzero(np.nan_to_num(d)))])[0]
 
 
 @pytest.mark.numeric
@@ -134,6 +134,17 @@ def test_exact_permutations() -> None:
     assert permutation(np.array([1.0, 2.0, 3.0])) == 2 / 8
     # 1, -1: every pattern reaches 0.
     assert permutation(np.array([1.0, -1.0])) == 1.0
+
+
+def test_queries_that_do_not_change_make_no_difference_likelier() -> None:
+    # Linear approximations of a ratio move all eight queries, of which two really changed.
+    assert permutation_tests([np.ones(8)], [2]) == [2 / 4]
+    assert permutation_tests([np.ones(8)], [8]) == [2 / 2**8]
+    assert permutation_tests([np.ones(40)], [0]) == [1.0]
+    # Equal on paper: .1 + .2 and .3.
+    values = [0.1 + 0.2, 0.1 + 0.7, 1.0, 0.5]
+    (d,) = compare_many([scores("a", [0.3, 0.8, 0.0, 0.5]), scores("b", values)]).differences
+    assert (d.n, d.p_permutation) == (4, 1.0)
 
 
 @pytest.mark.numeric
@@ -147,6 +158,7 @@ def test_rounding_errors_are_no_differences() -> None:
     assert permutation(np.array([1 / 3, 2 / 3, 1.0, -1.0])) == 12 / 16
 
 
+@pytest.mark.numeric
 def test_drawn_permutations_agree_with_the_normal_approximation() -> None:
     rng = np.random.default_rng(3)
     d = rng.normal(0.15, 1, 400)
@@ -337,7 +349,7 @@ def test_permutations_against_scipy() -> None:
     # Both are drawn: standard errors of about .002 and .001.
     assert permutation(many) == pytest.approx(theirs.pvalue, abs=0.012)
     undefined = np.where(np.arange(60) % 3, many, np.nan)
-    together = permutation_tests([many, undefined, np.full(60, np.nan)])
+    together = permutation_tests([many, undefined, np.full(60, np.nan)], [60, 40, 0])
     assert together[0] == permutation(many)
     assert together[1] == pytest.approx(permutation(undefined[~np.isnan(undefined)]), abs=0.02)
     assert math.isnan(together[2])

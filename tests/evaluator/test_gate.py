@@ -98,6 +98,19 @@ def test_the_same_answers_pass_by_identity() -> None:
     assert gate(judged, old).verdict == "not enough evidence"
 
 
+def test_a_file_without_the_main_measure_of_the_others_decides_nothing() -> None:
+    right = [1.0] * 200
+    both = {"CiteP": right, "CiteF1@query": right}
+    old, new = (other(system(name, **both), headline=["CiteF1@query"]) for name in ("old", "new"))
+    part = other(system("new", CiteP=right), headline=["CiteF1@query"])
+    assert gate(new, old).verdict == "pass"
+    for a, b in ((part, old), (new, other(part, system="old"))):
+        result = gate(a, b)
+        assert result.verdict == "not enough evidence"
+        assert "CiteF1@query" in row_of(result, "critical").sentence
+    assert gate(part, system("old", CiteP=right)).verdict == "pass"
+
+
 def test_a_fall_within_the_margin_says_why_it_fails() -> None:
     policy: dict[str, Any] = {"critical": {"CiteP": {"margin": 9.5, "relative": "100%"}}}
     row = row_of(gate(answers("new", 100, 9), answers("old", 100), **policy), "critical")

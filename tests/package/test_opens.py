@@ -126,7 +126,10 @@ def test_a_leaderboard_hashes_once_and_streams_the_corpus_once(
     opened: Opened, package: Path, scores: Path
 ) -> None:
     result = opened("leaderboard", "build", "--benchmark", "p", "--scores", scores, "--out", "site")
-    assert max(tables_of(result).values()) == 3, result  # hashed, headers of pages, read
+    (queries,) = (name for name in result if name.startswith("queries/"))
+    # Hashed, headers of pages, read.
+    assert max(tables_of(result, queries).values()) == 3, result
+    assert result[queries] == 5  # and read for the fields that queries are filtered by, and shown
     assert all(result[name] == 3 for name in corpus_of(package))
     assert result["stats.json"] == 2  # checked, and read for the first page
 

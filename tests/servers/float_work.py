@@ -138,7 +138,7 @@ def statistics(folder: Path) -> Iterator[bytes]:
         a, b = rng.random((2, n)), rng.random((2, n)) / 3
         rows = [mean_sample(a), mean_sample(b), harmonic_sample(a, b)] * 12
         yield repr(list(map(estimate_value, rows))).encode()
-        yield repr(permutation_tests([a[0] - b[0]])).encode()
+        yield repr(permutation_tests([a[0] - b[0]], [n])).encode()
 
 
 def mining(folder: Path) -> Iterator[bytes]:

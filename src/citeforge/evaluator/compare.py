@@ -259,7 +259,7 @@ def compare_pairs(
             by_pair.append([])
     rows = list(itertools.chain.from_iterable(by_pair))
     patterns = count_permutations(sum(r.is_counted for r in rows))
-    p_values = permutation_tests([r.change for r in rows], patterns)
+    p_values = permutation_tests([r.change for r in rows], [r.n_moved for r in rows], patterns)
     holm_values = holm(
         [p if r.is_counted else math.nan for r, p in zip(rows, p_values, strict=True)]
     )
@@ -331,11 +331,13 @@ class _Row:
     Attributes:
         difference: the difference, with NaN for figures that depend on other rows.
         change: paired differences per query, or their sums per cluster, for permutation tests.
+        n_moved: queries or clusters whose own values differ.
         is_control: whether it is of the placebo.
     """
 
     difference: Difference
     change: Floats
+    n_moved: int
     is_control: bool
 
     @property
@@ -376,7 +378,7 @@ def _compare(
             signature=a.signature,
         )  # fmt: skip
         seen.setdefault(key, a.name)
-        rows.append(_Row(row, paired.tested, ending in controls))
+        rows.append(_Row(row, paired.tested, paired.n_moved, ending in controls))
     return rows
 
 

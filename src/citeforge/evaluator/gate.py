@@ -131,10 +131,13 @@ def _require_consistent(file: ScoreFile) -> None:
 
 
 def _with_main_measure(source: PolicySource, files: Sequence[ScoreFile]) -> PolicySource:
-    """Return the policy; if it has no critical measure, the files' main measure becomes one."""
+    """Return the policy; if it has no critical measure, the files' main measure becomes one.
+
+    That is the main one of all that any file has: where a file lacks it, nothing is decided.
+    """
     if source.policy.critical:
         return source
-    name = main_measure(files)
+    name = main_measure(files, list(dict.fromkeys(m.name for f in files for m in f.measures)))
     if not name or direction(name) is None:
         raise UsageError(
             "the score files have no measure that could decide; name one in --policy, as in "

@@ -106,7 +106,7 @@ def test_lengths_are_in_words_or_in_the_tokens_of_a_tokenizer(
     found = length(str(folder))["LongCite.Length"]
     assert found.value == pytest.approx(sum(parts) / len(parts))
     assert parts != words
-    assert f"tokens {folder.name}~" in found.signature
+    assert f"tokens {folder.name}@" in found.signature
     # Another tokenizer in a folder of that name is another one, and the same one elsewhere is not.
     copied, other = (tmp_path / name / folder.name for name in ("copied", "other"))
     made.save_pretrained(copied)

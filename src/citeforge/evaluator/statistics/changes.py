@@ -3,9 +3,14 @@
 import math
 
 import numpy as np
+import numpy.typing as npt
 
 from citeforge.evaluator.statistics.estimates import Floats, column
 from citeforge.schemas.scores import MeasureScore
+
+Bools = npt.NDArray[np.bool_]
+_ROUNDING = 1e-9
+"""Change of a displayed value that stands for none."""
 
 
 def jackknife_pseudovalues(entry: MeasureScore) -> Floats:
@@ -22,8 +27,25 @@ def change(a: MeasureScore, b: MeasureScore) -> Floats:
 
     For plain means this is the difference of both values, NaN where one is undefined. For other
     measures it comes from influences: its mean is the difference of the two displayed values, and
-    it is NaN for queries that enter neither.
+    it is NaN for queries that enter neither. A change that rounding alone makes is 0.
     """
+    changes = _changes(a, b)
+    return np.where(np.abs(changes) <= _ROUNDING, 0.0, changes)
+
+
+def differs(a: MeasureScore, b: MeasureScore) -> Bools:
+    """Whether each query's own value differs between two systems, by more than rounding does.
+
+    Queries that are not compared differ in nothing.
+    """
+    first, second = a.scale * column(a.per_query), b.scale * column(b.per_query)
+    is_in_one = np.isnan(first) != np.isnan(second)
+    moves: Bools = is_in_one | (np.abs(second - first) > _ROUNDING)
+    return moves & ~np.isnan(change(a, b))
+
+
+def _changes(a: MeasureScore, b: MeasureScore) -> Floats:
+    """Compute the changes per query, as the order of arithmetic leaves them."""
     plain: Floats = a.scale * (column(b.per_query) - column(a.per_query))
     if a.influence is None and b.influence is None:
         return plain

@@ -125,7 +125,8 @@ def effective_wilson(
 
     Args:
         value: a value within the range.
-        stderr: its standard error; 0 where all values are equal.
+        stderr: its standard error; 0 where all values are equal: then the interval is Gaffke's, as
+            that of differences, if the value is at neither end.
         n: answers that enter.
         df: degrees of freedom of the standard error; infinite for zeros and ones, whose error
             follows from the value.
@@ -136,7 +137,8 @@ def effective_wilson(
     share, error = (value - within.low) / span, stderr / span
     spread = share * (1 - share)
     if error == 0 and spread > 0:
-        return value, value
+        unseen = 1 - ((1 - level) / 2) ** (1 / n)
+        return value - unseen * (value - within.low), value + unseen * (within.high - value)
     if spread < 0:  # an estimate that left the range
         return student_interval(value, stderr, df, level)
     effective = n if error == 0 or spread == 0 else spread / error**2 * n / (n - 1)

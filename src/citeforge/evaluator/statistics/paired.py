@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from citeforge.evaluator.statistics.bounds import mean_interval
-from citeforge.evaluator.statistics.changes import change
+from citeforge.evaluator.statistics.changes import change, differs
 from citeforge.evaluator.statistics.estimates import (
     Floats,
     clustered,
@@ -30,7 +30,6 @@ from citeforge.schemas.scores import MeasureScore
 
 POWER_80 = 0.8416212335729143
 """Quantile of the normal distribution for 80 % power."""
-_TINY = 1e-9
 
 
 @dataclass(frozen=True)
@@ -49,6 +48,7 @@ class PairedChange:
         half: half of the Student's t interval, over queries, runs and verdicts.
         n: queries that define both.
         n_changed: queries whose value differs.
+        n_moved: entries of ``tested`` with such a query.
     """
 
     tested: Floats
@@ -61,6 +61,7 @@ class PairedChange:
     half: float
     n: int
     n_changed: int
+    n_moved: int
 
     @property
     def interval(self) -> Interval:
@@ -88,20 +89,23 @@ def paired_change(
         clusters: cluster of each query, if questions repeat.
     """
     d = change(a, b)
-    n, n_changed = int((~np.isnan(d)).sum()), int((np.abs(np.nan_to_num(d)) > _TINY).sum())
+    moves = differs(a, b)
+    n, n_changed = int((~np.isnan(d)).sum()), int(moves.sum())
     estimate = estimate_value(mean_sample(d[None]), clusters)
     value, stderr, nan = estimate.value, estimate.stderr, math.nan
     largest = _largest_change(a, b, within)
     if clusters is None:
-        tested, values = d, d[~np.isnan(d)]
+        tested, values, n_moved = d, d[~np.isnan(d)], n_changed
     else:
         sums, sizes = clustered(mean_sample(d[None]), clusters).sums[0].T
-        tested = np.where(sizes > 0, sums, np.nan)
+        tested, n_moved = np.where(sizes > 0, sums, np.nan), len(np.unique(clusters[moves]))
         weight, sums = sizes[sizes > 0] / np.mean(sizes[sizes > 0]), sums[sizes > 0]
         values = value + sums / np.mean(sizes[sizes > 0]) - value * weight
         largest *= float(weight.max(initial=1.0))
     if math.isnan(stderr):
-        return PairedChange(tested, values, largest, value, nan, (nan, nan), nan, nan, n, n_changed)
+        return PairedChange(
+            tested, values, largest, value, nan, (nan, nan), nan, nan, n, n_changed, n_moved
+        )
     by_queries = mean_interval(values, -largest, largest)
     half = quantile(len(values) - 1) * stderr
     by_runs, sides = 0.0, [m.variance for m in (a, b) if m.variance is not None]
@@ -109,7 +113,7 @@ def paired_change(
         half, alone = half_of_difference(stderr, len(values), sides), half
         by_runs = math.sqrt(max(0.0, half**2 - alone**2))
     return PairedChange(
-        tested, values, largest, value, stderr, by_queries, by_runs, half, n, n_changed
+        tested, values, largest, value, stderr, by_queries, by_runs, half, n, n_changed, n_moved
     )
 
 

@@ -54,15 +54,18 @@ def count_permutations(family: int) -> int:
     return min(MOST_PERMUTATIONS, max(PERMUTATIONS, math.ceil(family / _HOLM_LEVEL)))
 
 
-def permutation_tests(changes: Sequence[Floats], patterns: int = PERMUTATIONS) -> list[float]:
+def permutation_tests(
+    changes: Sequence[Floats], n_changed: Sequence[int], patterns: int = PERMUTATIONS
+) -> list[float]:
     """Compute the two-sided p of paired permutation tests of several measures.
 
-    All sign patterns where at most 13 differences are not zero. Else the drawn ones
-    and the observed; measures over as many queries share the draws, which makes one matrix product
-    of them.
+    All sign patterns where at most 13 differences are not zero. Else the drawn ones and the
+    observed; measures over as many queries share the draws, which makes one matrix product of them.
 
     Args:
         changes: differences of each measure, shape (queries,); NaN where not defined.
+        n_changed: queries whose own values differ, of each measure. The changes of ratios are
+            linear approximations, which move all queries: no p is smaller than these can give.
         patterns: sign patterns to draw.
 
     Returns:
@@ -79,8 +82,7 @@ def permutation_tests(changes: Sequence[Floats], patterns: int = PERMUTATIONS) -
             values[i] = _exact_p(moving)
     for n, drawn in by_length.items():
         matrix = np.nan_to_num(np.stack([changes[i] for i in drawn], axis=1))
-        # Sums that are equal on paper differ by the order of addition.
-        bar = np.abs(matrix.sum(axis=0)) - _NOISE * np.abs(matrix).sum(axis=0)
+        bar = _least_extreme(matrix)
         rng = np.random.default_rng([_SEED, n, 1])
         extreme = np.zeros(len(drawn), np.int64)
         step = max(1, _SIGNS_AT_ONCE // max(n, len(drawn)))
@@ -90,12 +92,21 @@ def permutation_tests(changes: Sequence[Floats], patterns: int = PERMUTATIONS) -
             extreme += (np.abs(signs @ matrix) >= bar).sum(axis=0)
         for i, count in zip(drawn, extreme.tolist(), strict=True):
             values[i] = (count + 1) / (patterns + 1)
-    return values
+    least = [min(1.0, 2.0 ** (1 - n)) for n in n_changed]
+    return [math.nan if math.isnan(p) else max(p, q) for p, q in zip(values, least, strict=True)]
 
 
 def _exact_p(moving: Floats) -> float:
     """Compute the p of a permutation test over all 2^n sign patterns."""
-    patterns = np.arange(2 ** len(moving))[:, None] >> np.arange(len(moving))
-    sums = np.abs((1.0 - 2 * (patterns & 1)) @ moving)
-    # Sums that are equal on paper differ by the order of addition.
-    return float(np.mean(sums >= sums[0] - _NOISE * np.abs(moving).sum()))
+    n = len(moving)
+    signs = (np.arange(1 << n)[:, None] >> np.arange(n) & 1) * 2.0 - 1
+    return float((np.abs(signs @ moving) >= _least_extreme(moving)).mean())
+
+
+def _least_extreme(changes: Floats) -> Floats:
+    """Compute the smallest sum that is as extreme as the observed one, of each column.
+
+    Sums that are equal on paper differ by rounding: of values, and by the order of addition.
+    """
+    least: Floats = np.abs(changes.sum(axis=0)) - _NOISE * np.abs(changes).sum(axis=0)
+    return least
