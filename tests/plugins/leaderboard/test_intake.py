@@ -207,6 +207,22 @@ def test_hidden_labels_stay_out_of_the_score_files(root: Path) -> None:
     assert kept.measures == []  # three queries are too few for a figure
 
 
+@pytest.mark.parametrize("place", ["other/zeta.jsonl", "facts/sub/zeta.jsonl", "zeta.jsonl"])
+def test_a_file_in_no_boards_folder_is_refused(root: Path, place: str) -> None:
+    """A pull request may add a file anywhere; after the merge nothing would ever score it."""
+    path = root / "board" / "submissions" / place
+    path.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(root / "random.jsonl", path)
+    with refused("bad-name") as caught:
+        add_submissions([path], root / "board", only_check=True)
+    assert "is in the folder of no board" in str(caught.value)
+    assert "submissions/facts/zeta.jsonl" in str(caught.value)
+    # `add` of all that is there names it, or the folder that it is in.
+    done = add_submissions([], root / "board")
+    strange = root / "board" / "submissions" / place.removesuffix("/zeta.jsonl")
+    assert [line.startswith(str(strange)) for line in done.refused] == [True]
+
+
 def steps(board: Path) -> list[dict[str, Any]]:
     """Steps of the workflow's jobs that run a command, as GitHub would on main."""
     result = yaml.safe_load((board / WORKFLOW).read_text())
@@ -251,6 +267,14 @@ def test_the_workflow_runs_from_init_to_a_site(root: Path) -> None:
     git("remote", "add", "origin", str(root / "remote.git"))
     commit()
     git("push", "-q", "-u", "origin", "main")
+    # The first push of an empty board, before there is any history.
+    for step in steps(board):
+        run = ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", step["run"]]
+        if "HEAD^1" not in step["run"]:  # a pull request's
+            done = subprocess.run(run, cwd=board, env=env, capture_output=True, text=True)
+            assert done.returncode == 0, (step, done.stderr)
+    assert (board / "site" / "index.html").is_file()
+    (root / "called").unlink()
     shutil.copy(root / "random.jsonl", board / "submissions" / "facts" / "team.jsonl")
     commit()
     for step in steps(board):

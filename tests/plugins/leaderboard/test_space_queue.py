@@ -244,12 +244,15 @@ def test_the_subprocess_cannot_choose_what_is_queued(
 
 
 def test_errors_of_the_hub_tell_no_token(
-    board: Board, folder: Path, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+    board: Board, folder: Path, hub: Hub, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
     secret = "hf_SecretOfTheOwner0123456789"
     monkeypatch.setenv(TOKEN, secret)  # which the stand-in does not know
     path = answers(board, tmp_path / "mine.jsonl", "My system")
     html = Desk(folder).submit(path, NAME, "ann").html
-    assert "the Hub" in html
-    assert secret not in html
-    assert "SecretOfTheOwner" not in html
+    assert "The queue of submissions cannot be reached" in html
+    log = capsys.readouterr().err
+    assert "the Hub" in log
+    assert "the Hub" not in html
+    assert "SecretOfTheOwner" not in html + log

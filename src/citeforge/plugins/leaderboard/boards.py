@@ -140,6 +140,28 @@ class Boards(Part):
         """Find a board by name; None if there is none."""
         return next((b for b in self.boards if b.name == name), None)
 
+    @property
+    def common_folders(self) -> list[Path]:
+        """Folders ``submissions``, in which boards have their folders by default."""
+        parents = dict.fromkeys(board.submissions_folder.parent for board in self.boards)
+        return [parent for parent in parents if parent.name == "submissions"]
+
+    def require_known_folder(self, path: Path) -> None:
+        """Refuse a file among the boards' folders that is in none: nothing would score it.
+
+        Raises:
+            InputError: it is in no board's folder.
+        """
+        folder = path.parent.resolve()
+        own = [board.submissions_folder for board in self.boards]
+        if folder in [one.resolve() for one in own]:
+            return
+        if any(folder.is_relative_to(one.resolve()) for one in self.common_folders):
+            raise InputError(
+                "is in the folder of no board", path=path, code="bad-name",
+                allowed=", ".join(f"{one.parent.name}/{one.name}/{path.name}" for one in own[:3]),
+            )  # fmt: skip
+
     def resolve_paths(self, folder: Path) -> "Boards":
         """Return a copy with all paths resolved against the folder of the leaderboard's file."""
 

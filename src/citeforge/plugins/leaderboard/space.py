@@ -170,7 +170,14 @@ class Desk:
             try:
                 is_new = self._queue.add(self._boards[name], check)
             except CiteforgeError as error:
-                return _refusal(error)
+                if not error.code.startswith("hub-"):
+                    return _refusal(error)
+                sys.stderr.write(f"{mask_keys(str(error))}\n")
+                return _message(
+                    "The queue of submissions cannot be reached, for which the file is not at "
+                    "fault. Submit it again later, or tell the owner: the log of the Space says "
+                    "why."
+                )
         if outcomes[-1].errors:
             return Reply(_findings(outcomes[-1]))
         state = "It is in the queue." if is_new else "It was in the queue already."

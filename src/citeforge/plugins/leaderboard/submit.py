@@ -213,12 +213,13 @@ def add_submissions(
 
 
 def _list_submissions(boards: Boards) -> Iterator[Path]:
-    """Yield the submissions in all boards' folders, sorted by name per board."""
-    for board in boards.boards:
-        folder = board.submissions_folder
+    """Yield the submissions in all boards' folders, and files that are in none of them."""
+    folders = [board.submissions_folder for board in boards.boards]
+    for folder in (*folders, *boards.common_folders):
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            if not path.name.startswith(".") and path.name != "README.md":
-                yield path
+            if path in folders or path.name.startswith(".") or path.name == "README.md":
+                continue
+            yield path
 
 
 def check_file_name(path: Path) -> str:
@@ -263,6 +264,7 @@ def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -
             code="not-a-file",
         )
     ending = check_file_name(path)
+    boards.require_known_folder(path)
     check_size(path, boards.submission_megabytes)
     board = _find_board(path, boards, name)
     sets = load_manifest(package_folder(board.benchmark)).contexts
