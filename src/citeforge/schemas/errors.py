@@ -301,6 +301,7 @@ EXTRAS = {
     "ray": ("ray", "--engine ray"),
     **dict.fromkeys(("model_signing", "sigstore"), ("sign", "a signature")),
     **{name: (name, f"--log {name}") for name in ("mlflow", "wandb", "trackio")},
+    "sqlalchemy": ("mlflow", "--log mlflow with a database"),
     "pandas": ("pandas", "a DataFrame"),
 }
 """Module to (extra, what needs it), for everything outside the base installation."""

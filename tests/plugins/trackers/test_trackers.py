@@ -6,14 +6,17 @@ import struct
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 import citeforge as cf
 from citeforge.evaluator.compare import load_scores
+from citeforge.plugins.trackers import clients
 from citeforge.publishing.hidden import split_package
 from citeforge.publishing.tracking import TRACKERS, TrackedRun, find_trackers, log_files
+from citeforge.schemas import errors
 from citeforge.schemas.catalogue import Choice
 from citeforge.schemas.scores import ScoreFile
 from conftest import Inline, refused
@@ -133,6 +136,23 @@ def test_names_are_those_that_all_trackers_take() -> None:
     assert (logged.failure, run.name) == ("", "a_b_ mix")
     assert (run.values["P_1"], run.values["P_1_2"]) == (50, 100)
     assert not any(path.exists() for path in run.files)  # temporary
+
+
+def test_a_database_without_its_client_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``mlflow-skinny`` alone says of the address, which is its own default, that it is wrong."""
+    rows = {
+        "mlflow": SimpleNamespace(get_tracking_uri=lambda: "sqlite:///mlflow.db"),
+        "mlflow.entities": SimpleNamespace(Metric=None, Param=None),
+        "mlflow.store": SimpleNamespace(),
+        "mlflow.store.db": SimpleNamespace(),
+        "mlflow.store.db.db_types": SimpleNamespace(DATABASE_ENGINES=["postgresql", "sqlite"]),
+    }
+    for name, module in rows.items():
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(errors, "find_spec", lambda module: None)
+    (logged,) = log_files([scored("a", {"P@1": [1.0, 0.0]})], [clients.MLFLOW])
+    assert "--log mlflow with a database needs the module 'sqlalchemy'" in logged.failure
+    assert "pip install 'citeforge[mlflow]'" in logged.failure
 
 
 def test_passwords_and_keys_of_servers_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:

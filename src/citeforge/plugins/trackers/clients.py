@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from citeforge.schemas.catalogue import Choice
+from citeforge.schemas.errors import require
 
 if TYPE_CHECKING:
     from citeforge.publishing.tracking import TrackedRun
@@ -27,11 +28,18 @@ _MOST_SETTINGS, _MOST_VALUES = 100, 1000
 
 
 def log_mlflow(run: TrackedRun) -> str:
-    """Log a run to the MLflow server, database or folder that ``MLFLOW_TRACKING_URI`` names."""
+    """Log a run to the MLflow server, database or folder that ``MLFLOW_TRACKING_URI`` names.
+
+    Raises:
+        MissingExtraError: it is a database, and the client for it is not installed.
+    """
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # read by the import
     import mlflow
     from mlflow.entities import Metric, Param
+    from mlflow.store.db.db_types import DATABASE_ENGINES
 
+    if mlflow.get_tracking_uri().startswith(tuple(DATABASE_ENGINES)):
+        require("sqlalchemy")  # mlflow-skinny goes without it, and calls the address unsupported
     client = mlflow.MlflowClient()
     project = os.environ.get("MLFLOW_EXPERIMENT_NAME") or run.project
     known = client.get_experiment_by_name(project)
