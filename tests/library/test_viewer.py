@@ -145,17 +145,21 @@ def test_no_path_leaves_the_folders(folder: Path, tmp_path_factory: pytest.TempP
     (folder / "linked").symlink_to(outside)
     (folder / "inside.html").symlink_to(folder / "page.html")
     (folder / ".hidden.html").write_text("secret")
+    (folder / "link-2.html").symlink_to(folder / ".hidden.html")
     (folder / "data.jsonl").write_text("secret")
     up = f"../{outside.name}/secret.html"
     paths = [
         up, up.replace("/", "%2f"), up.replace("..", "%2e%2e"), f"inner/../{up}",
-        f"%2f{quote(str(outside / 'secret.html'), safe='')}", "link.html", "linked/secret.html",
-        ".hidden.html", "data.jsonl", "0.json", "inner", "", "page.html/", "page.html%00.html",
+        f"%2f{quote(str(outside / 'secret.html'), safe='')}", "link.html",
+        "linked/secret.html", "link-2.html", ".hidden.html", "data.jsonl", "0.json", "inner", "",
+        "page.html/", "page.html%00.html",
         "./page.html", "nothing.html", f"..%5c{outside.name}%5csecret.html",
     ]  # fmt: skip
     with served(folder) as site:
         text = site.get().text
-        assert "secret" not in text and "link.html" not in text  # nor are they listed
+        assert (
+            "secret" not in text and "link.html" not in text and "link-2.html" not in text
+        )  # nor are they listed
         report = site.report("/page.html")
         for path in paths:
             for start in (report.removesuffix("page.html"), "file/0/"):

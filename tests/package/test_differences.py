@@ -254,7 +254,8 @@ def test_the_command(tmp_path: Path, inline: Inline) -> None:
         assert "75 %" in text
     for ending in ("html", "md", "tex", "csv", "json"):
         out = tmp_path / f"c.{ending}"
-        inline.ok("compare", old, new, "--submission", submission, "--out", out)
+        ran = inline.ok("compare", old, new, "--submission", submission, "--out", out)
+        assert "set: 3 of 4 answers are still valid" in ran.stdout
         assert "p4" in out.read_text()
         changes = cf.compare_packages(old, new, submission=submission, out=tmp_path / f"p.{ending}")
         assert (tmp_path / f"p.{ending}").read_text() == out.read_text()

@@ -301,6 +301,9 @@ def _print_changes(changes: PackageChanges, new: Path, out: Path | None) -> None
     else:
         n_differing = sum(not part.is_equal for part in (*changes.tables, *changes.contexts))
         click.echo(f"{out}: {n_differing:,} tables and context sets differ")
+        for part in changes.answers:
+            n_valid = f"{len(part.as_shown):,} of {part.n_answered:,}"
+            click.echo(f"{out}: {part.context}: {n_valid} answers are still valid")
     for file in changes.kept:
         click.echo(f"{file}: next: citeforge score {file} --benchmark {new} --only-answered")
 

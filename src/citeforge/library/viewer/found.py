@@ -139,12 +139,13 @@ class Folders:
         return None if sort is None else replace(one, sort=sort)
 
     def resolve(self, path: Path) -> Path | None:
-        """Return the real path of a file; None if there is none, or it is outside the folders."""
+        """Return the real path of a file; None if it is hidden or outside, or there is none."""
         try:
             real = path.resolve(strict=True)
         except (OSError, RuntimeError, ValueError):
             return None
-        return real if any(real.is_relative_to(root) for root in self.roots) else None
+        below = [real.relative_to(root) for root in self.roots if real.is_relative_to(root)]
+        return real if any(not _is_hidden(path) for path in below) else None
 
 
 def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
@@ -162,6 +163,11 @@ def _walk(root: Path) -> Iterator[tuple[Path, list[str]]]:
             inner.clear()  # its first page leads to the others
             names = ["index.html"]
         yield folder, names
+
+
+def _is_hidden(path: Path) -> bool:
+    """Whether a name in a path below a folder begins with a dot."""
+    return any(part.startswith(".") for part in path.parts)
 
 
 def is_leaderboard(names: Sequence[str]) -> bool:
