@@ -322,3 +322,22 @@ def test_random_benchmarks_survive_the_round_trip(
         scores = open_source(f"beir:{root / 'beir' / 'x'}", None, ReadOptions()).relevant()
         assert sorted(scores["score"].to_pylist()) == sorted(float(s) for _, _, s in qrels)
         shutil.rmtree(root / "b")
+
+
+@pytest.mark.parametrize(
+    ("query", "passage", "named"),
+    [("frage ü", "doc:2", "'frage ü' of a query"), ("q1", "doc 2", "'doc 2' of a passage")],
+)
+def test_an_id_that_trec_cannot_hold_is_named(
+    tmp_path: Path, query: str, passage: str, named: str
+) -> None:
+    texts = {passage: "red moon", "other": "blue sea"}
+    write_beir(tmp_path / "beir", texts, {query: "moon?"}, [(query, passage, 1)])
+    recipe = cf.RageRecipe(
+        source=f"beir:{tmp_path / 'beir'}", candidates="bm25", mixtures=("m=1,1,0",),
+        mining={"seemingly_relevant": 0, "irrelevant": 1},
+    )  # fmt: skip
+    built = cf.build(recipe, tmp_path / "b").folder
+    with refused("unsupported", path=built) as caught:
+        exported("trec", built, tmp_path / "x")
+    assert f"the id {named} contains white space" in str(caught.value)

@@ -233,3 +233,12 @@ def test_another_file_of_that_name_is_refused(
     monkeypatch.setattr(importlib.util, "find_spec", lambda _: None)
     with refused("missing-model", cf.UsageError):
         smollm.gguf_file()
+
+
+def test_the_conversion_prints_nothing_into_a_log(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The bar of transformers is for terminals."""
+    smollm._convert(smollm.gguf_file(), tmp_path / "model")
+    assert capfd.readouterr().err == ""
+    assert (tmp_path / "model" / "model.safetensors").is_file()

