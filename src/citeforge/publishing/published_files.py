@@ -105,7 +105,8 @@ def require_same_files(
     raise InputError(
         f"{tag} is published already, and {name} differs there",
         path=repo_id,
-        allowed="build with another --version, or publish to another repository",
+        allowed="another version (`citeforge export card DIR --version X.Y.Z`), or another "
+        "repository",
         code="output-exists",
     )
 
