@@ -79,6 +79,14 @@ def test_a_key_without_a_name_is_no_request_to_publish_unsigned(
     assert hub.repos == {}
 
 
+def test_a_signature_that_is_left_out_is_told_of(
+    small: Path, hub: Hub, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (small / SIGNATURE).write_text("{}")
+    assert SIGNATURE not in states(cf.publish(small, REPO, dry_run=True).package)
+    assert "model.sig is left out; --sign-key FILE or --sign signs" in capsys.readouterr().err
+
+
 def test_another_key_cannot_sign_a_published_version(small: Path, hub: Hub, tmp_path: Path) -> None:
     for name in ("owner", "other"):
         make_key(tmp_path, name)

@@ -11,9 +11,10 @@ from typing import Any
 
 from citeforge.builders.prompts import contexts_for, prompt_lines, write_stub
 from citeforge.engines.files import atomic_file
+from citeforge.engines.plugins import warn
 from citeforge.library.benchmarks import package_folder, writable_folder
 from citeforge.library.scores import Scored, Scores, get_score_file, listed
-from citeforge.package.manifest import load_manifest
+from citeforge.package.manifest import SIGNATURE, load_manifest
 from citeforge.package.package import Package
 from citeforge.package.public_halves import record_public_half
 from citeforge.publishing.card import write_card
@@ -171,6 +172,10 @@ def publish(
     if sign or sign_key is not None:
         signer = Signer(None if sign_key is None else Path(sign_key))
         signer.require_usable()
+    elif (folder / SIGNATURE).exists():
+        warn(
+            f"{folder}: {SIGNATURE} is left out; --sign-key FILE or --sign signs what is published"
+        )
     if dry_run or hide_gold:
         check_sound(folder)
 

@@ -21,6 +21,7 @@ from citeforge.engines.models.embedder import Distributed, Role, vectors_depend_
 from citeforge.engines.models.transformer import TransformerEmbedder
 from citeforge.engines.models.vector_cache import (
     GIGABYTE,
+    CachedVectors,
     VectorCache,
     cache_folder,
     digest_each,
@@ -55,6 +56,25 @@ def blocks(root: Path) -> list[Path]:
 
 
 TEXTS = ["a", "bb", "abc", "", "dd"]
+
+
+def test_blocks_are_read_whole_once_in_any_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    texts = [f"{'abcd'[i % 4]} {i}" for i in range(40)]
+    for start in range(0, 40, 10):  # four blocks
+        encode(tmp_path, texts[start : start + 10])
+    whole = []
+    read = CachedVectors._read_block
+    monkeypatch.setattr(
+        CachedVectors, "_read_block", lambda self, block: whole.append(block) or read(self, block)
+    )
+    cached = cached_embedder(Letters(), VectorCache(tmp_path, GIGABYTE))
+    mixed = [texts[10 * (i % 4) + i // 4] for i in range(40)]
+    batches = [mixed[i : i + 8] for i in range(0, 40, 8)]  # each has texts of all blocks
+    found = np.concatenate([cached.encode(batch, "passage") for batch in batches])
+    assert len(whole) == len(set(whole)) == 4
+    assert np.array_equal(found, Letters().encode(mixed, "passage"))
 
 
 def test_only_new_texts_are_embedded(tmp_path: Path) -> None:

@@ -181,6 +181,7 @@ class CachedVectors:
         self._cache, self._folder, self._dtype = cache, folder, dtype
         self._own: Path | None = None
         self._damaged: set[Path] = set()
+        self._checked: set[_Block] = set()
         self._read_to: dict[Path, int] = {}
         self._blocks: list[_Block] = []
         self._n_read = 0
@@ -204,9 +205,11 @@ class CachedVectors:
             block = self._blocks[number]
             if not vectors.shape[1]:
                 vectors = np.empty((len(digests), block.dimension), self._dtype)
-            found = self._read_block(block)
-            if found is not None and block.dimension == vectors.shape[1]:
-                vectors[wanted] = found[places - starts[number]]
+            if block.dimension != vectors.shape[1]:
+                continue
+            found = self._read_rows(block, places - starts[number])
+            if found is not None:
+                vectors[wanted] = found
                 known[wanted] = True
         return known, vectors
 
@@ -299,8 +302,28 @@ class CachedVectors:
             mine = numbers == number
             yield number, wanted[mine], places[mine]
 
+    def _read_rows(self, block: _Block, rows: Places) -> npt.NDArray[np.floating] | None:
+        """Read some vectors of a block; None if it is gone, or is not as it was written.
+
+        A block is read whole and checked the first time alone: texts in another order than that of
+        the build that kept them would read every block for every batch.
+        """
+        if block not in self._checked:
+            whole = self._read_block(block)
+            return None if whole is None else whole[rows]
+        width = block.dimension * self._dtype.itemsize
+        first = block.start + _HEAD.size + block.rows * _DIGEST_BYTES
+        content = bytearray()
+        with suppress(OSError), block.path.open("rb") as file:  # removed meanwhile
+            for row in rows.tolist():
+                file.seek(first + row * width)
+                content += file.read(width)
+        if len(content) != len(rows) * width:
+            return None
+        return np.frombuffer(content, self._dtype).reshape(len(rows), block.dimension)
+
     def _read_block(self, block: _Block) -> npt.NDArray[np.floating] | None:
-        """Read the vectors of a block; None if it is gone, or is not as it was written."""
+        """Read and check all vectors of a block; None if it is gone, or not as it was written."""
         size = block.rows * (_DIGEST_BYTES + block.dimension * self._dtype.itemsize)
         try:
             with block.path.open("rb") as file:
@@ -313,6 +336,7 @@ class CachedVectors:
             self._drop_damaged(block.path)
             return None
         self._cache.use(block.path)
+        self._checked.add(block)
         vectors = np.frombuffer(body, self._dtype, offset=block.rows * _DIGEST_BYTES)
         return vectors.reshape(block.rows, block.dimension)
 
