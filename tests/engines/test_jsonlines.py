@@ -235,7 +235,7 @@ def test_objects_of_many_names_cost_as_little_as_their_length() -> None:
 def test_lines_of_the_expected_names_are_passed_without_a_scan(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jsonlines, "_scan", lambda *_: pytest.fail("scanned"))
+    monkeypatch.setattr(jsonlines._decoder, "raw_decode", lambda *_: pytest.fail("scanned"))
     path = tmp_path / "rows.jsonl"
     path.write_bytes(b'{"_id": "a", "text": "x, \\"y\\""}\n{"text":"x","_id":"a"}\n')
     assert len(rows_of(path)) == 2

@@ -45,8 +45,7 @@ def _refuse_repeats(members: list[tuple[str, Any]]) -> None:
 
 # Numbers are not read: an integer of 5,000 digits is no error here. What `decode` does beside this
 # costs as much again.
-_decoder: Any = json.JSONDecoder(object_pairs_hook=_refuse_repeats, parse_int=len, parse_float=len)
-_scan = _decoder.scan_once
+_decoder = json.JSONDecoder(object_pairs_hook=_refuse_repeats, parse_int=len, parse_float=len)
 
 
 _ESCAPE = re.compile(
@@ -107,8 +106,15 @@ def _json_fault(content: bytes, error: Exception) -> str:
 
 def names_in_json(row_type: type[msgspec.Struct]) -> tuple[bytes, ...]:
     """List a record's field names in the form that begins JSON members: ``b'"name":'``."""
-    fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
-    return tuple(f'"{name}":'.encode() for name in fields)
+    return tuple(f'"{name}":'.encode() for name in _field_names(row_type))
+
+
+def _field_names(row_type: type) -> tuple[str, ...]:
+    """List a record's field names as JSON has them; a plain dict has none.
+
+    msgspec.structs.fields compiles the annotations anew in every call: 3 ms, for each bad line.
+    """
+    return row_type.__struct_encode_fields__ if issubclass(row_type, msgspec.Struct) else ()
 
 
 def require_unique_names(
@@ -139,7 +145,7 @@ def require_unique_names(
                 if not n_members:
                     return
     try:
-        _scan(content.decode().lstrip(" \t\r\n"), 0)
+        _decoder.raw_decode(content.decode().lstrip(" \t\r\n"))
     except _RepeatedNameError as error:
         raise InputError(
             f"duplicate key {printable(str(error))} in one object",
@@ -437,8 +443,7 @@ def _validation_error(
         message: what msgspec says.
         row_type: structure of a row, whose fields the error lists.
     """
-    # msgspec.structs.fields compiles the annotations anew in every call: 3 ms, for each bad line.
-    fields = getattr(row_type, "__struct_encode_fields__", ())  # a plain dict has none
+    fields = _field_names(row_type)
     names = ", ".join(fields)
     found, unknown = _PATH.search(message), _UNKNOWN.search(message)
     missing = _MISSING.search(message)

@@ -69,7 +69,7 @@ class TableWriter:
         self._encoder = ThreadPoolExecutor(1, thread_name_prefix="citeforge-parquet")
         self._encoding: Future[None] | None = None
         self._parts: list[Path] = []
-        self._writer: Any = None
+        self._writer: pq.ParquetWriter | None = None
         self._shard_rows = 0
 
     def __enter__(self) -> Self:
@@ -120,15 +120,14 @@ class TableWriter:
 
     def _encode(self, table: pa.Table) -> None:
         """Write a row group in the encoder thread; close the shard when it is full."""
-        if self._writer is None:
-            self._open_part()
-        self._writer.write_table(table, row_group_size=ROWS_PER_GROUP)
+        writer = self._writer or self._open_part()
+        writer.write_table(table, row_group_size=ROWS_PER_GROUP)
         self._shard_rows += table.num_rows
         if self._shard_rows >= ROWS_PER_SHARD:
             self._close_part()
 
-    def _open_part(self) -> None:
-        """Open the next shard under a temporary name."""
+    def _open_part(self) -> pq.ParquetWriter:
+        """Open the next shard under a temporary name; return its writer."""
         self.folder.mkdir(parents=True, exist_ok=True)
         path = self.folder / f".{self.name}-{len(self._parts):05d}.parquet.tmp"
         self._parts.append(path)
@@ -144,6 +143,7 @@ class TableWriter:
             write_statistics=[n for n in self.schema.names if n.endswith("id")],
         )
         self._shard_rows = 0
+        return self._writer
 
     def _close_part(self) -> None:
         """Close the open shard, if there is one, and flush it to disk."""

@@ -23,7 +23,7 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 def read_saved(
     path: Path, row_type: type[Row], counts: dict[str, int] | None = None
 ) -> Iterator[tuple[int, Row]]:
-    """Yield (number, row) from a folder made by ``Dataset.save_to_disk``.
+    """Yield (number of the row, row) of a folder that ``Dataset.save_to_disk`` wrote.
 
     Args:
         path: folder.

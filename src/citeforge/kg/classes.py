@@ -42,7 +42,7 @@ def merge_classes(domain: Domain) -> Domain:
 
 
 def phrasings(domain: Domain) -> tuple[Phrasing, ...]:
-    """List the words for questions of a domain's class, and of its other classes."""
+    """List the words for questions about a domain's first class, then about its further ones."""
     return (domain.phrasing, *(other.phrasing for other in domain.others))
 
 

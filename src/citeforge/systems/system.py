@@ -118,7 +118,7 @@ class Setting(Generic[O]):
         return self.benchmark.kind.labelling(self.benchmark, self.context) or Labelling()
 
     def docs(self, item: Item, passages: Sequence[Passage] | None = None) -> list[PromptDoc]:
-        """Number the passages of a query for a template; citation marks in them get round brackets.
+        """Number a query's passages for a prompt; citation marks in their texts get round brackets.
 
         Args:
             item: the query.

@@ -223,7 +223,7 @@ class Evolver:
                 e.dropped = "pairs_without_a_seed"
 
     def _annotate(self, planner: Planner) -> None:
-        """Ask the LLM to cite facts in the first sentences; then plan each question's facts."""
+        """Let the LLM cite facts in each pair's first sentence; then plan each question's facts."""
         active = self._active()
         values: dict[str, dict[str, Any]] = {}
         for name, e in active.items():

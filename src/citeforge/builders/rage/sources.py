@@ -176,7 +176,7 @@ def open_sources(
 
 
 def _mines_by_vectors(recipe: RageRecipe, source: Source) -> bool:
-    """Whether negatives are mined by vectors: no ranking and no mapping is given."""
+    """Whether negatives are mined by vectors: the source has none, and no ranking is named."""
     if recipe.candidates is not None or not recipe.mining.seemingly_relevant:
         return False
     return recipe.remine or not source.mined()

@@ -257,7 +257,8 @@ class CellScores:
 
     def fill(self) -> None:
         """Fill in the worst values for every missing answer."""
-        self._kept.fill(lambda row: worst_values(self._relevant[row], self._gold[row]).kept)
+        for run, row in self._kept.missing():
+            self._kept.add(run, row, worst_values(self._relevant[row], self._gold[row]).kept)
 
     @property
     def runs(self) -> list[int]:

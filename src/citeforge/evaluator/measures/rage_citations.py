@@ -192,7 +192,8 @@ class RageScores:
 
     def fill(self) -> None:
         """Fill in the worst values for every missing answer."""
-        self._kept.fill(lambda row: self._worst(row).kept)
+        for run, row in self._kept.missing():
+            self._kept.add(run, row, self._worst(row).kept)
 
     def _worst(self, row: int) -> AnswerValues:
         """Get the scores that count for a missing answer to the query in this row."""

@@ -1,6 +1,6 @@
 """Values with bounds where a judgement failed, and results of answers, by answer or in columns."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -176,11 +176,11 @@ class NumberColumns:
         kept[0][row] = numbers
         kept[1][row] = 1
 
-    def fill(self, worst: Callable[[int], Sequence[float]]) -> None:
-        """Fill in the numbers of missing answers: ``worst(row)`` for each unanswered query."""
-        for numbers, answered in self._runs.values():
-            for row in np.flatnonzero(np.frombuffer(answered, np.uint8) == 0).tolist():
-                numbers[row] = worst(row)
+    def missing(self) -> Iterator[tuple[int, int]]:
+        """Yield (run, row of the query) of each answer that is not stored."""
+        for run, (_, answered) in self._runs.items():
+            rows = np.flatnonzero(np.frombuffer(answered, np.uint8) == 0)
+            yield from ((run, row) for row in rows.tolist())
 
     @property
     def runs(self) -> list[int]:

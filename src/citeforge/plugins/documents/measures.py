@@ -75,7 +75,7 @@ def _precision(r: Refusals) -> Sample:
 
 
 def _mean_of_asked(values: Floats) -> Sample:
-    """Average over the questions with, or without, an answer: the benchmark decides which."""
+    """Average over the questions that have a value; the benchmark alone decides which these are."""
     return replace(mean_sample(values), weights="fixed")
 
 

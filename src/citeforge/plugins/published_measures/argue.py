@@ -87,7 +87,7 @@ class JudgedSentence:
 
     @property
     def states_any(self) -> Value:
-        """Whether it states a nugget."""
+        """Whether the sentence states a nugget."""
         return Value.best(self.states)
 
 

@@ -72,7 +72,7 @@ class Node:
             return False  # something else than a list is there
 
     def matches(self, signs: str) -> bool:
-        """Whether one of some signs is there: ``a | b & c`` is ``a``, or both ``b`` and ``c``."""
+        """Whether the node has what a rule names: ``a | b & c`` is ``a``, or ``b`` and ``c``."""
         return any(all(map(self.has, some.split("&"))) for some in signs.split("|"))
 
     def text(self, paths: str) -> str | None:

@@ -102,7 +102,7 @@ def _select_labelled(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
 
 
 def _differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw differences by query."""
+    """Draw the differences between two systems, query by query."""
     from citeforge.reports.pages.queries_chart import best_differences
 
     return best_differences(files, measure)

@@ -109,7 +109,7 @@ def _groups_of(field: FieldInfo) -> tuple[Group, ...]:
 
 
 def fields_in(record: type[BaseModel], *groups: Group) -> tuple[str, ...]:
-    """List the names of a record's fields that are in some groups, by group."""
+    """List the names of a record's fields under some headings of the help, by heading."""
     fields = record.model_fields.items()
     names = (name for group in groups for name, field in fields if group in _groups_of(field))
     return tuple(dict.fromkeys(names))
