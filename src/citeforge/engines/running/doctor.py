@@ -9,6 +9,7 @@ from pathlib import Path
 
 from citeforge.engines.event_loop import run_async
 from citeforge.engines.model_files import http_errors
+from citeforge.engines.shown import show_amount
 from citeforge.schemas.errors import (
     EXTRAS,
     CiteforgeError,
@@ -125,7 +126,9 @@ def _check_cache(run: RunOptions) -> Finding:
     if cache is None:
         return Finding("vector cache", None, f"off ({VARIABLE}): each build embeds all passages")
     size = cache.size() / 10**6
-    text = f"{cache.root}: {size:,.1f} MB of at most {run.cache_size:g} GB (--cache-size)"
+    text = (
+        f"{cache.root}: {show_amount(size, 1)} MB of at most {run.cache_size:g} GB (--cache-size)"
+    )
     return Finding("vector cache", True, text)
 
 

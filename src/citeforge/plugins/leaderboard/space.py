@@ -20,6 +20,7 @@ import msgspec
 
 from citeforge.engines.keys import mask_keys
 from citeforge.engines.posix import hide_memory, is_ended_by, run_group
+from citeforge.engines.shown import show_amount
 from citeforge.evaluator.submissions.finding import Finding
 from citeforge.library.benchmarks import package_folder
 from citeforge.package.manifest import load_manifest
@@ -202,8 +203,8 @@ class Desk:
             size = source.stat().st_size
             if size > self.megabytes * 1e6:
                 raise InputError(
-                    f"{size / 1e6:,.1f} MB, more than the {self.megabytes:g} MB that this "
-                    "leaderboard takes", code="too-large",
+                    f"{show_amount(size / 1e6, 1)} MB, more than the {self.megabytes:g} MB that "
+                    "this leaderboard takes", code="too-large",
                     allowed="answers alone, without fields of your own, or fewer runs",
                 )  # fmt: skip
             shutil.copyfile(source, work / source.name)
