@@ -299,7 +299,7 @@ EXTRAS = {
     **dict.fromkeys(("inspect_ai", "anyio"), ("inspect", "a log or a task of inspect_ai")),
     "lighteval": ("lighteval", "a task of lighteval"),
     "ray": ("ray", "--engine ray"),
-    **dict.fromkeys(("model_signing", "sigstore"), ("sign", "a signature")),
+    **dict.fromkeys(("model_signing", "sigstore", "tuf"), ("sign", "a signature")),
     **{name: (name, f"--log {name}") for name in ("mlflow", "wandb", "trackio")},
     "sqlalchemy": ("mlflow", "--log mlflow with a database"),
     "pandas": ("pandas", "a DataFrame"),

@@ -189,6 +189,6 @@ def test_the_corpus_is_embedded_once_for_all_commands(tmp_path: Path, inline: In
             for file in (tmp_path / "cache").rglob("*.blocks"):
                 file.write_bytes(b"damaged" * 10)
     assert values[0] == values[1] == values[2]
-    assert len(written[0]) == 2  # vectors of passages, and of statements
+    assert len(written[0]) >= 2  # vectors of passages and statements, and finer ones of close calls
     assert written[0] == written[1] != written[2]  # what is kept is checked
     assert {*written[0].values()} == {*written[2].values()}
