@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from citeforge.builders.recipe_files import read_recipe, recipe_text
@@ -25,6 +25,7 @@ from citeforge.schemas.recipes.base import Recipe, RunOptions
 from citeforge.schemas.recipes.flags import Flag, command_words, fields_in, list_flags, nest_values
 from citeforge.schemas.recipes.groups import FOLDER
 from citeforge.schemas.recipes.rage import Mixture, RageRecipe
+from citeforge.schemas.recipes.twins import TwinsRecipe
 from conftest import refused
 
 RECIPES = recipes()
@@ -93,6 +94,8 @@ def drawn(draw: st.DrawFn) -> Recipe:
     if record is DocumentsRecipe:
         if ("keep_from",) in chosen:
             chosen.pop(("decided_questions",), None)
+        if ("seeds",) not in chosen:
+            chosen.pop(("keep_seeds",), None)
         if ("shares", "single") in chosen:
             chosen[("shares", "single")] = max(1, chosen[("shares", "single")])
     if record is DeflectionRecipe:
@@ -111,6 +114,7 @@ def test_record_to_command_line_to_record(recipe: Recipe) -> None:
 
 
 @given(drawn())
+@example(TwinsRecipe(benchmark=Path("b"), llm="a\x85b", contexts=("\u2028", "\x85 \u2029")))
 def test_record_to_file_to_record(tmp_path_factory: pytest.TempPathFactory, recipe: Recipe) -> None:
     path = tmp_path_factory.getbasetemp() / "recipe.yaml"
     path.write_text(recipe_text(recipe, fill_names), encoding="utf-8")

@@ -17,6 +17,8 @@ from citeforge.schemas.recipes.base import RECIPE_VERSION, Recipe
 from citeforge.schemas.recipes.flags import Flag, list_flags
 from citeforge.schemas.recipes.rage import Mixture
 
+_LINE_BREAK = re.compile("[\x85\u2028\u2029]|\\\\(?:x85|u202[89])")
+"""Line breaks of Unicode, also as lists show them."""
 _NO_YAML = re.compile(r"[^\n -~]")
 
 
@@ -146,8 +148,10 @@ def _scalar(value: Any) -> str:
     if value is None:
         return ""
     several_lines = isinstance(value, str) and "\n" in value
+    # YAML folds other line breaks, too, unless they are escaped.
     dumped = yaml.safe_dump(
-        value, default_flow_style=True, width=float("inf"), allow_unicode=True,
+        value, default_flow_style=True, width=float("inf"),
+        allow_unicode=not _LINE_BREAK.search(str(value)),
         default_style='"' if several_lines else None,
     )  # fmt: skip
     return dumped.removesuffix("\n").removesuffix("\n...")
