@@ -200,7 +200,8 @@ def null_rejections(population: World, n: int, simulations: int, seed: int) -> S
             population.samples[m].per_query[0, one] - population.samples[m].per_query[0, other]
             for m in names
         ]
-        p_values = permutation_tests(changes, 1_000)
+        n_changed = [int(np.count_nonzero(np.nan_to_num(d))) for d in changes]
+        p_values = permutation_tests(changes, n_changed, 1_000)
         permuted += int(np.sum(np.array(p_values) < 0.05))
         t += sum(paired_t(d[~np.isnan(d)]) < 0.05 for d in changes)
         family += min(holm(p_values)) < 0.05
