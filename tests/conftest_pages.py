@@ -76,6 +76,14 @@ def opened(browser: Any, page: Path, **options: Any) -> Any:
     return result
 
 
+_SETTLED = """async () => {
+  for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
+  const moving = document.getAnimations().filter(a => a instanceof CSSTransition);
+  await Promise.allSettled(moving.map(a => a.finished));
+}"""
+"""Waits until colours have changed: a page may fade from one scheme to the other."""
+
+
 def serious_faults(page: Any) -> list[tuple[str, str]]:
     """Serious and critical findings of axe-core in light and in dark colours, with their places.
 
@@ -90,6 +98,7 @@ def serious_faults(page: Any) -> list[tuple[str, str]]:
     of_colours = {"runOnly": ["color-contrast", "link-in-text-block"]}
     for scheme, rules in (("light", {}), ("dark", of_colours)):
         page.emulate_media(color_scheme=scheme)
+        page.evaluate(_SETTLED)
         options = {"resultTypes": ["violations"], **rules}
         result = page.evaluate("options => axe.run(options)", options)
         assert result["passes"]  # one element of each; all of those at fault
