@@ -295,8 +295,8 @@ def test_a_result_of_other_letters_is_ascii(inline: Inline, tmp_path: Path) -> N
 def test_advice_of_errors_without_a_place() -> None:
     unknown = Fault.from_error(UnknownValueError("judge", "lexicl", ["lexical", "table"]))
     assert unknown.advice == "(did you mean 'lexical'?) known: lexical, table"
-    missing = Fault.from_error(MissingExtraError("bm25s", "build", "BM25"))
-    assert missing.advice == "install it with: pip install 'citeforge[build]'"
+    missing = Fault.from_error(MissingExtraError("pandas", "pandas", "a DataFrame"))
+    assert missing.advice == "install it with: pip install 'citeforge[pandas]'"
     assert missing.where == Place()
 
 

@@ -114,7 +114,9 @@ def _field_names(row_type: type) -> tuple[str, ...]:
 
     msgspec.structs.fields compiles the annotations anew in every call: 3 ms, for each bad line.
     """
-    return row_type.__struct_encode_fields__ if issubclass(row_type, msgspec.Struct) else ()
+    if isinstance(row_type, msgspec.StructMeta) and issubclass(row_type, msgspec.Struct):
+        return row_type.__struct_encode_fields__
+    return ()
 
 
 def require_unique_names(
