@@ -67,7 +67,7 @@ class Coverage:
         return [covers.get(name, frozenset()) for name in passages]
 
     def hits(self, query: str, passages: Iterable[str]) -> int:
-        """Count a query's gold units (such as answers) in the given passages together."""
+        """Count the gold units (such as answers) that any of the given passages contains."""
         return len(frozenset().union(*self.get_units(query, passages)))
 
     def recall(self, query: str, passages: Iterable[str]) -> float:

@@ -67,7 +67,7 @@ class _AgreeingJudge:
         self.pairs: list[Pair] = []
 
     def ask(self, pairs: Iterable[Pair]) -> dict[Pair, Decision]:
-        """Record pairs, and decide that each is entailed."""
+        """Record pairs for the real judge; answer that each is entailed, to see what is asked."""
         asked = list(pairs)
         self.pairs += asked
         return dict.fromkeys(asked, Verdict(True))

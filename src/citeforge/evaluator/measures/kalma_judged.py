@@ -160,7 +160,7 @@ def na_statements(inputs: KalmaInputs) -> dict[AnswerKey, NaStatements]:
     idle = _find_idle_statements(inputs, rows.values(), judge)
 
     def count(answer: _NaAnswer, hits: _Hits) -> tuple[float, float]:
-        """Count right [NA] statements, and absent triples found, of one answer, each once."""
+        """Count an answer's right [NA] statements, and the absent triples that they name."""
         idles = [(answer.reading.shown.question, c.text) in idle for c in answer.claims]
         precise = sum(max([is_idle, *row]) for is_idle, row in zip(idles, hits, strict=True))
         return precise, sum(map(max, zip(*hits, strict=True)))

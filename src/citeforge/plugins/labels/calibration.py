@@ -127,7 +127,7 @@ def calibrate(
 def require_labels(
     rows: Sequence[LabelledPair], path: Path | None = None, what: str = "statements"
 ) -> None:
-    """Refuse labels that are too few for error rates; before the judge is asked, nothing is lost.
+    """Refuse labels that are too few to estimate a judge's error rates, before it is asked.
 
     Args:
         rows: labelled statements.
