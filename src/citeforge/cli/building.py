@@ -334,8 +334,11 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
             filled = record_from(recipe, {**dict.fromkeys(needed, ""), **known})
             _present_text(filled.settings_text())
             return
-        work = _propose if plan_only else _build
-        work(kind, record_from(recipe, parameters), record_from(RunOptions, parameters))
+        chosen, run = record_from(recipe, parameters), record_from(RunOptions, parameters)
+        if plan_only:
+            _propose(kind, chosen, run)
+        else:
+            _build(kind, chosen, run)
 
     if recipe.plan_option:
         build_from_options = click.option(

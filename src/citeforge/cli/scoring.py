@@ -143,8 +143,9 @@ _OTHER_OPTIONS = [
 @click.option("--verbose", is_flag=True, help="Print all measures, counts and signatures.")
 @headed_json_option
 def score(
-    submissions: tuple[Path, ...], out: Path | None, private: bool, verbose: bool,
-    allow_judge_failures: bool, log: tuple[str, ...], **parameters: Any,
+    submissions: tuple[Path, ...], benchmark: Path, gold: Path | None, names: tuple[str, ...],
+    out: Path | None, private: bool, verbose: bool, allow_judge_failures: bool,
+    log: tuple[str, ...], **parameters: Any,
 ) -> None:  # fmt: skip
     """Score submissions against a package.
 
@@ -162,16 +163,13 @@ def score(
             code="conflicting-options",
         )
     trackers = find_trackers(log)
-    given = {
-        "benchmark": parameters["benchmark"],
-        "gold": parameters["gold"],
-        "options": record_from(ScoreOptions, parameters),
-        "run": run_options(parameters),
-    }
-    if given["run"].dry_run:
-        present_rehearsal(plan_scores(submissions, **given))
+    options, run = record_from(ScoreOptions, parameters), run_options(parameters)
+    if run.dry_run:
+        present_rehearsal(plan_scores(submissions, benchmark, options, gold=gold, run=run))
         return
-    scored = score_files(submissions, **given, names=parameters["names"], out=out, private=private)
+    scored = score_files(
+        submissions, benchmark, options, names=names, gold=gold, out=out, private=private, run=run
+    )
     files = [s.file if private else withhold_scores(s.file) for s in scored.scores]
     present(files, partial(_print_scores, files, verbose, scored.headline))
     found = [(f.submission, text) for f in files for text in (*f.warnings, *f.private_warnings)]

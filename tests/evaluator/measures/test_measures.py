@@ -26,7 +26,7 @@ from citeforge.evaluator.measures.registry import (
 )
 from citeforge.evaluator.measures.values import ByAnswer, Value
 from citeforge.evaluator.statistics.estimates import estimate_value
-from citeforge.evaluator.submissions.inputs import SharedResults
+from citeforge.evaluator.submissions.inputs import Inputs
 from citeforge.evaluator.submissions.tools import CannotError, Need, ScoringTools
 from conftest import refused, write_jsonl
 from conftest_evaluator import Facts, Measure, gold
@@ -190,18 +190,18 @@ def test_a_family_is_what_is_listed() -> None:
     assert {"deflection", "fact", "trec", "wrong"} <= {*families()[len(own) :]}
 
 
-def test_what_measures_share_is_computed_once_for_each_repeat() -> None:
+def test_what_measures_share_is_computed_once_for_each_repeat(package: Path) -> None:
     asked: list[int] = []
 
-    def share(answers: SharedResults) -> int:
+    def share(answers: Inputs) -> int:
         assert answers.tools.judge is not None
         asked.append(answers.tools.judge.repeat)
         if asked[-1] == 1:
             raise CannotError("failed", code="judge-failed")
         return len(asked)
 
-    answers = SharedResults()
-    answers.tools = ScoringTools(JudgeSession(Facts()))
+    benchmark, tools = cf.load(package), ScoringTools(JudgeSession(Facts()))
+    answers = Inputs(benchmark, [], benchmark.grammar, "", tools)
     assert answers.tools.judge is not None
     assert [answers.once(share), answers.once(share)] == [1, 1]
     answers.tools.judge.repeat = 1

@@ -199,7 +199,7 @@ def design_results(cells: Cells, measures: Sequence[Measure]) -> Results:
         for measure in measures:
             if measure.group is group:
                 try:
-                    result = measure.compute(handed)
+                    result = measure.take_sample(handed)
                 except CannotError as error:
                     missing[f"{measure.name}{name}", str(error)] = None
                 else:

@@ -23,6 +23,7 @@ from citeforge.evaluator.measures.values import ByAnswer, Number
 from citeforge.evaluator.statements.protocols import Evaluator
 from citeforge.evaluator.statistics.estimates import Sample
 from citeforge.evaluator.statistics.intervals import Range
+from citeforge.evaluator.submissions.inputs import SharedResults
 from citeforge.evaluator.submissions.tools import CannotError, Need
 from citeforge.schemas.errors import UsageError
 
@@ -161,11 +162,8 @@ class Measure:
         """Whether the measure's value depends on the sentence segmenter."""
         return not {Need.STATEMENTS, Need.SEGMENTER}.isdisjoint(self.group.needs)
 
-    def compute(self, answers: Any) -> Sample | Sequence[Sample]:
+    def compute(self, answers: SharedResults) -> Sample | Sequence[Sample]:
         """Compute the measure's sample (or one per experimental cell) from the answers.
-
-        The group has computed the sample itself, or a result for each answer, of which ``mean``,
-        ``ratio`` or ``sample`` takes the number.
 
         Args:
             answers: as the group reads them.
@@ -173,7 +171,17 @@ class Measure:
         Raises:
             CannotError: says why it cannot be computed.
         """
-        results = self.group.results(answers)
+        return self.take_sample(self.group.results(answers))
+
+    def take_sample(self, results: Any) -> Sample | Sequence[Sample]:
+        """Take the measure's sample (or one per experimental cell) from its group's results.
+
+        Args:
+            results: what the group computed: of each answer, a sample, or what ``sample`` takes.
+
+        Raises:
+            CannotError: says why it cannot be computed.
+        """
         if self.sample is not None:
             return self.sample(results)
         if isinstance(results, Sample):
@@ -303,7 +311,7 @@ class Group:
         together: Facts = {**self._facts, **facts}
         return Measure(name, self.name, definition, group=self, **together)
 
-    def results(self, answers: Any) -> Any:
+    def results(self, answers: SharedResults) -> Any:
         """Compute the results that the group's measures share, once per submission.
 
         Raises:
@@ -311,7 +319,7 @@ class Group:
         """
         return answers.once(self._compute, self.asks_judge) if self._functions else answers
 
-    def _compute(self, answers: Any) -> Any:
+    def _compute(self, answers: SharedResults) -> Any:
         """Call the group's function with the parts of the answers that it declares."""
         strict = self._functions["strict"]
         function = self._functions.get(answers.protocol, strict)

@@ -19,7 +19,7 @@ from citeforge.evaluator.statements.protocols import (
 )
 from citeforge.evaluator.statements.strict import CitedStatement
 from citeforge.evaluator.submissions.benchmark import Benchmark
-from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs
+from citeforge.evaluator.submissions.inputs import AnswerItem, AnswerKey, Inputs, SharedResults
 from citeforge.evaluator.submissions.tools import CannotError, Need, UndeclaredError, Withheld
 
 
@@ -118,7 +118,9 @@ Asking = Generator[list[Pair], list[Value], R | None]
 """What a function returns that asks the judge about an answer before it returns a result."""
 
 
-def hand_over(answers: Any, needs: Collection[Need], evaluator: Evaluator) -> Any:
+def hand_over(
+    answers: SharedResults, needs: Collection[Need], evaluator: Evaluator
+) -> SharedResults:
     """Copy answers with only the inputs that a measure declares; other inputs raise when used.
 
     Args:
@@ -134,6 +136,15 @@ def hand_over(answers: Any, needs: Collection[Need], evaluator: Evaluator) -> An
         answers.tools.get_judge()
     if not isinstance(answers, Inputs):
         return answers.limited_to(needs)
+    return _limit_inputs(answers, needs, evaluator)
+
+
+def _limit_inputs(answers: Inputs, needs: Collection[Need], evaluator: Evaluator) -> Answers:
+    """Copy answers about passages with only the inputs that a measure declares.
+
+    Raises:
+        CannotError: no answer has a passage that a judge could read.
+    """
     if {Need.JUDGE, Need.PASSAGES} <= set(needs):  # what no passage can support is not wrong
         answers.require_passages()
     is_read = Need.STATEMENTS in needs
@@ -152,7 +163,7 @@ def hand_over(answers: Any, needs: Collection[Need], evaluator: Evaluator) -> An
     limited._results, limited._whole = answers._results, answers.benchmark
     if Need.CONTEXTS in needs:
         limited.beside = {
-            name: hand_over(other, needs, evaluator) for name, other in answers.beside.items()
+            name: _limit_inputs(other, needs, evaluator) for name, other in answers.beside.items()
         }
     no_passages: Any = Withheld(Need.PASSAGES)
     no_gold: Any = Withheld(Need.GOLD)

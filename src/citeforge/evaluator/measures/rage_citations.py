@@ -42,11 +42,11 @@ from citeforge.evaluator.statistics.estimates import (
     mean_sample,
 )
 from citeforge.evaluator.submissions.benchmark import Benchmark, ContextTable
+from citeforge.evaluator.submissions.inputs import SharedResults
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
-from citeforge.evaluator.submissions.tools import CannotError
+from citeforge.evaluator.submissions.tools import CannotError, ScoringTools
 from citeforge.schemas.citations.grammar import TAKES_SPACE, Grammar, read_number
 from citeforge.schemas.matching.answers import AnswerText
-from citeforge.schemas.recipes.command_options import Protocol
 from citeforge.schemas.submission import SubmissionLine
 
 _REFERENCE = re.compile(r"\[(\d+)\]")
@@ -152,27 +152,26 @@ class RageColumns:
     short_em: Floats
 
 
-class RageScores:
+class RageScores(SharedResults):
     """RAGE values of all answers to frozen passages, or to their own, computed one by one.
 
     Of passages that an answer brings itself, those that the benchmark knows have labels.
     """
 
     def __init__(
-        self, benchmark: Benchmark, grammar: Grammar, protocol: Protocol,
-        table: ContextTable | None,
-        provided: ProvidedPassages | None,
+        self, benchmark: Benchmark, grammar: Grammar, tools: ScoringTools,
+        table: ContextTable | None, provided: ProvidedPassages | None,
     ) -> None:  # fmt: skip
         """Prepare to score answers about frozen passages, or about passages that they bring.
 
         Args:
             benchmark: its judgements say which passages are relevant.
             grammar: citation grammar with the submission's index base.
-            protocol: ``strict`` or ``reference``.
+            tools: their options name the protocol.
             table: the frozen passages; None where answers bring their own.
             provided: the passages that answers bring; None where they are frozen.
         """
-        self._grammar, self._protocol = grammar, protocol
+        self._grammar, self.tools = grammar, tools
         self._benchmark, self._table, self._provided = benchmark, table, provided
         self._kept = NumberColumns(len(benchmark.query_ids), len(fields(RageColumns)))
         self._relevant = (
@@ -183,7 +182,7 @@ class RageScores:
         """Score an answer to the query in row ``row`` of the benchmark; store and return scores."""
         ids = () if self._provided is None else self._provided.docids(answer)
         shown = self._shown_passages(row, ids)
-        if self._protocol == "strict":
+        if self.tools.is_strict:
             values = score_strict(self._grammar, answer.output, *shown)
         else:
             values = score_reference(answer.output, *shown)
@@ -204,6 +203,11 @@ class RageScores:
     def runs(self) -> list[int]:
         """Numbers of the runs with answers, in ascending order."""
         return self._kept.runs
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of runs, and number of queries."""
+        return len(self.runs), len(self._benchmark.query_ids)
 
     @cached_property
     def columns(self) -> RageColumns:

@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -34,7 +33,12 @@ from citeforge.evaluator.statistics.significance import holm
 from citeforge.evaluator.submissions.benchmark import CLOSED_BOOK, OWN, Benchmark, ContextTable
 from citeforge.evaluator.submissions.citation_range import CitationRange
 from citeforge.evaluator.submissions.finding import Finding
-from citeforge.evaluator.submissions.inputs import NO_PASSAGES, Inputs, ItemCollector
+from citeforge.evaluator.submissions.inputs import (
+    NO_PASSAGES,
+    Inputs,
+    ItemCollector,
+    SharedResults,
+)
 from citeforge.evaluator.submissions.provided_passages import ProvidedPassages
 from citeforge.evaluator.submissions.submission import Submission
 from citeforge.evaluator.submissions.tools import CannotError, Need, ScoringTools
@@ -144,7 +148,7 @@ def require_cells_alone(
 
 
 def compute(
-    answers: Any, measures: Sequence[Measure], judge: JudgeSession | None, *,
+    answers: SharedResults, measures: Sequence[Measure], judge: JudgeSession | None, *,
     has_hidden_gold: bool, keeps_undefined: bool = False,
 ) -> Results:  # fmt: skip
     """Compute all given measures of a submission; judged ones once for each repeat of the judge.
@@ -178,7 +182,7 @@ def compute(
 
 
 def _compute_repeats(
-    answers: Any, measure: Measure, judge: JudgeSession | None
+    answers: SharedResults, measure: Measure, judge: JudgeSession | None
 ) -> list[Sequence[Sample]]:
     """Compute one measure for each repeat of the judge; a list of samples for each repeat.
 
@@ -251,7 +255,7 @@ def read_passages(
     of_items = [m for m in measures if m.group is not RAGE]
     scores = items = None
     if context != CLOSED_BOOK and len(of_items) < len(measures):
-        scores = RageScores(benchmark, grammar, tools.options.protocol, table, provided)
+        scores = RageScores(benchmark, grammar, tools, table, provided)
     if tools.keeps_answers or scores is None or of_items:
         items = ItemCollector(benchmark, context, grammar, tools)
     tally, reach = AnswerCounts(), CitationRange()

@@ -1,5 +1,6 @@
 """Inputs of answer-by-answer measures: each answer with its passages and its gold."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field, replace
@@ -35,7 +36,7 @@ NO_PASSAGES = "no passages were shown"
 """Why measures of citations are not computed for closed-book systems."""
 
 
-class SharedResults:
+class SharedResults(ABC):
     """Answers with the results that several of their measures share, each computed once.
 
     Attributes:
@@ -43,6 +44,11 @@ class SharedResults:
     """
 
     tools: ScoringTools
+
+    @property
+    @abstractmethod
+    def shape(self) -> tuple[int, int]:
+        """Number of runs, and number of queries."""
 
     @property
     def protocol(self) -> str:

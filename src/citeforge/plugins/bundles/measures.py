@@ -100,6 +100,11 @@ class CellAnswers(SharedResults):
         """Sorted numbers of the runs that answer any cell (context set) of the bundle."""
         return sorted({run for answers in self.by_cell.values() for run, _ in answers})
 
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of runs, and number of queries."""
+        return len(self.runs), len(self.benchmark.query_ids)
+
     def answer(self, cell: str, run: int, row: int) -> CellAnswer | None:
         """Get the answer to a query in a cell; if missing, MISSING in ``strict``, else None."""
         answer = self.by_cell.get(cell, {}).get((run, row))
