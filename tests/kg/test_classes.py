@@ -6,7 +6,7 @@ import pytest
 
 from citeforge.builders.kalma.naming import FactNames
 from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck
-from citeforge.kg.classes import domain_of, merge_classes
+from citeforge.kg.classes import merge_classes, select_domain
 from citeforge.kg.domain import load_domain
 from citeforge.kg.graph import open_graph
 from citeforge.package.package import Package
@@ -54,11 +54,11 @@ def test_a_draft_names_the_domain_of_the_other_class(film: Path) -> None:
     kg = open_graph(f"file:{film.parent / 'g.ttl'}", str(film), ("en",), RunOptions())
     # A film and a person, in either direction: never two of the other class.
     (director,), (work,) = (kg.properties([r])[r] for r in ("director", "notable work"))
-    assert kg.pairs([director, work]) == [
+    assert kg.statements([director, work]) == [
         ("Q1", "P57", "Q2"), ("Q2", "P800", "Q1"), ("Q2", "P800", "Q3"), ("Q3", "P57", "Q4"),
     ]  # fmt: skip
     graphs = kg.subgraphs(["Q1", "Q2"])
-    assert [domain_of(domain, graphs[q]).entity_class for q in ("Q1", "Q2")] == ["Q9", "Q5"]
+    assert [select_domain(domain, graphs[q]).entity_class for q in ("Q1", "Q2")] == ["Q9", "Q5"]
     assert kg.find(["Orlando", "Sally Potter"]) == {"Orlando": ["Q1"], "Sally Potter": ["Q2"]}
     assert set(kg.labels_of_class()) == {"Orlando", "Sally Potter", "Yes", "Madonna"}
     # By relation alone, the domain's own words come first.

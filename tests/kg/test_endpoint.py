@@ -102,7 +102,7 @@ def test_both_engines_give_the_same(
         properties = kg.properties(["spouse", "father"])
         assert properties == other.properties(["spouse", "father"])
         ids = [i for result in properties.values() for i in result]
-        assert kg.pairs(ids) == other.pairs(ids)
+        assert kg.statements(ids) == other.statements(ids)
         assert kg.aliases(PEOPLE) == other.aliases(PEOPLE)
         assert kg.labels_of_class() == other.labels_of_class()
 
@@ -331,5 +331,5 @@ def test_a_query_that_cannot_be_split_is_an_error() -> None:
     with proxy(GRAPH, then="500") as running:
         kg = KnowledgeGraph(EndpointEngine(running.url, QUICK), load_domain("people"))
         with refused("endpoint-failed", path=running.url) as caught:
-            kg.pairs(["P26"])
+            kg.statements(["P26"])
     assert "cannot be split" in str(caught.value)

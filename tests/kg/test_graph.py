@@ -167,7 +167,7 @@ def test_a_snapshot_gives_the_same_graph(kg: KnowledgeGraph, tmp_path: Path) -> 
     assert frozen.find(["Madame Curie", "Paul Langevin"]) == kg.find(
         ["Madame Curie", "Paul Langevin"]
     )
-    assert frozen.pairs(["P26", "P22"]) == kg.pairs(["P26", "P22"])
+    assert frozen.statements(["P26", "P22"]) == kg.statements(["P26", "P22"])
     write_snapshot(kg, PEOPLE, tmp_path / "again.nt.gz")
     assert (tmp_path / "again.nt.gz").read_bytes() == out.read_bytes()
 
@@ -191,9 +191,9 @@ def test_namesakes_are_ranked_by_what_the_question_names(kg: KnowledgeGraph) -> 
 
 def test_forms_of_relations() -> None:
     domain = Domain(name="x", entity_class="Q1")
-    assert domain.form_of("place of birth") == "noun"
-    assert domain.form_of("member of") == "role"
-    assert domain.form_of("educated at") == "participle"
+    assert domain.label_form("place of birth") == "noun"
+    assert domain.label_form("member of") == "role"
+    assert domain.label_form("educated at") == "participle"
     triple = Triple("Q1", "Ada", "P69", "educated at", "home")
     assert domain.verbalise(triple) == "Ada was educated at home."
     ours = Domain(name="x", entity_class="Q1", forms={"educated at": "active"})
@@ -261,7 +261,7 @@ def test_no_row_can_be_lost_unnoticed() -> None:
     for lost in range(len(rows)):
         engine.lost = lost
         with pytest.raises(TooLongError, match=r"the reply has [0-9,]+ rows of Q[0-9]+ and"):
-            kg._subgraph_rows(people)
+            kg._query_subgraphs(people)
 
 
 KILLED = """

@@ -6,7 +6,7 @@ import pytest
 
 from citeforge.kg.domain import load_domain
 from citeforge.kg.drafts import DraftRelation, ValueSort, plural
-from citeforge.kg.english import form_of
+from citeforge.kg.english import guess_label_form
 from citeforge.kg.graph import open_graph
 from citeforge.kg.profile import profile_class, profile_plain
 from citeforge.package.package import Package
@@ -208,7 +208,7 @@ def test_an_unknown_class_of_wikidata_is_left_out(tmp_path: Path) -> None:
 def test_relations_that_no_list_has_are_asked_for_by_label_and_values(
     label: str, sort: ValueSort, ask: str, many: str | None, noun: str | None
 ) -> None:
-    relation = DraftRelation("P99999", label, form_of(label), sort)
+    relation = DraftRelation("P99999", label, guess_label_form(label), sort)
     assert (relation.phrase.ask, relation.phrase.many, relation.noun) == (ask, many, noun)
     assert relation.phrase.theme
 

@@ -67,7 +67,7 @@ def test_relations_can_be_named_by_their_ids(tmp_path: Path, language: str, labe
 def test_forms_can_be_set_by_id(tmp_path: Path, language: str, label: str) -> None:
     (tmp_path / "d.yaml").write_text("name: d\nentity_class: Q5\nforms: {P19: active}\n")
     domain = relabelled(tmp_path, str(tmp_path / "d.yaml"), language).domain
-    assert (domain.forms, domain.form_of(label)) == ({label: "active"}, "active")
+    assert (domain.forms, domain.label_form(label)) == ({label: "active"}, "active")
 
 
 def test_a_german_build_asks_as_an_english_one(tmp_path: Path, inline: Inline) -> None:

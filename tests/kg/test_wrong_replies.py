@@ -91,7 +91,7 @@ ASKED: dict[str, Callable[[KnowledgeGraph], Any]] = {
     "subgraphs": lambda kg: kg.subgraphs(["Q901", "Q902", "Q903"]),
     "find": lambda kg: kg.find(["Marie Curie", "Sorbonne"]),
     "properties": lambda kg: kg.properties(["spouse", "father"]),
-    "pairs": lambda kg: kg.pairs(["P26", "P22"]),
+    "pairs": lambda kg: kg.statements(["P26", "P22"]),
     "aliases": lambda kg: kg.aliases(["Q901", "Q902"]),
     "labels": lambda kg: kg.labels_of_class(),
 }

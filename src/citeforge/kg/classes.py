@@ -8,9 +8,10 @@ from citeforge.kg.values import iri
 from citeforge.schemas.kg import Graph
 
 
-def domain_of(domain: Domain, graph: Graph) -> Domain:
-    """Get the domain of an entity's class: one of ``others`` if it is of that class, else own.
+def select_domain(domain: Domain, graph: Graph) -> Domain:
+    """Select which domain has an entity's class: the given one or one of its ``others``.
 
+    It is the given one if none has the class.
     Relations of one class may be inverse to those of another: each has the inverses of both.
     """
     facts = (*graph.triples, *graph.unnamed)  # a class may have no label in a language
@@ -24,7 +25,7 @@ def domain_of(domain: Domain, graph: Graph) -> Domain:
 
 
 def merge_classes(domain: Domain) -> Domain:
-    """Make one domain of a domain and its ``others``, for what is known by relation alone.
+    """Merge a domain with its ``others`` into one domain; the first words for a relation win.
 
     Where several have words for one relation, those of the first stay.
     """
@@ -42,13 +43,13 @@ def merge_classes(domain: Domain) -> Domain:
 
 
 def phrasings(domain: Domain) -> tuple[Phrasing, ...]:
-    """List the words for questions about a domain's first class, then about its further ones."""
+    """List the question words (``Phrasing``) of a domain, then those of its ``others``."""
     return (domain.phrasing, *(other.phrasing for other in domain.others))
 
 
-def _merge_words(own: Phrasing, more: Phrasing) -> Phrasing:
-    """Add the words of another class to those of one; what it has stays."""
-    fields = {name: (getattr(own, name), getattr(more, name)) for name in Phrasing.model_fields}
+def _merge_words(first: Phrasing, second: Phrasing) -> Phrasing:
+    """Merge the question words of two classes; where both have some, the first ones win."""
+    fields = {name: (getattr(first, name), getattr(second, name)) for name in Phrasing.model_fields}
     return Phrasing(**{
         name: others | mine if isinstance(mine, dict) else mine or others
         for name, (mine, others) in fields.items()
@@ -56,7 +57,7 @@ def _merge_words(own: Phrasing, more: Phrasing) -> Phrasing:
 
 
 def write_class_condition(domain: Domain, variable: str) -> str:
-    """Write the SPARQL pattern by which a variable is of the domain's class, or of another one."""
+    """Write the SPARQL pattern that a variable is of a class of the domain or its ``others``."""
     link, classes = iri(domain.direct_iri + domain.instance_of), _class_iris(domain)
     if len(classes) == 1:
         return f"?{variable} {link} {classes[0]} ."
@@ -64,7 +65,7 @@ def write_class_condition(domain: Domain, variable: str) -> str:
 
 
 def write_pair_condition(domain: Domain) -> str:
-    """Write the SPARQL pattern of two entities of which at least one is of the domain's class."""
+    """Write the SPARQL pattern of two entities, of which at least one is of the domain's class."""
     link, classes = iri(domain.direct_iri + domain.instance_of), _class_iris(domain)
     if len(classes) == 1:
         return f"?first {link} {classes[0]} .\n  ?second {link} {classes[0]} ."
@@ -74,5 +75,5 @@ def write_pair_condition(domain: Domain) -> str:
 
 
 def _class_iris(domain: Domain) -> list[str]:
-    """List the classes of a domain as in SPARQL, its own first."""
+    """List the class IRIs of a domain and its ``others``, in SPARQL's angle brackets."""
     return [iri(domain.entity_iri + d.entity_class) for d in (domain, *domain.others)]

@@ -15,7 +15,7 @@ _SLOT = re.compile(r"\{(\w*)\}|[{}]")
 
 
 def _check_slots(text: str, slots: tuple[str, ...] = SLOTS) -> str:
-    """Refuse a clause with an unknown slot in braces; return the clause."""
+    """Return a question clause; refuse one with an unknown placeholder, such as ``{hwo}``."""
     for slot in _SLOT.finditer(text):
         if slot[1] not in slots:
             raise ValueError(f"{slot[0]} is no slot; there are {', '.join(slots)}")
@@ -23,7 +23,7 @@ def _check_slots(text: str, slots: tuple[str, ...] = SLOTS) -> str:
 
 
 def _check_link_slots(text: str) -> str:
-    """Refuse a clause for a link that does not name both entities, or with an unknown slot."""
+    """Return a clause about how two entities are linked; refuse one without both of them."""
     if missing := [slot for slot in ("other", "owner") if f"{{{slot}}}" not in text]:
         raise ValueError(f"names no {{{missing[0]}}}")
     return _check_slots(text, LINK_SLOTS)
@@ -59,11 +59,11 @@ class ThemeWording(FrozenRecord):
     @model_validator(mode="before")
     @classmethod
     def _read_text(cls, value: Any) -> Any:
-        """Read a text as the clause."""
+        """Convert a clause that is written as plain text to the fields of a ``ThemeWording``."""
         return {"ask": value} if isinstance(value, str) else value
 
     def fits(self, relations: Collection[str]) -> bool:
-        """Whether the clause covers the relations of a theme that are asked for."""
+        """Whether the clause suits a question that asks for all of these relations."""
         asked = {relation_key(r) for r in relations}
         needs, only = ({relation_key(r) for r in some} for some in (self.needs, self.only))
         return (not needs or bool(needs & asked)) and (not only or asked <= only)

@@ -21,7 +21,7 @@ from pydantic import (
 
 from citeforge.engines.textfiles import read_yaml, validated, yaml_line
 from citeforge.kg.clauses import Ask, LinkAsk, ThemeWording
-from citeforge.kg.english import form_of, with_article
+from citeforge.kg.english import guess_label_form, with_article
 from citeforge.kg.plain import (
     CLASS,
     DIRECT_IRI,
@@ -57,13 +57,13 @@ class Phrase(FrozenRecord):
 
     @model_validator(mode="after")
     def _require_many(self) -> Self:
-        """Refuse other clauses for several values where there is no first one."""
+        """Refuse variants of the plural clause where there is no plural clause itself."""
         if self.variants_many and self.many is None:
             raise ValueError("variants_many needs many")
         return self
 
     def wordings(self, is_many: bool) -> tuple[str, ...]:
-        """List the clauses that ask for one value, or for several; the domain's first comes first.
+        """List the clauses that ask for one value or for several; the default clause is first.
 
         Args:
             is_many: whether several values are asked for.
@@ -74,7 +74,7 @@ class Phrase(FrozenRecord):
 
     @property
     def all_wordings(self) -> tuple[str, ...]:
-        """All clauses that ask for the relation."""
+        """All clauses that ask for the relation, for one value and for several."""
         return tuple(dict.fromkeys((*self.wordings(False), *self.wordings(True))))
 
 
@@ -123,7 +123,7 @@ class Phrasing(FrozenRecord):
 
     @model_validator(mode="after")
     def _require_declared_themes(self) -> Self:
-        """Refuse a relation whose theme is not among ``themes``."""
+        """Refuse a domain in which a theme of general questions is used but not declared."""
         for label, phrase in self.relations.items():
             if phrase.theme and phrase.theme not in self.themes:
                 raise ValueError(f"{label}: {phrase.theme!r} is not among the themes")
@@ -136,7 +136,7 @@ class Phrasing(FrozenRecord):
         return self
 
     def theme_asks(self, theme: str, relations: Collection[str]) -> list[str]:
-        """List the clauses of general questions for some relations of a theme.
+        """List the clauses for a general question on a theme that asks for these relations.
 
         Args:
             theme: its name; one that is not declared has no clause.
@@ -146,36 +146,36 @@ class Phrasing(FrozenRecord):
         return base + [w.ask for w in self.theme_wordings.get(theme, ()) if w.fits(relations)]
 
     def theme_of(self, relation: str) -> str:
-        """Get the declared theme of a relation; an empty text without one."""
+        """Get the theme of general questions that covers a relation; "" if none does."""
         phrase = self.phrase(relation)
         return "" if phrase is None else phrase.theme
 
     def answers_theme(self, relation: str, theme: str) -> bool:
-        """Whether facts of a relation answer a general question for a declared theme."""
+        """Whether facts of a relation answer a general question on a theme."""
         also = map(relation_key, self.also.get(theme, ()))
         return self.theme_of(relation) == theme or relation_key(relation) in also
 
     def phrase(self, relation: str) -> Phrase | None:
-        """Get the words that ask for a relation with Wikidata's or BioKaLMA's label, or None."""
+        """Get the clauses that ask for a relation, by its label; None if the domain has none."""
         return self.phrases_by_key.get(relation_key(relation))
 
     @cached_property
     def phrases_by_key(self) -> dict[str, Phrase]:
-        """Words that ask for a relation, by label as :func:`relation_key` normalises it."""
+        """Clauses that ask for a relation, by its label as :func:`relation_key` normalises it."""
         return {relation_key(label): phrase for label, phrase in self.relations.items()}
 
 
-def plain_phrase(relation: str, form: str) -> Phrase:
-    """Make the clause that asks for a relation from its label, for any kind of entity.
+def plain_phrase(relation: str, label_form: str) -> Phrase:
+    """Make a generic clause that asks for a relation, from its label and grammatical form.
 
     Args:
         relation: its label.
-        form: of the label; see :meth:`Domain.form_of`.
+        label_form: see :meth:`Domain.label_form`.
     """
     label = relation.replace("{", "(").replace("}", ")")
-    if form == "participle":
+    if label_form == "participle":
         return Phrase(ask=f"who or what {{past}} {{who}} {label}")
-    if form == "role":
+    if label_form == "role":
         article = "an" if label[:1].lower() in "aeiou" else "a"
         return Phrase(ask=f"who or what {{was}} {{who}} {article} {label}")
     return Phrase(ask=f"what is known of {{whose}} {label}")
@@ -200,13 +200,13 @@ _DATA = Path(__file__).parent / "data"
 
 @cache
 def word_groups(name: str) -> tuple[tuple[str, ...], ...]:
-    """Read groups of relations or words with the same meaning from ``data/NAME.toml``."""
+    """Read groups of synonyms (relations or words) from ``data/NAME.toml``."""
     text = (_DATA / f"{name}.toml").read_text(encoding="utf-8")
     return tuple(map(tuple, tomllib.loads(text)["groups"]))
 
 
 def _check_id(text: str) -> str:
-    """Raise an error if a text cannot end an IRI, as ids such as ``Q5`` do; return the text."""
+    """Return an id such as ``Q5``; raise an error if an IRI cannot end in it."""
     if not text or not is_iri(f"http://a/{text}"):
         raise ValueError(f"{text[:80]!r} is not an id, such as Q5 or P31")
     return text
@@ -235,7 +235,7 @@ class Domain(FrozenRecord):
         inverse: relation label to the label of its inverse.
         same_value: groups of relations; with the same value, two of one group state one fact.
         relation_words: names of relations in input files to their labels.
-        forms: relation label to its form, where :meth:`form_of` would guess wrong.
+        forms: relation label to its form, where :meth:`label_form` would guess wrong.
         templates: Jinja templates of sentences, by form or writing task; see
             :mod:`citeforge.builders.kalma.writer_requests`.
         questions: how the template writer asks for its relations, or the name of the built-in
@@ -267,19 +267,19 @@ class Domain(FrozenRecord):
 
     @property
     def phrasing(self) -> Phrasing:
-        """Words for questions; empty lists if the domain has none."""
+        """Words for questions about the domain's entities; empty if it has none."""
         return self.questions or Phrasing()
 
     @field_validator("questions", mode="before")
     @classmethod
     def _load_words_of_other_domain(cls, value: Any) -> Any:
-        """Replace the name of a built-in domain by that domain's words for questions."""
+        """Replace the name of a built-in domain by the question words of that domain."""
         return load_domain(value).questions if isinstance(value, str) else value
 
     @model_validator(mode="before")
     @classmethod
     def _set_ids_of_plain_rdf(cls, fields: Any) -> Any:
-        """Set class id, IRIs and relations that ``model: plain`` implies; refuse other ones."""
+        """Fill in the ids and IRIs that ``model: plain`` fixes; refuse other ones for them."""
         if not isinstance(fields, dict) or fields.get("model") != "plain":
             return fields
         own: dict[str, Any] = {
@@ -296,7 +296,7 @@ class Domain(FrozenRecord):
 
     @model_validator(mode="after")
     def _require_plain_mapping(self) -> Self:
-        """Refuse ``model: plain`` without its mapping ``plain``, and the mapping without it."""
+        """Refuse a domain that has only one of ``model: plain`` and the mapping ``plain``."""
         if (self.model == "plain") != (self.plain is not None):
             raise ValueError("model: plain and the mapping `plain` go together")
         return self
@@ -304,19 +304,19 @@ class Domain(FrozenRecord):
     @field_validator("others", mode="before")
     @classmethod
     def _load_others(cls, others: Any) -> Any:
-        """Replace names of built-in domains by these domains."""
+        """Replace the names of built-in domains in ``others`` by the domains themselves."""
         known = list_built_in()
         if not isinstance(others, list | tuple):
             return others
         for name in others:
             if isinstance(name, str) and name not in known:
                 raise ValueError(f"{name!r} is not a domain; there are {', '.join(known)}")
-        return [_built_in(one) if isinstance(one, str) else one for one in others]
+        return [_load_built_in(one) if isinstance(one, str) else one for one in others]
 
     @field_validator("others")
     @classmethod
     def _check_others(cls, others: tuple["Domain", ...], info: ValidationInfo) -> Any:
-        """Refuse other classes that are not of the same graph, or that are the same class."""
+        """Refuse ``others`` that have IRIs unlike the domain's, or a class that another has."""
         own = info.data
         if others and own.get("model") == "plain":
             raise ValueError("is for graphs in Wikidata's model, not for model: plain")
@@ -332,7 +332,7 @@ class Domain(FrozenRecord):
     @field_validator("templates")
     @classmethod
     def _check_templates(cls, templates: dict[str, str]) -> dict[str, str]:
-        """Refuse templates that are not Jinja; return all templates."""
+        """Return the sentence templates; refuse any that is not Jinja."""
         environment = SandboxedEnvironment(undefined=StrictUndefined)
         for task, text in templates.items():
             try:
@@ -342,36 +342,36 @@ class Domain(FrozenRecord):
         return templates
 
     def inverses(self, relation: str) -> tuple[str, ...]:
-        """List the declared inverse relations of a relation, by label."""
+        """List the labels of the relations that are declared inverse to a relation."""
         own = relation_key(relation)
         labels = [o for r, others in self.inverse.items() if relation_key(r) == own for o in others]
         labels += [r for r, others in self.inverse.items() if own in map(relation_key, others)]
         return tuple(dict.fromkeys(labels))
 
-    def find_relation(self, words: str) -> str:
-        """Get the label of a relation from its name in an input file; unknown names stay."""
-        own = relation_key(words)
+    def find_relation(self, name: str) -> str:
+        """Get the label of a relation by its name in an input file; else return the name."""
+        own = relation_key(name)
         labels = (label for w, label in self.relation_words.items() if relation_key(w) == own)
-        return next(labels, words)
+        return next(labels, name)
 
-    def form_of(self, relation: str) -> str:
-        """Get the grammatical form of a relation's label.
+    def label_form(self, relation: str) -> str:
+        """Get the form of a relation's label: ``noun``, ``role``, ``participle`` or ``active``.
 
-        It is the declared form, else what :func:`form_of` guesses.
+        It is the declared form, else what :func:`guess_label_form` guesses.
         """
-        return self.forms.get(relation) or form_of(relation)
+        return self.forms.get(relation) or guess_label_form(relation)
 
     def name_in_text(self, name: str) -> str:
-        """Write an entity's name as sentences and questions have it: ``the Siege of Acre``."""
+        """Write an entity's name with the article that it needs: ``the Siege of Acre``."""
         return name if self.titles else with_article(name)
 
     def verbalise(self, triple: Triple) -> str:
-        """Write a triple as a sentence (KaLMA, appendix A.3).
+        """Write a knowledge graph triple as an English sentence (KaLMA, appendix A.3).
 
         Raises:
             InputError: the domain's template cannot be filled in, or goes beyond the bounds.
         """
-        form = self.form_of(triple.relation)
+        form = self.label_form(triple.relation)
         may_be_title = any(domain.titles for domain in (self, *self.others))
         template = self.templates.get(form, _DEFAULTS[form])
         values = {
@@ -389,7 +389,7 @@ class Domain(FrozenRecord):
 
 
 def load_domain(name: str | Mapping[str, Any]) -> Domain:
-    """Load a domain: a built-in one (``people``), a YAML file, or the content of such a file.
+    """Load a knowledge graph domain: a built-in name, a YAML file, or a file's content.
 
     Raises:
         InputError: no such file, not YAML, or a field is missing or unknown.
@@ -397,7 +397,7 @@ def load_domain(name: str | Mapping[str, Any]) -> Domain:
     if not isinstance(name, str):
         return validated(Domain, dict(name), Path("domain"))
     if name in list_built_in():
-        return _built_in(name)
+        return _load_built_in(name)
     content, path = _read_file(name)
     others = content.get("others")
     if isinstance(others, list):
@@ -406,12 +406,12 @@ def load_domain(name: str | Mapping[str, Any]) -> Domain:
 
 
 def list_built_in() -> list[str]:
-    """List the names of the domains that citeforge comes with."""
+    """List the names of the built-in knowledge graph domains."""
     return sorted(p.stem for p in _DATA.glob("*.yaml"))
 
 
 def _read_file(name: str) -> tuple[dict[str, Any], Path]:
-    """Read the YAML file of a domain: (its content, its path).
+    """Read the YAML file of a knowledge graph domain: (its content, its path).
 
     Raises:
         InputError: no such file, or not YAML.
@@ -425,13 +425,13 @@ def _read_file(name: str) -> tuple[dict[str, Any], Path]:
     return read_yaml(path), path
 
 
-def _read_other(name: Any, path: Path, at: int) -> Any:
-    """Read a domain that another one's file names under ``others``; its own ``others`` are left.
+def _read_other(name: Any, path: Path, index: int) -> Any:
+    """Read a domain that another one's file lists in ``others``; nested ``others`` are dropped.
 
     Args:
         name: of a built-in domain, or of a file beside the other one; other values are returned.
         path: file of the other domain.
-        at: place in its list.
+        index: position in its list ``others``.
 
     Raises:
         InputError: there is no such domain.
@@ -442,8 +442,8 @@ def _read_other(name: Any, path: Path, at: int) -> Any:
         return name
     if not (path.parent / name).is_file():
         raise InputError(
-            f"has no domain {name!r} beside it", path=path, field=f"others.{at}",
-            line=yaml_line(path, ("others", at)), code="missing-file",
+            f"has no domain {name!r} beside it", path=path, field=f"others.{index}",
+            line=yaml_line(path, ("others", index)), code="missing-file",
             allowed=f"{', '.join(list_built_in())}, or a .yaml file",
         )  # fmt: skip
     content, file = _read_file(str(path.parent / name))
@@ -451,7 +451,7 @@ def _read_other(name: Any, path: Path, at: int) -> Any:
 
 
 @cache
-def _built_in(name: str) -> Domain:
-    """Load a domain that citeforge comes with."""
+def _load_built_in(name: str) -> Domain:
+    """Load a built-in knowledge graph domain by its name."""
     path = _DATA / f"{name}.yaml"
     return validated(Domain, read_yaml(path), path)

@@ -81,36 +81,36 @@ class _DraftWords(FrozenRecord):
 
 
 @cache
-def _words() -> _DraftWords:
-    """Read the words from which domains are drafted."""
+def _read_words() -> _DraftWords:
+    """Read ``data/drafts/words.yaml``, the words from which domains are drafted."""
     return validated(_DraftWords, read_yaml(_WORDS), _WORDS)
 
 
 def uninformative_relations() -> tuple[str, ...]:
-    """List labels of relations that say little of entities of any class."""
-    return _words().uninformative
+    """List the labels of relations that tell too little to ask about them, for any class."""
+    return _read_words().uninformative
 
 
 def listed_properties() -> tuple[str, ...]:
-    """List the ids of the frequent properties that drafts have words of their own for."""
-    return tuple(_words().relations)
+    """List the ids of frequent Wikidata properties that have hand-written question words."""
+    return tuple(_read_words().relations)
 
 
 def schema_name(predicate: str) -> str | None:
-    """Get the name of a property of schema.org from its IRI; None for other predicates."""
+    """Get the name of a schema.org property from its IRI; None for other predicates."""
     start = next((s for s in SCHEMA if predicate.startswith(s)), None)
     return None if start is None else predicate.removeprefix(start)
 
 
 def draft_label(predicate: str) -> str | None:
-    """Get the label that a draft gives to a predicate of plain RDF; None if it is left out.
+    """Choose a label for a predicate of plain RDF; None if drafted domains leave it out.
 
     It is Wikidata's label for the properties of schema.org that the list has, else its own words.
     """
     name = schema_name(predicate)
-    if name in _words().schema_left_out:
+    if name in _read_words().schema_left_out:
         return None
-    listed = _words().schema_labels.get(name or "")
+    listed = _read_words().schema_labels.get(name or "")
     return listed or local_words(predicate) or predicate
 
 
@@ -129,14 +129,14 @@ class ValueKinds:
     n_own: int = 0
 
     def add(self, datatype: str, class_label: str, n: int, is_own: bool) -> None:
-        """Count ``n`` values of a data type and a class; both are empty where there is none."""
+        """Add ``n`` values of a data type and class to the counts; "" stands for none of them."""
         self.datatypes[datatype] += n
         self.classes[class_label] += n
         self.n_own += n * is_own
 
     @property
-    def sort(self) -> ValueSort:
-        """What most values are, by their data types and by words of their classes' labels."""
+    def main_sort(self) -> ValueSort:
+        """What most values are, such as ``person``, ``date`` or ``own`` (the class itself)."""
         commonest = next((name for name, _ in self.datatypes.most_common(1)), "")
         if commonest in DATES:
             return "date"
@@ -153,9 +153,9 @@ class ValueKinds:
 
 
 def class_sort(label: str) -> Literal["person", "place", "work", "thing"]:
-    """Say what the entities of a class are, by the words of its label."""
+    """Guess from a class's label if its entities are persons, places, works or things."""
     words = set(_WORD.findall(label.lower()))
-    for sort, known in _words().classes.items():
+    for sort, known in _read_words().classes.items():
         if words & set(known):
             return sort
     return "thing"
@@ -168,7 +168,7 @@ class DraftRelation:
     Attributes:
         pid: its id, or the IRI of a predicate.
         label: its label in the graph.
-        form: grammatical form of the label, see :meth:`Domain.form_of`.
+        form: grammatical form of the label, see :meth:`Domain.label_form`.
         sort: what its values are.
     """
 
@@ -179,8 +179,8 @@ class DraftRelation:
 
     @property
     def listed_words(self) -> _RelationWords | None:
-        """Words that the list of frequent properties has for it, by id or label; None for none."""
-        relations = _words().relations
+        """Hand-written words for the relation, found by id or label; None if there are none."""
+        relations = _read_words().relations
         if self.pid in relations:
             return relations[self.pid]
         key = relation_key(self.label)
@@ -188,10 +188,10 @@ class DraftRelation:
 
     @property
     def phrase(self) -> Phrase:
-        """Draft of the clauses and theme that ask for the relation."""
+        """Drafted clauses and theme of questions that ask for the relation."""
         if self.listed_words is not None:
             return Phrase(**self.listed_words.model_dump(exclude={"label", "noun"}))
-        values = _words().values[self.sort]
+        values = _read_words().values[self.sort]
         if self.form == "noun":
             label = self.label.removeprefix("has ").replace("{", "(").replace("}", ")")
             one = [c.replace("{label}", label) for c in (values.ask, *values.variants)]
@@ -206,7 +206,7 @@ class DraftRelation:
 
     @property
     def noun(self) -> str | None:
-        """What a value is called beside the entity (``its director``); None if no noun is known."""
+        """Noun for the relation's value, as in "its director"; None if there is none."""
         if self.listed_words is not None and self.listed_words.noun is not None:
             return self.listed_words.noun
         label = self.listed_words.label if self.listed_words is not None else self.label
@@ -214,7 +214,7 @@ class DraftRelation:
 
 
 def plural(label: str) -> str:
-    """Put the head of a noun phrase in the plural: ``heads of state``, ``companies``."""
+    """Make the plural of a noun phrase: ``heads of state``, ``companies``."""
     head, joint, rest = label.partition(" of ")
     for ending, new in (("y", "ies"), ("s", "ses"), ("x", "xes"), ("ch", "ches"), ("sh", "shes")):
         is_after_vowel = ending == "y" and head[-2:-1] in "aeiou"
@@ -224,7 +224,7 @@ def plural(label: str) -> str:
 
 
 def draft_phrasing(class_label: str, relations: Iterable[DraftRelation]) -> Phrasing:
-    """Draft the words for questions about entities of a class.
+    """Draft the words for questions about a class, from the labels of its relations.
 
     Args:
         class_label: label of the class; its words say whether questions ask "who" or "what".
@@ -233,7 +233,7 @@ def draft_phrasing(class_label: str, relations: Iterable[DraftRelation]) -> Phra
     mine = list(relations)
     phrases = {r.label: r.phrase for r in mine}
     nouns = {r.label: {"any": r.noun} for r in mine if r.sort in ("own", "person") and r.noun}
-    themes, wordings = _words().themes, _words().theme_wordings
+    themes, wordings = _read_words().themes, _read_words().theme_wordings
     people = load_domain("people").phrasing
     if is_person := class_sort(class_label) == "person":
         phrases |= {r.label: p for r in mine if (p := people.phrase(r.label)) is not None}

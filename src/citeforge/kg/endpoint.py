@@ -72,14 +72,14 @@ class QueryBudget:
     """
 
     def __init__(self, limits: EndpointOptions) -> None:
-        """Start with no past queries, so that the whole time limit is available."""
+        """Start without past queries, so that the server's whole time limit is free."""
         self.limits = limits
         self._queries: list[_PastQuery] = []
         self._longest = limits.seconds / 8
         self.waited = 0.0
 
     def wait(self) -> float:
-        """Wait until the server's limits allow another query; return the seconds it may take."""
+        """Wait until the server's limits allow a query; return the seconds it may take."""
         while True:
             now = time.monotonic()
             # A query that ended within the window may have begun before it: it stays whole.
@@ -95,7 +95,7 @@ class QueryBudget:
             time.sleep(pause)
 
     def settle(self, start: float, failed: bool) -> None:
-        """Record the duration of a query that was sent at ``start`` and has just ended."""
+        """Record that a query sent at ``start`` has ended now, and whether it failed."""
         now = time.monotonic()
         self._queries.append(_PastQuery(now, now - start, failed))
         self._longest = max(self._longest * 0.9, now - start)
@@ -167,7 +167,7 @@ class EndpointEngine:
     def __init__(
         self, url: str, options: EndpointOptions | None = None, store: ReplyStore | None = None
     ) -> None:
-        """Set the address, options and store of replies; nothing is sent.
+        """Set the SPARQL endpoint's address, options and store of replies; send nothing.
 
         Raises:
             InputError: not a URL, or one with a user name, a password or a key.
@@ -195,7 +195,7 @@ class EndpointEngine:
         return about.encode("latin-1", "replace").decode("latin-1").replace("\n", " ")
 
     def select(self, query: str) -> list[Row]:
-        """Answer a query from the stored replies, or else by the endpoint.
+        """Answer a SPARQL query from the store of replies, else from the endpoint.
 
         Raises:
             TooLongError: it timed out, or the reply was not whole.
@@ -212,7 +212,7 @@ class EndpointEngine:
         return self._read_stored(body, query)
 
     def _read_stored(self, body: bytes, query: str) -> list[Row]:
-        """Parse a stored reply; refuse a damaged one."""
+        """Parse a stored reply to a SPARQL query; refuse a damaged one."""
         try:
             return parse_rows(body, list_variables(query))
         except TruncatedError as error:
@@ -224,7 +224,7 @@ class EndpointEngine:
             ) from error
 
     def _compare_old_replies(self) -> None:
-        """Compare a sample of stored replies older than a day with new ones; count changes.
+        """Ask again a sample of queries answered over a day ago; count replies that changed.
 
         Raises:
             InputError: more than one has changed, and ``accept_changed`` is not set.
@@ -256,7 +256,7 @@ class EndpointEngine:
             self.counts += Counter(replies_compared=compared, replies_changed=len(changes))
 
     def _ask(self, query: str) -> list[Row]:
-        """Answer a query from the endpoint, and store the reply; see :meth:`select`."""
+        """Answer a SPARQL query from the endpoint, and store the reply."""
         body = self._fetch(query)
         if self.store is not None:
             self.store.put(self.url, query, body)
@@ -264,7 +264,7 @@ class EndpointEngine:
         return parse_rows(body, list_variables(query))
 
     def _fetch(self, query: str) -> bytes:
-        """Get a whole reply from the endpoint; wait if it is throttled, at fault or unreachable.
+        """Fetch the reply to a SPARQL query; retry if throttled, unreachable or failing.
 
         Raises:
             TooLongError: it timed out, or the reply was not whole.
@@ -305,11 +305,11 @@ class EndpointEngine:
         )
 
     def _error(self, message: str, allowed: str, code: str = "endpoint-refused") -> InputError:
-        """Make the error for an endpoint that does not answer."""
+        """Make the error for a SPARQL endpoint that does not answer."""
         return InputError(message, path=self.url, allowed=allowed, code=code)
 
     def _send(self, query: str, timeout: float) -> bytes:
-        """Send a query once; return its reply, written again as JSON.
+        """Send a SPARQL query once; return its reply, re-encoded as JSON.
 
         Raises:
             TruncatedError: the reply is no JSON.
@@ -337,7 +337,7 @@ class EndpointEngine:
             raise TruncatedError(f"the reply is not whole ({error})") from error
 
     def _read_wait(self, refusal: HTTPError) -> float | None:
-        """Get the seconds to wait after an error reply; None if the endpoint names no time.
+        """Get the seconds to wait before a retry; None if the error reply names no time.
 
         Raises:
             TooLongError: the endpoint says that the query took too long or asked for too much.
@@ -380,7 +380,7 @@ class ReplayEngine(EndpointEngine):
     """
 
     def __init__(self, path: Path) -> None:
-        """Open a store of replies for reading only.
+        """Open a file of stored replies for reading only, instead of an endpoint.
 
         Raises:
             InputError: missing, damaged, or of several endpoints.
@@ -395,16 +395,16 @@ class ReplayEngine(EndpointEngine):
         self._path, self._sizes = path, store.batch_sizes()
         self._is_compared = True
 
-    def choose_batch(self, asked: int) -> int:
-        """Choose the entities per request: as asked for, or as the only run that wrote the store.
+    def choose_batch(self, requested: int) -> int:
+        """Choose the entities per query: those of the store's only run, else the requested ones.
 
         Args:
-            asked: number that the options of the run name.
+            requested: number that the options of the run name.
         """
-        return self._sizes[0] if len(self._sizes) == 1 else asked
+        return self._sizes[0] if len(self._sizes) == 1 else requested
 
     def _ask(self, query: str) -> list[Row]:
-        """Refuse a query without a stored reply."""
+        """Raise an error: a query without a stored reply cannot be answered offline."""
         sizes = ", ".join(map(str, self._sizes))
         raise InputError(
             "has no reply to one of the queries",

@@ -29,11 +29,11 @@ class SparqlEngine(Protocol):
     """Engine that answers SPARQL SELECT queries over a knowledge graph."""
 
     def select(self, query: str) -> list[Row]:
-        """Answer a SELECT query with all its rows, in any order."""
+        """Answer a SPARQL SELECT query with all its rows, in any order."""
         ...
 
     def identity(self) -> dict[str, Any]:
-        """Describe the engine for manifests."""
+        """Describe the SPARQL engine for manifests."""
         ...
 
 
@@ -71,7 +71,7 @@ class StoreEngine:
     """
 
     def __init__(self, path: Path, skip_malformed: bool = False) -> None:
-        """Set the RDF file to load later, with the format that its name indicates.
+        """Set the RDF file to load later; its format follows from the name.
 
         Raises:
             InputError: the name ends in no known format.
@@ -118,7 +118,7 @@ class StoreEngine:
             raise self._syntax_error(error) from error
 
     def _load_file(self, base: str | None) -> Store:
-        """Load the RDF file into a new store; ``base`` resolves its relative IRIs."""
+        """Load the RDF file into a new store; relative IRIs are resolved against ``base``."""
         store = Store()
         with open_bytes(self.path) as file, read_errors(self.path):
             if file.peek(3)[:3] == codecs.BOM_UTF8:  # type: ignore[attr-defined]
@@ -138,7 +138,7 @@ class StoreEngine:
         return store
 
     def _load_file_with_base(self) -> Store:
-        """Load the RDF file with a placeholder base IRI; count the relative IRIs it completes."""
+        """Load the RDF file with a placeholder base IRI, and count its relative IRIs."""
         self.counts.clear()
         try:
             store = self._load_file(BASE)
@@ -151,7 +151,7 @@ class StoreEngine:
         return store
 
     def _skip_malformed_statements(self, statements: Any) -> Iterator[Quad]:
-        """Yield the well-formed statements; count the malformed ones, one per line."""
+        """Yield the well-formed statements of an RDF file; count lines with malformed ones."""
         line = None
         while True:
             try:
@@ -181,15 +181,15 @@ class StoreEngine:
             code="bad-rdf",
         )
 
-    def _length_error(self, read: int) -> InputError:
-        """Make the error about a term longer than the parser's buffer, with its line.
+    def _length_error(self, n_bytes: int) -> InputError:
+        """Make the error for an RDF term that is longer than the parser's buffer.
 
         Args:
-            read: bytes of the unpacked file that the parser has read.
+            n_bytes: bytes of the unpacked file that the parser has read.
         """
         is_json = self._format == RdfFormat.JSON_LD
         # The buffer begins at the term; a text of JSON is on the line where reading ended.
-        left = read if is_json else read - _BUFFER_BYTES
+        left = n_bytes if is_json else n_bytes - _BUFFER_BYTES
         line = 1
         with open_bytes(self.path) as file:
             while left > 0 and (part := file.read(min(left, 1 << 20))):
@@ -206,7 +206,7 @@ class StoreEngine:
         )
 
     def match_iris(self, entity_iri: str, direct_iri: str) -> None:
-        """Read IRIs that differ from a domain's by http or https alone as the domain's.
+        """Change http to https, or back, in the file's IRIs where the domain's differ so.
 
         Args:
             entity_iri: what the domain's ids of entities begin with.
@@ -233,7 +233,7 @@ class StoreEngine:
             )
 
     def _rename_iris(self, old: str, new: str) -> int:
-        """Replace the beginning of IRIs in the store; return how many statements changed."""
+        """Replace a prefix of the IRIs in the store; return how many statements changed."""
         terms = ("?s", "?p", "?o")
         begins = {
             term: f"(isIRI({term}) && STRSTARTS(STR({term}), {literal(old)}))" for term in terms
@@ -260,7 +260,7 @@ class StoreEngine:
         return not self._store.query(f"ASK {{ ?relation <{WIKIBASE}directClaim> ?property }}")
 
     def translate(self, model: PlainModel) -> Translated | None:
-        """Translate the file's graph into Wikidata's model, by what relations ``model`` names.
+        """Translate the file's graph into Wikidata's model; None if it is in that model.
 
         Returns:
             Triples of the new graph, and what was left out; None if it is in that model already.
@@ -274,11 +274,11 @@ class StoreEngine:
         return translated
 
     def identity(self) -> dict[str, Any]:
-        """Describe the engine for manifests, by name and sha256 of the file."""
+        """Describe the SPARQL engine for manifests, by name and sha256 of the RDF file."""
         return {"name": "file", "file": self.path.name, "sha256": sha256_file(self.path)}
 
     def select(self, query: str) -> list[Row]:
-        """Answer a SELECT query with all its rows, in any order."""
+        """Answer a SPARQL SELECT query with all its rows, in any order."""
         solutions: Any = self._store.query(query)
         names = [v.value for v in solutions.variables]
         return [
@@ -298,7 +298,7 @@ def _convert_term(term: Any) -> Term:
 
 
 def open_endpoint(url: str, run: RunOptions) -> SparqlEngine:
-    """Open the SPARQL endpoint at a URL, with the run's time limits and store of replies."""
+    """Make the engine for the SPARQL endpoint at a URL, with time limits and reply store."""
     if not url.startswith(("http://", "https://")):
         address = "…" if "@" in url else url  # it may hold a password
         raise GRAPHS.refuse_form(f"sparql:{address}")
@@ -331,7 +331,7 @@ GRAPHS: Catalogue[Choice, SparqlEngine] = Catalogue(
 
 
 def make_engine(spec: str, run: RunOptions) -> SparqlEngine:
-    """Make the SPARQL engine that ``--kg`` names.
+    """Make the SPARQL engine for a ``--kg`` value, such as ``file:PATH``.
 
     Raises:
         UsageError: another name, or an endpoint that is no URL.

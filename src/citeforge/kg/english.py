@@ -29,8 +29,8 @@ _ARTICLE_OF_NO_TITLE = re.compile(
 """Names of prizes and states, which hardly any work has as its title."""
 
 
-def form_of(label: str) -> str:
-    """Guess the grammatical form of a relation's label.
+def guess_label_form(label: str) -> str:
+    """Guess the form of a relation's English label: ``noun``, ``role`` or ``participle``.
 
     It is ``role`` if the label ends in "of" (member of), ``participle`` if it begins with a
     participle and ends in a preposition (educated at), else ``noun`` (occupation).
@@ -44,16 +44,16 @@ def form_of(label: str) -> str:
     return "noun"
 
 
-def noun_form(label: str, form: str) -> str | None:
-    """Get the noun in a relation's label: ``member`` of the role ``member of``; None without one.
+def noun_form(label: str, label_form: str) -> str | None:
+    """Get the noun in a relation's label, such as ``member`` of ``member of``; None if none.
 
     Args:
         label: the label.
-        form: its form; see :func:`form_of`.
+        label_form: its form; see :func:`guess_label_form`.
     """
-    if form == "role":
+    if label_form == "role":
         return label.removesuffix(" of")
-    return label if form == "noun" else None
+    return label if label_form == "noun" else None
 
 
 def with_article(name: str, may_be_title: bool = False) -> str:
@@ -72,13 +72,13 @@ _UNITS = Path(__file__).parent / "data" / "units.toml"
 
 @cache
 def _read_units() -> dict[str, Any]:
-    """Read the plurals of units that are not regular."""
+    """Read ``data/units.toml``, the rules for plurals of units."""
     return tomllib.loads(_UNITS.read_text(encoding="utf-8"))
 
 
 @cache
 def _unit_pattern() -> re.Pattern[str]:
-    """Expression of a unit: its noun, and what follows it."""
+    """Compile the pattern that splits a unit's name into its noun and the words after it."""
     words = _read_units()["after_noun"].replace(" ", "|")
     return re.compile(rf"(?P<noun>.+?)(?P<rest>(?: (?:{words})\b| \(|/).*)?$")
 
@@ -99,7 +99,7 @@ def with_unit(number: str, unit: str) -> str:
 
 
 def _pluralise(noun: str) -> str:
-    """Make the plural of a unit's noun; symbols and plurals stay as they are."""
+    """Make the plural of a unit's noun; symbols and plurals are returned as they are."""
     data = _read_units()
     if noun in data["irregular"]:
         return str(data["irregular"][noun])

@@ -27,7 +27,7 @@ class Equivalence:
         stated: Mapping[str, Iterable[str]] | None = None,
         graphs: Iterable[Graph] = (),
     ) -> None:
-        """Collect pairs of inverse relations, and groups of relations with the same value.
+        """Collect inverse relations and synonymous relations, by which facts are compared.
 
         Args:
             domain: declares some of both.
@@ -47,12 +47,12 @@ class Equivalence:
                 self._group[relation_key(relation)] |= set(map(relation_key, group))
 
     def related(self, relation: str) -> set[str]:
-        """Get the normalised names of a relation and of all relations grouped with it."""
+        """Get the normalised labels of a relation and of its synonyms."""
         key = relation_key(relation)
         return {key} | self._group.get(key, set())
 
     def inverses(self, relation: str) -> set[str]:
-        """Get the normalised names of a relation's inverses, and of relations grouped with them."""
+        """Get the normalised labels of a relation's inverses and of their synonyms."""
         inverses = (i for r in self.related(relation) for i in self._inverse.get(r, ()))
         return {other for i in inverses for other in self.related(i)}
 
@@ -62,12 +62,12 @@ class Equivalence:
             return True
         if one.qid == other.qid:
             is_related = relation_key(other.relation) in self.related(one.relation)
-            return is_related and _have_one_value(one, other)
+            return is_related and _have_same_value(one, other)
         is_mirrored = _leads_to(one, other) and _leads_to(other, one)
         return is_mirrored and relation_key(other.relation) in self.inverses(one.relation)
 
     def equivalents(self, fact: Triple, shown: Iterable[Triple]) -> list[Triple]:
-        """List the other shown triples that state a fact, directly or through other triples.
+        """List the other shown triples that state a gold fact, directly or through other triples.
 
         Args:
             fact: a gold triple.
@@ -83,7 +83,7 @@ class Equivalence:
         return [t for t in rest if t in found]
 
     def answers(self, triple: Triple, fact: Triple) -> bool:
-        """Whether a triple answers a question for a fact: states it, or has another value of it."""
+        """Whether a triple states a fact, or another value that its question would accept."""
         if self.same(triple, fact):
             return True
         if triple.qid == fact.qid:
@@ -95,7 +95,7 @@ class Equivalence:
 
 
 def read_equivalence(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Equivalence:
-    """Make the test for equal facts in sub-graphs; ask the graph for inverse relations.
+    """Make the test whether two triples state one fact; query the graph's inverse relations.
 
     Args:
         kg: graph that declares inverse relations.
@@ -111,7 +111,7 @@ def read_equivalence(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Equivalence
 
 
 def observed_inverses(graphs: Iterable[Graph]) -> Iterator[tuple[str, str]]:
-    """Yield pairs of relations, such as parent and child, that sub-graphs show to be inverse.
+    """Yield pairs of labels of relations that sub-graphs show to be inverse (parent, child).
 
     Of the links by either relation between two sub-graphs, half and at least five must have the
     other relation in the opposite direction. A pair comes in both orders.
@@ -134,12 +134,12 @@ def observed_inverses(graphs: Iterable[Graph]) -> Iterator[tuple[str, str]]:
             yield r, other
 
 
-def _have_one_value(one: Triple, other: Triple) -> bool:
-    """Whether two triples have the same value, by id or by text."""
-    has_one_id = bool(one.value_id) and one.value_id == other.value_id
-    return has_one_id or one.key.compared.value == other.key.compared.value
+def _have_same_value(first: Triple, second: Triple) -> bool:
+    """Whether two triples have the same value, by entity id or by text."""
+    has_one_id = bool(first.value_id) and first.value_id == second.value_id
+    return has_one_id or first.key.compared.value == second.key.compared.value
 
 
-def _leads_to(one: Triple, other: Triple) -> bool:
-    """Whether the value of a triple is the entity of another one."""
-    return one.value_id == other.qid if one.value_id else one.value == other.name
+def _leads_to(first: Triple, second: Triple) -> bool:
+    """Whether the value of the first triple is the subject of the second one."""
+    return first.value_id == second.qid if first.value_id else first.value == second.name

@@ -52,19 +52,19 @@ class FactReader:
 
     @cached_property
     def _placeholder(self) -> re.Pattern[str]:
-        """Labels that name nothing in a graph of the domain."""
+        """Pattern of labels that name nothing, such as placeholders, in the domain's graph."""
         return _placeholders(any(d.titles for d in (self.domain, *self.domain.others)))
 
     def id_of(self, term: Term) -> str:
-        """Get the id in the IRI of an entity or relation: ``Q5``."""
+        """Get the id at the end of an entity's or relation's IRI: ``Q5``."""
         return term.value.removeprefix(self.domain.entity_iri)
 
     def is_entity(self, term: Term) -> bool:
-        """Whether a term is an entity of the graph."""
+        """Whether an RDF term is the IRI of an entity of the graph."""
         return term.type == "uri" and term.value.startswith(self.domain.entity_iri)
 
     def clean(self, text: str) -> str:
-        """Remove extra spaces and hidden characters from a label; count labels with hidden ones."""
+        """Remove extra spaces and hidden characters from a label; count hidden ones."""
         label = plain_label(text)
         if label != " ".join(text.split()) and text not in self._cleaned:
             self._cleaned.add(text)
@@ -72,7 +72,7 @@ class FactReader:
         return label
 
     def label(self, rows: Iterable[Row], variable: str, *languages: str) -> str | None:
-        """Get the label in a variable of some rows, in the best language; None if there is none.
+        """Get the label in the best language from rows about one entity; None if there is none.
 
         Args:
             rows: rows about one entity or relation, one per language.
@@ -89,7 +89,7 @@ class FactReader:
         return next((labels[lang] for lang in best if lang in labels), None)
 
     def read_merged(self, rows: Iterable[Row]) -> tuple[str, str | None] | None:
-        """Get (id, label or None) of the entity that another was merged into; None if it was not.
+        """Get (id, label or None) of the entity that a value was merged into; None if it was not.
 
         Args:
             rows: rows with the value, ``into`` and ``intoLabel`` where it has no label of its own.
@@ -99,10 +99,10 @@ class FactReader:
             if "into" in row and self.is_entity(row["into"]):
                 into.setdefault(row["into"], []).append(row)
         labels = {self.id_of(t): self.label(same, "intoLabel") for t, same in into.items()}
-        return next(((q, labels[q]) for q in sorted(labels, key=by_number)), None)
+        return next(((q, labels[q]) for q in sorted(labels, key=id_sort_key)), None)
 
     def triples(self, entity: str, name: str, value: Term, rows: list[Row]) -> Iterator[Triple]:
-        """Make the triples of one value of an entity: none if left out, one per unit of a quantity.
+        """Yield the triples of one value: one per unit of a quantity, none for external ids.
 
         The triple's value is empty if it has no label in the languages asked for.
 
@@ -144,7 +144,7 @@ class FactReader:
                 yield Triple(entity, name, prop, relation, text)
 
     def _render_literal(self, value: Term, rows: list[Row]) -> Iterator[str]:
-        """Yield a literal as text: without a unit, or once with each unit of a quantity.
+        """Yield a literal as text, once per unit if it is a quantity with units.
 
         Args:
             value: the literal.
@@ -172,7 +172,7 @@ class FactReader:
 
 @cache
 def _placeholders(are_titles: bool) -> re.Pattern[str]:
-    """Read the labels that name nothing, as one expression.
+    """Compile the pattern of labels that name nothing, from ``data/placeholders.toml``.
 
     Args:
         are_titles: whether names in the graph are titles of works.
@@ -182,7 +182,7 @@ def _placeholders(are_titles: bool) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
-def by_number(name: str) -> tuple[int, str]:
-    """Make a sort key of an id: ``Q9`` is before ``Q10``."""
-    match = _NUMBER.search(name)
-    return (int(match[0]) if match else 0, name)
+def id_sort_key(item_id: str) -> tuple[int, str]:
+    """Make the sort key of an entity's or relation's id: ``Q9`` is before ``Q10``."""
+    match = _NUMBER.search(item_id)
+    return (int(match[0]) if match else 0, item_id)

@@ -11,7 +11,7 @@ from citeforge.kg.classes import write_class_condition, write_pair_condition
 from citeforge.kg.domain import Domain, load_domain
 from citeforge.kg.endpoint import EndpointEngine, ReplayEngine, TooLongError
 from citeforge.kg.engines import SparqlEngine, StoreEngine, make_engine
-from citeforge.kg.facts import COUNT, FactReader, by_number
+from citeforge.kg.facts import COUNT, FactReader, id_sort_key
 from citeforge.kg.plain import PlainModel
 from citeforge.kg.translation import Translated
 from citeforge.kg.values import FALLBACKS, Row, Term, iri, is_iri, languages_list, literal, query
@@ -41,7 +41,7 @@ class KnowledgeGraph:
         batch: int = BATCH,
         translated: Translated | None = None,
     ) -> None:
-        """Set the engine, domain and languages; nothing is queried yet."""
+        """Set the SPARQL engine, domain and languages; nothing is queried yet."""
         self.engine, self.domain = engine, domain
         self.ids = {} if translated is None else translated.ids
         self.languages = tuple(languages)
@@ -61,18 +61,18 @@ class KnowledgeGraph:
         return {**self.engine.identity(), "languages": list(self.languages)}
 
     def all_counts(self) -> Counter[str]:
-        """Count what was left out, and stored replies of an endpoint that have changed."""
+        """Count values that were left out, and an endpoint's replies that have changed."""
         engine = self.engine
         return self.counts + (engine.counts if isinstance(engine, EndpointEngine) else Counter())
 
     def retrieval(self) -> dict[str, Any]:
-        """Describe when an endpoint's replies were retrieved, for ``computed`` of manifests."""
+        """Describe for manifests when an endpoint's replies came; empty for other graphs."""
         engine = self.engine
         span = engine.retrieved.span() if isinstance(engine, EndpointEngine) else {}
         return {"retrieved": span} if span else {}
 
     def subgraphs(self, qids: Iterable[str]) -> dict[str, Graph]:
-        """Fetch the one-hop sub-graphs of entities, with labels; unknown entities are absent.
+        """Fetch the one-hop sub-graphs of entities by id; unknown entities are left out.
 
         Multi-valued relations keep every value. Values without a label in any of the languages,
         and external ids, addresses, media and coordinates, are left out and counted. An id that was
@@ -94,26 +94,26 @@ class KnowledgeGraph:
         return {q: graphs[q] for q in ids if q in graphs}
 
     def _fetch(self, ids: Sequence[str]) -> tuple[dict[str, Graph], list[str]]:
-        """Fetch (sub-graphs of entities, entities without statements), in batches."""
+        """Fetch sub-graphs in batches: (id to sub-graph, ids of entities without statements)."""
         graphs: dict[str, Graph] = {}
         unknown: list[str] = []
         with progress("fetching sub-graphs", len(ids), "entities") as advance:
-            for part, rows in self._batched(ids, self._subgraph_rows):
-                graphs |= {graph.qid: graph for graph in self._graphs(part, rows, unknown)}
+            for part, rows in self._batched(ids, self._query_subgraphs):
+                graphs |= {graph.qid: graph for graph in self._make_graphs(part, rows, unknown)}
                 advance(len(part))
         return graphs, unknown
 
     def _find_merged(self, ids: Sequence[str]) -> dict[str, str]:
         """Map each merged entity to the one it was merged into; of several, to the lowest id."""
         found: dict[str, str] = {}
-        for row in self._rows_about("merged", ids, "into"):
+        for row in self._query_rows("merged", ids, "into"):
             old, new = self._id(row["entity"]), self._id(row["into"])
             if self.reader.is_entity(row["into"]) and old != new:
-                found[old] = min(found.get(old, new), new, key=by_number)
+                found[old] = min(found.get(old, new), new, key=id_sort_key)
         return found
 
-    def _rows_about(self, template: str, ids: Sequence[str], variable: str) -> Iterator[Row]:
-        """Run a query for ids in batches; yield its rows, each about one id and one value.
+    def _query_rows(self, template: str, ids: Sequence[str], variable: str) -> Iterator[Row]:
+        """Run a query for batches of ids; yield its rows, each with one id and one value.
 
         Args:
             template: name of the query, ``queries/NAME.rq``.
@@ -122,19 +122,19 @@ class KnowledgeGraph:
         """
         direct = self.domain.direct_iri
 
-        def ask(part: Sequence[str]) -> list[Row]:
+        def query_batch(batch: Sequence[str]) -> list[Row]:
             """Run the query for one batch of ids, and check the ids in the reply."""
-            asked = [self.domain.entity_iri + q for q in part]
-            entities = self._entities(part)
+            asked = [self.domain.entity_iri + q for q in batch]
+            entities = self._entities(batch)
             text = query(template, entities=entities, languages=self._languages, direct=direct)
             return _require_asked_values(self.engine.select(text), "entity", asked, variable)
 
-        for _, rows in self._batched(ids, ask):
+        for _, rows in self._batched(ids, query_batch):
             yield from rows
 
-    def _subgraph_rows(self, part: Sequence[str]) -> list[Row]:
-        """Query the statements of entities; refuse a reply with fewer rows than it counts."""
-        entities = self._entities(part)
+    def _query_subgraphs(self, ids: Sequence[str]) -> list[Row]:
+        """Query the statements of some entities; refuse a reply that was cut off."""
+        entities = self._entities(ids)
         rows = self.engine.select(query("subgraphs", entities=entities, languages=self._languages))
         counted: dict[str, dict[str, int]] = {"count": {}, "labels": {}}
         received: Counter[tuple[str, str]] = Counter()
@@ -148,7 +148,7 @@ class KnowledgeGraph:
                 counted[kind][entity] = int(row[kind].value)
             else:
                 received[entity, "count" if "value" in row else "labels"] += 1
-        for entity in part:
+        for entity in ids:
             for kind, counts in counted.items():
                 if (n := counts.get(entity)) != (got := received[entity, kind]):
                     counted_rows = "does not count them" if n is None else f"counts {n:,}"
@@ -156,11 +156,13 @@ class KnowledgeGraph:
         _require_bound([r for r in rows if "value" in r], "prop")
         return rows
 
-    def _graphs(self, part: Sequence[str], rows: list[Row], unknown: list[str]) -> Iterator[Graph]:
-        """Make the graphs of entities from rows; add those without statements to ``unknown``.
+    def _make_graphs(
+        self, ids: Sequence[str], rows: list[Row], unknown: list[str]
+    ) -> Iterator[Graph]:
+        """Make the sub-graphs of entities from rows of a reply; collect ids without statements.
 
         Args:
-            part: ids of the entities.
+            ids: ids of the entities.
             rows: reply of the query ``subgraphs`` for them.
             unknown: takes in the ids of entities without statements.
         """
@@ -173,7 +175,7 @@ class KnowledgeGraph:
                 facts.setdefault(entity, {}).setdefault(fact, []).append(row)
             elif "label" in row:
                 labels.setdefault(entity, []).append(row)
-        for entity in part:
+        for entity in ids:
             if entity not in facts:
                 unknown.append(entity)
                 continue
@@ -186,18 +188,18 @@ class KnowledgeGraph:
                 for (_, value), same in facts[entity].items()
                 for triple in self.reader.triples(entity, name, value, same)
             ]
-            triples.sort(key=lambda t: (by_number(t.pid), t.value, t.value_id))
+            triples.sort(key=lambda t: (id_sort_key(t.pid), t.value, t.value_id))
             named = dict.fromkeys(t for t in triples if t.value)
             unnamed = dict.fromkeys(t for t in triples if not t.value)
             yield Graph(entity, name, tuple(named), tuple(unnamed))
 
     def find(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """Map each name to the entities of the domain's classes with that label or alias."""
+        """Map each name to the ids of entities of the domain's classes that have it."""
         condition = write_class_condition(self.domain, "entity")
         return self._ids_by_name("entities_by_name", names, "entity", {"class": condition})
 
     def properties(self, labels: Iterable[str]) -> dict[str, list[str]]:
-        """Map each label or alias to the ids of the relations that have it; lists may be empty."""
+        """Map each label or alias to the ids of the relations that have it, if any."""
         return self._ids_by_name("properties_by_label", labels, "prop", {}, all_ids=True)
 
     def _ids_by_name(
@@ -208,7 +210,7 @@ class KnowledgeGraph:
         parts: Mapping[str, str],
         all_ids: bool = False,
     ) -> dict[str, list[str]]:
-        """Find the ids of entities or relations that have a label or alias.
+        """Map each label or alias to the ids of the entities or relations that have it.
 
         Args:
             template: name of the query, ``queries/NAME.rq``.
@@ -222,23 +224,23 @@ class KnowledgeGraph:
         """
         ids_of: dict[str, set[str]] = {n: set() for n in names}
 
-        def ask(part: Sequence[str]) -> list[Row]:
-            """Query the ids that have one of a batch of names."""
+        def query_batch(batch: Sequence[str]) -> list[Row]:
+            """Query the ids that have one of a batch of names, in any of the languages."""
             values = " ".join(
-                literal(n, lang or None) for n in part for lang in self.reader.languages
+                literal(n, lang or None) for n in batch for lang in self.reader.languages
             )
             rows = self.engine.select(query(template, names=values, **parts))
-            rows = _require_asked_values(rows, "name", part, variable)
+            rows = _require_asked_values(rows, "name", batch, variable)
             return self._require_ids(rows, variable) if all_ids else rows
 
-        for _, rows in self._batched(list(ids_of), ask):
+        for _, rows in self._batched(list(ids_of), query_batch):
             for row in rows:
                 if row[variable].value.startswith(self.domain.entity_iri):
                     ids_of[row["name"].value].add(self._id(row[variable]))
-        return {n: sorted(ids, key=by_number) for n, ids in ids_of.items()}
+        return {n: sorted(ids, key=id_sort_key) for n, ids in ids_of.items()}
 
-    def pairs(self, properties: Iterable[str]) -> list[tuple[str, str, str]]:
-        """List (entity, relation id, entity) for linked entities, sorted.
+    def statements(self, properties: Iterable[str]) -> list[tuple[str, str, str]]:
+        """List statements about two entities: (subject id, relation id, object id), sorted.
 
         One of the two is of the domain's class, and the other one of this class or of another one
         that the domain has words for.
@@ -248,10 +250,10 @@ class KnowledgeGraph:
         names = ("first", "prop", "second")
         rows = self._ask_once(text, *names, ids=names)
         triples = {(self._id(r["first"]), self._id(r["prop"]), self._id(r["second"])) for r in rows}
-        return sorted(triples, key=lambda t: tuple(map(by_number, t)))
+        return sorted(triples, key=lambda t: tuple(map(id_sort_key, t)))
 
-    def ends(self, properties: Iterable[str]) -> dict[str, dict[str, int]]:
-        """Count the values of some relations by their class, in up to 1,000 statements in all.
+    def count_values_by_class(self, properties: Iterable[str]) -> dict[str, dict[str, int]]:
+        """Count the values of relations by class: relation id to class label to number.
 
         Returns:
             Relation id to label of the class to number of values; an empty label for no class.
@@ -270,7 +272,7 @@ class KnowledgeGraph:
         return ends
 
     def aliases(self, qids: Iterable[str]) -> dict[str, list[str]]:
-        """Map entity ids to the other names of each entity."""
+        """Map entity ids to the aliases of each entity."""
         return self._query_names("aliases", qids)
 
     def inverses(self, pids: Iterable[str]) -> dict[str, list[str]]:
@@ -278,19 +280,19 @@ class KnowledgeGraph:
         return self._query_names("inverses", pids)
 
     def _query_names(self, template: str, ids: Iterable[str]) -> dict[str, list[str]]:
-        """Map ids to the sorted names that a query finds for them.
+        """Map ids to the names that a query finds for each, sorted.
 
         Args:
             template: name of the query, ``queries/NAME.rq``.
             ids: ids of entities or relations.
         """
         names_of: dict[str, set[str]] = {q: set() for q in ids}
-        for row in self._rows_about(template, list(names_of), "alias"):
+        for row in self._query_rows(template, list(names_of), "alias"):
             names_of[self._id(row["entity"])].add(self.reader.clean(row["alias"].value))
         return {q: sorted(names - {""}) for q, names in names_of.items()}
 
     def labels_of_class(self) -> dict[str, list[str]]:
-        """Map each label or alias of the domain's classes to the entities that have it."""
+        """Map each label or alias of entities of the domain's classes to the entities' ids."""
         condition = write_class_condition(self.domain, "entity")
         text = query("labels_of_class", languages=self._languages, condition=condition)
         ids_of: dict[str, set[str]] = {}
@@ -298,10 +300,10 @@ class KnowledgeGraph:
             ids_of.setdefault(self.reader.clean(row["label"].value), set()).add(
                 self._id(row["entity"])
             )
-        return {n: sorted(ids, key=by_number) for n, ids in sorted(ids_of.items())}
+        return {n: sorted(ids, key=id_sort_key) for n, ids in sorted(ids_of.items())}
 
     def ask(self, name: str, variables: Sequence[str], **parts: str) -> list[Row]:
-        """Run the query in ``queries/NAME.rq``; refuse rows in which a variable is unbound.
+        """Run the SPARQL query in ``queries/NAME.rq``; refuse rows that lack a variable.
 
         Args:
             name: name of the query.
@@ -317,7 +319,7 @@ class KnowledgeGraph:
     def _ask_once(
         self, text: str, *variables: str, ids: Sequence[str] = (), counted: bool = False
     ) -> list[Row]:
-        """Run a query in one request; raise if a row lacks a variable or an id.
+        """Run a SPARQL query in one request; refuse rows that lack a variable or have no id.
 
         Args:
             text: SPARQL.
@@ -339,7 +341,7 @@ class KnowledgeGraph:
     def _batched(
         self, items: Sequence[str], ask: Callable[[Sequence[str]], list[Row]]
     ) -> Iterator[tuple[Sequence[str], list[Row]]]:
-        """Query items in batches: yield (items, rows) of each; one that takes too long is halved.
+        """Query items in batches: yield (items, rows); halve batches that take too long.
 
         Args:
             items: ids or names to query.
@@ -364,11 +366,11 @@ class KnowledgeGraph:
         return InputError(message, path=endpoint, allowed=allowed, code="endpoint-failed")
 
     def _entities(self, ids: Iterable[str]) -> str:
-        """Write the IRIs of ids as in SPARQL, with spaces between them."""
+        """Write the IRIs of ids for SPARQL, separated by spaces."""
         return " ".join(iri(self.domain.entity_iri + name) for name in ids)
 
     def _require_ids(self, rows: list[Row], *variables: str) -> list[Row]:
-        """Refuse rows in which a variable has no id of the domain; return the rows.
+        """Return the rows of a reply; refuse rows in which a variable is no id of the domain.
 
         Raises:
             TooLongError: a variable that is bound holds no id of the domain, as where a server cut
@@ -384,7 +386,7 @@ class KnowledgeGraph:
         return rows
 
     def _id(self, term: Term) -> str:
-        """Get the id in the IRI of an entity or relation."""
+        """Get the id at the end of an entity's or relation's IRI."""
         return self.reader.id_of(term)
 
 
@@ -461,7 +463,7 @@ def _translate_plain(engine: SparqlEngine, model: PlainModel, path: Path) -> Tra
 
 
 def _require_bound(rows: list[Row], *variables: str) -> list[Row]:
-    """Return the rows of a reply; refuse one that lacks a value which the query asked for."""
+    """Return the rows of a reply; refuse a row that lacks a variable."""
     for row in rows:
         for name in variables:
             if name not in row:
@@ -470,11 +472,11 @@ def _require_bound(rows: list[Row], *variables: str) -> list[Row]:
 
 
 def _require_asked_values(
-    rows: list[Row], variable: str, values: Iterable[str], other: str
+    rows: list[Row], variable: str, values: Iterable[str], second_variable: str
 ) -> list[Row]:
-    """Refuse rows in which a variable has a value that the query did not name; return them."""
+    """Return the rows of a reply; refuse a row about a value that was not asked for."""
     allowed = set(values)
-    for row in _require_bound(rows, variable, other):
+    for row in _require_bound(rows, variable, second_variable):
         if row[variable].value not in allowed:
             raise TooLongError(f"the reply is about {row[variable].value[:80]!r}, not asked for")
     return rows

@@ -49,7 +49,7 @@ class Linker:
     """
 
     def __init__(self, kg: KnowledgeGraph, model: str | None = None) -> None:
-        """Keep the graph, and the spaCy model that finds names (None: match the graph's labels)."""
+        """Set the graph, and the spaCy model that finds names (None: match labels of the graph)."""
         self.kg, self.model = kg, english_model(model)
 
     @cached_property
@@ -68,7 +68,7 @@ class Linker:
         return pipeline
 
     def find_names(self, question: str) -> list[str]:
-        """List the names in a question with at least the domain's number of words, in order."""
+        """List the names of entities in a question, in order of appearance."""
         domain = self.kg.domain
         types = None if domain.others else _TYPES.get(domain.entity_class)
         names = [
@@ -80,7 +80,7 @@ class Linker:
         return list(dict.fromkeys(n for n in names if len(n.split()) >= least))
 
     def link(self, questions: Sequence[str]) -> tuple[list[list[Link]], dict[str, Graph]]:
-        """Link the names in questions: (names with ranked candidates, sub-graphs by QID).
+        """Link the names in questions: (ranked candidates per name and question, sub-graphs by id).
 
         All names are looked up together, and all sub-graphs are fetched together.
         """
@@ -109,7 +109,7 @@ class Linker:
 
 
 def _count_matches(text: AnswerText, graph: Graph) -> int:
-    """Count the distinct values of a sub-graph that occur in a question."""
+    """Count the distinct values of an entity's sub-graph that a question mentions."""
     values = {t.value for t in graph.triples if not is_answer(t.value, [graph.name])}
     return sum(map(text.contains, values))
 
@@ -132,7 +132,7 @@ class LinkQuality:
 
 
 def linking_quality(links: Sequence[Sequence[Link]], expected: Sequence[set[str]]) -> LinkQuality:
-    """Compute recall and precision of the first candidates, over all questions together.
+    """Compute recall and precision of the best-ranked entities, over all questions together.
 
     Args:
         links: names found in each question, with their ranked candidates.

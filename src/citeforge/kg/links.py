@@ -27,7 +27,7 @@ class Questions:
 
 
 def read_questions(path: Path) -> Questions:
-    """Read questions from BEIR's JSON Lines, or from BioKaLMA's JSON with its sub-graphs.
+    """Read questions from a file of BEIR (JSON Lines) or BioKaLMA (JSON with sub-graphs).
 
     Raises:
         InputError: a line or an item is wrong.
@@ -44,7 +44,7 @@ def read_questions(path: Path) -> Questions:
 def link_questions(
     questions: Questions, linker: Linker, out: Path | None = None
 ) -> tuple[list[list[Link]], LinkQuality | None]:
-    """Find the entities that questions name (KaLMA, section 3.1), as ``citeforge kg link`` does.
+    """Link the names in questions to entities: (links per question, quality if known).
 
     Args:
         questions: result of :func:`read_questions`.

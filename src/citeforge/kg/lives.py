@@ -7,7 +7,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from citeforge.kg.classes import domain_of
+from citeforge.kg.classes import select_domain
 from citeforge.kg.domain import Domain
 from citeforge.kg.plain import last_part
 from citeforge.kg.values import Day, find_days
@@ -39,7 +39,7 @@ class _Rules:
 
 @cache
 def _read_rules() -> _Rules:
-    """Read the rules for possible lives."""
+    """Read ``data/lives.toml``, the rules for possible births, deaths and ages of parents."""
     content = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     relations = {
         role: _Relation(
@@ -87,7 +87,7 @@ class Lives:
     """
 
     def __init__(self, domain: Domain, graphs: Iterable[Graph]) -> None:
-        """Read births and deaths of people, and who is whose parent.
+        """Read the births, deaths and parents of the people in sub-graphs.
 
         Args:
             domain: tells the model of the graph, and which of its classes are people.
@@ -98,7 +98,7 @@ class Lives:
         self._rules = rules
         by_qid = {g.qid: g for g in graphs}
         self._people = {
-            qid for qid, g in by_qid.items() if _describes_people(domain_of(domain, g), rules)
+            qid for qid, g in by_qid.items() if _describes_people(select_domain(domain, g), rules)
         }
         self._names = {qid: g.name for qid, g in by_qid.items()}
         self._born = {qid: self._read_dates(g, "born") for qid, g in by_qid.items()}
@@ -108,7 +108,7 @@ class Lives:
             self._by_name.setdefault(name, []).append(qid)
 
     def find_impossible(self, graph: Graph) -> list[ImpossibleLife]:
-        """List the mistakes about lives that a sub-graph states, each once."""
+        """List impossible dates of life in a sub-graph, such as a death before birth."""
         found = list(self._check_lifetime(graph.qid))
         for triple in graph.triples:
             role = self._roles.read(triple)
@@ -118,7 +118,7 @@ class Lives:
         return list(dict.fromkeys(found))
 
     def _read_dates(self, graph: Graph, role: str) -> _Dates | None:
-        """Read the dates of an entity's birth or death; None if the graph has none."""
+        """Read the dates of an entity's birth or death; None if its sub-graph has none."""
         mine = [t for t in graph.triples if self._roles.read(t) == role]
         # Published files have no precisions: 1 January may be any day of the year.
         texts = [t.value if t.precision else t.value.removesuffix("-01-01") for t in mine]
@@ -129,25 +129,25 @@ class Lives:
         return _Dates(first, last, " or ".join(dict.fromkeys(texts)))
 
     def _find_entity(self, triple: Triple) -> str | None:
-        """Find the entity that is a triple's value, by id or by a name that one entity has."""
+        """Find the id of the entity that is a triple's value; None if unknown or ambiguous."""
         if triple.value_id:
             return triple.value_id if triple.value_id in self._names else None
         named = self._by_name.get(triple.value, [])
         return named[0] if len(named) == 1 else None
 
     def _check_lifetime(self, qid: str) -> Iterator[ImpossibleLife]:
-        """Yield a death before the entity's birth, or a life that is too long."""
+        """Yield an entity's death before its birth, or a life that is too long."""
         born, died = self._born.get(qid), self._died.get(qid)
         if born is None or died is None:
             return
         text = f"{self._names[qid]}: born {born.text}, died {died.text}"
         if died.last < born.first:
             yield ImpossibleLife("died_before_birth", text)
-        elif qid in self._people and _years(born.last, died.first) > self._rules.lifetime:
+        elif qid in self._people and _count_years(born.last, died.first) > self._rules.lifetime:
             yield ImpossibleLife(f"lived_over_{self._rules.lifetime}_years", text)
 
     def _check_descent(self, parent: str, child: str) -> Iterator[ImpossibleLife]:
-        """Yield a mistake about an entity's age when its child was born."""
+        """Yield a birth of a child at which its parent was too young, too old or dead."""
         born, died = self._born.get(parent), self._died.get(parent)
         birth = self._born.get(child)
         if birth is None:
@@ -155,19 +155,19 @@ class Lives:
         text = f"{self._names[child]}: born {birth.text}; parent {self._names[parent]}: "
         rules, is_person = self._rules, parent in self._people
         if born is not None:
-            oldest = _years(born.first, birth.last)
+            oldest = _count_years(born.first, birth.last)
             reason = None
             if birth.last < born.first:
                 reason = "had_a_child_before_birth"
             elif is_person and oldest < rules.parent_age:
                 reason = f"had_a_child_under_the_age_of_{rules.parent_age}"
-            elif is_person and _years(born.last, birth.first) > rules.lifetime:
+            elif is_person and _count_years(born.last, birth.first) > rules.lifetime:
                 reason = f"had_a_child_over_the_age_of_{rules.lifetime}"
             if reason is not None:
                 yield ImpossibleLife(reason, f"{text}born {born.text}")
                 return
         # A father may have died before the birth; a whole year is too long.
-        if died is not None and is_person and _years(died.last, birth.first) >= 1:
+        if died is not None and is_person and _count_years(died.last, birth.first) >= 1:
             yield ImpossibleLife("had_a_child_a_year_after_death", f"{text}died {died.text}")
 
 
@@ -175,7 +175,7 @@ class _RoleReader:
     """Reads what a triple says of a life: born, died, parent or child."""
 
     def __init__(self, domain: Domain, rules: _Rules) -> None:
-        """Collect ids and labels of the relations in a domain's model."""
+        """Collect the ids and labels by which a domain names relations of lives."""
         # Only Wikidata gives its ids their meaning; other graphs have relations of these ids, too.
         has_ids = domain.model == "wikidata" and domain.entity_iri.startswith(_WIKIDATA)
         mapped = {} if domain.plain is None else domain.plain.relations
@@ -192,19 +192,19 @@ class _RoleReader:
                 self._ids |= dict.fromkeys(relation.ids, role)
 
     def read(self, triple: Triple) -> str | None:
-        """Get the role of a triple's relation; None for all other relations."""
+        """Get a triple's role in a life: ``born``, ``died``, ``parent``, ``child``, or None."""
         if triple.pid and self._ids:
             return self._ids.get(triple.pid)
         return self._labels.get(relation_key(triple.relation))
 
 
 def _describes_people(domain: Domain, rules: _Rules) -> bool:
-    """Whether the entities of a domain are people."""
+    """Whether a domain is about people."""
     if domain.plain is not None:
         return any(last_part(name) in rules.class_names for name in domain.plain.classes)
     return domain.entity_class in rules.people
 
 
-def _years(one: Day, other: Day) -> int:
-    """Count the whole years from a day to a later one; negative for an earlier one."""
-    return other.year - one.year - (other[1:] < one[1:])
+def _count_years(start: Day, end: Day) -> int:
+    """Count the whole years between two days; negative if the second is earlier."""
+    return end.year - start.year - (end[1:] < start[1:])

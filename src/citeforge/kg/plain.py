@@ -41,7 +41,7 @@ def _expand(name: str, info: ValidationInfo) -> str:
 
 
 def _check_iri_start(text: str) -> str:
-    """Refuse a text that no IRI can begin with; return the text."""
+    """Return the beginning of an IRI; refuse a text that no IRI can begin with."""
     if not is_iri(text):
         raise ValueError(f"{text[:80]!r} is not the beginning of an IRI")
     return text

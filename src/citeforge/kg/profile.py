@@ -18,7 +18,7 @@ from citeforge.kg.drafts import (
     draft_phrasing,
     uninformative_relations,
 )
-from citeforge.kg.english import form_of
+from citeforge.kg.english import guess_label_form
 from citeforge.kg.facts import COUNT
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.plain import ALT_LABEL, RDF_TYPE, RDFS_LABEL, local_words
@@ -78,12 +78,12 @@ class ClassProfile:
 
     @property
     def label(self) -> str:
-        """Label of the class; its id if it has none."""
+        """Label of the profiled class; its id if it has none."""
         labels = (label for name, label, _ in self.classes if name == self.entity_class)
         return next(labels, self.entity_class)
 
     def draft(self, domain: Domain) -> str:
-        """Write a domain as YAML, with draft words for questions about relations that have none.
+        """Draft the domain of a class as YAML, with words for relations that have none.
 
         A domain for another class gives its IRIs alone: its words are about other entities.
         Uninformative relations are left out.
@@ -91,7 +91,7 @@ class ClassProfile:
         is_own = domain.entity_class == self.entity_class
         left_out = {*domain.uninformative, *uninformative_relations()}
         wanted = [
-            DraftRelation(r.pid, r.label, domain.form_of(r.label), r.sort)
+            DraftRelation(r.pid, r.label, domain.label_form(r.label), r.sort)
             for r in self.relations
             if r.label not in left_out and not (is_own and r.has_words)
         ]
@@ -105,7 +105,7 @@ class ClassProfile:
                 questions[part] = new.get(part, {}) | questions.get(part, {})
         else:
             content = {
-                "name": _file_name(self.label), "entity_class": self.entity_class,
+                "name": _domain_name(self.label), "entity_class": self.entity_class,
                 "entity_iri": domain.entity_iri, "direct_iri": domain.direct_iri,
                 "instance_of": domain.instance_of,
                 **_titles(self.label),
@@ -116,29 +116,29 @@ class ClassProfile:
         return _as_yaml(f"{content['name']}: draft words for {len(wanted)} relations", content)
 
     def _has_class_of(self, domain: Domain) -> bool:
-        """Whether the graph has entities of the class of a built-in domain."""
+        """Whether a domain is built-in, and the graph has entities of its class."""
         is_there = any(name == domain.entity_class for name, _, _ in self.classes)
         return is_there and domain.name in list_built_in()
 
 
 def _titles(class_label: str) -> dict[str, bool]:
-    """Make the field of a draft by which names of works get no article; empty for other classes."""
+    """Make the field ``titles`` of a drafted domain: true for classes of works, else absent."""
     return {"titles": True} if class_sort(class_label) == "work" else {}
 
 
-def _file_name(label: str) -> str:
-    """Make the name of a domain from the label of its class: ``association-football-club``."""
+def _domain_name(label: str) -> str:
+    """Derive a domain's name from the label of its class: ``association-football-club``."""
     return "-".join(re.findall(r"\w+", label.lower())) or "draft"
 
 
 def _as_yaml(title: str, content: Mapping[str, Any]) -> str:
-    """Write a draft of a domain as YAML, below a line that says what it is."""
+    """Write a drafted domain as YAML, below a comment with its title."""
     head = f"# {title}; read and improve them: docs/kalma.md, Another domain.\n"
     return head + yaml.safe_dump(content, sort_keys=False, allow_unicode=True, width=100)
 
 
 def profile_class(kg: KnowledgeGraph, wanted: str | None = None) -> ClassProfile:
-    """Count the relations and values of a class.
+    """Profile a class of a knowledge graph: counts of its relations and their values.
 
     Args:
         kg: the graph.
@@ -173,7 +173,7 @@ def profile_class(kg: KnowledgeGraph, wanted: str | None = None) -> ClassProfile
 
 
 def _find_class(wanted: str, classes: Sequence[tuple[str, str]]) -> str:
-    """Find a class by its id, IRI or label, in upper or lower case.
+    """Find the id of the class with an id, IRI or label, in upper or lower case.
 
     Args:
         wanted: what the user named.
@@ -216,7 +216,7 @@ class PredicateProfile:
     sort: ValueSort
 
     def map_values(self) -> str:
-        """Name the kind of values that a mapping of the predicate takes."""
+        """Choose the type of values for the predicate in a mapping, such as ``date``."""
         is_literal = self.node == "text" and self.sort in ("date", "number")
         return self.sort if is_literal else self.node
 
@@ -238,7 +238,7 @@ class PlainProfile:
     predicates: list[PredicateProfile]
 
     def draft(self, name: str) -> str:
-        """Draft a domain that maps every predicate, as YAML to be improved by hand.
+        """Draft a domain that maps every predicate of plain RDF, as YAML to be edited.
 
         Its words are for the predicates of the class that questions are about.
 
@@ -268,7 +268,7 @@ class PlainProfile:
         words = draft_phrasing(
             local_words(class_iri),
             [
-                DraftRelation(p.iri, named[p.iri], form_of(named[p.iri]), p.sort)
+                DraftRelation(p.iri, named[p.iri], guess_label_form(named[p.iri]), p.sort)
                 for p in self.predicates
                 if p.iri in named and p.iri in self.own
             ],
@@ -282,7 +282,7 @@ class PlainProfile:
 
 
 def profile_plain(kg: KnowledgeGraph, wanted: str | None = None) -> PlainProfile:
-    """Count predicates and classes of RDF that is not in Wikidata's model.
+    """Profile plain RDF (not in Wikidata's model): counts of its predicates and classes.
 
     Args:
         kg: the graph.
@@ -320,7 +320,7 @@ def profile_plain(kg: KnowledgeGraph, wanted: str | None = None) -> PlainProfile
         predicates.append(
             PredicateProfile(
                 iri, triples, _read_count(kg, row, "entities"), _read_count(kg, row, "values"),
-                node, example, kinds[iri].sort,
+                node, example, kinds[iri].main_sort,
             )
         )  # fmt: skip
     predicates.sort(key=lambda p: (-p.triples, p.iri))
@@ -328,7 +328,7 @@ def profile_plain(kg: KnowledgeGraph, wanted: str | None = None) -> PlainProfile
 
 
 def _group_by_id(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str, list[Row]]:
-    """Group rows by the id in one of their variables: id to its rows, one per label.
+    """Group rows of a SPARQL reply by the entity or relation id in a variable.
 
     Args:
         kg: graph that the rows are from.
@@ -343,7 +343,7 @@ def _group_by_id(kg: KnowledgeGraph, rows: list[Row], variable: str) -> dict[str
 
 
 def _read_count(kg: KnowledgeGraph, row: Row, variable: str) -> int:
-    """Read the whole number in a variable of a row of a reply.
+    """Read the whole number in a variable of a SPARQL reply's row.
 
     Raises:
         InputError: it is something else; names the endpoint.
@@ -358,17 +358,19 @@ def _read_count(kg: KnowledgeGraph, row: Row, variable: str) -> int:
     return int(value)
 
 
-def _find_value_kinds(kg: KnowledgeGraph, link: str, own: str) -> dict[str, ValueKinds]:
-    """Count the data types and classes of the values of each relation of a class, by its id.
+def _find_value_kinds(
+    kg: KnowledgeGraph, class_relation: str, class_id: str
+) -> dict[str, ValueKinds]:
+    """Count the data types and classes of values: relation id to the counts.
 
     Args:
         kg: the graph.
-        link: IRI of the relation to an entity's class.
-        own: id of the class.
+        class_relation: IRI of the relation to an entity's class.
+        class_id: id of the class.
     """
     rows = kg.ask(
-        "value_kinds", ("prop", "values"), instance_of=link,
-        **{"class": kg.domain.entity_iri + own},
+        "value_kinds", ("prop", "values"), instance_of=class_relation,
+        **{"class": kg.domain.entity_iri + class_id},
     )  # fmt: skip
     kinds: dict[str, ValueKinds] = {}
     same: dict[tuple[str, str, str], list[Row]] = {}
@@ -380,7 +382,7 @@ def _find_value_kinds(kg: KnowledgeGraph, link: str, own: str) -> dict[str, Valu
     for (pid, datatype, class_iri), mine in same.items():
         kinds.setdefault(pid, ValueKinds()).add(
             datatype, kg.reader.label(mine, "label") or "", _read_count(kg, mine[0], "values"),
-            is_own=class_iri == kg.domain.entity_iri + own,
+            is_own=class_iri == kg.domain.entity_iri + class_id,
         )  # fmt: skip
     return kinds
 
@@ -388,7 +390,7 @@ def _find_value_kinds(kg: KnowledgeGraph, link: str, own: str) -> dict[str, Valu
 def _profile_relation(
     kg: KnowledgeGraph, pid: str, rows: list[Row], kinds: Mapping[str, ValueKinds]
 ) -> RelationProfile:
-    """Make the profile of one relation from its rows, one row per language of its label.
+    """Make the profile of one relation from its rows of a SPARQL reply, one per language.
 
     Args:
         kg: graph that has the relation.
@@ -401,5 +403,5 @@ def _profile_relation(
     example = plain_label(rows[0]["example"].value) if "example" in rows[0] else ""
     return RelationProfile(
         pid, label, _read_count(kg, rows[0], "entities"), _read_count(kg, rows[0], "values"),
-        example, words is not None and words.phrase(label) is not None, kinds[pid].sort,
+        example, words is not None and words.phrase(label) is not None, kinds[pid].main_sort,
     )  # fmt: skip

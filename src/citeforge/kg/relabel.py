@@ -17,7 +17,7 @@ ENGLISH = "en"
 
 
 def relabel_domain(kg: KnowledgeGraph) -> None:
-    """Replace the relations that a graph's domain names by their labels in the graph.
+    """Rename the relations in a graph's domain to their labels in the graph's language.
 
     A domain names relations by their ids or English labels, and the sex of people by English
     labels. Where the labels asked for are English, ids alone are looked up.
@@ -53,13 +53,13 @@ def relabel_domain(kg: KnowledgeGraph) -> None:
 
 
 def _with_labels(names: Iterable[str]) -> str:
-    """Write the SPARQL pattern of what has one of some English labels: ?name and ?entity."""
+    """Write the SPARQL pattern of entities that have one of some English labels."""
     labels = " ".join(literal(name, ENGLISH) for name in names)
     return f"VALUES ?name {{ {labels} }} ?entity rdfs:label ?name ."
 
 
 def _find_labels(kg: KnowledgeGraph, condition: str) -> dict[str, str]:
-    """Map names to the labels of what they name, in the best of the languages asked for.
+    """Map names to the labels of the entities they name, in the best language asked for.
 
     Args:
         kg: the graph.
@@ -73,31 +73,31 @@ def _find_labels(kg: KnowledgeGraph, condition: str) -> dict[str, str]:
 
 
 def _relation_names(domain: Domain) -> Iterator[str]:
-    """Yield each name of a relation in a domain."""
+    """Yield the label or id of each relation that a domain mentions."""
     names: list[str] = []
 
-    def keep(name: str) -> str:
-        """Collect a name, and return it."""
+    def record(name: str) -> str:
+        """Record the name of a relation, and return it unchanged."""
         names.append(name)
         return name
 
-    _map_names(domain.model_dump(), keep, lambda value: value)
+    _map_names(domain.model_dump(), record, lambda value: value)
     yield from names
 
 
 def _value_names(domain: Domain) -> Iterator[str]:
-    """Yield each value by which a domain chooses pronouns and nouns."""
+    """Yield each value, such as ``female``, that decides a domain's pronouns and nouns."""
     words = domain.phrasing
     yield from (value for value in words.pronouns if value != "any")
     yield from (value for nouns in words.links.values() for value in nouns if value != "any")
 
 
 def _rename(domain: Domain, labels: Mapping[str, str], values: Mapping[str, str]) -> Domain:
-    """Replace names of relations and values in a domain, and in its others."""
+    """Rename relations and values in a domain and its ``others``."""
     known = {relation_key(name): label for name, label in labels.items()}
 
     def rename(name: str) -> str:
-        """Get the label of a relation; its name where the graph has none."""
+        """Get the new label of a relation; its old name if the graph has no label."""
         return known.get(relation_key(name), name)
 
     content = _map_names(domain.model_dump(), rename, lambda value: values.get(value, value))
@@ -106,51 +106,56 @@ def _rename(domain: Domain, labels: Mapping[str, str], values: Mapping[str, str]
 
 
 def _map_names(
-    content: dict[str, Any], relation: Callable[[str], str], value: Callable[[str], str]
+    content: dict[str, Any],
+    rename_relation: Callable[[str], str],
+    rename_value: Callable[[str], str],
 ) -> dict[str, Any]:
-    """Apply functions to each name of a relation, and of a value, in the content of a domain.
+    """Rename each relation and each value in the fields of a domain, by two functions.
 
     Args:
         content: fields of a domain, or of its words for questions.
-        relation: makes the new name of a relation.
-        value: makes the new name of a value.
+        rename_relation: makes the new name of a relation.
+        rename_value: makes the new name of a value.
     """
     mapped = dict(content)
-    mapped["uninformative"] = _map_list(content["uninformative"], relation)
-    mapped["same_value"] = [_map_list(group, relation) for group in content["same_value"]]
-    mapped["single_valued"] = _map_keys(content["single_valued"], relation)
-    mapped["forms"] = _map_keys(content["forms"], relation)
-    mapped["relation_words"] = {w: relation(r) for w, r in content["relation_words"].items()}
-    inverse = {r: _map_list(others, relation) for r, others in content["inverse"].items()}
-    mapped["inverse"] = _map_keys(inverse, relation)
+    mapped["uninformative"] = _map_list(content["uninformative"], rename_relation)
+    mapped["same_value"] = [_map_list(group, rename_relation) for group in content["same_value"]]
+    mapped["single_valued"] = _map_keys(content["single_valued"], rename_relation)
+    mapped["forms"] = _map_keys(content["forms"], rename_relation)
+    mapped["relation_words"] = {w: rename_relation(r) for w, r in content["relation_words"].items()}
+    inverse = {r: _map_list(others, rename_relation) for r, others in content["inverse"].items()}
+    mapped["inverse"] = _map_keys(inverse, rename_relation)
     if (words := content["questions"]) is None:
         return mapped
     own = dict(words)
     for part in _BY_THEME.intersection(words):
-        own[part] = _map_lists(words[part], relation)
-    own["relations"] = _map_keys(words["relations"], relation)
-    links = {r: _map_keys(nouns, value) for r, nouns in words["links"].items()}
-    own["links"] = _map_keys(links, relation)
-    own["pronouns"] = _map_keys(words["pronouns"], value)
-    own["sex"] = relation(words["sex"]) if words["sex"] else ""
+        own[part] = _map_lists(words[part], rename_relation)
+    own["relations"] = _map_keys(words["relations"], rename_relation)
+    links = {r: _map_keys(nouns, rename_value) for r, nouns in words["links"].items()}
+    own["links"] = _map_keys(links, rename_relation)
+    own["pronouns"] = _map_keys(words["pronouns"], rename_value)
+    own["sex"] = rename_relation(words["sex"]) if words["sex"] else ""
     if (living := words["living"]) is not None:
-        ended_by = _map_list(living["ended_by"], relation)
-        own["living"] = living | {"relation": relation(living["relation"]), "ended_by": ended_by}
+        ended_by = _map_list(living["ended_by"], rename_relation)
+        own["living"] = living | {
+            "relation": rename_relation(living["relation"]),
+            "ended_by": ended_by,
+        }
     return mapped | {"questions": own}
 
 
 def _map_keys(content: Mapping[str, Any], rename: Callable[[str], str]) -> dict[str, Any]:
-    """Apply a function to the keys of a mapping."""
+    """Apply a function to the keys of a mapping; return the new mapping."""
     return {rename(key): value for key, value in content.items()}
 
 
 def _map_list(names: Iterable[str], rename: Callable[[str], str]) -> list[str]:
-    """Apply a function to each of some names."""
+    """Apply a function to each name in a list; return the new list."""
     return [rename(name) for name in names]
 
 
 def _map_lists(content: Any, rename: Callable[[str], str]) -> Any:
-    """Apply a function to each text in the lists of a mapping, at any depth; keep all else."""
+    """Apply a function to texts in lists at any depth of a mapping; copy all else."""
     if isinstance(content, dict):
         return {key: _map_lists(value, rename) for key, value in content.items()}
     if isinstance(content, list | tuple):

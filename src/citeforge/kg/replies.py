@@ -13,7 +13,7 @@ from citeforge.kg.values import Row, Term
 
 
 def reply_key(endpoint: str, query: str) -> str:
-    """Compute the key of a stored reply: sha256 of endpoint and query."""
+    """Compute the key of a SPARQL reply in the store: sha256 of endpoint and query."""
     return hashlib.sha256(f"{endpoint}\n{query}".encode()).hexdigest()
 
 
@@ -35,13 +35,13 @@ class ReplyStore(Store):
         changed INTEGER NOT NULL)"""
 
     def get(self, endpoint: str, query: str) -> tuple[bytes, float] | None:
-        """Get the stored reply to a query and the time when it came; None if there is none."""
+        """Get (body, seconds since 1970) of the stored reply to a query; None if none is."""
         key = reply_key(endpoint, query)
         rows = self.rows("SELECT body, fetched FROM replies WHERE key = ?", key)
         return (bytes(rows[0][0]), rows[0][1]) if rows else None
 
     def put(self, endpoint: str, query: str, body: bytes) -> None:
-        """Store the reply to a query."""
+        """Store an endpoint's reply to a SPARQL query."""
         values = (reply_key(endpoint, query), endpoint, query, body, time.time())
         self.rows("INSERT OR REPLACE INTO replies VALUES (?, ?, ?, ?, ?)", *values)
 
@@ -50,24 +50,24 @@ class ReplyStore(Store):
         return [e for (e,) in self.rows("SELECT DISTINCT endpoint FROM replies ORDER BY 1")]
 
     def queries_before(self, endpoint: str, latest: float) -> list[str]:
-        """List the queries whose stored replies came before a time, ordered by key."""
+        """List the queries that were answered before a time, ordered by key."""
         statement = "SELECT query FROM replies WHERE endpoint = ? AND fetched < ? ORDER BY key"
         return [query for (query,) in self.rows(statement, endpoint, latest)]
 
     def add_batch_size(self, size: int) -> None:
-        """Record the number of entities per request of a run that writes this store."""
+        """Record the number of entities per query of a run that writes this store."""
         self.rows("INSERT OR IGNORE INTO batches VALUES (?)", size)
 
     def batch_sizes(self) -> list[int]:
-        """List the numbers of entities per request of the runs that wrote this store."""
+        """List the numbers of entities per query of the runs that wrote this store."""
         return [size for (size,) in self.rows("SELECT size FROM batches ORDER BY 1")]
 
     def add_comparison(self, endpoint: str, compared: int, changed: int) -> None:
-        """Record how many stored replies were compared with new ones, and how many differed."""
+        """Record how many stored replies were asked for again, and how many had changed."""
         self.rows("INSERT INTO comparisons VALUES (?, ?, ?)", endpoint, compared, changed)
 
     def comparison_counts(self, endpoint: str) -> Counter[str]:
-        """Count the replies that were compared with new ones, and those that differed."""
+        """Count the stored replies that were asked for again, and those that had changed."""
         statement = "SELECT SUM(compared), SUM(changed) FROM comparisons WHERE endpoint = ?"
         ((compared, changed),) = self.rows(statement, endpoint)
         return +Counter({"replies_compared": compared or 0, "replies_changed": changed or 0})
@@ -77,7 +77,7 @@ class RetrievalTimes:
     """Times at which the replies that a run used were retrieved."""
 
     def __init__(self) -> None:
-        """Start without a reply."""
+        """Start without any reply's time."""
         self._time_of: dict[str, float] = {}
 
     def add(self, query: str, when: float) -> None:
@@ -85,7 +85,7 @@ class RetrievalTimes:
         self._time_of[query] = when
 
     def span(self) -> dict[str, str | int]:
-        """Describe the span for manifests: ``first`` and ``last`` (UTC), and ``replies``."""
+        """Describe for manifests when replies came: ``first``, ``last``, number of ``replies``."""
         if not self._time_of:
             return {}
         times = self._time_of.values()
@@ -97,12 +97,12 @@ class RetrievalTimes:
 
 
 def _write_time(seconds: float) -> str:
-    """Write a time as ISO 8601 in UTC, to the second."""
+    """Format seconds since 1970 as ISO 8601 in UTC."""
     return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def describe_change(old: Sequence[Row], new: Sequence[Row]) -> str:
-    """Describe the first rows in which two replies to a query differ; empty if none does.
+    """Describe the first difference between two replies to a SPARQL query; "" if equal.
 
     Blank nodes are not compared: each reply gives them names of its own.
     """
@@ -115,13 +115,13 @@ def describe_change(old: Sequence[Row], new: Sequence[Row]) -> str:
 
 
 def _comparable(row: Row) -> frozenset[tuple[str, Term]]:
-    """Make a row comparable with those of another reply: without the names of blank nodes."""
+    """Convert a row of a SPARQL reply to a set of terms, without names of blank nodes."""
     blank = Term("bnode", "")
     return frozenset((name, blank if t.type == "bnode" else t) for name, t in row.items())
 
 
 def _row_text(row: Iterable[tuple[str, Term]]) -> str:
-    """Write a row in one line: names of its variables, and values without the IRIs before ids."""
+    """Format a row of a SPARQL reply in one line, with variables and shortened values."""
     cells = sorted(
         (name, term.value.rpartition("/")[2] if term.type == "uri" else term.value)
         for name, term in row

@@ -12,7 +12,7 @@ _FILE = Path(__file__).parent / "data" / "sensitive.toml"
 
 @cache
 def _read_relations() -> tuple[dict[str, str], dict[str, str]]:
-    """Read (property id to label, normalised label to property id) of protected relations."""
+    """Read legally protected relations: (property id to label, normalised label to id)."""
     content = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     labels = {relation_key(label): pid for pid, label in content["relations"].items()}
     labels |= {relation_key(label): pid for label, pid in content["labels"].items()}
@@ -20,7 +20,7 @@ def _read_relations() -> tuple[dict[str, str], dict[str, str]]:
 
 
 def sensitive_relations(triples: Iterable[Triple]) -> dict[str, int]:
-    """Count the entities that triples name with each protected relation, the most common first.
+    """Count the entities with each legally protected relation, the most frequent first.
 
     Relations count by their Wikidata property id; triples without one by their label.
     """

@@ -8,7 +8,14 @@ from pathlib import Path
 from citeforge.engines.files import atomic_file
 from citeforge.engines.textfiles import text_lines
 from citeforge.kg.graph import KnowledgeGraph
-from citeforge.kg.values import DATE_TIME, WIKIBASE, iri, lexical_date, literal, precise_time
+from citeforge.kg.values import (
+    DATE_TIME,
+    WIKIBASE,
+    date_precision_triples,
+    iri,
+    lexical_date,
+    literal,
+)
 from citeforge.schemas.errors import InputError
 from citeforge.schemas.kg import Graph, Triple
 
@@ -20,7 +27,7 @@ _PRECISION = {"day": 11, "month": 10, "year": 9, "decade": 8, "century": 7, "mil
 
 
 def write_snapshot(kg: KnowledgeGraph, qids: Iterable[str], out: Path) -> tuple[int, int]:
-    """Write the one-hop sub-graphs of entities to an N-Triples file, with names and aliases.
+    """Write one-hop sub-graphs of entities as N-Triples; return (entities, lines written).
 
     A benchmark built from the file equals one built from the graph it was taken from. The file
     contains what :meth:`KnowledgeGraph.subgraphs` returns, in the best language that has a label;
@@ -46,7 +53,7 @@ def write_snapshot(kg: KnowledgeGraph, qids: Iterable[str], out: Path) -> tuple[
 
 
 def read_entities(path: Path, kg: KnowledgeGraph) -> list[str]:
-    """Read a file of entity ids, one per line; ``#`` after a space starts a comment.
+    """Read entity ids from a file, one per line, with ``#`` comments.
 
     For a plain graph, its own IRIs are ids, too.
 
@@ -73,11 +80,11 @@ def read_entities(path: Path, kg: KnowledgeGraph) -> list[str]:
 
 
 def _write_triples(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]:
-    """Yield sub-graphs as lines of N-Triples, with the labels and aliases of their entities."""
+    """Yield sub-graphs as lines of N-Triples, with labels and aliases of entities."""
     entity, direct = kg.domain.entity_iri, kg.domain.direct_iri
 
     def label(name: str, text: str, predicate: str = _RDFS_LABEL) -> str:
-        """Write a name of an entity or relation as a line of N-Triples."""
+        """Write a label or alias of an entity or relation as a line of N-Triples."""
         return f"{iri(entity + name)} {predicate} {literal(text, kg.languages[0])} .\n"
 
     others = set()
@@ -94,13 +101,13 @@ def _write_triples(kg: KnowledgeGraph, graphs: Iterable[Graph]) -> Iterator[str]
                 yield label(triple.value_id, triple.value)
             if triple.precision in _PRECISION:
                 precision = _PRECISION[triple.precision]
-                yield from precise_time(entity, graph.qid, triple.pid, value, precision)
+                yield from date_precision_triples(entity, graph.qid, triple.pid, value, precision)
     for qid, names in kg.aliases(sorted(others)).items():
         yield from (label(qid, name, _ALIAS) for name in names)
 
 
 def _write_value(kg: KnowledgeGraph, triple: Triple) -> str:
-    """Write a triple's value as in N-Triples: an IRI, a date or a text.
+    """Write a triple's value in N-Triples syntax: an IRI, a date or a text.
 
     Args:
         kg: graph whose domain has the IRIs and the language.

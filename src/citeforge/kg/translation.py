@@ -31,10 +31,10 @@ from citeforge.kg.values import (
     DATES,
     WIKIBASE,
     XSD,
+    date_precision_triples,
     iri,
     is_geometry,
     literal,
-    precise_time,
 )
 from citeforge.schemas.counts import count_key
 
@@ -68,7 +68,7 @@ class Translation:
     """Translates the facts of a store that a mapping names, in linear time."""
 
     def __init__(self, store: Store, model: PlainModel) -> None:
-        """Collect the entities and facts of an RDF store that a mapping names, and give ids."""
+        """Collect the mapped entities and facts of a plain RDF store, and assign ids to them."""
         self.store, self.model = store, model
         self.counts: Counter[str] = Counter()
         self.names = {p: self._literals(p) for p in dict.fromkeys((*model.labels, *model.aliases))}
@@ -82,7 +82,7 @@ class Translation:
         self.ids = {name: f"Q{i}" for i, name in enumerate(sorted(entities), 1)}
 
     def translate(self) -> Translated:
-        """Translate the store into Wikidata's model."""
+        """Translate the plain RDF store into Wikidata's model."""
         lines = [
             *self._property_triples(),
             *self._label_triples(),
@@ -99,12 +99,12 @@ class Translation:
         )  # fmt: skip
 
     def _quads(self, predicate: str, value: str | None = None) -> Iterator[Any]:
-        """Find the statements of a predicate, with any value or the given IRI."""
+        """Find the statements with a predicate, and with a given IRI as value if not None."""
         of = None if value is None else NamedNode(value)
         return iter(self.store.quads_for_pattern(None, NamedNode(predicate), of))
 
     def _literals(self, predicate: str) -> dict[str, list[Any]]:
-        """Map subjects' IRIs to their sorted literals of a predicate."""
+        """Map each subject's IRI to its literals of a predicate, sorted."""
         literals: dict[str, list[Any]] = {}
         for quad in self._quads(predicate):
             if isinstance(quad.subject, NamedNode) and isinstance(quad.object, RdfLiteral):
@@ -114,7 +114,7 @@ class Translation:
         return literals
 
     def _instances(self) -> set[str]:
-        """Find the IRIs of the classes' instances; count those without IRI or label."""
+        """Find the IRIs of the mapped classes' instances; count those without IRI or label."""
         instances: set[str] = set()
         nameless = set()
         for name in self.model.classes:
@@ -128,7 +128,7 @@ class Translation:
         return instances
 
     def _facts(self) -> Iterator[tuple[str, str, Any]]:
-        """Yield (subject IRI, predicate, value) of mapped relations; count facts left out."""
+        """Yield (subject IRI, predicate, value) of mapped facts; count facts left out."""
         subjects = self.instances | self.named
         for predicate, relation in self.model.relations.items():
             some = False
@@ -146,7 +146,7 @@ class Translation:
                 self._count(count_key("relations_without_a_triple", predicate))
 
     def _find_misfit(self, value: Any, value_type: str) -> str | None:
-        """Name the reason why a value does not fit a mapped relation, as a key of counts.
+        """Get the count key of why a value does not fit a mapped relation; None if it fits.
 
         Args:
             value: IRI, literal or blank node of pyoxigraph.
@@ -170,7 +170,7 @@ class Translation:
         return None if isinstance(value, NamedNode) else "values_without_an_iri"
 
     def _property_triples(self) -> Iterator[str]:
-        """Yield N-Triples of relations (label, predicate, inverses), and of the class's label."""
+        """Yield N-Triples that describe the relations, and the label of the class."""
         for label, pid in ((INSTANCE_OF_LABEL, INSTANCE_OF), *self.pids.items()):
             prop = _entity_iri(pid)
             yield _triple(prop, RDFS_LABEL, literal(label, self.model.language))
@@ -201,7 +201,7 @@ class Translation:
             yield _triple(_entity_iri(self.ids[name]), DIRECT_IRI + INSTANCE_OF, _entity_iri(CLASS))
 
     def _value_triples(self) -> Iterator[str]:
-        """Yield the N-Triples of all facts; dates come with their precision."""
+        """Yield the N-Triples of all mapped facts; dates come with their precision."""
         for subject, predicate, value in self.facts:
             relation = self.model.relations[predicate]
             qid, pid = self.ids[subject], self.pids[relation.label]
@@ -217,10 +217,10 @@ class Translation:
                 continue
             text = f"{literal(date[0])}^^{iri(DATE_TIME)}"
             yield _triple(_entity_iri(qid), DIRECT_IRI + pid, text)
-            yield from precise_time(ENTITY_IRI, qid, pid, text, date[1])
+            yield from date_precision_triples(ENTITY_IRI, qid, pid, text, date[1])
 
     def _count_unmapped(self) -> None:
-        """Count facts by predicates that the mapping does not name."""
+        """Count the facts whose predicates the mapping leaves out."""
         predicates = {RDF_TYPE, *self.names, *self.model.relations}
         other: Counter[str] = Counter()
         for name in self.instances:
@@ -230,13 +230,13 @@ class Translation:
             self._count(count_key("facts_that_the_mapping_does_not_name", predicate), n)
 
     def _count(self, key: str, n: int = 1) -> None:
-        """Add ``n`` to the count of something that was left out; 0 changes nothing."""
+        """Add ``n`` to the count of omissions with a key; 0 changes nothing."""
         if n:
             self.counts[key] += n
 
 
 def _entity_iri(name: str) -> str:
-    """Write the IRI of an id as in N-Triples."""
+    """Write the IRI of an id in N-Triples syntax."""
     return iri(ENTITY_IRI + name)
 
 
@@ -252,7 +252,7 @@ def _triple(subject: str, predicate: str, value: str) -> str:
 
 
 def _is_date(value: Any, value_type: str) -> bool:
-    """Whether a literal of pyoxigraph is read as a date.
+    """Whether an RDF literal is to be read as a date.
 
     Args:
         value: the literal.
@@ -262,7 +262,7 @@ def _is_date(value: Any, value_type: str) -> bool:
 
 
 def _with_unit(value: Any) -> str:
-    """Get the text of a literal of pyoxigraph; a number is followed by the unit in its datatype."""
+    """Get the text of an RDF literal; a unit in its datatype follows the number."""
     datatype = value.datatype.value
     if datatype.startswith((XSD, RDF)) or not _is_number(value.value):
         return str(value.value)

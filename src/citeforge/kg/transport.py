@@ -33,12 +33,12 @@ class BoundedSparqlWrapper(SPARQLWrapper):
     prefix_pattern = re.compile(r"\b(?:PREFIX\s+[^\s:<>]*:|BASE)\s*<[^<>\s]*>", re.IGNORECASE)
 
     def setTimeout(self, timeout: float) -> None:
-        """Set the deadline of the whole reply, in seconds and their fractions."""
+        """Set the deadline of the whole HTTP reply, in seconds and their fractions."""
         super().setTimeout(math.ceil(timeout))
         self.deadline = timeout
 
     def _query(self) -> tuple[HTTPResponse, str]:
-        """Send the request; return the reply, as JSON, and the format that was asked for.
+        """Send the SPARQL request; return (HTTP reply with JSON, format asked for).
 
         Raises:
             InputError: the reply is in another format by its type and its first character.

@@ -70,7 +70,7 @@ Row = dict[str, Term]
 
 
 def plain_label(text: str) -> str:
-    """Replace line ends, control characters and bidi overrides in a label by single spaces.
+    """Clean a label: line ends, control characters and bidi overrides become single spaces.
 
     Invisible marks that no text needs are removed. Joiners stay, and marks of direction inside of
     a label: scripts need them.
@@ -80,7 +80,7 @@ def plain_label(text: str) -> str:
 
 
 def literal(text: str, language: str | None = None) -> str:
-    """Write a string as a SPARQL literal, escaped.
+    """Write a text as an escaped SPARQL literal, with its language tag if not None.
 
     Raises:
         InputError: the language is not a language tag.
@@ -101,7 +101,7 @@ def literal(text: str, language: str | None = None) -> str:
 
 
 def iri(text: str) -> str:
-    """Write an IRI in angle brackets, as in SPARQL.
+    """Write an IRI in SPARQL's angle brackets; refuse a text that is none.
 
     Raises:
         InputError: the text is no IRI.
@@ -122,7 +122,7 @@ def is_iri(text: str) -> bool:
 
 
 def languages_list(languages: Iterable[str]) -> str:
-    """Check language tags, and write them as the list in a SPARQL FILTER."""
+    """Write language tags as the list of a SPARQL FILTER; refuse malformed ones."""
     names = list(languages)
     for name in filter(None, names):
         literal("", name)
@@ -130,12 +130,12 @@ def languages_list(languages: Iterable[str]) -> str:
 
 
 def is_geometry(datatype: str) -> bool:
-    """Whether literals of a datatype are coordinates (GeoSPARQL: WKT, GML, GeoJSON, KML)."""
+    """Whether a datatype is one of coordinates (GeoSPARQL: WKT, GML, GeoJSON, KML)."""
     return datatype.endswith(("wktLiteral", "gmlLiteral", "geoJSONLiteral", "kmlLiteral"))
 
 
 def query(name: str, **parts: str) -> str:
-    """Read the query in ``queries/NAME.rq`` and fill in its placeholders.
+    """Read the SPARQL query in ``queries/NAME.rq``, and fill in its placeholders.
 
     Args:
         name: file without its ending.
@@ -146,7 +146,7 @@ def query(name: str, **parts: str) -> str:
 
 
 def list_variables(text: str) -> list[str]:
-    """List the names of the variables that a SELECT query returns."""
+    """List the names of the variables that a SPARQL SELECT query returns."""
     head = re.search(r"\bSELECT\s+(.*?)\bWHERE\b", text, re.DOTALL)
     names = _AGGREGATE.sub(r" \1 ", head[1]) if head else ""
     return re.findall(r"\?(\w+)", names)
@@ -154,7 +154,7 @@ def list_variables(text: str) -> list[str]:
 
 @cache
 def _template(name: str) -> str:
-    """Read the text of ``queries/NAME.rq``, once."""
+    """Read the query template ``queries/NAME.rq``."""
     return (_QUERIES / f"{name}.rq").read_text(encoding="utf-8")
 
 
@@ -169,12 +169,12 @@ _PROP = "http://www.wikidata.org/prop/"
 
 
 def may_be_year(lexical: str, precision: int | None) -> bool:
-    """Whether a date without a precision is on 1 January, as graphs write years, too."""
+    """Whether a date may mean a whole year: 1 January, without a precision."""
     return precision is None and _NEW_YEAR.fullmatch(lexical) is not None
 
 
 def render_date(lexical: str, precision: int | None) -> tuple[str, str] | None:
-    """Render an xsd:dateTime as (text, precision as a word); None if it is no date.
+    """Render an xsd:dateTime as (text, precision such as ``month``); None if it is no date.
 
     Years before 1 follow XSD 1.1, as Wikidata's RDF does: 0000 is 1 BCE. A month or day 00 is
     unknown, and the text ends before it. Without a precision the text is the full date, and its
@@ -232,7 +232,7 @@ _SPANS = {"century": 100, "millennium": 1000}
 
 
 def find_days(text: str) -> tuple[Day, Day] | None:
-    """Find the first and the last day that a date may mean; None if a text is no date.
+    """Find (first day, last day) that a date may mean; None if the text is no date.
 
     The text is one that :func:`render_date` makes, or an xsd:date (``-0043-03-15``: 44 BCE). The
     last day of a month is written 31 throughout.
@@ -256,7 +256,7 @@ def find_days(text: str) -> tuple[Day, Day] | None:
 
 
 def lexical_date(text: str, precision: str) -> str:
-    """Convert a date from the text that :func:`render_date` makes back to xsd:dateTime."""
+    """Convert a date that :func:`render_date` made from text back to xsd:dateTime."""
     bare = text.removesuffix(" BCE")
     is_bce = bare != text
     digits = "".join(c for c in bare.split("-")[0] if c.isdigit())
@@ -274,8 +274,10 @@ def lexical_date(text: str, precision: str) -> str:
     return f"{sign}{abs(year):04d}-{month}-{day}T00:00:00Z"
 
 
-def precise_time(entity_iri: str, qid: str, pid: str, value: str, precision: int) -> Iterator[str]:
-    """Yield the N-Triples that state the precision of an entity's date.
+def date_precision_triples(
+    entity_iri: str, qid: str, pid: str, value: str, precision: int
+) -> Iterator[str]:
+    """Yield the N-Triples, in Wikidata's model, that state how precise a date is.
 
     Args:
         entity_iri: IRI before the ids.

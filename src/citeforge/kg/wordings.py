@@ -33,7 +33,7 @@ class Wordings:
 
 
 def expand(wording: str) -> Iterator[str]:
-    """Yield the texts that a wording with alternatives stands for: ``(a|b) c``."""
+    """Expand the alternatives in a wording: ``(a|b) c`` gives ``a c`` and ``b c``."""
     match = _ALTERNATIVES.search(wording)
     if match is None:
         yield " ".join(wording.split())
@@ -44,7 +44,7 @@ def expand(wording: str) -> Iterator[str]:
 
 @cache
 def read_wordings() -> Wordings:
-    """Read the ways in which people ask for relations, links and themes."""
+    """Read ``data/wordings.toml``, the ways in which people ask for relations and links."""
     data = tomllib.loads(_FILE.read_text(encoding="utf-8"))
     return Wordings(
         {label: tuple(texts) for label, texts in data["relations"].items()},

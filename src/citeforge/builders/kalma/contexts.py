@@ -11,7 +11,7 @@ from typing import Any
 
 from citeforge.engines.draws import generator, key
 from citeforge.engines.shown import show_percent
-from citeforge.kg.classes import domain_of
+from citeforge.kg.classes import select_domain
 from citeforge.kg.domain import Domain
 from citeforge.kg.equivalence import Equivalence
 from citeforge.kg.graph import KnowledgeGraph
@@ -155,7 +155,7 @@ def find_theme_answers(
     right = {t.key.compared for fact, more in same.items() for t in (fact, *more)}
     answers = []
     for graph in question.graphs:
-        words = domain_of(domain, graph).phrasing
+        words = select_domain(domain, graph).phrasing
         asked = {words.theme_of(t.relation) for t in facts if t.qid == graph.qid} - {""}
         answers += [
             t

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from citeforge.builders.kalma.mentions import contains_value
 from citeforge.builders.kalma.selection import EntityPair, values_by_relation
 from citeforge.engines.draws import generator, sample_ids
-from citeforge.kg.classes import domain_of
+from citeforge.kg.classes import select_domain
 from citeforge.kg.domain import Domain
 from citeforge.schemas.kg import Graph, Triple, relation_key
 
@@ -49,7 +49,7 @@ def draw_single_entities(
             EntityPair(graph, None, fact)
             for graph in graphs
             if graph.qid not in used
-            if (fact := _draw_fact(domain_of(domain, graph), graph, seed)) is not None
+            if (fact := _draw_fact(select_domain(domain, graph), graph, seed)) is not None
         )
         single = next(singles, None)
         if single is not None:

@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from citeforge.builders.kalma.mentions import contains_value, renderings
 from citeforge.builders.kalma.selection import EntityPair
-from citeforge.kg.classes import domain_of
+from citeforge.kg.classes import select_domain
 from citeforge.kg.domain import Domain, Phrase, Phrasing, plain_phrase
 from citeforge.kg.values import find_days
 from citeforge.schemas.kg import Graph, Triple, relation_key
@@ -83,7 +83,7 @@ class Speaker:
     def __init__(self, pair: EntityPair, domain: Domain, asks_link: bool) -> None:
         """Start a question about two entities; one that asks for their link has named both."""
         self._pair = pair
-        domains = {g.qid: domain_of(domain, g) for g in pair.graphs}
+        domains = {g.qid: select_domain(domain, g) for g in pair.graphs}
         self._phrasing = {qid: own.phrasing for qid, own in domains.items()}
         self._names = {g.qid: domains[g.qid].name_in_text(g.name) for g in pair.graphs}
         self._graphs = {g.qid: g for g in pair.graphs}
@@ -186,7 +186,7 @@ def find_phrase(domain: Domain, relation: str) -> Phrase:
     """Get the question clause and theme of a relation from the domain, or plain ones."""
     phrase = domain.phrasing.phrase(relation)
     if phrase is None:
-        phrase = plain_phrase(relation, domain.form_of(relation))
+        phrase = plain_phrase(relation, domain.label_form(relation))
     return phrase if phrase.theme else phrase.model_copy(update={"theme": relation_key(relation)})
 
 
@@ -211,7 +211,7 @@ def compose(
         barred: templates of clauses that it shall not have, where the domain has others.
     """
     chooser = _Chooser(rng, barred)
-    domains = {g.qid: domain_of(domain, g) for g in (pair.owner, pair.other)}
+    domains = {g.qid: select_domain(domain, g) for g in (pair.owner, pair.other)}
     speaker = Speaker(pair, domain, asks_link)
     link_asks = domains[pair.other.qid].phrasing.link_asks
     texts = [speaker.link(chooser.choose(link_asks))] if asks_link else []

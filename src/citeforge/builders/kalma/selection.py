@@ -11,7 +11,7 @@ import msgspec
 from citeforge.engines.draws import sample_ids
 from citeforge.engines.jsonlines import read_rows
 from citeforge.engines.textfiles import read_csv
-from citeforge.kg.classes import domain_of, merge_classes
+from citeforge.kg.classes import merge_classes, select_domain
 from citeforge.kg.graph import KnowledgeGraph
 from citeforge.kg.lives import Lives
 from citeforge.schemas.counts import count_key, describe_count
@@ -268,7 +268,7 @@ def from_graph(
             allowed="--pairs-from-kg with labels as the graph has them", code="unknown-id"
         )  # fmt: skip
     unique: dict[frozenset[str], tuple[str, str, str]] = {}
-    connected = kg.pairs([i for r in relations for i in ids[r]])
+    connected = kg.statements([i for r in relations for i in ids[r]])
     found = {prop for _, prop, _ in connected}
     without = {r: ids[r] for r in relations if not found & set(ids[r])}
     selected.counts.update(dict.fromkeys(_other_ends(kg, without), 1))
@@ -306,7 +306,7 @@ def from_graph(
 
 def _missing_parts(kg: KnowledgeGraph, graph: Graph) -> int:
     """Get the number of words that an entity's name must have by its domain; 0 if it has them."""
-    least = domain_of(kg.domain, graph).min_name_parts
+    least = select_domain(kg.domain, graph).min_name_parts
     return least if len(graph.name.split()) < least else 0
 
 
@@ -317,7 +317,8 @@ def _other_ends(kg: KnowledgeGraph, relations: Mapping[str, Sequence[str]]) -> I
         kg: the graph.
         relations: label of each relation that links no two entities, to its property ids.
     """
-    ends = kg.ends([i for ids in relations.values() for i in ids]) if relations else {}
+    all_ids = [i for ids in relations.values() for i in ids]
+    ends = kg.count_values_by_class(all_ids) if relations else {}
     for relation, ids in relations.items():
         classes = Counter[str]()
         for own in ids:

@@ -10,7 +10,7 @@ from citeforge.builders.kalma.phrasing import compose, find_given_away, find_phr
 from citeforge.builders.kalma.selection import EntityPair, values_by_relation
 from citeforge.builders.kalma.variation import Variation
 from citeforge.engines.draws import generator
-from citeforge.kg.classes import domain_of
+from citeforge.kg.classes import select_domain
 from citeforge.kg.domain import Domain
 from citeforge.kg.equivalence import Equivalence
 from citeforge.schemas.kg import Key, Triple, relation_key
@@ -138,7 +138,7 @@ class Planner:
             )
 
         cells = list(self._cells(pair))
-        themes = {t for g in pair.graphs for t in domain_of(self._domain, g).phrasing.themes}
+        themes = {t for g in pair.graphs for t in select_domain(self._domain, g).phrasing.themes}
         most = _MOST_CELLS
         if not any(cell.theme in themes for cell in cells):
             # Without declared themes, each relation is a group of its own, of one fact or a few.
@@ -215,7 +215,7 @@ class Planner:
     def _cells(self, pair: EntityPair) -> Iterator[Cell]:
         """Yield the (theme, entity) groups of facts that can all be asked for."""
         named = {g.qid: g.name for g in pair.graphs}
-        domains = {g.qid: domain_of(self._domain, g) for g in pair.graphs}
+        domains = {g.qid: select_domain(self._domain, g) for g in pair.graphs}
         groups: dict[tuple[str, str], list[Triple]] = {}
         unnamed = (t for g in pair.graphs for t in g.unnamed)
         for values in values_by_relation((*pair.pool, *unnamed)).values():
