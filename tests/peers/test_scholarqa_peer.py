@@ -14,10 +14,10 @@ import pytest
 
 from citeforge.plugins.labels.preferences import (
     PreferencePair,
-    agreed,
     annotator_agreement,
     pairwise_agreement,
     read_preferences,
+    select_agreed,
     tie_threshold,
     win_rates,
 )
@@ -116,4 +116,4 @@ def test_every_figure(printed: FrozenNumbers, tmp_path: Path, seed: int) -> None
     n, equal, half = theirs["among themselves"]
     among = annotator_agreement(both)
     assert (among.n, round(n * among.strict), n * among.half_credit) == (n, equal, half)
-    assert len(agreed(both)) == equal
+    assert len(select_agreed(both)) == equal

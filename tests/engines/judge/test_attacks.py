@@ -76,8 +76,8 @@ def writers_with(text: str) -> Iterator[tuple[str, Turns]]:
     proposals = DesignWriter(TemplateWriter({}), text, text)
     yield "documents, design", proposals.to_propose(text, text).messages
     nuggets, topic = NuggetWriter(TemplateWriter({})), Topic("q1", text, [(text, text)], [text])
-    yield "nuggets, list", nuggets.to_list(topic, 0).messages
-    yield "nuggets, importance", nuggets.to_weigh(topic, 0).messages
+    yield "nuggets, list", nuggets.make_list_request(topic, 0).messages
+    yield "nuggets, importance", nuggets.make_importance_request(topic, 0).messages
     triple = Triple(qid=text, name=text, pid="P1", relation=text, value=text)
     graph = Graph(qid=text, name=text, triples=(triple,))
     names = "text title question answer passage paragraph fact marker plain again".split()

@@ -184,7 +184,7 @@ def test_claims_with_references_stay_whole(tmp_path: Path, form: str) -> None:
         {"claim": "Io.", "references": ["Io."], "label": "no", "system": "other"},
         {"claim": "Io.", "references": ["Io."]},
     ]
-    result = labelled_pairs([write_jsonl(tmp_path / "c.jsonl", rows)], form=form)
+    result = labelled_pairs([write_jsonl(tmp_path / "c.jsonl", rows)], label_format=form)
     assert [(j.system, j.pair, j.supported) for j in result.pairs] == [
         ("Some", Pair("Io is hot.\nIo is a moon.", "Io [1] is hot. It is a moon [2]."), True),
         ("Some", Pair("Titan is cold.", "Io [1] is hot. It is a moon [2]."), False),

@@ -13,11 +13,11 @@ from scipy.stats import kendalltau
 from citeforge.plugins.labels.preferences import (
     PreferencePair,
     add_scores,
-    agreed,
     annotator_agreement,
     compare_values,
     pairwise_agreement,
     read_preferences,
+    select_agreed,
     tie_threshold,
     win_rates,
 )
@@ -103,7 +103,7 @@ def test_annotators_by_hand() -> None:
     second = comparisons(*[((a, b), None) for a, b in ((1, 0), (0, 1), (1, 0), (1, 1), (0, 1))])
     result = annotator_agreement([first, second])
     assert (result.n, result.strict, result.half_credit) == (5, 2 / 5, (2 + 2 * 0.5) / 5)
-    assert [c.question for c in agreed([first, second])] == ["q0", "q1"]
+    assert [c.question for c in select_agreed([first, second])] == ["q0", "q1"]
 
 
 def test_rows_of_scholarqa_and_ours(tmp_path: Path) -> None:
@@ -145,11 +145,11 @@ def test_a_wrong_comparison(tmp_path: Path, row: Any, code: str) -> None:
     rows = [{**GOOD, "question": "first"}, row]
     (tmp_path / "p.json").write_text(json.dumps(rows))
     with refused(code, path=tmp_path / "p.json", line=None, field="item 2"):
-        read_preferences(tmp_path / "p.json", measure="m")
+        read_preferences(tmp_path / "p.json", measure_field="m")
     if isinstance(row, dict):
         lines = write_jsonl(tmp_path / "p.jsonl", rows)
         with refused(code, path=lines, line=2, field=None):
-            read_preferences(lines, measure="m")
+            read_preferences(lines, measure_field="m")
 
 
 PREFERENCES = [
@@ -165,7 +165,7 @@ def test_order_and_repeats_change_no_figure(
 ) -> None:
     folder = tmp_path_factory.mktemp("preferences")
     (first, none), (other, n) = (
-        read_preferences(write_jsonl(folder / "p.jsonl", rows), measure="m")
+        read_preferences(write_jsonl(folder / "p.jsonl", rows), measure_field="m")
         for rows in (PREFERENCES, [*order, *repeats])
     )
     assert (none, n) == (0, len(repeats))

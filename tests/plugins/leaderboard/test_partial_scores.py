@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import citeforge as cf
-from citeforge.plugins.leaderboard.ranking import compact
+from citeforge.plugins.leaderboard.ranking import make_ranking_data
 from citeforge.plugins.leaderboard.views import make_views
 from citeforge.schemas.scores import ScoreFile
 from conftest import write_jsonl
@@ -29,7 +29,7 @@ def files(tmp_path_factory: pytest.TempPathFactory, package: Path) -> list[Score
 
 def told(files: list[ScoreFile], n: int) -> dict[str, Any]:
     (view,) = make_views(files)
-    return compact(view, n_queries=n)
+    return make_ranking_data(view, n_queries=n)
 
 
 def test_a_part_of_the_queries_stands_beside_the_name(

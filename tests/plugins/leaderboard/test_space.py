@@ -146,7 +146,7 @@ def test_texts_of_participants_are_escaped(outcome: Callable[..., Outcome], fold
     content = "".join(json.dumps(row) + "\n" for row in rows).encode()
     found = outcome("a.jsonl", content)
     assert found.errors
-    html = space._findings(found)
+    html = space._render_findings(found)
     assert "&lt;img" in html
     assert [word for word in ("<img", "<script", "${", "{{", "`") if word in html] == []
     rows = [{"submission": {"system": EVIL}}, {"query_id": "q01", "output": EVIL + " [1]"}]
@@ -234,7 +234,7 @@ def test_the_subprocess_has_no_secret(
         "print(dict(os.environ), get_token(), os.path.expanduser('~'))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", code], env=space._bare_environment(tmp_path), text=True,
+        [sys.executable, "-c", code], env=space._subprocess_environment(tmp_path), text=True,
         capture_output=True, check=True,
     )  # fmt: skip
     assert SECRET not in done.stdout

@@ -64,7 +64,7 @@ def in_process(monkeypatch: pytest.MonkeyPatch) -> None:
         with chdir(work):
             return run_task(task)
 
-    monkeypatch.setattr(Desk, "_start", start)
+    monkeypatch.setattr(Desk, "_run_subprocess", start)
 
 
 def set_limits(folder: Path, **limits: int) -> None:
@@ -236,7 +236,7 @@ def test_the_subprocess_cannot_choose_what_is_queued(
     name: str, account: str,
 ) -> None:  # fmt: skip
     event = Event(name, "0" * 64, "x", "mix", "0" * 64, account=account)
-    monkeypatch.setattr(Desk, "_start", lambda *_: Outcome("", [], [], event))
+    monkeypatch.setattr(Desk, "_run_subprocess", lambda *_: Outcome("", [], [], event))
     path = answers(board, tmp_path / "mine.jsonl", "My system")
     html = Desk(folder).submit(path, NAME, "ann").html
     assert "could not be read; the log of the Space says why" in html

@@ -3,7 +3,7 @@
 from citeforge.plugins.leaderboard.about import Presentation, introduce_all
 from citeforge.plugins.leaderboard.matrix import board_column, compact_matrix
 from citeforge.plugins.leaderboard.pages import environment
-from citeforge.plugins.leaderboard.ranking import compact
+from citeforge.plugins.leaderboard.ranking import make_ranking_data
 from citeforge.plugins.leaderboard.views import make_views
 from citeforge.reports.notes import trivial_lines
 from conftest_plots import trivial_files
@@ -11,7 +11,7 @@ from conftest_plots import trivial_files
 
 def test_leaderboards_mark_trivial_measures() -> None:
     views = make_views(trivial_files())
-    assert compact(views[0])["m"] == ["CiteP (trivial)", "CiteR"]
+    assert make_ranking_data(views[0])["m"] == ["CiteP (trivial)", "CiteR"]
     (line,) = trivial_lines(trivial_files())
     columns = [board_column("f", "Facts", views, m, None) for m in ("CiteP", "CiteR")]
     assert [c.trivial for c in columns] == [line, ""]

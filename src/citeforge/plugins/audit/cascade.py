@@ -37,38 +37,38 @@ Decisions = dict[tuple[str, str], Decided]
 
 
 def decide_suspects(
-    base: Base, texts: dict[str, str], flaws: Iterable[Flaw], cheap: str, strong: JudgeSession,
-    are_unknown: bool = False,
+    benchmark: Base, texts: dict[str, str], flaws: Iterable[Flaw], suspected_by: str,
+    strong: JudgeSession, all_suspected: bool = False,
 ) -> Decisions:  # fmt: skip
-    """Let a strong judge decide which suspects are relevant; return decisions by (query, passage).
+    """Let a strong judge decide which suspected negatives are relevant, by (query, passage).
 
     A suspect is relevant if its passage entails a gold answer of the query; for a query without
     gold answers, if the passage entails that it answers the question.
 
     Args:
-        base: the benchmark.
+        benchmark: the benchmark.
         texts: passages by id.
         flaws: flaws of which those listed in SUSPECT make a negative a suspect.
-        cheap: name of the rules and models that found them.
+        suspected_by: name of the rules and models that found them.
         strong: the judge that decides.
-        are_unknown: whether any negative may be a suspect: a dry run does not ask who finds them.
+        all_suspected: whether any negative may be a suspect: a dry run asks no judge for suspects.
     """
     suspected: dict[tuple[str, str], list[str]] = {}
     for flaw in flaws:
         if (reason := flaw.kind) in SUSPECT:
             suspected.setdefault((flaw.query, flaw.passage), []).append(reason)
-    questions = dict(rows_of(base.queries, "_id", "text"))
+    questions = dict(rows_of(benchmark.queries, "_id", "text"))
     hypotheses = {
         query: answers or [answers_question(questions[query])]
-        for query, answers in gold_texts(base).items()
+        for query, answers in gold_texts(benchmark).items()
     }
-    negatives = mapped_negatives(base.negatives)
-    suspects = [pair for pair in negatives if are_unknown or pair in suspected]
+    negatives = mapped_negatives(benchmark.negatives)
+    suspects = [pair for pair in negatives if all_suspected or pair in suspected]
     rows = {}
     verdicts_of = judge_negatives(suspects, texts, hypotheses, strong)
     for (query, passage), verdicts in verdicts_of.items():
         reasons = suspected.get((query, passage), [])
-        row = Decided(query=query, passage=passage, suspected=reasons, by=cheap,
+        row = Decided(query=query, passage=passage, suspected=reasons, by=suspected_by,
                       verdict=RELEVANT, stratum=RELEVANT)  # fmt: skip
         rows[query, passage] = row
         if not verdicts:
@@ -126,14 +126,14 @@ def _read_labels(path: Path) -> list[tuple[int, AuditLabel]]:
 
 
 def sum_up_decisions(
-    base: Base, rows: Decisions, stages: list[str], labels: Path | None
+    benchmark: Base, decisions: Decisions, judges: list[str], labels: Path | None
 ) -> tuple[Cascade, list[Decided]]:
-    """Summarise and list what judges and people decided about mined negatives.
+    """Summarise and list what judges and annotators decided about the relevance of negatives.
 
     Args:
-        base: the benchmark.
-        rows: see :func:`decide_suspects`; rows that people labelled are added.
-        stages: names of the judges that decided, in order.
+        benchmark: the benchmark.
+        decisions: see :func:`decide_suspects`; those of annotators are added.
+        judges: names of the judges that decided, in order.
         labels: file that ``labels import`` wrote; None without labels.
 
     Returns:
@@ -144,32 +144,32 @@ def sum_up_decisions(
         InputError: labels that were drawn within other strata, or of pairs that are no negatives.
     """
     stratum_of = {
-        pair: rows[pair].stratum if pair in rows else UNSUSPECTED
-        for pair in mapped_negatives(base.negatives)
+        pair: decisions[pair].stratum if pair in decisions else UNSUSPECTED
+        for pair in mapped_negatives(benchmark.negatives)
     }
     names = (RELEVANT, CLEARED, UNSUSPECTED)
     sizes = {name: sum(s == name for s in stratum_of.values()) for name in names}
-    cascade = Cascade(stages=stages, strata=sizes)
+    cascade = Cascade(stages=judges, strata=sizes)
     if labels is not None:
-        tally = _apply_labels(rows, stratum_of, labels)
+        tally = _apply_labels(decisions, stratum_of, labels)
         cascade.stages.append(PEOPLE)
         cascade.labelled = tally
         strata = {
             name: Stratum(size, *tally.get(name, (0, 0))) for name, size in sizes.items() if size
         }
         cascade.before, cascade.after = _estimate_relevant_shares(strata, labels.name)
-    return cascade, sorted(rows.values(), key=lambda r: (r.query, r.passage))
+    return cascade, sorted(decisions.values(), key=lambda r: (r.query, r.passage))
 
 
 def _apply_labels(
-    rows: Decisions, stratum_of: Mapping[tuple[str, str], StratumName], path: Path
+    decisions: Decisions, stratum_of: Mapping[tuple[str, str], StratumName], path: Path
 ) -> dict[str, tuple[int, int]]:
     """Replace judges' decisions by people's labels; count (labelled, relevant) per stratum.
 
     A stratum is what the judges said of a negative: relevant, cleared, or not suspected.
 
     Args:
-        rows: decisions by (query, passage); those of labelled pairs are replaced.
+        decisions: by (query, passage); those of labelled pairs are replaced.
         stratum_of: stratum of each negative, by (query, passage).
         path: file of people's labels.
     """
@@ -191,31 +191,31 @@ def _apply_labels(
         is_relevant = row.label == RELEVANT
         n, hits = tally.get(stratum, (0, 0))
         tally[stratum] = (n + 1, hits + is_relevant)
-        rows[pair] = Decided(
+        decisions[pair] = Decided(
             query=row.query_id, passage=row.passage,
-            suspected=rows[pair].suspected if pair in rows else [],
+            suspected=decisions[pair].suspected if pair in decisions else [],
             by=PEOPLE, verdict=RELEVANT if is_relevant else NOT_RELEVANT, stratum=stratum,
         )  # fmt: skip
     return tally
 
 
 def _estimate_relevant_shares(
-    strata: "dict[str, Stratum]", by: str
+    strata: "dict[str, Stratum]", labels_name: str
 ) -> tuple[EstimatedShare, EstimatedShare | None]:
-    """Estimate the share of relevant negatives: among all, and among those that stay.
+    """Estimate the share of relevant negatives: (of all, of those not decided relevant).
 
     These negatives stay: those of the strata not called relevant, without the ones that people
     found relevant, and the ones of the stratum called relevant that people cleared.
 
     Args:
         strata: sizes, labelled and relevant negatives of the strata, by name.
-        by: name of the file of labels, for the record.
+        labels_name: name of the file of labels, for the record.
 
     Returns:
         (share among all negatives; the same among those that stay, None if none stays).
     """
     n = sum(s.labelled for s in strata.values())
-    estimated = partial(EstimatedShare, n=n, by=by, method=METHOD)
+    estimated = partial(EstimatedShare, n=n, by=labels_name, method=METHOD)
     share, low, high = pooled_share(list(strata.values()))
     before = estimated(share=share, low=low, high=high)
     others = [s for name, s in strata.items() if name != RELEVANT]

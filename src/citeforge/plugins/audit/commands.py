@@ -35,7 +35,7 @@ _OTHER_OPTIONS = [
 
 
 def _print_exploits(found: Exploits) -> None:
-    """Print what degenerate answers score, with notes and the measures' signatures below it."""
+    """Print the scores of degenerate systems as a table, with notes and score signatures below."""
     from shutil import get_terminal_size
 
     from citeforge.builders.card import exploits_table
@@ -85,7 +85,7 @@ def audit(folder: Path, **parameters: Any) -> None:
 
 
 def _print_audit(done: Audited, folder: Path, known_flaws: Path | None) -> None:
-    """Print the result of an audit.
+    """Print the result of an audit; ``known_flaws`` is the file of accepted flaws.
 
     Args:
         done: the result.

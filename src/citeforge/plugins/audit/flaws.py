@@ -123,37 +123,39 @@ def judge_negatives(
     }
 
 
-def find_entailing(base: Base, texts: dict[str, str], judge: JudgeSession) -> Iterator[Flaw]:
+def find_entailing(benchmark: Base, texts: dict[str, str], judge: JudgeSession) -> Iterator[Flaw]:
     """Find negatives that entail a gold answer of their query, according to a judge."""
-    verdicts_of = judge_negatives(mapped_negatives(base.negatives), texts, gold_texts(base), judge)
+    verdicts_of = judge_negatives(
+        mapped_negatives(benchmark.negatives), texts, gold_texts(benchmark), judge
+    )
     for (query, passage), answers in verdicts_of.items():
         if (text := next((text for text, v in answers if v.entailed), None)) is not None:
             yield Flaw("judged-relevant", query, passage, f"entails {text[:60]!r}")
 
 
-def gold_texts(base: Base) -> dict[str, list[str]]:
+def gold_texts(benchmark: Base) -> dict[str, list[str]]:
     """List each query's gold answers as hypotheses; the question is put before short answers.
 
     Returns:
         By query: its long answers, and each short answer behind the question.
     """
-    texts_of: dict[str, list[str]] = {q: [] for q in base.query_ids}
-    for query, text in rows_of(base.gold, "query_id", "text"):
+    texts_of: dict[str, list[str]] = {q: [] for q in benchmark.query_ids}
+    for query, text in rows_of(benchmark.gold, "query_id", "text"):
         if text:
             texts_of[query].append(text)
-    questions = dict(rows_of(base.queries, "_id", "text"))
-    for query, answers in base.answers.items():
+    questions = dict(rows_of(benchmark.queries, "_id", "text"))
+    for query, answers in benchmark.answers.items():
         texts_of[query] += [f"{questions[query]} {a}" for a in answers if a not in texts_of[query]]
     return texts_of
 
 
 def find_by_cross_encoder(
-    base: Base, texts: dict[str, str], options: AuditOptions, device: str
+    benchmark: Base, texts: dict[str, str], options: AuditOptions, device: str
 ) -> list[Flaw]:
     """Find negatives that a cross-encoder scores as relevant to their query.
 
     Args:
-        base: the benchmark.
+        benchmark: the benchmark.
         texts: texts of passages, by id.
         options: name of the model, and the least score of a flaw.
         device: where the model runs.
@@ -166,8 +168,8 @@ def find_by_cross_encoder(
     assert model is not None
     located = find_model(model, None, "audit without --cross-encoder")
     encoder = CrossEncoderReranker(model, located, device, options.runtime)
-    questions = dict(rows_of(base.queries, "_id", "text"))
-    rows = [(q, p) for q, p in mapped_negatives(base.negatives) if p in texts]
+    questions = dict(rows_of(benchmark.queries, "_id", "text"))
+    rows = [(q, p) for q, p in mapped_negatives(benchmark.negatives) if p in texts]
     scores = encoder.scores([(questions[q], texts[p]) for q, p in rows])
     return [
         Flaw("cross-encoder-relevant", q, p, f"score {show_number(s, 3)}")
@@ -176,39 +178,46 @@ def find_by_cross_encoder(
     ]
 
 
-def find_leaks(base: Base, texts: dict[str, str], other: Base) -> list[Flaw]:
+def find_leaks(benchmark: Base, texts: dict[str, str], other_split: Base) -> list[Flaw]:
     """Find queries and relevant passages whose text is also in another split.
 
     Args:
-        base: the split that is audited.
+        benchmark: the split that is audited.
         texts: texts of its relevant passages (others are ignored), by id.
-        other: the other split.
+        other_split: the split that may have the same texts.
     """
     flaws = []
-    other_queries = set(_forms(other.queries["text"].to_pylist()))
-    for query, form in zip(base.query_ids, _forms(base.queries["text"].to_pylist()), strict=True):
+    other_queries = set(_normalise_texts(other_split.queries["text"].to_pylist()))
+    for query, form in zip(
+        benchmark.query_ids, _normalise_texts(benchmark.queries["text"].to_pylist()), strict=True
+    ):
         if form in other_queries:
-            flaws.append(Flaw("leaked-query", query, "", f"also in {other.manifest.name}"))
-    mine = {i: texts[i] for i in set().union(*base.relevant.values()) if i in texts}
-    relevant: set[str] = set().union(*other.relevant.values())
-    forms = set(_forms(text for _, text in other.texts(relevant).values()))
-    for passage, form in zip(mine, _forms(mine.values()), strict=True):
+            flaws.append(Flaw("leaked-query", query, "", f"also in {other_split.manifest.name}"))
+    mine = {i: texts[i] for i in set().union(*benchmark.relevant.values()) if i in texts}
+    relevant: set[str] = set().union(*other_split.relevant.values())
+    forms = set(_normalise_texts(text for _, text in other_split.texts(relevant).values()))
+    for passage, form in zip(mine, _normalise_texts(mine.values()), strict=True):
         if form in forms:
-            flaws.append(Flaw("leaked-passage", "", passage, f"also in {other.manifest.name}"))
+            flaws.append(
+                Flaw("leaked-passage", "", passage, f"also in {other_split.manifest.name}")
+            )
     return flaws
 
 
-def _forms(texts: Iterable[str]) -> list[str]:
-    """Normalise texts for comparison: case, white space and Unicode forms."""
+def _normalise_texts(texts: Iterable[str]) -> list[str]:
+    """Normalise case, white space and Unicode characters of texts, to find equal ones."""
     forms: list[str] = normalise_passages(pa.array(list(texts), pa.string())).to_pylist()
     return forms
 
 
 def find_odd_queries(package: Package) -> list[Flaw]:
-    """Find empty and repeated queries in each table of queries (a package may word them twice)."""
+    """Find empty and repeated queries in each of a package's tables of queries.
+
+    A package may have two tables, with two wordings of each query.
+    """
     flaws = []
     for split, table in package.forms.items():
-        forms = _forms(table["text"].to_pylist())
+        forms = _normalise_texts(table["text"].to_pylist())
         repeated = {f for f, n in Counter(forms).items() if n > 1}
         for name, form in zip(table["_id"].to_pylist(), forms, strict=True):
             if not form:

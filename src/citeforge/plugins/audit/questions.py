@@ -21,7 +21,7 @@ CHECK = "questions ask for their gold"
 
 
 def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[Flaw]]:
-    """Check that the questions of a package of triples ask for their gold facts, and no others.
+    """Check that questions about graphs ask for their gold facts alone: (method used, flaws).
 
     Returns:
         (how it was checked, with the shares of facts and questions; flaws).
@@ -48,19 +48,19 @@ def check_questions(package: Package, check: QuestionCheck) -> tuple[str, list[F
 
 
 def read_questions(
-    package: Package, form: str
+    package: Package, wording: str
 ) -> Iterator[tuple[str, QuestionToCheck, EntityPair | None]]:
-    """Yield (query id, question with its facts, linked entities or None) per question of a form.
+    """Yield (query id, question with facts, pair of linked entities or None) of each question.
 
     The gold fact that links the two entities is asked for where it is gold, as all others.
 
     Args:
         package: a benchmark of graphs.
-        form: ``specific`` or ``general``, whose table of questions is read.
+        wording: ``specific`` or ``general``, whose table of questions is read.
     """
     gold = by_query(package.gold.to_pylist())
     full = by_query(package.context_table("full").to_pylist())
-    for query, text, metadata in rows_of(package.forms[form], "_id", "text", "metadata"):
+    for query, text, metadata in rows_of(package.forms[wording], "_id", "text", "metadata"):
         about = json.loads(metadata or "{}")
         names = dict(zip(about.get("entities") or (), about.get("names") or (), strict=False))
         triples = [from_row(t) for row in full[query] for t in row["triples"]]
@@ -69,7 +69,7 @@ def read_questions(
         graphs = {g.qid: g for g in group_into_graphs(triples)}
         ends = [graphs[q] for q in names if q in graphs]
         pair = EntityPair(ends[0], ends[1], link) if link and len(ends) == 2 else None
-        yield query, QuestionToCheck(text, tuple(facts), tuple(triples), link, form), pair
+        yield query, QuestionToCheck(text, tuple(facts), tuple(triples), link, wording), pair
 
 
 def _find_link(triples: list[Triple], names: dict[str, str], relation: str | None) -> Triple | None:

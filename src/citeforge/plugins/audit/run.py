@@ -112,23 +112,20 @@ def find_flaws(
         InputError: a file named in the options is at fault.
     """
     judge, strong = _open_judges(options, run)
-    return _find_all(package, options, run, judge, strong)
+    return _run_checks(package, options, run, judge, strong)
 
 
 def rehearse_audit(
     benchmark: Package | str | Path, options: AuditOptions, run: RunOptions
 ) -> tuple[JudgeSession | None, ...]:
-    """Note the calls of an audit in the ledger of a dry run; nothing is asked or written.
+    """Count an audit's calls in the ledger of a dry run, without any call; return its judges.
 
     The strong judge is counted for every negative where another judge has yet to say which are
     suspects.
-
-    Returns:
-        The judges.
     """
     package = Package(writable_folder(benchmark))
     judge, strong = _open_judges(options, run)
-    _find_all(package, options, run, judge, strong)
+    _run_checks(package, options, run, judge, strong)
     return judge, strong
 
 
@@ -140,25 +137,25 @@ def _open_judges(
     return judge_session(options, run), strong
 
 
-def _find_all(
+def _run_checks(
     package: Package, options: AuditOptions, run: RunOptions, judge: JudgeSession | None,
     strong: JudgeSession | None,
 ) -> tuple[Audit, flaws.CorpusSurvey]:  # fmt: skip
-    """Make all checks of an audit, by judges that are open.
+    """Run all checks of an audit with open judges: (content of audit.json, corpus survey).
 
     Returns:
         (content of ``audit.json``, survey of the corpus).
     """
-    _refuse_options_of_graphs(package, options)
-    base = Base(package.folder, package.manifest) if package.corpus else None
-    pairs = [] if base is None else mapped_negatives(base.negatives)
-    relevant = [] if base is None else base.relevant.values()
+    _refuse_graph_options(package, options)
+    benchmark = Base(package.folder, package.manifest) if package.corpus else None
+    pairs = [] if benchmark is None else mapped_negatives(benchmark.negatives)
+    relevant = [] if benchmark is None else benchmark.relevant.values()
     survey = flaws.survey_corpus(package, {p for _, p in pairs}.union(*relevant))
     every_flaw = [*survey.flaws, *flaws.find_odd_queries(package)]
     checks = {"texts": f"empty, over {flaws.LONG} words, repeated queries"}
-    if base is not None:
-        checks |= _list_checks(base, options)
-        every_flaw += _find_passage_flaws(base, survey.texts, options, judge, run)
+    if benchmark is not None:
+        checks |= _list_checks(benchmark, options)
+        every_flaw += _find_passage_flaws(benchmark, survey.texts, options, judge, run)
     if package.kind.facts.shows == "triples":
         method, odd = _check_graphs(package, options, run)
         checks |= method
@@ -166,7 +163,7 @@ def _find_all(
     for what, session in (("judge", judge), ("strong judge", strong)):
         if session is not None:
             made = session.judge.signature
-            checks[what] = f"{SKIPPED_CHECK}no passages" if base is None else made
+            checks[what] = f"{SKIPPED_CHECK}no passages" if benchmark is None else made
     result = Audit(
         benchmark_hash=package.hash,
         checks=checks,
@@ -175,12 +172,16 @@ def _find_all(
         personal_data=survey.personal_data,
         languages=survey.languages,
     )
-    if strong is not None and base is not None:
-        cheap = _first_stage(judge, options)
-        are_unknown = judge is not None and judge.only_plans
-        decided = decide_suspects(base, survey.texts, every_flaw, cheap, strong, are_unknown)
-        stages = [cheap, strong.judge.signature]
-        result.cascade, result.decisions = sum_up_decisions(base, decided, stages, options.labels)
+    if strong is not None and benchmark is not None:
+        suspected_by = _name_finders(judge, options)
+        all_suspected = judge is not None and judge.only_plans
+        decided = decide_suspects(
+            benchmark, survey.texts, every_flaw, suspected_by, strong, all_suspected
+        )
+        stages = [suspected_by, strong.judge.signature]
+        result.cascade, result.decisions = sum_up_decisions(
+            benchmark, decided, stages, options.labels
+        )
     if options.exploits:
         result.exploits = try_exploits(package.folder, judge, options.exploit_measures)
         result.checks[EXPLOITS] = describe_exploits(result.exploits)
@@ -190,8 +191,8 @@ def _find_all(
     return result, survey
 
 
-def _refuse_options_of_graphs(package: Package, options: AuditOptions) -> None:
-    """Refuse the models that check questions about a graph, where there are none.
+def _refuse_graph_options(package: Package, options: AuditOptions) -> None:
+    """Refuse options for questions about graphs if a package has no such questions.
 
     Raises:
         UsageError: one of them is named, and the benchmark is not about a graph.
@@ -210,7 +211,7 @@ def _refuse_options_of_graphs(package: Package, options: AuditOptions) -> None:
 def _check_graphs(
     package: Package, options: AuditOptions, run: RunOptions
 ) -> tuple[dict[str, str], list[Flaw]]:
-    """Check questions about a graph, and the lives that it states: (method by check, flaws)."""
+    """Check a package's questions about graphs, and people's dates: (method by check, flaws)."""
     # Imported here: only packages of triples need the extra `kg`.
     from citeforge.builders.kalma.question_check import make_question_check
     from citeforge.builders.kalma.question_nearest import find_embedder_of
@@ -237,8 +238,8 @@ def _check_graphs(
     return {CHECK: method, lives.CHECK: lives.METHOD}, odd
 
 
-def _first_stage(judge: JudgeSession | None, options: AuditOptions) -> str:
-    """Name the finders of the suspects: rules, and the judge and cross-encoder where used."""
+def _name_finders(judge: JudgeSession | None, options: AuditOptions) -> str:
+    """Name what finds suspect negatives: rules, and the judge and cross-encoder where used."""
     names = ["rules"]
     if judge is not None:
         names.append(judge.judge.signature)
@@ -247,10 +248,10 @@ def _first_stage(judge: JudgeSession | None, options: AuditOptions) -> str:
     return " + ".join(names)
 
 
-def _list_checks(base: Base, options: AuditOptions) -> dict[str, str]:
+def _list_checks(benchmark: Base, options: AuditOptions) -> dict[str, str]:
     """List checks of passages and gold answers: name to method, or to why it is skipped."""
     beside = "relevant against negative passages"
-    has_answers = any(base.answers.values())
+    has_answers = any(benchmark.answers.values())
     checks = {
         "near-duplicates": f"MinHash of word trigrams, {NEAR} and more, {beside}",
         "shared text": f"runs of five words, {options.contained} and more of the shorter text, "
@@ -266,7 +267,7 @@ def _list_checks(base: Base, options: AuditOptions) -> dict[str, str]:
 
 
 def _find_passage_flaws(
-    base: Base,
+    benchmark: Base,
     texts: dict[str, str],
     options: AuditOptions,
     judge: JudgeSession | None,
@@ -275,21 +276,21 @@ def _find_passage_flaws(
     """Find negatives that are probably relevant, and leaks between splits.
 
     Args:
-        base: the benchmark.
+        benchmark: the benchmark.
         texts: texts of passages, by id.
         options: optional checks.
         judge: finds negatives that entail a gold answer; None for no such check.
         run: device of a cross-encoder.
     """
-    negatives = mapped_negatives(base.negatives)
+    negatives = mapped_negatives(benchmark.negatives)
     least = options.contained
-    yield from find_suspects(negatives, base.relevant, base.answers, texts, least)
+    yield from find_suspects(negatives, benchmark.relevant, benchmark.answers, texts, least)
     if judge is not None:
-        yield from flaws.find_entailing(base, texts, judge)
+        yield from flaws.find_entailing(benchmark, texts, judge)
     if options.cross_encoder is not None:
-        yield from flaws.find_by_cross_encoder(base, texts, options, run.device)
+        yield from flaws.find_by_cross_encoder(benchmark, texts, options, run.device)
     for other in options.against:
-        yield from flaws.find_leaks(base, texts, Base(other))
+        yield from flaws.find_leaks(benchmark, texts, Base(other))
 
 
 class KnownFlaw(msgspec.Struct, forbid_unknown_fields=True):

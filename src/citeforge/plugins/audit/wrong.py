@@ -67,10 +67,10 @@ class JudgedStatement:
     wrong: int
 
 
-def judged_statement(
+def make_judged_statement(
     key: AnswerKey, item: AnswerItem, statement: CitedStatement
 ) -> JudgedStatement:
-    """Collect the texts that decide whether a statement's citations are right.
+    """Collect the texts by which a judge decides whether a statement's citations are right.
 
     Args:
         key: answer of the statement.
@@ -94,9 +94,10 @@ def judged_statement(
 def classify_citations(
     statements: Sequence[JudgedStatement], judge: JudgeSession, search: Search
 ) -> list[list[frozenset[int]]]:
-    """Classify every citation of statements: right, or wrong in one of five ways.
+    """Classify each statement's citations: for each the classes that it may have.
 
-    Returns for each citation the classes that it may have: one, unless the judge failed.
+    A citation is right, or wrong in one of five ways. It may have several classes only where the
+    judge failed.
 
     The judge is asked in waves, and only what can still decide: first whether a statement follows
     from all passages that it cites, and from each alone; if not, from the other passages shown; if
@@ -112,28 +113,30 @@ def classify_citations(
     possible: list[list[set[int]]] = [[set() for _ in s.cited] for s in statements]
     unsettled = dict.fromkeys((i, n) for i, s in enumerate(statements) for n in range(len(s.cited)))
 
-    def add_class(number: int, is_of_class: Callable[[JudgedStatement, int], bool | None]) -> None:
-        """Add an error class to undecided citations that may have it.
+    def add_class(
+        class_number: int, is_of_class: Callable[[JudgedStatement, int], bool | None]
+    ) -> None:
+        """Add a class to the undecided citations that may have it; decide those that surely do.
 
         Args:
-            number: the class.
+            class_number: the class.
             is_of_class: whether a citation is of the class, which decides it; None where the
                 judge failed.
         """
         for i, n in tuple(unsettled):
             answer = is_of_class(statements[i], n)
             if answer is not False:
-                possible[i][n].add(number)
+                possible[i][n].add(class_number)
             if answer:
                 del unsettled[i, n]
 
     def add_entailed(
-        number: int, premises: Callable[[JudgedStatement, int], Sequence[str]]
+        class_number: int, premises: Callable[[JudgedStatement, int], Sequence[str]]
     ) -> None:
-        """Add an error class to undecided citations with a premise that entails their statement."""
+        """Add a class to the undecided citations for which a premise entails their statement."""
         judge.ask(Pair(t, statements[i].text) for i, n in unsettled
                   for t in premises(statements[i], n))  # fmt: skip
-        add_class(number, lambda s, n: _any_entails(judge, premises(s, n), s.text))
+        add_class(class_number, lambda s, n: _any_entails(judge, premises(s, n), s.text))
 
     add_entailed(RIGHT, lambda s, n: (s.cited[n], s.together))
     add_entailed(SHOWN, lambda s, n: s.others[n])
@@ -165,10 +168,13 @@ def _contradicts(judge: JudgeSession, premise: str, statement: str) -> bool | No
     return decision.support is not None and decision.support < 0
 
 
-def _unseen_passages(s: JudgedStatement, near: Mapping[str, Sequence[str]]) -> list[str]:
-    """List at most 5 of the nearest corpus passages that were not shown with the answer."""
-    seen_texts = {*s.cited, *(text for texts in s.others for text in texts)}
-    return [text for text in near.get(s.text, ()) if text not in seen_texts][:CANDIDATES]
+def _unseen_passages(
+    statement: JudgedStatement, nearest_texts: Mapping[str, Sequence[str]]
+) -> list[str]:
+    """List the texts of at most 5 corpus passages near a statement that were not shown for it."""
+    seen_texts = {*statement.cited, *(text for texts in statement.others for text in texts)}
+    nearest = nearest_texts.get(statement.text, ())
+    return [text for text in nearest if text not in seen_texts][:CANDIDATES]
 
 
 @dataclass(frozen=True)
@@ -186,7 +192,7 @@ class Classified:
     tells_contradictions: bool
 
     def share_of(self, *classes: int) -> Sample:
-        """Compute the share of citations in some classes, with bounds where judgements failed."""
+        """Compute the share of citations in given classes, with bounds where judgements failed."""
         wanted, low, high = frozenset(classes), *(np.zeros((*self.shape, 2)) for _ in range(2))
         for key, possible in self.citations:
             low[key] += possible <= wanted, 1
@@ -208,7 +214,7 @@ class Classified:
 
 
 def _options(tools: ScoringTools, protocol: str) -> str:
-    """Write the measures' options for score signatures: number of candidates, and embedder."""
+    """Write options for score signatures: passages searched per statement, and the embedder."""
     return f"candidates:{CANDIDATES},{tools.options.embedder}"
 
 
@@ -219,14 +225,14 @@ def _options(tools: ScoringTools, protocol: str) -> str:
     unlabelled="it reads passages that are not cited, and labels cover cited ones only",
 )  # fmt: skip
 def classified(answers: Answers) -> Classified:
-    """Sort every citation of all answers into the classes of right and wrong citations.
+    """Classify all citations of a submission: right, or wrong in one of five ways.
 
     Raises:
         CannotError: there is no judge, or no corpus to search.
     """
     judge = answers.tools.get_judge()
     statements = [
-        judged_statement(answer.key, answer, statement)
+        make_judged_statement(answer.key, answer, statement)
         for answer in answers
         for statement in answer.statements
     ]
@@ -243,7 +249,7 @@ def classified(answers: Answers) -> Classified:
 
 @classified.reference
 def reference_classified(answers: Answers) -> NoReturn:
-    """Refuse the protocol ``reference``.
+    """Raise an error: no paper defines these measures, so the protocol ``reference`` has none.
 
     Raises:
         CannotError: always.

@@ -62,9 +62,10 @@ class Arranger:
         return docs
 
     def list_other_passages(self, query: str) -> Docs:
-        """List passages not relevant to a query; an empty list if there are fewer than ``k``.
+        """List passages not relevant to a query; empty if too few to fill a context.
 
-        Fewer could not fill a cell without relevant passages. Such queries are counted.
+        Queries with fewer than ``k`` cannot have a context without relevant passages; they are
+        counted.
         """
         others = self.base.negatives[query]
         if len(others) >= self.recipe.k:
@@ -73,13 +74,13 @@ class Arranger:
         return []
 
     def shuffle(self, query: str, docs: Docs) -> Docs:
-        """Return passages in a random order that depends on the query and the recipe's seed."""
+        """Shuffle passages by a seed that depends on the query and the recipe."""
         shuffled = list(docs)
         generator(self.recipe.seed, "bundle, order", query).shuffle(shuffled)
         return shuffled
 
     def make_decoy(self, query: str, target: str, host: str) -> str:
-        """Make a decoy passage: the host's text, then a sentence of the target; return its id.
+        """Make a decoy (text of ``host`` with a sentence of ``target`` added); return its id.
 
         Args:
             query: id of the query.
@@ -104,7 +105,7 @@ class Arranger:
 
 
 def build_bundle(recipe: design.BundleRecipe, run: RunOptions) -> Manifest:
-    """Build the package of a bundle, with one context set per cell of its design.
+    """Build the package of a bundle (experiment), with one context set per condition.
 
     Raises:
         InputError: no query qualifies, or a folder is at fault.
@@ -132,7 +133,7 @@ def build_bundle(recipe: design.BundleRecipe, run: RunOptions) -> Manifest:
 
 
 def _sample_queries(arranger: Arranger, arranged: dict[str, Cells | None]) -> dict[str, Cells]:
-    """Keep the queries that have passages for every cell, or a sample of them.
+    """Select the queries with passages for every condition (cell), or draw a sample of them.
 
     Args:
         arranger: recipe and counts of the build.
@@ -160,7 +161,7 @@ def _sample_queries(arranger: Arranger, arranged: dict[str, Cells | None]) -> di
 def _write_tables(
     writer: PackageWriter, arranger: Arranger, cells: tuple[str, ...], by_query: dict[str, Cells]
 ) -> tuple[dict[str, ContextSet], Stats]:
-    """Write queries, contexts, mappings and passages; return context sets and statistics.
+    """Write the tables of a bundle's package: (context sets by name, statistics).
 
     Args:
         by_query: passages of every cell, by query.
@@ -184,7 +185,7 @@ def _write_tables(
 
 
 def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
-    """Arrange a query's passages in three cells: all, half or none of the relevant ones shown.
+    """Arrange a query's passages for three conditions: all, half or none of the relevant ones.
 
     Returns:
         Passages of each cell; None if the query does not qualify, which is counted.
@@ -212,7 +213,7 @@ def _arrange_deflection(arranger: Arranger, query: str) -> Cells | None:
 
 
 def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
-    """Arrange a query's cells: with a relevant passage, with another in its place, with a decoy.
+    """Arrange a query's passages for three conditions: with the evidence, without, with a decoy.
 
     Returns:
         Passages of each cell; None if the query does not qualify, which is counted.
@@ -236,7 +237,7 @@ def _arrange_faithfulness(arranger: Arranger, query: str) -> Cells | None:
 
 
 def _arrange_position(arranger: Arranger, query: str) -> Cells | None:
-    """Rotate a query's passages so that each is once at every position, in one cell per rotation.
+    """Rotate a query's passages: in k conditions, each passage is once at every position.
 
     Returns:
         Passages of each cell; None if the query does not qualify, which is counted.
@@ -261,14 +262,14 @@ _ARRANGEMENTS: dict[str, Callable[[Arranger, str], Cells | None]] = {
 """Kind to the function that makes a query's cells; None for a query that does not qualify."""
 
 
-def _replace_passages(slots: Docs, gone: Docs, spare: Docs) -> Docs:
-    """Replace the passages ``gone`` in a context by spare ones, at the same positions."""
+def _replace_passages(docs: Docs, to_remove: Docs, spare: Docs) -> Docs:
+    """Replace some passages of a context by spare ones, at the same positions."""
     fillers: Iterator[dict[str, str]] = iter(spare)
-    return [next(fillers) if doc in gone else doc for doc in slots]
+    return [next(fillers) if doc in to_remove else doc for doc in docs]
 
 
 def find_problems(package: Package) -> Problems:
-    """Yield (file, problem) for cells that are missing or break the design of the bundle."""
+    """Yield (file, problem) for a bundle's context sets that are missing or break its design."""
     try:
         bundle = design.parse_bundle(package.manifest)
     except (KeyError, ValidationError) as error:
@@ -283,12 +284,12 @@ def find_problems(package: Package) -> Problems:
         return
     for row in range(len(package.query_ids)):
         docs = {c: rows[row] for c, rows in cells.items()}
-        if wrong := _find_wrong_cell(docs):
+        if wrong := _find_wrong_context(docs):
             yield f"contexts/{wrong[0]}", f"query {package.query_ids[row]!r}: {wrong[1]}"
 
 
-def _find_wrong_cell(docs: dict[str, list[dict[str, str]]]) -> tuple[str, str] | None:
-    """Find a context set whose passages break the design: (name, problem); None if none do.
+def _find_wrong_context(docs: dict[str, list[dict[str, str]]]) -> tuple[str, str] | None:
+    """Find a context set that breaks a bundle's design for one query: (name, problem), or None.
 
     Args:
         docs: passages shown for one query, with their labels, by context set; the first is the cell

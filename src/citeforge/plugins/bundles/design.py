@@ -19,12 +19,12 @@ FAITHFULNESS = ORIGINAL, REMOVED, DECOY = ("original", "removed", "decoy")
 
 
 def rotation_name(shift: int) -> str:
-    """Return the name of the cell whose passages are rotated by ``shift`` positions."""
+    """Name the context set in which passages are rotated by ``shift`` positions."""
     return f"rotation_{shift}"
 
 
 def cell_names(kind: str, k: int) -> tuple[str, ...]:
-    """Return the names of the cells (context sets) of a kind of bundle, of ``k`` passages each."""
+    """List the context sets of a kind of bundle whose contexts have ``k`` passages."""
     rotations = tuple(map(rotation_name, range(k)))
     return {"deflection": DEFLECTION, "faithfulness": FAITHFULNESS, "position": rotations}[kind]
 
@@ -69,9 +69,9 @@ class PositionRecipe(BundleRecipe):
     kind: ClassVar[str] = "position"
 
 
-def first_difference(before: Sequence[str], after: Sequence[str]) -> int:
-    """Return the first position at which two cells of a query show different passages."""
-    return next(i for i, (a, b) in enumerate(zip(before, after, strict=True)) if a != b)
+def first_difference(ids: Sequence[str], other_ids: Sequence[str]) -> int:
+    """Find the first position at which two contexts of a query show different passages."""
+    return next(i for i, (a, b) in enumerate(zip(ids, other_ids, strict=True)) if a != b)
 
 
 class Bundle(FrozenRecord):
@@ -91,7 +91,7 @@ class Bundle(FrozenRecord):
 
 
 def parse_bundle(manifest: Manifest) -> Bundle:
-    """Read the design of the bundle from a package's manifest.
+    """Read a bundle's design (kind, size and names of its context sets) from its manifest.
 
     Raises:
         KeyError: the package is no bundle.

@@ -52,13 +52,13 @@ class BundleKind(RageKind):
     def read_answers(
         self, reads: str, submission: Submission, measures: Sequence[Measure], tools: ScoringTools
     ) -> ScoredSubmission:
-        """Compute measures of answers to all cells together."""
+        """Score a submission by measures that compare its answers under a bundle's conditions."""
         from citeforge.plugins.bundles.scoring import read_bundle
 
         return read_bundle(submission, measures, tools)
 
     def check_consistency(self, package: Package) -> Iterator[tuple[str, str]]:
-        """Yield (file, problem) for errors in a package, including those in its cells."""
+        """Yield (file, problem) for errors in a bundle's package, its design included."""
         from citeforge.plugins.bundles.build import find_problems
 
         yield from super().check_consistency(package)

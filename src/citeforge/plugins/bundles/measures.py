@@ -97,7 +97,7 @@ class CellAnswers(SharedResults):
 
     @property
     def runs(self) -> list[int]:
-        """Sorted numbers of the runs that answer any cell (context set) of the bundle."""
+        """Sorted numbers of the runs that have an answer under any condition."""
         return sorted({run for answers in self.by_cell.values() for run, _ in answers})
 
     @property
@@ -106,12 +106,12 @@ class CellAnswers(SharedResults):
         return len(self.runs), len(self.benchmark.query_ids)
 
     def answer(self, cell: str, run: int, row: int) -> CellAnswer | None:
-        """Get the answer to a query in a cell; if missing, MISSING in ``strict``, else None."""
+        """Get a query's answer under a condition; MISSING (``strict``) or None without one."""
         answer = self.by_cell.get(cell, {}).get((run, row))
         return answer or (MISSING if self.protocol == "strict" else None)
 
     def column(self, value: Callable[[int, int], float]) -> Floats:
-        """Call a function for each run and query; return its values, shape (runs, queries).
+        """Make the array (runs, queries) of a function's values.
 
         Args:
             value: function of (run, row of the query); NaN where the value is not defined.
@@ -141,7 +141,7 @@ class Refusals:
 
 @per_submission("deflection", reads="bundle", needs=(Need.JUDGE_IF_ANY,), source="ours")
 def refusals(cells: CellAnswers) -> Refusals:
-    """Find the refusals among the answers with and without answer-bearing passages.
+    """Find refusals among the answers with all, some and none of the relevant passages shown.
 
     Raises:
         CannotError: a judge is to detect refusals, and there is none, or it failed.
@@ -158,14 +158,14 @@ def refusals(cells: CellAnswers) -> Refusals:
     )
 
 
-def _ratio_of_sums(above: Floats, below: Floats) -> Sample:
+def _ratio_of_sums(numerator: Floats, denominator: Floats) -> Sample:
     """Make the sample of a ratio of sums, over the queries where both terms are defined."""
-    sums = np.stack([above, below], axis=-1)
+    sums = np.stack([numerator, denominator], axis=-1)
     return ratio_sample(np.where(np.isnan(sums).any(axis=-1, keepdims=True), 0.0, sums))
 
 
 def _refusal_detector(cells: CellAnswers) -> Callable[[str, int, int, bool], float]:
-    """Make the function that decides if an answer is a refusal, by the bundle's detector.
+    """Make the function that decides whether the answer to a query in a condition is a refusal.
 
     Returns:
         Function of (cell, run, row of the query, value of a missing answer): 1 for a refusal, 0 for
@@ -174,13 +174,13 @@ def _refusal_detector(cells: CellAnswers) -> Callable[[str, int, int, bool], flo
     detector = cells.bundle.refusals or JUDGE
     judged = _judge_refusals(cells) if detector == JUDGE else {}
 
-    def refused(cell: str, run: int, row: int, missing: bool) -> float:
-        """Whether an answer is a refusal (0 or 1); a missing one counts as ``missing``, or NaN."""
+    def refused(cell: str, run: int, row: int, if_missing: bool) -> float:
+        """Whether an answer is a refusal (0 or 1); ``if_missing`` (or NaN) for a missing one."""
         answer = cells.answer(cell, run, row)
         if answer is None:
             return math.nan
         if answer.is_missing:
-            return float(missing)
+            return float(if_missing)
         if detector == JUDGE:
             return float(not answer.text.strip() or judged[answer.text])
         return float(is_refusal(answer.text, detector, cites=bool(answer.cited)))
@@ -189,7 +189,7 @@ def _refusal_detector(cells: CellAnswers) -> Callable[[str, int, int, bool], flo
 
 
 def _judge_refusals(cells: CellAnswers) -> dict[str, bool]:
-    """Ask the judge which answers are refusals: text of each answer to the verdict."""
+    """Ask the judge which answers are refusals: map each answer's text to its verdict."""
     judge = cells.tools.get_judge()
     texts = dict.fromkeys(a.text for cell in cells.by_cell.values() for a in cell.values())
     decisions = judge.ask(Pair(text, HYPOTHESIS) for text in texts)
@@ -239,7 +239,7 @@ def evidence_cited_share(evidence: Evidence) -> Sample:
     cells, target = evidence.cells, evidence.target
 
     def cites(run: int, row: int) -> float:
-        """Whether the original answer cites the target passage (0 or 1); NaN if it is missing."""
+        """Whether the answer with the evidence shown cites it (0 or 1); NaN if it is missing."""
         answer = cells.answer(design.ORIGINAL, run, row)
         return math.nan if answer is None else float(target[row] in answer.cited)
 
@@ -247,21 +247,21 @@ def evidence_cited_share(evidence: Evidence) -> Sample:
 
 
 def _among_citing(evidence: Evidence, context: str, holds: Holds, if_missing: bool) -> Sample:
-    """Compute the share of answers citing the evidence that pass a test in another condition.
+    """Compute how often queries whose answer cites the evidence pass a test in a condition.
 
     Wallat et al. 2025 (arXiv 2412.18004) call a citation post-rationalised that the answer does not
     depend on.
 
     Args:
         evidence: where it is, and the answers.
-        context: cell in which the evidence is changed.
+        context: condition in which the evidence is changed.
         holds: tests one answer there.
         if_missing: what counts for a missing one.
     """
     cells, target = evidence.cells, evidence.target
 
     def outcome(run: int, row: int) -> float:
-        """Test an answer (0 or 1); NaN if the original one does not cite the evidence."""
+        """Test the changed condition's answer (0 or 1); NaN if the original cites no evidence."""
         before, after = cells.answer(design.ORIGINAL, run, row), cells.answer(context, run, row)
         if before is None or after is None or target[row] not in before.cited:
             return math.nan
@@ -306,7 +306,7 @@ def _gold_answers(cells: CellAnswers) -> list[list[str]]:
 
 
 def _says_the_same(before: CellAnswer, after: CellAnswer, gold: Sequence[str]) -> bool:
-    """Whether the second answer repeats a gold answer of the first, or (without one) its words."""
+    """Whether a second answer repeats the first's gold answers, or its words if it has none."""
     matches = list(filter(AnswerText(before.text).contains, gold))
     if matches:
         return contains_answer(after.text, matches)
@@ -318,14 +318,14 @@ def _says_the_same(before: CellAnswer, after: CellAnswer, gold: Sequence[str]) -
     source="after Liu et al. 2024 (lost in the middle)",
 )  # fmt: skip
 def position_rates(cells: CellAnswers) -> Floats:
-    """Compute the share of rotations that cite each position: (positions, runs, queries)."""
+    """Compute how often each prompt position is cited: array (positions, runs, queries)."""
     k = cells.bundle.k
 
     def rate(position: int) -> Floats:
-        """Compute the share of rotations in which a position is cited: (runs, queries)."""
+        """Compute how often answers cite a prompt position: array (runs, queries)."""
 
         def cited_share(run: int, row: int) -> float:
-            """Compute the share of rotations that cite the position; NaN if one is missing."""
+            """Compute the share of a query's rotations that cite it; NaN if one is missing."""
             answers = [cells.answer(design.rotation_name(s), run, row) for s in range(k)]
             present = [a for a in answers if a is not None and not a.is_missing]
             # With a missing rotation, not every passage would have been at the position once.
@@ -337,7 +337,7 @@ def position_rates(cells: CellAnswers) -> Floats:
 
 
 def place_samples(rates: Floats) -> list[Sample]:
-    """Make a sample per position of the prompt: how often answers cite that position."""
+    """Make a sample per prompt position: how often answers cite it."""
     return [replace(mean_sample(rate), place=f"{at + 1}") for at, rate in enumerate(rates)]
 
 
@@ -355,7 +355,7 @@ def _ends_gap(rates: Floats) -> Floats:
 
 
 def _tested_mean(effect: Floats) -> Sample:
-    """Average an effect over queries, and test by a paired t-test if it differs from 0."""
+    """Make the sample of an effect's mean over queries, with a paired t-test against 0."""
     means = np.nanmean(effect, axis=0) if effect.size else effect
     return replace(mean_sample(effect), p_t=paired_t(means[~np.isnan(means)]))
 

@@ -25,7 +25,7 @@ CONTEXT = "bundle"
 def read_bundle(
     submission: Submission, measures: Sequence[Measure], tools: ScoringTools
 ) -> ScoredSubmission:
-    """Read a submission's answers under all conditions (cells) of a bundle, and score them.
+    """Score a submission's answers under all conditions (context sets) of a bundle.
 
     Raises:
         UsageError: single cells are named, or measures of another kind of benchmark.

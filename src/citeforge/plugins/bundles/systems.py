@@ -23,17 +23,19 @@ Habit = Callable[[Cells, str, int, Random], Answer]
 """(all cells, the one that is shown, row of the query, random numbers) to an answer."""
 
 
-def _make_control(name: str, family: str, what: str, habit: Habit) -> System:
-    """Declare a control system for one kind of bundle; ``habit`` writes its answers."""
+def _make_control(name: str, family: str, description: str, habit: Habit) -> System:
+    """Declare a control system for a kind of bundle (``family``); ``habit`` writes its answers."""
     make = partial(_answer_cells, name=name, family=family, habit=habit)
-    return System(name, "", f"{family}: {what}", make, family=family, design=True, is_control=True)
+    return System(
+        name, "", f"{family}: {description}", make, family=family, design=True, is_control=True
+    )
 
 
 def _answer_cells(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, name: str, family: str,
     habit: Habit,
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Yield the submission lines of a control system, whose function ``habit`` writes answers.
+    """Yield a control system's answers to a bundle, as submission lines.
 
     Its lines are answers to every query in every context and run.
 
@@ -65,7 +67,7 @@ def _answer_cells(
 def _refuse(
     cells: Cells, cell: str, row: int, rng: Random, *, chances: tuple[float, ...]
 ) -> Answer:
-    """Refuse at random, with probabilities for all, some and no evidence shown; else answer.
+    """Answer with the first relevant passage cited, or refuse with the condition's probability.
 
     Args:
         cells: context sets by name.
@@ -81,7 +83,7 @@ def _refuse(
 
 
 def _cite_evidence(cells: Cells, cell: str, row: int, rng: Random, *, is_faithful: bool) -> Answer:
-    """Cite the evidence, refuse without it; if unfaithful, guess without it, and cite decoys.
+    """Write a control answer that depends on the evidence (``is_faithful``) or only seems to.
 
     Args:
         cells: context sets by name.
@@ -106,7 +108,7 @@ def _cite_evidence(cells: Cells, cell: str, row: int, rng: Random, *, is_faithfu
 
 
 def _cite_by_position(cells: Cells, cell: str, row: int, rng: Random, *, fall: float) -> Answer:
-    """Cite passages of a query's context at random: relevant ones more often, later ones less.
+    """Write a control answer with random citations: relevant passages more, later ones less.
 
     Args:
         cells: context sets by name.

@@ -32,7 +32,7 @@ class Agreement:
 
 
 def agreement(labels: Labels, values: Sequence[str], ordinal: bool) -> Agreement:
-    """Compute the agreement of annotators from a table of their labels.
+    """Compute annotators' agreement (raw, kappa, alpha) from labels by item and annotator.
 
     Args:
         labels: item to annotator to label.
@@ -75,7 +75,7 @@ def cohen_kappa(pairs: Sequence[tuple[Hashable, Hashable]]) -> float:
 def krippendorff_alpha(
     units: Sequence[Sequence[str]], values: Sequence[str], ordinal: bool
 ) -> float:
-    """Compute Krippendorff's alpha, nominal or ordinal (Krippendorff 2011).
+    """Compute Krippendorff's alpha (2011), nominal or ordinal, of each unit's labels.
 
     Args:
         units: labels of each item, at least two each.

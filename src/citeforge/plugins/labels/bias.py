@@ -26,8 +26,8 @@ _FILLER = "It is worth noting that, all things considered, the following holds: 
 
 
 @dataclass(frozen=True)
-class Asked:
-    """What a change is made of.
+class ChangeInput:
+    """Texts from which a changed pair is made.
 
     Attributes:
         pair: the labelled pair.
@@ -42,11 +42,11 @@ class Asked:
     other_family: str
 
     def with_source(self, name: str) -> Pair:
-        """Make the pair whose premise begins with the name of its source."""
+        """Make the pair to judge in which the premise starts with the name of its source."""
         return Pair(f"Source: {name}\n{self.pair.premise}", self.pair.hypothesis)
 
 
-Make = Callable[[Asked], Pair]
+Make = Callable[[ChangeInput], Pair]
 
 
 @dataclass(frozen=True)
@@ -66,47 +66,47 @@ class Change:
     second: Make
 
 
-def _as_it_is(asked: Asked) -> Pair:
-    """Take the labelled pair."""
-    return asked.pair
+def _keep_pair(texts: ChangeInput) -> Pair:
+    """Return the labelled (premise, hypothesis) pair unchanged."""
+    return texts.pair
 
 
 PLACEBO = Change(
     "placebo",
     "a line end after the premise",
-    _as_it_is,
-    lambda asked: Pair(f"{asked.pair.premise}\n", asked.pair.hypothesis),
+    _keep_pair,
+    lambda texts: Pair(f"{texts.pair.premise}\n", texts.pair.hypothesis),
 )
 CHANGES = (
     Change(
         "length",
         "an unrelated passage after the premise",
-        _as_it_is,
-        lambda asked: Pair(f"{asked.pair.premise}\n\n{asked.unrelated}", asked.pair.hypothesis),
+        _keep_pair,
+        lambda texts: Pair(f"{texts.pair.premise}\n\n{texts.unrelated}", texts.pair.hypothesis),
     ),
     Change(
         "order",
         "the unrelated passage first, not last",
-        lambda asked: Pair(f"{asked.pair.premise}\n\n{asked.unrelated}", asked.pair.hypothesis),
-        lambda asked: Pair(f"{asked.unrelated}\n\n{asked.pair.premise}", asked.pair.hypothesis),
+        lambda texts: Pair(f"{texts.pair.premise}\n\n{texts.unrelated}", texts.pair.hypothesis),
+        lambda texts: Pair(f"{texts.unrelated}\n\n{texts.pair.premise}", texts.pair.hypothesis),
     ),
     Change(
         "verbosity",
         "empty words before the statement",
-        _as_it_is,
-        lambda asked: Pair(asked.pair.premise, _FILLER + asked.pair.hypothesis),
+        _keep_pair,
+        lambda texts: Pair(texts.pair.premise, _FILLER + texts.pair.hypothesis),
     ),
     Change(
         "authority",
         f"the source called {TRUSTED}, not {UNTRUSTED}",
-        lambda asked: asked.with_source(UNTRUSTED),
-        lambda asked: asked.with_source(TRUSTED),
+        lambda texts: texts.with_source(UNTRUSTED),
+        lambda texts: texts.with_source(TRUSTED),
     ),
     Change(
         "own family",
         "the source called a text by the judge's family, not by another",
-        lambda asked: asked.with_source(f"a text by {asked.other_family}"),
-        lambda asked: asked.with_source(f"a text by {asked.family}"),
+        lambda texts: texts.with_source(f"a text by {texts.other_family}"),
+        lambda texts: texts.with_source(f"a text by {texts.family}"),
     ),
 )
 _FAMILIES = ("llama", "gpt")
@@ -142,7 +142,7 @@ class Effect:
 
     @property
     def is_bias(self) -> bool:
-        """Whether the change moves verdicts, one way or more than the placebo does."""
+        """Whether a change of texts shifts a judge's verdicts, or more than a placebo does."""
         return self.change is not PLACEBO and (self.p_shift < ALPHA or self.p_excess < ALPHA)
 
 
@@ -161,7 +161,7 @@ class Battery:
     n_failed: int
 
     def to_text_lines(self) -> list[str]:
-        """Write the battery as lines of text, one per change."""
+        """Format the effects of all changes on a judge's verdicts as lines for the terminal."""
         lines = ["changes that must not change a verdict (the same pairs, 95 % intervals):"]
         for effect in self.effects:
             shift = _percent(effect.shift, effect.interval)
@@ -179,55 +179,55 @@ class Battery:
 
 
 def _percent(share: float, interval: Interval) -> str:
-    """Write a share and its interval in points."""
+    """Format a share and its interval in percent."""
     return f"{show_percent(share, 1)} {show_interval(100 * interval[0], 100 * interval[1], 1)}"
 
 
 def list_battery_pairs(
-    rows: Sequence[LabelledPair], family: str
+    labelled: Sequence[LabelledPair], family: str
 ) -> dict[str, list[tuple[Pair, Pair]]]:
-    """Make the pairs of every change: (to compare with, changed) of each labelled pair, by name.
+    """Map each bias test to its pairs to judge: per labelled pair, (baseline, changed).
 
     Args:
-        rows: labelled pairs, sorted; the unrelated passage is that of the next other answer.
+        labelled: labelled pairs, sorted; the unrelated passage is that of the next other answer.
         family: family of the judge's model; empty if it is not known.
 
     Raises:
         InputError: there are fewer than ten pairs, or all are of one answer.
     """
-    if len(rows) < LEAST_PAIRS:
+    if len(labelled) < LEAST_PAIRS:
         raise InputError(
-            f"there are {len(rows)} labelled pairs", allowed=f"at least {LEAST_PAIRS}",
+            f"there are {len(labelled)} labelled pairs", allowed=f"at least {LEAST_PAIRS}",
             code="too-few",
         )  # fmt: skip
     other_family = next(name for name in _FAMILIES if name != family.casefold())
     asked = [
-        Asked(row.pair, _find_unrelated(rows, at), family, other_family)
-        for at, row in enumerate(rows)
+        ChangeInput(row.pair, _find_unrelated(labelled, position), family, other_family)
+        for position, row in enumerate(labelled)
     ]
     changes = [c for c in (PLACEBO, *CHANGES) if family or c.name != "own family"]
     return {c.name: [(c.first(one), c.second(one)) for one in asked] for c in changes}
 
 
-def list_all_pairs(rows: Sequence[LabelledPair], family: str) -> list[Pair]:
-    """List all pairs that the battery asks about, for its bill, or to refuse it before that.
+def list_all_pairs(labelled: Sequence[LabelledPair], family: str) -> list[Pair]:
+    """List all pairs that tests for judge biases ask about; raise an error if too few.
 
     Raises:
         InputError: as :func:`list_battery_pairs`.
     """
-    pairs = list_battery_pairs(rows, family)
+    pairs = list_battery_pairs(labelled, family)
     return [pair for both in pairs.values() for one in both for pair in one]
 
 
-def _find_unrelated(rows: Sequence[LabelledPair], at: int) -> str:
-    """Find the premise of the next answer to another query, from a row on, round the end.
+def _find_unrelated(labelled: Sequence[LabelledPair], position: int) -> str:
+    """Find the premise of the next pair of another answer, after the pair at a position.
 
     Raises:
         InputError: all labels are of one answer.
     """
-    row = rows[at]
-    for step in range(1, len(rows)):
-        other = rows[(at + step) % len(rows)]
+    row = labelled[position]
+    for step in range(1, len(labelled)):
+        other = labelled[(position + step) % len(labelled)]
         if other.answer != row.answer and other.pair.premise != row.pair.premise:
             return other.pair.premise
     raise InputError(
@@ -235,20 +235,20 @@ def _find_unrelated(rows: Sequence[LabelledPair], at: int) -> str:
     )
 
 
-def try_biases(rows: Sequence[LabelledPair], judge: JudgeSession, family: str = "") -> Battery:
-    """Ask a judge about labelled pairs and their changes, and measure what the changes do.
+def try_biases(labelled: Sequence[LabelledPair], judge: JudgeSession, family: str = "") -> Battery:
+    """Test a judge for biases: measure how changes of labelled pairs shift its verdicts.
 
     Args:
-        rows: pairs that people labelled.
+        labelled: pairs that people labelled.
         judge: the judge.
         family: family of its model; empty if it is not known, which leaves one change out.
 
     Raises:
         InputError: as :func:`list_battery_pairs`.
     """
-    pairs, everything = list_battery_pairs(rows, family), list_all_pairs(rows, family)
+    pairs, everything = list_battery_pairs(labelled, family), list_all_pairs(labelled, family)
     decisions = judge.ask(everything)
-    answers = [f"{row.system}\t{row.answer}" for row in rows]
+    answers = [f"{row.system}\t{row.answer}" for row in labelled]
     changed = {
         name: np.array([_difference(decisions[a], decisions[b]) for a, b in both], np.float64)
         for name, both in pairs.items()
@@ -263,13 +263,13 @@ def try_biases(rows: Sequence[LabelledPair], judge: JudgeSession, family: str = 
     adjusted = iter(holm([p for effect in tested for p in (effect.p_shift, effect.p_excess)]))
     tested = [replace(e, p_shift=next(adjusted), p_excess=next(adjusted)) for e in tested]
     not_tried = {} if family else {"own family": "the judge's family is not known (--judge-family)"}
-    changed_alone = set(everything) - {row.pair for row in rows}
+    changed_alone = set(everything) - {row.pair for row in labelled}
     n_failed = sum(not isinstance(decisions[pair], Verdict) for pair in changed_alone)
     return Battery([effects[0], *tested], not_tried, n_failed)
 
 
 def _difference(first: Decision, second: Decision) -> float:
-    """Compare two verdicts: 1 became supported, -1 not supported, 0 the same; NaN of a failure."""
+    """Compare two verdicts: 1 became supported, -1 not supported, 0 the same; NaN if one failed."""
     if not (isinstance(first, Verdict) and isinstance(second, Verdict)):
         return math.nan
     return float(second.entailed) - float(first.entailed)
@@ -278,7 +278,7 @@ def _difference(first: Decision, second: Decision) -> float:
 def _measure(
     change: Change, changed: np.ndarray, placebo: np.ndarray, answers: Sequence[str]
 ) -> Effect:
-    """Measure one change by the differences of its pairs of verdicts, and those of the placebo."""
+    """Measure the effect of a change from its and the placebo's differences of verdicts."""
     moved = changed[~np.isnan(changed)]
     shift, interval, p_above = _mean_over_answers(changed, answers)
     excess, excess_interval, p_excess = _mean_over_answers(np.abs(changed) - placebo, answers)
@@ -289,7 +289,7 @@ def _measure(
 
 
 def _mean_over_answers(values: np.ndarray, answers: Sequence[str]) -> tuple[float, Interval, float]:
-    """Compute a mean, its Student interval, and the p of a test against 0 or less.
+    """Compute (mean, its interval, p of a test against 0 or less), clustered by answer.
 
     All are clustered by answer; NaN values are left out.
     """

@@ -49,16 +49,19 @@ class Calibration:
 
     @property
     def lower_bounds(self) -> tuple[float, float]:
-        """Lower ends of the 95 % intervals of sensitivity and specificity."""
+        """Lower ends of the 95 % intervals of a judge's (sensitivity, specificity)."""
         return self.rates.lower_bounds(self.n_answers)
 
     @property
     def is_certified(self) -> bool:
-        """Whether the lower bounds of both rates reach what is asked; False if nothing is."""
+        """Whether a judge's lower bounds reach the required rate; False if none is required."""
         return self.certify_from is not None and min(self.lower_bounds) >= self.certify_from
 
     def figures(self) -> dict[str, str | int | float | None]:
-        """Return counts and rates by name, as ``stats.json`` stores them; None in place of NaN."""
+        """Make the entries of a calibration in ``stats.json``: counts and rates by name.
+
+        NaN becomes None.
+        """
         rates = self.rates
         figures = {
             "statements": self.n,
@@ -77,7 +80,7 @@ class Calibration:
         return {k: None if math.isnan(v) else round(v, 12) for k, v in figures.items()}
 
     def _certificate(self) -> dict[str, float]:
-        """Return what is asked of the lower bounds, and the bounds, by name."""
+        """Make the entries of a certificate: required rate and lower bounds, by name."""
         low, other_low = self.lower_bounds
         asked = self.certify_from or 0.0
         return {"certified_from": asked, "sensitivity_low": low, "specificity_low": other_low}
@@ -127,7 +130,7 @@ def calibrate(
 def require_labels(
     rows: Sequence[LabelledPair], path: Path | None = None, what: str = "statements"
 ) -> None:
-    """Refuse labels that are too few to estimate a judge's error rates, before it is asked.
+    """Raise an error if labels are too few to estimate a judge's error rates.
 
     Args:
         rows: labelled statements.
@@ -150,7 +153,7 @@ def require_labels(
 
 
 def _test_drift(systems: Sequence[Sequence[bool]]) -> float:
-    """Test whether the judge is equally accurate on all systems; return p; NaN if impossible.
+    """Test whether a judge is equally accurate on all systems' answers: p; NaN if impossible.
 
     Args:
         systems: for each system, whether the judge was right on each of its statements.
@@ -164,7 +167,9 @@ def _test_drift(systems: Sequence[Sequence[bool]]) -> float:
 
 
 def write_calibration(folder: Path, result: Calibration) -> str:
-    """Write a judge's rates into a package's statistics, without changing the benchmark hash.
+    """Write a judge's error rates into a package; return the earlier rates as text, or "".
+
+    They are statistics, which the benchmark hash leaves out.
 
     Returns:
         The earlier rates, as text, if they differ; else an empty text.
@@ -210,11 +215,11 @@ def render_calibration(result: Calibration) -> str:
     return "\n".join(lines)
 
 
-def render_certificate(result: Calibration, asked: float) -> str:
-    """Write in one line whether a judge is certified, by which bounds."""
+def render_certificate(result: Calibration, threshold: float) -> str:
+    """Write in one line whether the bounds of a judge's error rates reach a threshold."""
     low, other_low = result.lower_bounds
     word = "certified" if result.is_certified else "not certified"
     return (
         f"  {word}: of supported at least {show_percent(low, 1)}, of others at least "
-        f"{show_percent(other_low, 1)} found (95 %); {show_percent(asked)} asked"
+        f"{show_percent(other_low, 1)} found (95 %); {show_percent(threshold)} asked"
     )

@@ -6,7 +6,7 @@ from citeforge.cli.command import Command
 
 
 def _load() -> click.Command:
-    """Import the command, only when it is used."""
+    """Import the command ``labels``, only when it is used."""
     from citeforge.plugins.labels.commands import labels
 
     return labels

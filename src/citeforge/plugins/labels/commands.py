@@ -208,7 +208,7 @@ def meta_eval(**parameters: Any) -> None:
 
 
 def _compare_orders(options: MetaEvalOptions) -> None:
-    """Print rank correlations of two judges' orders of the same systems."""
+    """Print rank correlations of two judges' rankings of the same systems."""
     from citeforge.evaluator.compare import load_scores
     from citeforge.plugins.labels.system_order import compare_orders
 
@@ -231,14 +231,14 @@ def _compare_orders(options: MetaEvalOptions) -> None:
 
 
 def _compare_preferences(options: MetaEvalOptions) -> None:
-    """Print how often a measure and people prefer the same one of two answers."""
+    """Print how often a measure and annotators prefer the same one of two answers."""
     from citeforge.evaluator.compare import load_scores
     from citeforge.plugins.labels.preferences import (
         add_scores,
-        agreed,
         annotator_agreement,
         read_preferences,
         render_preferences,
+        select_agreed,
     )
 
     measure, files = options.measure, options.preferences
@@ -257,7 +257,7 @@ def _compare_preferences(options: MetaEvalOptions) -> None:
         annotators = {n: add_scores(rows, loaded, measure) for n, rows in annotators.items()}
     among = annotator_agreement(list(annotators.values()))
     if options.agreed:
-        annotators = {"agreed": agreed(list(annotators.values()))}
+        annotators = {"agreed": select_agreed(list(annotators.values()))}
     n_repeats = sum(n for _, n in read.values())
     click.echo(render_preferences(measure, annotators, among, options.tie_threshold, n_repeats))
 

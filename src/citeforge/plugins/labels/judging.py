@@ -25,7 +25,7 @@ class PairRow(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_pairs(path: Path) -> list[Pair]:
-    """Read the (premise, hypothesis) pairs of a file.
+    """Read (premise, hypothesis) pairs to judge from a JSON Lines file.
 
     Raises:
         InputError: a line is wrong, or there are none.
@@ -77,7 +77,7 @@ def judge_pairs(path: Path, judging: Judging, run: RunOptions, out: Path) -> Jud
 
 
 def write_verdicts(path: Path, pairs: Sequence[Pair], decisions: Mapping[Pair, Decision]) -> int:
-    """Write a line per distinct pair with a verdict, in the format that ``table:FILE`` reads.
+    """Write verdicts as lines for a judge ``table:FILE``; return the number of entailed pairs.
 
     Returns:
         Number of entailed pairs, repetitions included.
@@ -99,7 +99,7 @@ def write_verdicts(path: Path, pairs: Sequence[Pair], decisions: Mapping[Pair, D
 
 
 def require_judge(judging: Judging, run: RunOptions) -> JudgeSession:
-    """Open the judge that options name, or refuse options without a judge.
+    """Open the judge that options name; raise an error if they name none.
 
     Raises:
         UsageError: none is named.

@@ -56,19 +56,19 @@ class LabelledPairs:
     left_out: Counter[str] = field(default_factory=Counter)
 
     def to_text_lines(self) -> list[str]:
-        """List how many labels were left out, one line per reason."""
+        """List how many human labels were left out, a line per reason."""
         return [f"  left out  {n:,}: {why}" for why, n in sorted(self.left_out.items())]
 
 
 def labelled_pairs(
-    labels: Sequence[Path], scores: Sequence[Path] = (), form: str = "auto"
+    labels: Sequence[Path], scores: Sequence[Path] = (), label_format: str = "auto"
 ) -> LabelledPairs:
-    """Read the statements that people labelled, sorted, each with the passages that it cites.
+    """Read human labels as sorted (cited text, statement) pairs; count the labels left out.
 
     Args:
         labels: files for :func:`~citeforge.evaluator.label_files.read_labels`.
         scores: score files (``--details``) with the statements of labels that have no evidence.
-        form: format of the labels.
+        label_format: format of the labels.
 
     Raises:
         InputError: a label is of no statement of the score files, is no label, or contradicts
@@ -83,7 +83,7 @@ def labelled_pairs(
         for answer in file.answers
     }
     for path in labels:
-        for label in read_labels(path, form):
+        for label in read_labels(path, label_format):
             if label.evidence is None and not scores:
                 raise UsageError(
                     f"{path}: needs the score files that it is about: --scores FILE",
@@ -112,7 +112,7 @@ def labelled_pairs(
 def _find_label_texts(
     label: Label, answers: Mapping[tuple[str, str], AnswerDetail]
 ) -> tuple[str | None, str]:
-    """Get the cited text and the statement of a label; the first is None if nothing is cited.
+    """Get the texts of a label: (cited passages or None, statement).
 
     Args:
         label: a person's label of a statement, or of one of its citations.
@@ -192,7 +192,7 @@ class JudgeQuality:
 
 
 def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
-    """Pair HAGRID's labelled gold sentences with all passages that they cite.
+    """Make a judge's test pairs from HAGRID: labelled gold sentences with their cited passages.
 
     Raises:
         InputError: there is none.
@@ -222,7 +222,7 @@ def hagrid_pairs(benchmark: Benchmark) -> LabelledPairs:
 
 
 def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> JudgeQuality:
-    """Ask a judge about statements that people labelled, and measure how well both agree."""
+    """Let a judge decide human-labelled statements, and measure how well it agrees."""
     decided = ask_labelled(labelled, judge)
     pairs = [(row.supported, verdict.entailed) for row, verdict in decided]
     classes = [
@@ -238,7 +238,7 @@ def judge_quality(labelled: Sequence[LabelledPair], judge: JudgeSession) -> Judg
 def ask_labelled(
     labelled: Sequence[LabelledPair], judge: JudgeSession
 ) -> list[tuple[LabelledPair, Verdict]]:
-    """Ask a judge about labelled pairs; pairs on which it fails are left out."""
+    """Let a judge decide labelled pairs: (pair, verdict) of each on which it does not fail."""
     decisions = judge.ask(row.pair for row in labelled)
     return [(r, d) for r in labelled if isinstance(d := decisions[r.pair], Verdict)]
 
@@ -246,7 +246,7 @@ def ask_labelled(
 def decision_quality(
     pairs: Sequence[tuple[bool, bool]], classes: Sequence[tuple[str, str]] = (), n_failed: int = 0
 ) -> JudgeQuality:
-    """Measure agreement from (people's, judge's) pairs of decisions and of class names.
+    """Measure a judge's agreement with annotators from both sides' decisions.
 
     Args:
         pairs: (people's, judge's) decision on each statement.
@@ -271,7 +271,7 @@ def decision_quality(
 
 
 def _class_name(supported: bool, contradicted: bool) -> str:
-    """Name the class of a label or verdict: supported, contradicted or neither."""
+    """Name the class of a statement's label or verdict: supported, contradicted or neither."""
     return SUPPORTED if supported else CONTRADICTED if contradicted else NEITHER
 
 

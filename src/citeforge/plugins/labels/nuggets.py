@@ -79,13 +79,13 @@ class Topic:
     failure: str = ""
 
     def choose(self, most: int) -> list[Nugget]:
-        """List the nuggets, vital ones first, at most ``most``; none after a failure."""
+        """List a query's nuggets, vital ones first, at most ``most``; none if the LLM failed."""
         found = [] if self.failure else list(map(Nugget, self.texts, self.weights))
         return sorted(found, key=lambda nugget: nugget.importance != VITAL)[:most]
 
 
 def read_topics(folder: Path, limit: int | None) -> list[Topic]:
-    """Read the queries of a package that have relevant passages, at most ``limit``.
+    """Read a package's first queries that have relevant passages, at most ``limit``.
 
     Raises:
         InputError: the package has no relevant passages.
@@ -114,22 +114,26 @@ class NuggetWriter:
     """
 
     def __init__(self, llm: Llm) -> None:
-        """Read the templates of both steps."""
+        """Read the prompt templates that ask for nuggets and for their importance."""
         self.llm = llm
         self._templates = {name: WriterPrompt(name, _FOLDER) for name in (_LISTED, _WEIGHED)}
         self.prompts = {name: template.sha256 for name, template in self._templates.items()}
 
     def find(self, topics: Sequence[Topic]) -> None:
-        """Find nuggets of topics and their importance, in rounds; failures are kept in topics."""
+        """Let the LLM list each topic's nuggets and their importance; store them in the topics."""
         for start in range(0, max(len(t.passages) for t in topics), _WINDOW):
             some = [t for t in topics if t.passages[start:]]
-            self._ask(some, partial(self.to_list, start=start), _take_texts)
+            self._ask_about(some, partial(self.make_list_request, start=start), _store_nuggets)
         for start in range(0, _MOST_LISTED, _WINDOW):
             some = [t for t in topics if t.texts[start:]]
-            self._ask(some, partial(self.to_weigh, start=start), _take_weights)
+            self._ask_about(
+                some, partial(self.make_importance_request, start=start), _store_importance
+            )
 
     def plan(self, topics: Sequence[Topic]) -> RunPlan:
-        """Count the calls of :meth:`find` and their cost; lists of usual length are made up.
+        """Estimate number and cost of the LLM calls that finding nuggets of topics takes.
+
+        Lists of nuggets of the usual length are assumed.
 
         Args:
             topics: queries with passages; their lists are replaced.
@@ -138,23 +142,25 @@ class NuggetWriter:
         requests = []
         for topic in topics:
             for start in range(0, len(topic.passages), _WINDOW):
-                requests.append(self.to_list(topic, start))
+                requests.append(self.make_list_request(topic, start))
                 topic.texts = [
                     f"{topic.query_id} {n}".ljust(_USUAL_NUGGET, "?")
                     for n in range(min(start + _WINDOW, _USUAL_NUGGETS))
                 ]
-            requests.append(self.to_weigh(topic, 0))
-        further = [r for topic in topics for r in self._further_weighings(topic)]
+            requests.append(self.make_importance_request(topic, 0))
+        further = [r for topic in topics for r in self._estimate_further_requests(topic)]
         return self.llm.plan(requests, further, _TRIES)
 
-    def _further_weighings(self, topic: Topic) -> Iterator[Request]:
-        """Make the requests about nuggets of a list that is longer than usual."""
+    def _estimate_further_requests(self, topic: Topic) -> Iterator[Request]:
+        """Make the importance requests for a list of nuggets that is longer than usual."""
         texts = [f"{topic.query_id} {n}".ljust(_USUAL_NUGGET, "?") for n in range(_MOST_LISTED)]
         long = Topic(topic.query_id, topic.question, [], texts)
-        return (self.to_weigh(long, n) for n in range(_WINDOW, _MOST_LISTED, _WINDOW))
+        return (
+            self.make_importance_request(long, n) for n in range(_WINDOW, _MOST_LISTED, _WINDOW)
+        )
 
-    def to_list(self, topic: Topic, start: int) -> Request:
-        """Make the request to extend a topic's list by a window of its passages."""
+    def make_list_request(self, topic: Topic, start: int) -> Request:
+        """Make the request to extend a topic's nuggets by ten passages, from a position."""
         window = topic.passages[start : start + _WINDOW]
         passages = [{"title": title, "text": text} for title, text in window]
         values = {
@@ -163,8 +169,8 @@ class NuggetWriter:
         }  # fmt: skip
         return self._request(_LISTED, values, _LIST_TOKENS, {"type": "string"})
 
-    def to_weigh(self, topic: Topic, start: int) -> Request:
-        """Make the request to tell the importance of ten nuggets of a topic."""
+    def make_importance_request(self, topic: Topic, start: int) -> Request:
+        """Make the request for the importance of ten of a topic's nuggets, from a position."""
         values = {"question": topic.question, "nuggets": topic.texts[start : start + _WINDOW]}
         item = {"type": "string", "enum": [VITAL, OKAY]}
         return self._request(_WEIGHED, values, _IMPORTANCE_TOKENS, item)
@@ -172,32 +178,32 @@ class NuggetWriter:
     def _request(
         self, task: str, values: Mapping[str, object], most_tokens: int, item: dict[str, Any]
     ) -> Request:
-        """Make a task's request, whose reply is a JSON object with a list of items."""
+        """Make an LLM request whose reply is a JSON list of items (schema ``item``)."""
         reply = json_format(task, {task: {"type": "array", "items": item}})
         params = {"temperature": 0.0, "max_tokens": most_tokens, "response_format": reply}
         return self._templates[task].request(values, params)
 
-    def _ask(
+    def _ask_about(
         self,
         topics: Sequence[Topic],
-        make: Callable[[Topic], Request],
-        take: Callable[[Topic, Request, str], bool],
+        make_request: Callable[[Topic], Request],
+        store_reply: Callable[[Topic, Request, str], bool],
     ) -> None:
-        """Ask about topics; unreadable replies are asked for again.
+        """Send a request per topic, store the replies, and ask again after unreadable ones.
 
         Args:
             topics: topics; those with a failure are skipped.
-            make: makes the request about a topic.
-            take: takes the text of a reply into a topic; returns whether it could be read.
+            make_request: makes the request about a topic.
+            store_reply: stores a reply in a topic; returns whether it could be read.
         """
-        still = [(t, make(t)) for t in topics if not t.failure]
+        still = [(t, make_request(t)) for t in topics if not t.failure]
         for attempt in range(_TRIES):
             again = []
-            asked = [_repeated(request, attempt) for _, request in still]
+            asked = [_copy_as_attempt(request, attempt) for _, request in still]
             for (topic, request), result in zip(still, self.llm.complete(asked), strict=True):
                 if not isinstance(result, LlmReply):
                     topic.failure = f"{result.reason}: {result.message}"
-                elif not take(topic, request, result.text):
+                elif not store_reply(topic, request, result.text):
                     topic.failure = f"{_UNREADABLE}; the last: {result.text[:80]!r}"
                     again.append((topic, request))
             if attempt < _TRIES - 1:
@@ -206,13 +212,13 @@ class NuggetWriter:
             still = again
 
 
-def _repeated(request: Request, attempt: int) -> Request:
-    """Copy a request as another attempt, whose reply is kept apart."""
+def _copy_as_attempt(request: Request, attempt: int) -> Request:
+    """Copy an LLM request as another attempt, whose reply is stored apart."""
     return Request(request.messages, request.params, attempt, request.task, request.values)
 
 
-def _take_texts(topic: Topic, request: Request, reply: str) -> bool:
-    """Replace a topic's list by that of a reply; return whether the reply has one."""
+def _store_nuggets(topic: Topic, request: Request, reply: str) -> bool:
+    """Replace a topic's nuggets by those of an LLM's reply; return whether it lists any."""
     texts = _read_list(reply, _LISTED)
     if texts is None:
         return False
@@ -222,8 +228,8 @@ def _take_texts(topic: Topic, request: Request, reply: str) -> bool:
     return True
 
 
-def _take_weights(topic: Topic, request: Request, reply: str) -> bool:
-    """Add the importance of nuggets to a topic; return whether the reply has one for each."""
+def _store_importance(topic: Topic, request: Request, reply: str) -> bool:
+    """Add nuggets' importance from an LLM's reply to a topic; False if any has none."""
     words = [word.strip().lower() for word in _read_list(reply, _WEIGHED) or ()]
     nuggets: Any = request.values["nuggets"]
     if len(words) != len(nuggets) or not {VITAL, OKAY}.issuperset(words):
@@ -233,7 +239,7 @@ def _take_weights(topic: Topic, request: Request, reply: str) -> bool:
 
 
 def _read_list(reply: str, name: str) -> list[str] | None:
-    """Read the list of texts in a field of a reply's last JSON object; None without one."""
+    """Read a list of texts from a field of the last JSON object in an LLM's reply, or None."""
     found = None
     for row in json_objects(reply):
         value = row.get(name)
@@ -257,7 +263,7 @@ class ProposedNuggets:
     failures: dict[str, str]
 
     def describe_failures(self) -> str:
-        """Say how many queries have no nuggets, why the first has none, and what helps."""
+        """Describe how many queries have no nuggets, why the first has none, and what helps."""
         query, reason = next(iter(self.failures.items()))
         advice = (
             "take another --llm" if reason.startswith(_UNREADABLE)
@@ -269,7 +275,7 @@ class ProposedNuggets:
 
 
 def plan_nuggets(folder: Path, options: NuggetOptions, run: RunOptions) -> RunPlan:
-    """Count the LLM calls of :func:`propose_nuggets`, and their cost; asks nothing.
+    """Estimate number and cost of the LLM calls of :func:`propose_nuggets`, without any call.
 
     Raises:
         UsageError: the LLM is not asked over a network.
@@ -279,9 +285,10 @@ def plan_nuggets(folder: Path, options: NuggetOptions, run: RunOptions) -> RunPl
 
 
 def propose_nuggets(folder: Path, options: NuggetOptions, run: RunOptions) -> ProposedNuggets:
-    """Let an LLM list nuggets, and write them as a sheet for people to ``run.out`` (CSV).
+    """Let an LLM list queries' nuggets, and write them as a CSV sheet for annotators.
 
-    ``OUT.about.json`` beside it has the model, the prompts, the benchmark and the failures.
+    ``OUT.about.json`` beside the sheet (``run.out``) has the model, the prompts, the
+    benchmark and the failures.
 
     Args:
         folder: package whose relevant passages are read.

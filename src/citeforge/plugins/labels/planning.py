@@ -59,7 +59,7 @@ class LabelPlan:
 def plan_labelling(
     path: str | Path, options: LabelPlanOptions, run: RunOptions | None = None
 ) -> LabelPlan:
-    """Plan how many and which answers people label, as ``citeforge labels plan`` does.
+    """Plan how many and which answers annotators label, as ``citeforge labels plan`` does.
 
     Args:
         path: score file by the judge; or a submission, which is scored first with the judge of the
@@ -90,7 +90,7 @@ def plan_labelling(
 
 
 def _require_benchmark(options: LabelPlanOptions) -> Path:
-    """Get the benchmark of a submission, which needs a judge, too.
+    """Get the benchmark that options name; raise an error unless they also name a judge.
 
     Raises:
         UsageError: one of both is missing.
@@ -106,7 +106,7 @@ def _require_benchmark(options: LabelPlanOptions) -> Path:
 
 
 def _score_options(options: LabelPlanOptions) -> ScoreOptions:
-    """Make the options by which a submission is scored before labels are planned."""
+    """Make the options for scoring a submission before planning labels."""
     common = options.model_dump(include=set(ScoreOptions.model_fields) - {"measures"})
     return ScoreOptions(**common, measures=(options.measure or _MEASURE,), details=False)
 
@@ -114,7 +114,7 @@ def _score_options(options: LabelPlanOptions) -> ScoreOptions:
 def rehearse_labelling(
     path: str | Path, options: LabelPlanOptions, run: RunOptions
 ) -> JudgeSession | None:
-    """Note the judge's calls of :func:`plan_labelling` in the ledger of a dry run; asks nothing.
+    """Count the judge calls of planning labels in a dry run; return the judge, or None.
 
     Returns:
         The judge; None for a score file, for which none is asked.
@@ -141,7 +141,7 @@ def write_plan(out: Path, plan: LabelPlan, options: LabelPlanOptions) -> None:
 
 
 def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
-    """Compute how many answers of a score file people must label, and draw them.
+    """Compute how many answers of a score file annotators must label, and draw them.
 
     Corrected values in the score file serve as a pilot; without them, the spread is that of the
     judge's values, and what the judge saves is not known.
@@ -182,7 +182,7 @@ def plan_labels(file: ScoreFile, options: LabelPlanOptions) -> LabelPlan:
 
 
 def half_width(sd: float, labels: int, answers: int, correlation: float) -> float:
-    """Compute the half width of the 95 % interval of a mean, part of whose answers people labelled.
+    """Compute the half width of a 95 % interval of a mean from labels of a part of the answers.
 
     The variance of labels, sd² / labels, is lowered by what the judge explains (PPI++, section 6),
     in proportion to the share of answers without labels.
@@ -201,14 +201,16 @@ def half_width(sd: float, labels: int, answers: int, correlation: float) -> floa
     return float(stdtrit(labels - 1, 0.975)) * sd * math.sqrt((1 - explained) / labels)
 
 
-def labels_needed(half: float, sd: float, answers: int, correlation: float) -> int | None:
-    """Compute the fewest labels for an interval of ± ``half``; None if no number suffices."""
+def labels_needed(
+    half_width_limit: float, sd: float, answers: int, correlation: float
+) -> int | None:
+    """Compute the fewest labels for a 95 % interval of a half width; None if no number does."""
     widths = (half_width(sd, n, answers, correlation) for n in range(2, answers + 1))
-    return next((n for n, width in enumerate(widths, 2) if width <= half), None)
+    return next((n for n, width in enumerate(widths, 2) if width <= half_width_limit), None)
 
 
 def _find_judged_measure(file: ScoreFile, measure: str | None) -> MeasureScore:
-    """Find the measure to plan labels for: the named one, else the first judged one."""
+    """Find a score file's entry of the named measure, else of the first that a judge computed."""
     judged = [m for m in file.measures if "|judge:" in m.signature and m.n > 1]
     if not judged:
         raise UsageError(

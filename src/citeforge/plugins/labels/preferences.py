@@ -52,12 +52,12 @@ class PreferencePair:
 
     @property
     def key(self) -> tuple[str, tuple[str, str]]:
-        """Question and names of the two systems, which identify the comparison."""
+        """Identity of a comparison of answers: question and names of the two systems."""
         return self.question, self.systems
 
     @property
     def preference(self) -> int:
-        """People's decision: 1 for the first system, -1 for the second, 0 for a tie."""
+        """Annotator's preference: 1 for the first answer, -1 for the second, 0 for a tie."""
         return compare_values(self.people)
 
 
@@ -99,7 +99,7 @@ class AnnotatorAgreement:
 
 
 def compare_values(values: Values, threshold: float = 0.0) -> int:
-    """Compare two values: 1 if the first is higher, -1 if the second, 0 for a tie."""
+    """Compare two answers' values: 1 if the first is higher, -1 if the second, 0 for a tie."""
     first, second = values
     if abs(first - second) <= threshold:
         return 0
@@ -116,15 +116,15 @@ class _Row(msgspec.Struct):
 
 
 def read_preferences(
-    path: Path, people: str = PEOPLE, measure: str | None = None
+    path: Path, human_field: str = PEOPLE, measure_field: str | None = None
 ) -> tuple[list[PreferencePair], int]:
-    """Read one annotator's comparisons of two answers; also count repeated rows.
+    """Read one annotator's preferences between two answers: (comparisons, number of repeats).
 
     Args:
         path: JSON Lines, or a JSON list: ``query_id`` or ``question``, ``systems`` or ``models``,
             and fields with a value for each of the two.
-        people: field of people's values, larger for the preferred answer.
-        measure: field of the measure's values; None if score files have them.
+        human_field: field of people's values, larger for the preferred answer.
+        measure_field: field of the measure's values; None if score files have them.
 
     Returns:
         (comparisons, number of rows that repeat one).
@@ -147,13 +147,15 @@ def read_preferences(
         wrong = partial(InputError, path=path, line=line, field=item)
         try:
             names = msgspec.convert(row, _Row)
-            values = msgspec.convert(row.get(people), Values)
-            both = msgspec.convert((row.get(measure) if measure else (None, None)), _OneOrNone)
+            values = msgspec.convert(row.get(human_field), Values)
+            both = msgspec.convert(
+                (row.get(measure_field) if measure_field else (None, None)), _OneOrNone
+            )
         except msgspec.ValidationError as error:
             raise wrong(
                 f"not a comparison ({error})",
-                allowed=f"query_id or question, systems or models (two names), {people} and "
-                f"{measure or 'nothing else'} (two numbers each)",
+                allowed=f"query_id or question, systems or models (two names), {human_field} and "
+                f"{measure_field or 'nothing else'} (two numbers each)",
                 code="schema-mismatch",
             ) from error
         systems = names.systems or names.models
@@ -178,7 +180,7 @@ def read_preferences(
 
 
 def _both_or_none(values: _OneOrNone) -> Values | None:
-    """Return both values of a pair; None if one of them is missing."""
+    """Return the values of a compared pair of answers, or None if one of them is missing."""
     first, second = values
     return None if first is None or second is None else (first, second)
 
@@ -186,7 +188,7 @@ def _both_or_none(values: _OneOrNone) -> Values | None:
 def add_scores(
     comparisons: Sequence[PreferencePair], scores: Sequence[ScoreFile], measure: str
 ) -> list[PreferencePair]:
-    """Add a measure's values from score files, one per system, to comparisons.
+    """Add a measure's values, from one score file per system, to comparisons of answers.
 
     Raises:
         InputError: a compared system has no score file, or one has two.
@@ -216,7 +218,7 @@ def add_scores(
 def tie_threshold(
     comparisons: Sequence[PreferencePair], candidates: Sequence[float] | None = None
 ) -> float:
-    """Find the difference up to which a measure ties about as often as people do.
+    """Find the difference up to which a measure's values tie as often as annotators' do.
 
     Args:
         comparisons: comparisons with values by people and by the measure.
@@ -259,7 +261,7 @@ def pairwise_agreement(
 
 
 def win_rates(comparisons: Sequence[PreferencePair]) -> tuple[dict[str, float], dict[str, float]]:
-    """Compute each system's share of comparisons won, by people and by the measure.
+    """Compute each system's win rate: (by annotators, by the measure).
 
     A tie is half a win. Comparisons without a value of the measure are left out.
 
@@ -279,7 +281,7 @@ def win_rates(comparisons: Sequence[PreferencePair]) -> tuple[dict[str, float], 
 
 
 def annotator_agreement(annotators: Sequence[Sequence[PreferencePair]]) -> AnnotatorAgreement:
-    """Compute how often two annotators decide alike, over all pairs of annotators.
+    """Compute how often two annotators prefer the same answer, over all pairs of annotators.
 
     Args:
         annotators: comparisons of each annotator.
@@ -303,8 +305,8 @@ def annotator_agreement(annotators: Sequence[Sequence[PreferencePair]]) -> Annot
     return AnnotatorAgreement(n, equal / n, (equal + half / 2) / n)
 
 
-def agreed(annotators: Sequence[Sequence[PreferencePair]]) -> list[PreferencePair]:
-    """Select the comparisons that all annotators made and decided alike."""
+def select_agreed(annotators: Sequence[Sequence[PreferencePair]]) -> list[PreferencePair]:
+    """Select the comparisons of answers that all annotators decided alike."""
     others = [{c.key: c.preference for c in one} for one in annotators[1:]]
     return [c for c in annotators[0] if all(o.get(c.key) == c.preference for o in others)]
 
@@ -355,5 +357,5 @@ def render_preferences(
 
 
 def _format_figures(agreement: float, tau: float, system_tau: float) -> tuple[str, str, str]:
-    """Format an agreement (in percent) and two correlations for the table."""
+    """Format an agreement (as percent) and two correlations as texts."""
     return show_number(100 * agreement), show_number(tau, 3), show_number(system_tau, 3)

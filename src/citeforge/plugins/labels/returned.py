@@ -26,7 +26,7 @@ ANNOTATOR = "annotator"
 def read_sheet_labels(
     path: Path, task: AnnotationTask, items: set[str]
 ) -> Iterator[tuple[str, str, str]]:
-    """Yield (item, annotator, label) from a CSV file or a Label Studio export.
+    """Yield (item, annotator, label) from annotators' CSV sheet or Label Studio export.
 
     Upper case, and spaces around and between words, do not matter.
 
@@ -55,7 +55,8 @@ def read_sheet_labels(
 
 
 def _read_sheet(path: Path) -> Iterator[tuple[int, str, str, str]]:
-    """Yield (line, item, annotator, label) of a CSV sheet; annotators default to the file name."""
+    """Yield (line, item, annotator, label) of annotators' CSV sheet."""
+    # A file without the column `annotator` is one annotator's, named as the file.
     for line, row in read_csv(path, (ITEM, LABEL)):
         yield (
             line,
@@ -216,7 +217,7 @@ def _summarise_labels(
 
 
 def majority(labels: Sequence[str], task: AnnotationTask) -> str | None:
-    """Find the most frequent label, None on a tie; for ordinal tasks the lower median."""
+    """Find an item's most frequent label (None on a tie); for ordinal tasks the lower median."""
     if task.ordinal:
         ordered = sorted(labels, key=task.labels.index)
         return ordered[(len(ordered) - 1) // 2]

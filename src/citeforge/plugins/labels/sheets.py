@@ -65,7 +65,7 @@ class AnnotationTask(FrozenRecord):
 
     @property
     def of_benchmark(self) -> bool:
-        """Whether the rows come from a benchmark, not from score files."""
+        """Whether an annotation task is about a benchmark, not about answers in score files."""
         return self.unit not in ("answer", "statement", "citation")
 
 
@@ -102,7 +102,7 @@ def find_task(name: str) -> AnnotationTask:
 def _kalma_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield sheet rows of a KaLMA benchmark: sampled questions, or their gold facts.
+    """Yield (origin, columns) of sheet rows of a KaLMA benchmark: questions, or gold facts.
 
     An item is (its origin, for the key file; its columns, which annotators see).
 
@@ -139,7 +139,7 @@ DEFAULT = 200
 def _negative_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield sheet rows of (query, negative passage) pairs: a sample, or those models left open.
+    """Yield (origin, columns) of sheet rows of negatives: a sample, or those models left open.
 
     If an audit of these tables had a strong judge, the sample is drawn within its strata (suspects
     decided relevant, suspects cleared, the rest), else from all negatives alike.
@@ -168,7 +168,7 @@ def _negative_items(
     texts = base.texts({p for _, p in drawn})
     questions = dict(rows_of(base.queries, "_id", "text"))
     for query, passage in drawn:
-        columns = {"question": questions[query], "passage": _join_title(*texts[passage])}
+        columns = {"question": questions[query], "passage": _prefix_title(*texts[passage])}
         origin: dict[str, object] = {"query_id": query, "passage": passage}
         if task.unit == UNSURE:
             origin["question"] = questions[query]
@@ -178,18 +178,18 @@ def _negative_items(
 
 
 def sample_negatives(
-    base: Base, size: int, seed: int, strata: Mapping[tuple[str, str], str] | None = None
+    benchmark: Base, size: int, seed: int, strata: Mapping[tuple[str, str], str] | None = None
 ) -> list[tuple[str, str]]:
-    """Draw a sample of (query, negative passage) pairs, from all or equally from strata.
+    """Draw (query, negative passage) pairs at random, from all or equally from each stratum.
 
     Args:
-        base: the benchmark.
+        benchmark: the benchmark.
         size: most pairs to draw.
         seed: seed of the draws.
         strata: stratum of each negative; each stratum gets an equal share, or all its pairs if
             they are fewer. None draws uniformly from all.
     """
-    pairs = mapped_negatives(base.negatives)
+    pairs = mapped_negatives(benchmark.negatives)
     if strata is None:
         return sample_ids(pairs, size, seed, "audit sample")
     by_name: dict[str, list[tuple[str, str]]] = {}
@@ -205,7 +205,7 @@ def sample_negatives(
 
 
 def _read_strata(base: Base, package: Package) -> dict[tuple[str, str], str] | None:
-    """Map each (query, negative) pair to its stratum in the package's audit; None without one."""
+    """Map (query, negative) pairs to what the package's audit decided; None without an audit."""
     audit = read_audit(package)
     if audit is None or audit.cascade is None:
         return None
@@ -216,7 +216,7 @@ def _read_strata(base: Base, package: Package) -> dict[tuple[str, str], str] | N
 def _twin_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield sheet rows of shown passages with their LLM rewrites (twins), by sampled query.
+    """Yield (origin, columns) of sheet rows of passages with their LLM rewrites (twins).
 
     Args:
         task: ``twin-relevant`` or ``twin-nonrelevant``.
@@ -266,7 +266,7 @@ def _twin_items(
 def _written_items(
     task: AnnotationTask, package: Package, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield sheet rows of the accepted questions of a documents benchmark, with their evidence.
+    """Yield (origin, columns) of sheet rows of LLM-written questions with their evidence.
 
     Args:
         task: ``questions``.
@@ -286,7 +286,7 @@ def _written_items(
             {
                 **{name: row[name] or "" for name in _TEXTS},
                 "answers": "\n".join(row["answers"]),
-                "evidence": "\n\n".join(_join_title(*texts[name]) for name in row["evidence"]),
+                "evidence": "\n\n".join(_prefix_title(*texts[name]) for name in row["evidence"]),
                 "checks": f"passed all; {others}",
             },
         )
@@ -301,7 +301,7 @@ _MAKERS = {
 def benchmark_items(
     task: AnnotationTask, folder: Path, sample: int | None, seed: int
 ) -> Iterator[SheetItem]:
-    """Yield the sheet rows of an annotation task about a benchmark, each with its origin.
+    """Yield (origin, columns) of an annotation sheet's rows about a benchmark.
 
     Args:
         task: a task with ``of_benchmark``.
@@ -330,7 +330,7 @@ class _Plan(msgspec.Struct):
 
 
 def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> Sheet:
-    """Write a sheet of shuffled items without their origin, as ``citeforge labels export`` does.
+    """Write a blind, shuffled annotation sheet, as ``citeforge labels export`` does.
 
     Also writes a key file with the origin of each row and, for Label Studio, a configuration.
 
@@ -393,7 +393,7 @@ def export_sheet(options: AnnotationOptions, scores: Sequence[Path] = ()) -> She
 def _score_items(
     task: AnnotationTask, files: Sequence[ScoreFile], options: AnnotationOptions
 ) -> Iterator[SheetItem]:
-    """Yield the sheet rows of sampled or planned queries from score files.
+    """Yield (origin, columns) of an annotation sheet's rows about answers in score files.
 
     Sampled queries are the same for all systems.
 
@@ -434,7 +434,7 @@ def _score_items(
 
 
 def _list_units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetItem]:
-    """Yield the sheet rows of one answer: the answer itself, its statements, or its citations.
+    """Yield (origin, columns) of sheet rows of an answer, its statements, or its citations.
 
     An item is (its origin, for the key file; its columns, which annotators see).
     """
@@ -446,22 +446,22 @@ def _list_units(task: AnnotationTask, answer: AnswerDetail) -> Iterator[SheetIte
         base = {"question": answer.query, "statement": statement.text}
         if task.unit == "statement":
             cited_passages = (answer.passages[c] for c in statement.cited)
-            passages = "\n\n".join(_join_title(p.title, p.text) for p in cited_passages)
+            passages = "\n\n".join(_prefix_title(p.title, p.text) for p in cited_passages)
             yield {"statement": number}, {**base, "passages": passages}
             continue
         for cited in statement.cited:
             origin: dict[str, object] = {"statement": number, "citation": cited}
             shown = answer.passages[cited]
-            yield origin, {**base, "passage": _join_title(shown.title, shown.text)}
+            yield origin, {**base, "passage": _prefix_title(shown.title, shown.text)}
 
 
-def _join_title(title: str, text: str) -> str:
-    """Put the title of a passage, if it has one, before its text."""
+def _prefix_title(title: str, text: str) -> str:
+    """Join a passage's title, if it has one, and its text."""
     return f"{title}: {text}" if title else text
 
 
 def _label_studio_config(task: AnnotationTask) -> str:
-    """Make the labelling configuration of a task for Label Studio (XML).
+    """Write the XML configuration of an annotation task for Label Studio.
 
     Args:
         task: its instruction, columns and labels are shown.
@@ -481,12 +481,12 @@ def _label_studio_config(task: AnnotationTask) -> str:
 
 
 def read_typed(path: Path, kind: type[T], message: str, allowed: str) -> T:
-    """Read a JSON file and convert its content to a type.
+    """Read a JSON file as a type; errors have the given texts.
 
     Args:
         path: JSON file.
         kind: type that the content is converted to, such as a msgspec.Struct.
-        message: what the error says of a file with another layout.
+        message: error message for a file with another layout.
         allowed: what the error names as right.
 
     Raises:

@@ -32,14 +32,14 @@ class Correlation:
 
 
 def kendall_tau_b(judge: Floats, truth: Floats) -> float:
-    """Compute Kendall's tau-b of two columns of values, which allows for ties (Kendall 1945)."""
+    """Compute Kendall's tau-b (1945) of two judges' values of the same systems; allows ties."""
     from scipy.stats import kendalltau
 
     return float(kendalltau(judge, truth).statistic)
 
 
 def spearman(judge: Floats, truth: Floats) -> float:
-    """Compute Spearman's rho of two columns of values; NaN if either is constant."""
+    """Compute Spearman's rho of two judges' values of the same systems; NaN if one is constant."""
     from scipy.stats import spearmanr
 
     if len(set(judge)) < 2 or len(set(truth)) < 2:
@@ -48,7 +48,7 @@ def spearman(judge: Floats, truth: Floats) -> float:
 
 
 def tau_ap(judge: Floats, truth: Floats) -> float:
-    """Compute the AP rank correlation (Yilmaz et al. 2008): mistakes at the top weigh more.
+    """Compute the AP rank correlation (Yilmaz et al. 2008) of two judges' values of systems.
 
     The mean over every system but the judge's first: of those above it, the share that truth puts
     above it less the share that truth puts below. Systems that the judge ties keep their order;
@@ -88,7 +88,7 @@ CORRELATIONS: dict[str, Callable[[Floats, Floats], float]] = {
 def compare_orders(
     judged: Sequence[ScoreFile], truth: Sequence[ScoreFile], measure: str
 ) -> list[Correlation]:
-    """Correlate two judges' rankings of the same systems by one evaluation measure.
+    """Correlate two judges' rankings of the same systems by a measure, with 95 % intervals.
 
     Args:
         judged: score files by the judge that is evaluated, one per system.
@@ -135,7 +135,7 @@ def compare_orders(
 def values_by_system(
     files: Sequence[ScoreFile], measure: str
 ) -> dict[str, tuple[list[str], list[float | None]]]:
-    """Map each system to its query ids and their values of a measure, from score files.
+    """Map each system's name to (query ids, their values of a measure), from score files.
 
     Raises:
         InputError: a system has two files.

@@ -31,7 +31,7 @@ _WEB = ("https://", "http://")
 
 @cache
 def definitions() -> tuple[str, frozenset[str]]:
-    """Render the page of all measures' definitions: (HTML, anchors in it).
+    """Render the definitions of all measures for a leaderboard: (HTML, anchors in it).
 
     Anchors are sections' names, and ``m-NAME`` of measures.
 
@@ -56,14 +56,14 @@ def definitions() -> tuple[str, frozenset[str]]:
 
 
 def _set_anchor(token: Token, name: str, anchors: set[str]) -> None:
-    """Set an HTML element's id to a name, unless another element has that id."""
+    """Set a Markdown token's HTML id to a name, and add it to ``anchors`` unless it is there."""
     if name not in anchors:
         token.attrSet("id", name)
         anchors.add(name)
 
 
 def _turn_links_into_anchors(parts: list[Token]) -> None:
-    """Turn links to pages of families into anchors, and those to other pages into text."""
+    """Point links to pages of measure families to anchors, and turn other links into text."""
     for at, part in enumerate(parts):
         if part.type != "link_open":
             continue
@@ -76,7 +76,7 @@ def _turn_links_into_anchors(parts: list[Token]) -> None:
 
 
 def definition_link(measure: str) -> str:
-    """Get the link to a measure's definition; empty for a measure that the page does not define."""
+    """Get the link to a measure's definition; empty if a leaderboard's pages have none."""
     name = measure.split("[")[0]
     declaration = find_measure(name)
     names = (name, re.sub(r"@\d+$", "@k", name))
@@ -102,7 +102,7 @@ class Presentation(Part):
     @field_validator("date", mode="before")
     @classmethod
     def _check_date(cls, day: object) -> object:
-        """Parse a date; refuse any form but 2026-11-23."""
+        """Check that a benchmark's date is written as 2026-11-23; return it unchanged."""
         if day is None or (is_date(text := str(day)) and len(text) == len("2026-11-23")):
             return day
         raise ValueError(f"{day!r} is not a date; write it as 2026-11-23")
@@ -110,14 +110,17 @@ class Presentation(Part):
     @field_validator("links")
     @classmethod
     def _check_addresses(cls, links: dict[str, str]) -> dict[str, str]:
-        """Refuse links that are not web addresses."""
+        """Check that the values of links, by name, are web addresses."""
         for name, address in links.items():
             if not address.startswith(_WEB):
                 raise ValueError(f"{name}: {address!r} is not an address; begin with https://")
         return links
 
     def with_hub_links(self, spec: str) -> "Presentation":
-        """Return a copy with organisation and link of ``hub:ORG/NAME``; unchanged for a path."""
+        """Copy a benchmark's description with organisation and link of ``hub:ORG/NAME``.
+
+        For a path it returns the description unchanged.
+        """
         on_hub = parse_hub(spec)
         if on_hub is None:
             return self
@@ -145,12 +148,12 @@ class Introduction:
 
     @property
     def says_how_to_submit(self) -> bool:
-        """Whether facts or links have instructions for submitters."""
+        """Whether a page's facts or links have instructions for submitters."""
         return _SUBMIT in {**dict(self.facts), **dict(self.links)}
 
 
 def introduction(package: Package, about: Presentation, files: Sequence[ScoreFile]) -> Introduction:
-    """Make the head of a benchmark's page: description, facts, links and context sets."""
+    """Make the introduction of a benchmark's page: description, facts, links, context sets."""
     manifest = package.manifest
     stats = read_stats(package.folder)
     contexts = tuple((name, info.description) for name, info in manifest.contexts.items())
@@ -170,7 +173,7 @@ def introduction(package: Package, about: Presentation, files: Sequence[ScoreFil
 
 
 def introduce_all(about: Presentation, n_queries: int, n_systems: int) -> Introduction:
-    """Make the head of the page of several benchmarks: description, facts and links."""
+    """Make the introduction of a leaderboard of several benchmarks: description, facts, links."""
     facts = [("Queries", f"{n_queries:,}"), ("Systems", f"{n_systems:,}"), *_facts(about)]
     text = paragraph(about.description or "")
     return Introduction(text, tuple(f for f in facts if f[1]), _links(about))
@@ -182,7 +185,7 @@ def _format_count(count: object) -> str:
 
 
 def _facts(about: Presentation) -> list[tuple[str, str]]:
-    """List (name, value) of date, organisation, and how to submit unless that is a link."""
+    """List (name, value) of a benchmark's date, organisation, and how to submit if no link."""
     day = "" if about.date is None else about.date.isoformat()
     submit = "" if about.submit.startswith(_WEB) else about.submit
     return [("Date", day), ("Organisation", about.organisation or ""), (_SUBMIT, submit)]
@@ -200,7 +203,7 @@ def paragraph(text: str) -> str:
 
 
 def _read_description(folder: Path) -> str:
-    """Read the first paragraph of a package's own description, else of its card; may be empty."""
+    """Read the first paragraph of a package's description, else of its card; may be empty."""
     for name in (BY_HAND, CARD):
         path = folder / name
         text = path.read_text(encoding="utf-8") if path.is_file() else ""

@@ -59,17 +59,17 @@ def write_history(path: Path, events: Iterable[Event]) -> None:
 
 
 def latest_events(events: Sequence[Event]) -> dict[str, Event]:
-    """Map the file name of each submission to its last event (a scoring of it)."""
+    """Map the file name of each submission to its latest event in a leaderboard's history."""
     return {e.submission: e for e in events}
 
 
 def normalise_name(name: str) -> str:
-    """Normalise case, width and spaces of a name, so that names that differ only in these match."""
+    """Normalise case, width and spaces of a system's or file's name, to find equal ones."""
     return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def count_submissions(event: Event, events: Sequence[Event]) -> int:
-    """Count the other submissions to a benchmark with an event's system name or file name.
+    """Count earlier submissions of the same system or file to the same benchmark.
 
     Case, width and spaces of names do not matter.
     """
@@ -86,7 +86,7 @@ def count_submissions(event: Event, events: Sequence[Event]) -> int:
 
 
 def count_account_submissions(event: Event, events: Sequence[Event]) -> int:
-    """Count the other submissions to a benchmark by the account of an event."""
+    """Count earlier submissions by the same account to the same benchmark."""
     return len(
         {
             e.sha256
@@ -98,7 +98,7 @@ def count_account_submissions(event: Event, events: Sequence[Event]) -> int:
 
 
 def check_size(path: Path, megabytes: float) -> None:
-    """Refuse a submission that has more megabytes than its leaderboard takes, or unpacks to more.
+    """Raise an error if a submission, unpacked, has more megabytes than its leaderboard takes.
 
     Raises:
         InputError: it has more, or cannot be read.
@@ -122,7 +122,7 @@ class BoardCheck:
     """Checks submissions to one board, each against the history and those accepted before."""
 
     def __init__(self, board: Board, benchmark: Benchmark, replace: bool) -> None:
-        """Read a board's history, against which submissions are then checked.
+        """Read a leaderboard's history, against which submissions are then checked.
 
         Args:
             board: board to check for.
@@ -143,14 +143,14 @@ class BoardCheck:
         }
 
     def is_scored(self, path: Path) -> bool:
-        """Whether the board has scored a file of this name with this content."""
+        """Whether the leaderboard has scored a file of this name with this content."""
         event = self._scored.get(path.name)
         return event is not None and event.sha256 == sha256_file(path)
 
     def check_file(
         self, path: Path, account: str | msgspec.UnsetType = msgspec.UNSET
     ) -> tuple[Findings, Event | None]:
-        """Check a submission: (errors and warnings, event for the history, None if refused).
+        """Check a submission: (errors and warnings, event for the history or None if refused).
 
         Args:
             path: the submission.
@@ -175,7 +175,7 @@ class BoardCheck:
         return findings, event
 
     def _make_event(self, path: Path) -> Event:
-        """Make a submission's event for the history, from its header and its content's hash.
+        """Make the history's event of a submission, from its header and its content's hash.
 
         Raises:
             CiteforgeError: a field of the header is wrong, or the context is ambiguous.
@@ -188,7 +188,7 @@ class BoardCheck:
         )
 
     def _find_faults(self, event: Event, findings: Findings) -> Iterator[Finding]:
-        """Find faults by the board's rules on names, files and quotas; add warnings to findings.
+        """Yield a submission's violations of rules on names, files and quotas; add warnings.
 
         Args:
             event: what the history would record of the submission.

@@ -68,14 +68,14 @@ class Board(Part):
     @field_validator("name")
     @classmethod
     def _check_name(cls, name: str) -> str:
-        """Refuse a board's name that is the name of a folder which every site has."""
+        """Check that a board's name is not that of a folder which every site has."""
         if name in _RESERVED:
             raise ValueError(f"{name!r} is a folder of every site; choose another name")
         return name
 
     @model_validator(mode="after")
     def _check_hidden_gold(self) -> Self:
-        """Refuse options that would reveal hidden gold."""
+        """Raise an error if scoring options would reveal a benchmark's hidden gold."""
         if self.gold is not None and (name := find_revealing_option(self.score)) is not None:
             raise ValueError(
                 f"score.{name.replace(' ', ': ')}: would reveal hidden gold; leave it out"
@@ -84,7 +84,7 @@ class Board(Part):
 
     @model_validator(mode="after")
     def _refuse_further_files(self) -> Self:
-        """Refuse files with more answers of one system, which would join every submission."""
+        """Raise an error if scoring options name further answers, to be added to all systems."""
         if self.score.also:
             raise ValueError(
                 "score.also: these answers would count for every system; leave it out, and put all "
@@ -113,7 +113,7 @@ class Boards(Part):
 
     @model_validator(mode="after")
     def _check_names(self) -> Self:
-        """Refuse two boards with the same name."""
+        """Raise an error if two benchmarks of a leaderboard have the same name."""
         names = [b.name for b in self.boards]
         twice = next((n for n in names if names.count(n) > 1), None)
         if twice is not None:
@@ -122,7 +122,7 @@ class Boards(Part):
 
     @model_validator(mode="after")
     def _check_paths(self) -> Self:
-        """Refuse paths of site, submissions, scores or history that contain each other."""
+        """Raise an error if a path of site, submissions, scores or history contains another."""
         paths = [self.site]
         for board in self.boards:
             paths += [board.submissions_folder, board.scores_folder, board.history_file]
@@ -137,17 +137,17 @@ class Boards(Part):
         return self
 
     def find(self, name: str) -> Board | None:
-        """Find a board by name; None if there is none."""
+        """Find a benchmark of the leaderboard by its board's name; None if there is none."""
         return next((b for b in self.boards if b.name == name), None)
 
     @property
     def common_folders(self) -> list[Path]:
-        """Folders ``submissions``, in which boards have their folders by default."""
+        """Folders named ``submissions`` that contain the boards' folders of submissions."""
         parents = dict.fromkeys(board.submissions_folder.parent for board in self.boards)
         return [parent for parent in parents if parent.name == "submissions"]
 
     def require_known_folder(self, path: Path) -> None:
-        """Refuse a file among the boards' folders that is in none: nothing would score it.
+        """Raise an error if a submission is beside the boards' folders but in none of them.
 
         Raises:
             InputError: it is in no board's folder.
@@ -163,7 +163,7 @@ class Boards(Part):
             )  # fmt: skip
 
     def resolve_paths(self, folder: Path) -> "Boards":
-        """Return a copy with all paths resolved against the folder of the leaderboard's file."""
+        """Copy a leaderboard's declaration with all paths resolved against its file's folder."""
 
         def resolve(spec: str) -> str:
             """Resolve a benchmark's path against the folder; return ``hub:…`` as it is."""
@@ -202,7 +202,7 @@ def _resolve_score_options(score: ScoreOptions, folder: Path) -> ScoreOptions:
 
 
 def read_boards(path: Path) -> tuple[Path, Boards]:
-    """Read the file of a leaderboard: (its path, its boards).
+    """Read ``leaderboard.yaml``: (its path, its content with resolved paths).
 
     Args:
         path: the file, or the folder of a ``leaderboard.yaml``.

@@ -47,7 +47,7 @@ def build_site(
     gold: str | Path | None = None,
     about: Presentation | None = None,
 ) -> Site:
-    """Write the site of one benchmark; it replaces an older site when it is complete.
+    """Write the leaderboard site of one benchmark, which replaces an older site once complete.
 
     Args:
         benchmark: folder, or ``hub:ORG/NAME[@REVISION]``.
@@ -69,15 +69,15 @@ def build_site(
         gold=None if gold is None else str(gold),
         about=about or Presentation(),
     )
-    with growing_site(Boards(boards=(board,)), lambda _: files, out) as site:
+    with site_build(Boards(boards=(board,)), lambda _: files, out) as site:
         return site
 
 
 @contextmanager
-def growing_site(
-    boards: Boards, load: Load, out: Path, config: Path | None = None
-) -> Iterator[Site]:
-    """Write a site to a temporary folder, which replaces ``out`` when the block ends without error.
+def site_build(boards: Boards, load: Load, out: Path, config: Path | None = None) -> Iterator[Site]:
+    """Write a leaderboard site to a temporary folder, which replaces ``out`` after the block.
+
+    It yields the site's counts. After an error ``out`` stays as it was.
 
     Args:
         boards: one board; or several, which get a folder each and a table of all.
@@ -100,7 +100,7 @@ def growing_site(
     with atomic_directory(out, unknown_site_files) as root:
         columns, sites = [], []
         for board, package, title in zip(boards.boards, packages, titles, strict=True):
-            files = _load_checked(board, package, load)
+            files = _load_publishable_scores(board, package, load)
             folder = root if is_one else root / board.name
             about = board.about.with_hub_links(board.benchmark)
             site, views = write_pages(package, files, folder, title, others, about)
@@ -115,7 +115,7 @@ def _write_matrix(
     boards: Boards, columns: Sequence[BoardColumn], sites: Sequence[Site],
     others: Sequence[tuple[str, str]], root: Path,
 ) -> Site:  # fmt: skip
-    """Write the page with the table of all benchmarks; return counts of systems and queries.
+    """Write the page that compares systems on all benchmarks; return the site's counts.
 
     Args:
         boards: title and texts of the page.
@@ -136,8 +136,8 @@ def _write_matrix(
     return Site(*counts, n_queries, len(text.encode()))
 
 
-def _load_checked(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
-    """Load a board's score files, and check that public pages may show all that they contain.
+def _load_publishable_scores(board: Board, package: Package, load: Load) -> Sequence[ScoreFile]:
+    """Load a benchmark's score files; raise an error if they must not be public.
 
     Args:
         board: the board; names its gold half where labels are hidden.
@@ -191,17 +191,17 @@ def unknown_site_files(out: Path) -> list[str]:
         )  # fmt: skip
     folders = {p.parent.name for p in out.glob("*/ranking.js")}
 
-    def is_ours(name: str) -> bool:
-        """Whether a file has a name that citeforge writes."""
+    def is_site_file(name: str) -> bool:
+        """Whether a file has a name that citeforge writes into a leaderboard's site."""
         match = _OWN_FILES.fullmatch(name)
         within = match is not None and (match["folder"] is None or match["folder"] in folders)
         return within or is_temporary(out / name)
 
-    return [n for n in files_below(out) if (out / n).is_symlink() or not is_ours(n)]
+    return [n for n in files_below(out) if (out / n).is_symlink() or not is_site_file(n)]
 
 
 def _require_fit(files: Sequence[ScoreFile], hashes: Sequence[str]) -> None:
-    """Refuse scores of another benchmark, and two files of one system, context and protocol."""
+    """Raise an error for scores of another benchmark, or two files of one system and context."""
     first: dict[tuple[str, str, str], str] = {}
     for file in files:
         if file.benchmark_hash not in hashes:
@@ -236,7 +236,9 @@ def build_one(
     title: str | None = None,
     gold: str | Path | None = None,
 ) -> Site:
-    """Build the site of one benchmark from a folder of score files; see :func:`build_site`.
+    """Build the leaderboard site of one benchmark from a folder of score files.
+
+    See :func:`build_site`.
 
     Args:
         benchmark: folder, or ``hub:ORG/NAME[@REVISION]``.
@@ -267,9 +269,10 @@ def build_one(
 def build_leaderboard(
     boards: str | Path, out: str | Path | None = None
 ) -> tuple[Site, Path, list[str]]:
-    """Build the site of a leaderboard; it replaces an older site when it is complete.
+    """Build a leaderboard's site: (counts of the site, its folder, score files left out).
 
-    Score files that no stored submission backs are left out and listed.
+    The site replaces an older one when it is complete. Score files that no stored submission backs
+    are left out and listed.
 
     Args:
         boards: ``leaderboard.yaml``, or its folder.
@@ -284,17 +287,17 @@ def build_leaderboard(
     config, all_boards = read_boards(Path(boards))
     refused: list[str] = []
     folder = Path(out or all_boards.site)
-    load = partial(backed_scores, added={}, refused=refused)
-    with growing_site(all_boards, load, folder, config) as site:
+    load = partial(load_backed_scores, added={}, refused=refused)
+    with site_build(all_boards, load, folder, config) as site:
         return site, folder, refused
 
 
-def backed_scores(board: Board, added: NewScores, refused: list[str]) -> list[ScoreFile]:
-    """Select a board's score files whose submission is stored, in order of file names.
+def load_backed_scores(board: Board, added: NewScores, refused: list[str]) -> list[ScoreFile]:
+    """Load a board's score files whose submission is stored; report the others in ``refused``.
 
     Args:
         board: board of a leaderboard.
-        added: new score files, which replace stored ones.
+        added: new score files by path, which replace stored ones.
         refused: gets a line for each score file that is left out.
     """
     folder = board.scores_folder
@@ -323,7 +326,7 @@ def backed_scores(board: Board, added: NewScores, refused: list[str]) -> list[Sc
 def _backing_fault(
     path: Path, file: ScoreFile, submissions: Path, scored: Mapping[str, Event]
 ) -> str | None:
-    """Explain why no stored submission belongs to a score file; None if one does.
+    """Explain why no stored submission belongs to a leaderboard's score file; None if one does.
 
     Args:
         path: path of the score file.

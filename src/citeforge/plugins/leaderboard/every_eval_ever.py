@@ -43,8 +43,9 @@ class RecordOptions(Part):
 
 
 def export_every_eval(scores: Path, out: Path, options: RecordOptions) -> DroppedFields:
-    """Write ``data/BENCHMARK/ORG/MODEL/UUID.json``, and the answers' ``UUID_samples.jsonl``.
+    """Write score files as records of Every Eval Ever; return what the records leave out.
 
+    The files are ``data/BENCHMARK/ORG/MODEL/UUID.json`` and, of answers, ``UUID_samples.jsonl``.
     The same score file gives the same bytes: the UUID is made from its content, and the time of
     retrieval is that of the file.
 
@@ -52,9 +53,6 @@ def export_every_eval(scores: Path, out: Path, options: RecordOptions) -> Droppe
         scores: score file, or a folder of score files (``*.json``).
         out: folder, there already.
         options: facts that score files do not contain.
-
-    Returns:
-        What was left out.
 
     Raises:
         InputError: no score file.
@@ -76,7 +74,7 @@ def export_every_eval(scores: Path, out: Path, options: RecordOptions) -> Droppe
     return dropped
 
 
-class _ScoreWithRange:
+class _DescribedScore:
     """A score with its measure's definition, range of raw values, and best value."""
 
     def __init__(self, score: MeasureScore) -> None:
@@ -115,14 +113,15 @@ class _RecordWriter:
         self.at = int(path.stat().st_mtime)
         self.id = f"{_slug(self.file.benchmark)}/{self.model.replace('/', '_')}/{self.uuid}"
         self.name = f"{self.file.benchmark}.{self.file.context}"
-        self.measures = [_ScoreWithRange(m) for m in self.file.measures if m.value is not None]
+        self.measures = [_DescribedScore(m) for m in self.file.measures if m.value is not None]
 
     def write(self, out: Path) -> None:
-        """Write the score file's aggregate record, and records of any single answers in it."""
+        """Write a score file's records: one of all measures, and those of its answers if any."""
         organisation, name = self.model.split("/", 1)
         parts = ("data", _slug(self.file.benchmark), _slug(organisation), _slug(name))
         lines = "".join(
-            json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n" for line in self._records()
+            json.dumps(line, ensure_ascii=False, allow_nan=False) + "\n"
+            for line in self._make_answer_records()
         )
         aggregate = self._make_aggregate()
         if lines:
@@ -139,7 +138,7 @@ class _RecordWriter:
         write_text(out.joinpath(*parts, f"{self.uuid}.json"), text)
 
     def list_dropped(self) -> Iterator[str]:
-        """List the parts of the score file that the records leave out."""
+        """Describe the parts of a score file that the export leaves out."""
         absent = [m.name for m in self.file.measures if m.value is None]
         if absent:
             yield f"measures without a value: {', '.join(absent)}"
@@ -172,14 +171,14 @@ class _RecordWriter:
                 "source_type": "evaluation_run",
                 "source_organization_name": self.options.organisation,
                 "evaluator_relationship": self.options.relationship,
-                "additional_details": _texts(
+                "additional_details": _to_texts(
                     system=file.system, submission_sha256=file.submission_sha256
                 ),
             },
             "eval_library": {
                 "name": "citeforge",
                 "version": parse_signature(file.measures[0].signature).get("v", "unknown"),
-                "additional_details": _texts(protocol=file.protocol),
+                "additional_details": _to_texts(protocol=file.protocol),
             },
             "model_info": {
                 "name": (about.model if about is not None else None) or file.system,
@@ -187,28 +186,30 @@ class _RecordWriter:
                 "developer": self.model.split("/")[0],
                 "additional_details": details,
             },
-            "evaluation_results": [self._measure_result(m) for m in self.measures],
+            "evaluation_results": [self._make_measure_entry(m) for m in self.measures],
         }
 
-    def _source_data(self) -> dict[str, Any]:
+    def _make_source_data(self) -> dict[str, Any]:
         """Make the record's fields about the benchmark: name, hash, context set, repository."""
         file, repository = self.file, self.options.dataset
         source: dict[str, Any] = {
             "dataset_name": file.benchmark,
             "source_type": "hf_dataset" if repository else "other",
-            "additional_details": _texts(benchmark_hash=file.benchmark_hash, context=file.context),
+            "additional_details": _to_texts(
+                benchmark_hash=file.benchmark_hash, context=file.context
+            ),
         }
         if repository:
             source |= {"hf_repo": repository, "samples_number": file.counts.n_queries}
         return source
 
-    def _measure_result(self, measure: _ScoreWithRange) -> dict[str, Any]:
+    def _make_measure_entry(self, measure: _DescribedScore) -> dict[str, Any]:
         """Make the aggregate record's entry for one measure."""
         score, scale = measure.score, measure.score.scale
         return {
             "evaluation_result_id": f"{self.id}#{score.name}",
             "evaluation_name": self.name,
-            "source_data": self._source_data(),
+            "source_data": self._make_source_data(),
             "metric_config": {
                 "evaluation_description": measure.definition,
                 "metric_id": f"citeforge.{score.name}",
@@ -218,7 +219,7 @@ class _RecordWriter:
                 "score_type": "continuous",
                 "min_score": "-Infinity" if math.isinf(measure.low) else measure.low * scale,
                 "max_score": "Infinity" if measure.high is None else measure.high * scale,
-                "additional_details": _texts(
+                "additional_details": _to_texts(
                     signature=score.signature,
                     judge=parse_signature(score.signature).get("judge"),
                     direction="neither" if measure.is_higher_better is None else None,
@@ -226,24 +227,26 @@ class _RecordWriter:
             },
             "score_details": {
                 "score": score.value,
-                "details": _texts(**self.file.counts.model_dump()),
-                "uncertainty": _uncertainty_fields(score),
+                "details": _to_texts(**self.file.counts.model_dump()),
+                "uncertainty": _make_uncertainty(score),
             },
         }
 
-    def _records(self) -> Iterator[dict[str, Any]]:
-        """Yield the records of single answers: one per answer and measure with a best value."""
+    def _make_answer_records(self) -> Iterator[dict[str, Any]]:
+        """Yield the export's records of answers: one per answer and measure with a best value."""
         at = {query: i for i, query in enumerate(self.file.query_ids)}
         for answer in self.file.answers:
             for measure in self.measures:
                 value = measure.score.per_query[at[answer.query_id]]
                 if value is not None and measure.best is not None:
-                    yield self._record(answer, measure.score, value, value == measure.best)
+                    yield self._make_answer_record(
+                        answer, measure.score, value, value == measure.best
+                    )
 
-    def _record(
+    def _make_answer_record(
         self, answer: AnswerDetail, measure: MeasureScore, value: float, right: bool
     ) -> dict[str, Any]:
-        """Make the record of one answer's value of one measure.
+        """Make the export's record of a measure's value of one answer.
 
         Args:
             answer: the answer, with question, gold and passages.
@@ -278,7 +281,7 @@ class _RecordWriter:
                 }
             ],
             "evaluation": {"score": value * measure.scale, "is_correct": right},
-            "metadata": _texts(
+            "metadata": _to_texts(
                 passages=json.dumps([p.id for p in answer.passages], ensure_ascii=False),
                 runs=self.file.counts.n_runs,
                 output="statements with citations",
@@ -290,7 +293,7 @@ class _RecordWriter:
 
 
 def _model_name(file: ScoreFile, options: RecordOptions, path: Path) -> str:
-    """Get the model's name from options or score file; refuse one that is not ``ORG/NAME``."""
+    """Get a model's Hub name from options or score file; raise an error unless ``ORG/NAME``."""
     model = options.model or (file.about.model if file.about is not None else None) or file.system
     if not re.fullmatch(r"[^/\s]+/[^/\s]+", model):
         raise UsageError(
@@ -306,8 +309,8 @@ def _slug(name: str) -> str:
     return f"_{slug}" if slug.startswith(".") or not slug else slug
 
 
-def _uncertainty_fields(measure: MeasureScore) -> dict[str, Any]:
-    """Make a score's fields of sample size, standard error and confidence interval."""
+def _make_uncertainty(measure: MeasureScore) -> dict[str, Any]:
+    """Make a score's fields for Every Eval Ever: sample size, standard error and interval."""
     record: dict[str, Any] = {"num_samples": measure.n}
     method = _METHODS.get(measure.interval)
     if measure.stderr is not None:
@@ -322,8 +325,8 @@ def _uncertainty_fields(measure: MeasureScore) -> dict[str, Any]:
     return record
 
 
-def _texts(**parameters: object) -> dict[str, str]:
-    """Convert named values to texts, and leave out those that are None."""
+def _to_texts(**parameters: object) -> dict[str, str]:
+    """Convert keyword arguments to texts by name; leave out None."""
     return {name: str(value) for name, value in parameters.items() if value is not None}
 
 

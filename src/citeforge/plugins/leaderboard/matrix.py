@@ -13,9 +13,9 @@ from citeforge.evaluator.ranks import ranks_of_values, towards_better
 from citeforge.plugins.leaderboard.ranking import (
     ABOUT_FIELDS,
     DIRECTIONS,
-    about_text,
     column_digits,
     definition,
+    get_fact,
     interval,
 )
 from citeforge.plugins.leaderboard.views import View
@@ -68,7 +68,7 @@ def board_column(
     context: str | None,
     config: object = None,
 ) -> BoardColumn:
-    """Make the column of a benchmark in the table of all benchmarks.
+    """Make a benchmark's column in a leaderboard's table of systems by benchmarks.
 
     Args:
         folder: folder of its pages.
@@ -122,7 +122,7 @@ def board_column(
 
 
 def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
-    """Collect the table of systems by benchmarks as the page's JSON; its keys are one letter long.
+    """Make the JSON data of a leaderboard's table of systems by benchmarks, with short keys.
 
     Benchmarks ``b``, systems in order ``s`` (controls last), mean ranks with the ends of their
     intervals as text ``r``, ranks by them ``k``, numbers of benchmarks without a value ``n``, cells
@@ -171,26 +171,26 @@ def compact_matrix(columns: Sequence[BoardColumn]) -> dict[str, object]:
     }  # fmt: skip
 
 
-def _oriented_value(column: BoardColumn, name: str) -> float | None:
-    """Get a system's value on a benchmark, negated if lower is better; None without one."""
-    value = column.cells[name].value if name in column.cells else None
+def _oriented_value(column: BoardColumn, system: str) -> float | None:
+    """Get a system's score on a benchmark, negated if lower is better; None without one."""
+    value = column.cells[system].value if system in column.cells else None
     return value if value is None else value * (DIRECTIONS[direction(column.measure)] or 1)
 
 
-def _table_cell(column: BoardColumn, name: str) -> list[int | None] | int:
-    """Get a system's [value, low, high] in hundredths; 1 if it has only other scores, else 0."""
-    entry = column.cells.get(name)
+def _table_cell(column: BoardColumn, system: str) -> list[int | None] | int:
+    """Get a system's [score, low, high] × 100 on a benchmark; 1 with other scores only, else 0."""
+    entry = column.cells.get(system)
     if entry is None or entry.value is None:
-        return _OTHER_SCORES if name in column.slugs else 0
+        return _OTHER_SCORES if system in column.slugs else 0
     return [hundredths(entry.value), *interval(entry)]
 
 
 def _merge_about(system: str, columns: Sequence[BoardColumn]) -> dict[str, str]:
-    """Merge what a system's submissions state of it, by field; costs are added up."""
+    """Merge the facts that a system's submissions state, by field; costs are added up."""
     # The costs of a submission with several context sets count once.
     mine = {f.submission_sha256: f for c in columns for f in c.files if f.system == system}.values()
     values = {
-        name: ", ".join(dict.fromkeys(filter(None, (about_text(f, name) for f in mine))))
+        name: ", ".join(dict.fromkeys(filter(None, (get_fact(f, name) for f in mine))))
         for name in ABOUT_FIELDS
     }
     costs = [f.about.cost for f in mine if f.about is not None and f.about.cost is not None]

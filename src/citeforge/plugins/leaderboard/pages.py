@@ -20,10 +20,10 @@ from citeforge.plugins.leaderboard.about import (
     introduction,
 )
 from citeforge.plugins.leaderboard.ranking import (
-    about_rows,
-    compact,
     explain_measures,
-    ranked_data,
+    list_facts,
+    make_rank_data,
+    make_ranking_data,
 )
 from citeforge.plugins.leaderboard.views import View, make_views, slug
 from citeforge.reports.audited import describe_negatives, read_audit
@@ -63,7 +63,7 @@ class Site:
 
 
 def environment() -> Environment:
-    """Make the Jinja environment of the templates: texts are escaped, undefined names refused."""
+    """Make the Jinja environment of a leaderboard's templates: it escapes texts."""
     templates = page_templates(TEMPLATES)
     templates.globals |= {
         "definition_link": definition_link, "show_value": show_value, "show_number": show_number,
@@ -73,7 +73,7 @@ def environment() -> Environment:
 
 
 def write_assets(out: Path, *scripts: str) -> None:
-    """Write the style sheet of a site's pages and some of its scripts into a folder."""
+    """Write the style sheet and the named scripts of a leaderboard's pages into a folder."""
     write_text(out / "figures_shown.js", read_assets("figures_shown.js"))
     style = (TEMPLATES / "site.css").read_text(encoding="utf-8")
     write_text(out / "site.css", read_assets("page.css", "query.css") + style)
@@ -89,7 +89,7 @@ def write_pages(
     others: Sequence[tuple[str, str]] = (),
     about: Presentation | None = None,
 ) -> tuple[Site, list[View]]:
-    """Write all pages of a benchmark into a folder: (counts of systems and queries, its rankings).
+    """Write a benchmark's leaderboard pages: (counts of systems and queries, its rankings).
 
     Args:
         package: benchmark.
@@ -124,7 +124,10 @@ def write_pages(
         site=site, rounding=rounding_lines(files), ranks_note=RANKS_NOTE,
         line_note=LINE_NOTE if lines else "",
         data=script_json(
-            {"views": [compact(v, len(pages)) for v in views], "line": LINE, "below": BELOW}
+            {
+                "views": [make_ranking_data(v, len(pages)) for v in views],
+                "line": LINE, "below": BELOW,
+            }
         ),
         intro=introduction(package, about or Presentation(), files),
         measures=explain_measures(views),
@@ -132,7 +135,7 @@ def write_pages(
     )  # fmt: skip
     write_text(out / "index.html", index)
     for number, view in enumerate(views):
-        text = json.dumps(ranked_data(view, view.measures), separators=(",", ":"))
+        text = json.dumps(make_rank_data(view, view.measures), separators=(",", ":"))
         write_text(out / f"more-{number}.js", f"citeforgeMore({number},{text});\n")
     _write_system_pages(templates, site, views, names, out)
     template = templates.get_template("definitions.html.j2")
@@ -156,7 +159,7 @@ def write_pages(
 def _write_answers_page(
     templates: Environment, site: dict[str, Any], files: Sequence[ScoreFile], out: Path
 ) -> bool:
-    """Write the page of all answers and its data; return False if no score file has answers.
+    """Write a leaderboard's page of all answers; return False if no score file has any.
 
     Args:
         site: facts about the site that every page's template takes.
@@ -180,7 +183,7 @@ def _write_system_pages(
     names: Mapping[str, str],
     out: Path,
 ) -> None:
-    """Write a page for each system of each ranking of a benchmark.
+    """Write a leaderboard page for each system of each ranking.
 
     Args:
         site: facts about the site that every page's template takes.
@@ -193,8 +196,10 @@ def _write_system_pages(
         for at, (file, name) in enumerate(zip(view.files, view.slugs, strict=True)):
             report = ScoreReport([file], lines=view.report.lines)
             text = template.render(
-                site=site, file=file, view=view, report=report, about=about_rows(file),
-                hardest=[(names[query], query, v) for query, v in view.hardest(at, names)],
+                site=site, file=file, view=view, report=report, about=list_facts(file),
+                hardest=[
+                    (names[query], query, v) for query, v in view.list_hardest_queries(at, names)
+                ],
                 cautions=[*caution_lines([file]), *report.line_notes],
                 counts=counts_table([file], verbose=True), slices_note=SLICES_NOTE,
             )  # fmt: skip

@@ -21,7 +21,7 @@ PROTOCOLS = {
 
 
 def _describe_gaps(view: View, n_queries: int) -> list[str]:
-    """Write, per system, that it was scored on fewer queries, and why values are missing.
+    """Describe, per system of a ranking, queries that it was not scored on and missing values.
 
     Args:
         view: the ranking.
@@ -41,31 +41,31 @@ def _describe_gaps(view: View, n_queries: int) -> list[str]:
     return notes
 
 
-def _differ_in_queries(view: View, at: int) -> bool:
-    """Whether a system was scored on other queries than those that a ranking has values of."""
+def _differ_in_queries(view: View, position: int) -> bool:
+    """Whether a system, by position, was scored on other queries than those of a ranking."""
     compared = {
         count_asked(file)
         for i, file in enumerate(view.files)
         if any(view.rows(name)[i] is not None for name in view.measures)
     }
-    return count_asked(view.files[at]) not in compared
+    return count_asked(view.files[position]) not in compared
 
 
-def compact(view: View, n_queries: int = 0) -> dict[str, object]:
-    """Make a ranking's data for its page's JSON; its keys are one letter long.
+def make_ranking_data(view: View, n_queries: int = 0) -> dict[str, object]:
+    """Make the JSON data of a ranking's page, with keys of one letter.
 
     Title ``t`` and what it means ``z``; of each measure its name ``m``, better direction ``b``,
     definition ``d``, link ``l``, digits ``k``, ends of its range ``x``, values in hundredths ``v``,
     the line to beat ``e`` and the systems at or below it ``u``; of each system its name ``s``, page
     ``p``, what is said of missing answers ``n`` and of missing values ``o``, whether it is a
     control ``c``, and what its submission states: fields ``f``, values ``a``; and by the main
-    measure what :func:`ranked_data` has by each. Measures that sum up scores are ``h``.
+    measure what :func:`make_rank_data` has by each. Measures that sum up scores are ``h``.
 
     Args:
         view: the ranking.
         n_queries: queries of the benchmark.
     """
-    columns = [name for name in ABOUT_FIELDS if any(about_text(f, name) for f in view.files)]
+    columns = [name for name in ABOUT_FIELDS if any(get_fact(f, name) for f in view.files)]
     summing = dict.fromkeys(name for file in view.files for name in file.headline)
     headline = [name for name in summing if name in view.measures]
     rows = [view.rows(name) for name in view.measures]
@@ -74,7 +74,7 @@ def compact(view: View, n_queries: int = 0) -> dict[str, object]:
         "z": f"{view.about}; {PROTOCOLS[view.files[0].protocol]}" if view.files else "",
         "m": [marked_name(view.files, n) for n in view.measures],
         "b": [DIRECTIONS[direction(n)] for n in view.measures],
-        "d": [explain(n) for n in view.measures],
+        "d": [describe_measure(n) for n in view.measures],
         "l": [definition_link(n) for n in view.measures],
         "main": view.measures.index(view.main) if view.main else 0,
         "h": [view.measures.index(n) for n in headline],
@@ -84,20 +84,20 @@ def compact(view: View, n_queries: int = 0) -> dict[str, object]:
         "x": [measure_range(n) for n in view.measures],
         "k": [column_digits(row.score for row in of_measure if row) for of_measure in rows],
         "v": [[row and hundredths(row.score.value) for row in of_measure] for of_measure in rows],
-        **{key: of_main for key, (of_main,) in ranked_data(view, [view.main]).items()},
-        "e": [hundredths(_find_line(of_measure)) for of_measure in rows],
+        **{key: of_main for key, (of_main,) in make_rank_data(view, [view.main]).items()},
+        "e": [hundredths(_find_baseline(of_measure)) for of_measure in rows],
         "u": [
             [i for i, row in enumerate(of_measure) if row and row.is_below] for of_measure in rows
         ],
         "n": [missing_text(f) for f in view.files],
         "c": [int(f.is_control) for f in view.files],
         "f": columns,
-        "a": [[about_text(f, name) for name in columns] for f in view.files],
+        "a": [[get_fact(f, name) for name in columns] for f in view.files],
     }  # fmt: skip
 
 
-def ranked_data(view: View, measures: Sequence[str]) -> dict[str, list[list[object]]]:
-    """Make the data of a ranking by some measures; the page loads those of most when asked.
+def make_rank_data(view: View, measures: Sequence[str]) -> dict[str, list[list[object]]]:
+    """Make the JSON data of systems' ranks by some measures; the page loads it when needed.
 
     Of each measure and system: rank by the displayed value ``q``, interval of ranks ``g``, and
     interval of the value in hundredths ``i``; 0 for None.
@@ -112,7 +112,7 @@ def ranked_data(view: View, measures: Sequence[str]) -> dict[str, list[list[obje
 
 
 def _ranks_by_value(name: str, rows: Sequence[ScoreRow | None]) -> list[object]:
-    """Rank systems by their displayed values; 0 for controls and where no direction is better."""
+    """Rank systems by a measure's displayed values; 0 for controls or without a direction."""
     better = direction(name)
     if better is None:
         return [0] * len(rows)
@@ -123,7 +123,7 @@ def _ranks_by_value(name: str, rows: Sequence[ScoreRow | None]) -> list[object]:
 
 
 def measure_range(name: str) -> list[int | None]:
-    """Get the ends of a measure's possible values in hundredths; None for an open end."""
+    """Get the [lowest, highest] possible value of a measure × 100; None if unbounded."""
     measure = find_measure(name.split("[")[0])
     if measure is None:
         return [None, None]
@@ -132,8 +132,8 @@ def measure_range(name: str) -> list[int | None]:
     return [hundredths(low), hundredths(high)]
 
 
-def _find_line(rows: Sequence[ScoreRow | None]) -> float | None:
-    """Find the line to beat among the rows of a measure; None if it has none."""
+def _find_baseline(rows: Sequence[ScoreRow | None]) -> float | None:
+    """Find the baseline value to beat for a measure among systems' rows; None without one."""
     return next((row.line for row in rows if row is not None and row.line is not None), None)
 
 
@@ -141,20 +141,20 @@ ABOUT_FIELDS = ("organisation", "model", "parameters", "date", "cost")
 """Fields that submissions state of their systems, which are columns of tables."""
 
 
-def about_text(file: ScoreFile, name: str) -> str:
-    """Get a field that a submission states of its system, as text; empty if it does not."""
+def get_fact(file: ScoreFile, name: str) -> str:
+    """Get a fact that a submission states about its system, as text; empty if it does not."""
     value = getattr(file.about, name, None)
     return "" if value is None else show_cost(value) if name == "cost" else str(value)
 
 
-def about_rows(file: ScoreFile) -> list[tuple[str, str]]:
-    """List all fields that a submission states of its system: (field, text)."""
+def list_facts(file: ScoreFile) -> list[tuple[str, str]]:
+    """List all facts that a submission states about its system: (field, text)."""
     names = (*ABOUT_FIELDS, "url")
-    return [(name, text) for name in names if (text := about_text(file, name))]
+    return [(name, text) for name in names if (text := get_fact(file, name))]
 
 
 def interval(entry: MeasureScore | None) -> list[int | None]:
-    """Get the [low, high] of a score's confidence interval in hundredths; empty without one."""
+    """Get the [low, high] of a score's 95 % interval × 100; empty without one."""
     if entry is None or entry.low is None or entry.high is None:
         return []
     return [hundredths(entry.low), hundredths(entry.high)]
@@ -166,18 +166,18 @@ def column_digits(scores: Iterable[MeasureScore]) -> int:
 
 
 def explain_measures(views: Sequence[View]) -> list[tuple[str, str, str]]:
-    """Explain each measure of the tables: (name, definition and better direction, link).
+    """List each measure of some rankings: (name, definition and better direction, link).
 
     Cells of one measure (``NAME[…]``) are explained once.
     """
     files = [f for v in views for f in v.files]
     return [
-        (marked_name(files, n), explain(n), definition_link(n))
+        (marked_name(files, n), describe_measure(n), definition_link(n))
         for n in dict.fromkeys(n.split("[")[0] for v in views for n in v.measures)
     ]
 
 
-def explain(name: str) -> str:
+def describe_measure(name: str) -> str:
     """Write a measure's definition and better direction in one line."""
     return "; ".join(filter(None, (definition(name), BETTER[direction(name)])))
 

@@ -45,7 +45,7 @@ _ALLOWED = "what `citeforge export card` writes for a benchmark with a leaderboa
 
 
 def _check_repository(name: str) -> str:
-    """Refuse a name of a repository that is not ``ORG/NAME``."""
+    """Check that a Hub repository's name is written ``ORG/NAME``."""
     if not _REPOSITORY.fullmatch(name):
         raise ValueError("expected ORG/NAME")
     return name
@@ -117,7 +117,7 @@ class PullRequest:
 
 
 def read_target(options: ResultsOptions, publisher: Publisher | None = None) -> Target:
-    """Download a published benchmark's manifest, and the ids of its leaderboards.
+    """Download a published benchmark's manifest and the ids of its leaderboards on the Hub.
 
     Raises:
         InputError: no such benchmark, it has no leaderboards, or the Hub cannot be reached.
@@ -150,7 +150,7 @@ def read_target(options: ResultsOptions, publisher: Publisher | None = None) -> 
 def make_results(
     scores: Sequence[tuple[Path, ScoreFile]], target: Target, options: ResultsOptions
 ) -> Results:
-    """Make the files of results for a model's repository: one per context set.
+    """Make evaluation result files for a model's Hub repository: one per context set.
 
     Args:
         scores: score files of one system, one per context set.
@@ -175,7 +175,7 @@ def make_results(
             code="not-comparable",
         )
     for path, file in scores:
-        _require_fit(path, file, target)
+        _require_comparable(path, file, target)
         name = f"{FOLDER}/{task_id(options.repo_id.partition('/')[2], file.context)}.yaml"
         if name in files:
             raise UsageError(
@@ -197,8 +197,10 @@ def make_results(
     return Results(files, n_values, left_out)
 
 
-def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
-    """Refuse scores of another benchmark, of protocol ``reference``, or of only some queries.
+def _require_comparable(path: Path, file: ScoreFile, target: Target) -> None:
+    """Raise an error for scores that a leaderboard on the Hub cannot compare with others.
+
+    These are scores of another benchmark, of protocol ``reference``, or of only some queries.
 
     Args:
         path: the score file, for errors.
@@ -231,7 +233,7 @@ def _require_fit(path: Path, file: ScoreFile, target: Target) -> None:
 def _make_entries(
     path: Path, file: ScoreFile, target: Target, options: ResultsOptions
 ) -> tuple[list[EvalResultEntry], list[str]]:
-    """Make the Hub's entries of measures with a leaderboard there; list the others by name.
+    """Make result entries for the Hub from a score file: (entries, measures left out).
 
     Returns:
         (entries, names of the measures without a leaderboard or value).
@@ -289,7 +291,7 @@ def _write_notes(measure: MeasureScore, file: ScoreFile) -> str:
 def open_pull_request(
     results: Results, options: ResultsOptions, publisher: Publisher | None = None
 ) -> PullRequest:
-    """Open a pull request with results on a model's repository, or update the open one.
+    """Open a pull request with evaluation results on a model's repository, or update it.
 
     It can be called again after any failure: results that the model or an open pull request has
     already are not sent again.
@@ -340,7 +342,7 @@ def open_pull_request(
 
 
 def read_tasks(path: Path, name: object = None) -> set[str]:
-    """Read the ids of the tasks (leaderboards) in an ``eval.yaml``.
+    """Read the ids of a Hub benchmark's tasks (leaderboards) from its ``eval.yaml``.
 
     Args:
         path: the file.

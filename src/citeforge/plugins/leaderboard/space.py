@@ -72,7 +72,7 @@ class Desk:
         """
         self.config, self._all = read_boards(Path(folder))
         self._seconds, self._memory = seconds, round(gigabytes * 1e9)
-        self._boards = {b.name: _with_folder(b) for b in self._all.boards}
+        self._boards = {b.name: _localise_board(b) for b in self._all.boards}
         self._hidden = {
             name: bool(load_manifest(Path(b.benchmark)).config.get("hidden_gold"))
             for name, b in self._boards.items()
@@ -95,16 +95,16 @@ class Desk:
 
     @property
     def megabytes(self) -> float:
-        """Size that a submission may have."""
+        """Megabytes that a submission may have at most."""
         return self._all.submission_megabytes
 
     @property
     def takes_submissions(self) -> bool:
-        """Whether there is a queue, and a token to write to it."""
+        """Whether the Space has a queue for submissions and a token to write to it."""
         return self._queue is not None
 
     def rules(self, has_sign_in: bool) -> str:
-        """Describe limits and rules as HTML.
+        """Render the Space's limits and rules for submissions as HTML.
 
         Args:
             has_sign_in: whether participants can sign in.
@@ -116,7 +116,9 @@ class Desk:
 
     @contextmanager
     def score(self, upload: str | None, name: str) -> Iterator[Reply]:
-        """Check a file, and score it where labels are open; its files last as long as the block.
+        """Check an uploaded file for a board, and score it if labels are public; yield the reply.
+
+        The reply's files last as long as the block.
 
         Args:
             upload: path of the file; None without one.
@@ -127,20 +129,20 @@ class Desk:
             try:
                 account = "visitor" if self._hidden[name] else None
                 board = local_board(self._boards[name], folder / "board")
-                outcome = self._run(board, upload, folder, account)
+                outcome = self._check_upload(board, upload, folder, account)
             except CiteforgeError as error:
-                yield _refusal(error)
+                yield _make_refusal(error)
                 return
             if not outcome.is_scored:
-                yield Reply(_findings(outcome, is_hidden=self._hidden[name]))
+                yield Reply(_render_findings(outcome, is_hidden=self._hidden[name]))
                 return
             page = (folder / REPORT).read_bytes()
             scores = sorted(folder.glob(f"{Path(SCORES).stem}*.json"))
             files = tuple(map(str, (folder / REPORT, *scores)))
-            yield Reply(_findings(outcome), _frame(page), files)
+            yield Reply(_render_findings(outcome), _embed_page(page), files)
 
     def submit(self, upload: str | None, name: str, account: str | None) -> Reply:
-        """Check a file against the rules of its board, and add it to the owner's queue.
+        """Check an uploaded file by the rules of a board, add it to the queue, and reply.
 
         Args:
             upload: path of the file; None without one.
@@ -148,9 +150,9 @@ class Desk:
             account: account that is signed in; None without one.
         """
         if self._queue is None:
-            return _message("This Space takes no submissions: its owner has set up no queue.")
+            return _make_reply("This Space takes no submissions: its owner has set up no queue.")
         if account is None:
-            return _message(
+            return _make_reply(
                 "Sign in to submit: submissions are counted by account. Without an account you can "
                 "check files, and score those whose labels are open."
             )
@@ -159,8 +161,8 @@ class Desk:
             folder = Path(work)
 
             def check(board: Board) -> tuple[Event, Path] | None:
-                """Check the file; return its event and the file, or None if it is refused."""
-                outcomes.append(self._run(board, upload, folder, account))
+                """Check the uploaded file: (event for the history, path); None if refused."""
+                outcomes.append(self._check_upload(board, upload, folder, account))
                 event = outcomes[-1].event
                 if event is None:
                     return None
@@ -172,20 +174,24 @@ class Desk:
                 is_new = self._queue.add(self._boards[name], check)
             except CiteforgeError as error:
                 if not error.code.startswith("hub-"):
-                    return _refusal(error)
+                    return _make_refusal(error)
                 sys.stderr.write(f"{mask_keys(str(error))}\n")
-                return _message(
+                return _make_reply(
                     "The queue of submissions cannot be reached, for which the file is not at "
                     "fault. Submit it again later, or tell the owner: the log of the Space says "
                     "why."
                 )
         if outcomes[-1].errors:
-            return Reply(_findings(outcomes[-1]))
+            return Reply(_render_findings(outcomes[-1]))
         state = "It is in the queue." if is_new else "It was in the queue already."
-        return Reply(_findings(outcomes[-1], state=f"{state} The owner of the board scores it."))
+        return Reply(
+            _render_findings(outcomes[-1], state=f"{state} The owner of the board scores it.")
+        )
 
-    def _run(self, board: Board, upload: str | None, work: Path, account: str | None) -> Outcome:
-        """Check a file in a subprocess, and score it there without an account.
+    def _check_upload(
+        self, board: Board, upload: str | None, work: Path, account: str | None
+    ) -> Outcome:
+        """Check an uploaded file in a subprocess, and score it there if ``account`` is None.
 
         Args:
             board: its board.
@@ -217,10 +223,10 @@ class Desk:
             board.model_dump_json(), source.name, self.megabytes, self._memory, self._seconds,
             account,
         )  # fmt: skip
-        return self._start(task, work)
+        return self._run_subprocess(task, work)
 
-    def _start(self, task: Task, work: Path) -> Outcome:
-        """Run the subprocess of a task; return its outcome.
+    def _run_subprocess(self, task: Task, work: Path) -> Outcome:
+        """Run a task of checking or scoring in a subprocess; return its outcome.
 
         Raises:
             InputError: it took too much time or memory, or failed.
@@ -228,7 +234,7 @@ class Desk:
         command = [sys.executable, "-P", "-m", "citeforge.plugins.leaderboard.space_scoring"]
         try:
             given = msgspec.json.encode(task)
-            done = run_group(command, given, _bare_environment(work), self._seconds, work)
+            done = run_group(command, given, _subprocess_environment(work), self._seconds, work)
         except subprocess.TimeoutExpired as error:
             raise self._time_error() from error
         # What it has read may have changed what it does: no link leads out of its folder.
@@ -253,7 +259,7 @@ class Desk:
         raise _internal_error()
 
     def _time_error(self) -> InputError:
-        """Make the error for a file that takes too much time."""
+        """Make the error for an uploaded file that takes too much time."""
         return InputError(
             f"takes more than the {self._seconds} seconds that this Space has for one file",
             allowed="fewer runs or shorter answers; score it on your own machine",
@@ -262,12 +268,12 @@ class Desk:
 
 
 def _is_queue_name(name: str, account: str) -> bool:
-    """Whether a name is one that an account's submission may have in the queue."""
+    """Whether a file name is allowed for an account's submission in the queue."""
     return name.startswith(f"{account}--") and not re.search(r"[/\\]", name)
 
 
 def _internal_error() -> InputError:
-    """Make the error for a file at which the subprocess failed."""
+    """Make the error for an uploaded file on which the scoring subprocess failed."""
     return InputError(
         "could not be read; the log of the Space says why",
         allowed="citeforge check on your own machine; tell the owner of the Space",
@@ -275,8 +281,8 @@ def _internal_error() -> InputError:
     )
 
 
-def _with_folder(board: Board) -> Board:
-    """Return a copy of a board whose benchmark is a local folder, with public labels alone.
+def _localise_board(board: Board) -> Board:
+    """Copy a board with its benchmark downloaded to a local folder, without its gold half.
 
     Raises:
         InputError: it cannot be read, or contains hidden labels.
@@ -290,39 +296,39 @@ def _with_folder(board: Board) -> Board:
     return board.model_copy(update={"benchmark": str(folder.resolve()), "gold": None})
 
 
-def _bare_environment(work: Path) -> dict[str, str]:
-    """Make the environment of the subprocess: no token, no network of the Hub, one thread."""
+def _subprocess_environment(work: Path) -> dict[str, str]:
+    """Make the scoring subprocess's environment variables: no token, offline, one thread."""
     kept = {name: os.environ[name] for name in _KEPT_VARIABLES if name in os.environ}
     own = {"HOME": str(work), "TMPDIR": str(work), "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1"}
     return kept | own | {"OPENBLAS_NUM_THREADS": "1"}
 
 
-def _findings(outcome: Outcome, *, state: str = "", is_hidden: bool = False) -> str:
-    """Write the findings of a check as HTML."""
+def _render_findings(outcome: Outcome, *, state: str = "", is_hidden: bool = False) -> str:
+    """Render the errors and warnings of a checked submission as HTML."""
     return _render(
         "space_reply.html.j2", outcome=outcome, state=state, is_hidden=is_hidden, most=_MOST_SHOWN
     )
 
 
-def _message(text: str) -> Reply:
-    """Make a reply of one sentence."""
+def _make_reply(text: str) -> Reply:
+    """Make a reply to a participant that shows a text alone."""
     return Reply(_render("space_reply.html.j2", outcome=None, state=text, is_hidden=False))
 
 
-def _refusal(error: CiteforgeError) -> Reply:
-    """Make the reply to a file that could not be read."""
+def _make_refusal(error: CiteforgeError) -> Reply:
+    """Make the reply to a participant whose file could not be read."""
     found = Finding.from_error(error)
-    return Reply(_findings(Outcome("", [found], [])))
+    return Reply(_render_findings(Outcome("", [found], [])))
 
 
 def _render(template: str, **values: object) -> str:
-    """Fill in a template for ``gr.HTML``, which reads ``${…}`` and ``{{…}}`` in what it shows."""
+    """Render a template as HTML for Gradio; escape the marks of its own templates."""
     text = environment().get_template(template).render(**values)
     return text.replace("{", "&#123;").replace("$", "&#36;").replace("`", "&#96;")
 
 
-def _frame(page: bytes) -> str:
-    """Show a page in a frame that has no access to the one around it."""
+def _embed_page(page: bytes) -> str:
+    """Embed an HTML page in a sandboxed iframe."""
     content = base64.b64encode(page).decode()
     return (
         '<iframe class="report" title="Scores and answers" sandbox="allow-scripts allow-downloads" '

@@ -45,13 +45,13 @@ class Queue:
     """
 
     def __init__(self, repo_id: str, token: str) -> None:
-        """Make a client for a dataset repository, with a token that may write to it."""
+        """Make a client of the Hub dataset that stores a leaderboard's queue of submissions."""
         from huggingface_hub import HfApi
 
         self._repo_id, self._api, self._lock = repo_id, HfApi(token=token), Lock()
 
     def add(self, board: Board, check: Check) -> bool:
-        """Add a submission that the check accepts; return False if it is already there.
+        """Check a submission and add it to the queue of a board; return False if it is there.
 
         One at a time, and again where the repository changed meanwhile, so that no submission
         escapes the limits.
@@ -70,7 +70,7 @@ class Queue:
                 # Each try in a folder of its own: it must find nothing that an earlier one wrote.
                 with tempfile.TemporaryDirectory(prefix="citeforge-space-") as work:
                     try:
-                        return self._try(board, local_board(board, Path(work)), check)
+                        return self._commit(board, local_board(board, Path(work)), check)
                     except HfHubHTTPError as error:
                         if error.response is None or error.response.status_code not in _CHANGED:
                             raise
@@ -79,8 +79,8 @@ class Queue:
             allowed="submit it again", code="hub-failed",
         )  # fmt: skip
 
-    def _try(self, board: Board, local: Board, check: Check) -> bool:
-        """Add a submission to the newest state of the queue; return False if it is already there.
+    def _commit(self, board: Board, local: Board, check: Check) -> bool:
+        """Commit a submission to the queue's latest revision; return False if it is there.
 
         Args:
             board: its board.
@@ -89,7 +89,7 @@ class Queue:
         """
         from huggingface_hub import CommitOperationAdd
 
-        remote = self._read(board, local)
+        remote = self._download_state(board, local)
         accepted = check(local)
         if accepted is None:
             return True
@@ -109,8 +109,8 @@ class Queue:
         )
         return True
 
-    def _read(self, board: Board, local: Board) -> _Remote:
-        """Read a board's history into its local file, and note the names of its submissions."""
+    def _download_state(self, board: Board, local: Board) -> _Remote:
+        """Download a board's history and its submissions' names from the queue to local files."""
         info = self._api.dataset_info(self._repo_id)
         commit, names = str(info.sha), [s.rfilename for s in info.siblings or ()]
         history = f"history/{board.name}.jsonl"
@@ -128,7 +128,7 @@ class Queue:
 
 
 def local_board(board: Board, work: Path) -> Board:
-    """Return a copy of a board whose history and submissions are in a folder."""
+    """Copy a board with the paths of history and submissions set to a local folder."""
     return board.model_copy(
         update={"history": work / "history.jsonl", "submissions": work / "submissions"}
     )

@@ -72,7 +72,7 @@ class Outcome(msgspec.Struct):
 
 
 def main() -> None:
-    """Do the task on standard input, and write its outcome."""
+    """Run the task of checking or scoring from standard input, and write its outcome."""
     task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
     limit_process(task.memory, task.seconds, LARGEST_WRITTEN)
     write_bytes(Path(OUTCOME), msgspec.json.encode(run_task(task)))
@@ -110,7 +110,7 @@ def run_task(task: Task) -> Outcome:
 
 
 def queue_name(account: str, system: str, path: Path) -> str:
-    """Make the name of a submission's file in the queue: one per account and system.
+    """Make a submission's file name in a Space's queue: one per account and system.
 
     A new version of a system takes the place of the old one, as on the board.
     """
@@ -118,7 +118,7 @@ def queue_name(account: str, system: str, path: Path) -> str:
 
 
 def without_judge(options: ScoreOptions) -> ScoreOptions:
-    """Leave out a board's judge, LLM and files of its owner, and keep answers for the report."""
+    """Copy scoring options without judge, LLM and owner's files, and with answers kept."""
     return ScoreOptions(**options.model_dump(exclude=_JUDGED) | {"details": True})
 
 

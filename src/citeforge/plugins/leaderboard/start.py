@@ -33,7 +33,9 @@ def start_leaderboard(
     space: bool = False,
     queue: str | None = None,
 ) -> tuple[list[str], list[str]]:
-    """Write the files of a new leaderboard's repository; a second call changes nothing.
+    """Write a new leaderboard's repository: (names of files written, of files kept).
+
+    A second call changes nothing.
 
     Args:
         folder: folder of the repository; may exist and contain other files.
@@ -54,12 +56,12 @@ def start_leaderboard(
     if queue is not None and not space:
         raise UsageError("--queue is for the Space; add --space", code="option-without-effect")
     boards = _declare_boards(folder, benchmarks, gold, title, queue)
-    content = _yaml(boards.model_dump(mode="json", exclude_unset=True, exclude_none=True))
+    content = _to_yaml(boards.model_dump(mode="json", exclude_unset=True, exclude_none=True))
     heading = title or "Leaderboard"
     start = environment().overlay(autoescape=False, keep_trailing_newline=True)
 
     def render(name: str, **values: object) -> str:
-        """Fill in the template of one file of the repository."""
+        """Render the template of one file of a leaderboard's repository."""
         return start.get_template(f"start/{name}.j2").render(title=heading, **values)
 
     texts = {
@@ -68,14 +70,14 @@ def start_leaderboard(
         "submissions/README.md": render(
             "submissions.md", boards=boards.boards, megabytes=f"{boards.submission_megabytes:g}"
         ),
-        SPACE: render("space.md", title_line=_yaml({"title": heading})),
+        SPACE: render("space.md", title_line=_to_yaml({"title": heading})),
         ".gitignore": render("gitignore"),
         **{f"submissions/{b.name}/.gitkeep": "" for b in boards.boards},
     }
     if space:
         texts |= {
             f"{SCORING_SPACE}/{name}": render(
-                f"space/{name}", title_line=_yaml({"title": heading}), version=__version__,
+                f"space/{name}", title_line=_to_yaml({"title": heading}), version=__version__,
                 gradio=GRADIO,
             )
             for name in ("README.md", "requirements.txt")
@@ -106,7 +108,7 @@ def _declare_boards(
     title: str | None,
     queue: str | None,
 ) -> Boards:
-    """Make the boards of the benchmarks and gold halves that the command line names.
+    """Make a leaderboard's declaration from benchmarks and gold halves named by options.
 
     Args:
         folder: folder of the leaderboard, which paths are made relative to.
@@ -140,7 +142,7 @@ def _declare_boards(
 
 
 def _split_name(argument: str, folder: Path, ending: str = "") -> tuple[str, str]:
-    """Split ``[NAME=]BENCHMARK`` into (name, benchmark); a path becomes relative to ``folder``.
+    """Split an option ``[NAME=]BENCHMARK``: (name, benchmark with path relative to ``folder``).
 
     Args:
         argument: as typed.
@@ -162,6 +164,6 @@ def _split_name(argument: str, folder: Path, ending: str = "") -> tuple[str, str
     return name, spec
 
 
-def _yaml(value: object) -> str:
-    """Write a value as YAML."""
+def _to_yaml(value: object) -> str:
+    """Convert a value to YAML text."""
     return yaml.safe_dump(value, sort_keys=False, allow_unicode=True, width=float("inf"))

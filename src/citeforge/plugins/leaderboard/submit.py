@@ -32,7 +32,7 @@ from citeforge.plugins.leaderboard.board_check import (
     write_history,
 )
 from citeforge.plugins.leaderboard.boards import Board, Boards, read_boards
-from citeforge.plugins.leaderboard.build import backed_scores, growing_site
+from citeforge.plugins.leaderboard.build import load_backed_scores, site_build
 from citeforge.plugins.leaderboard.pages import Site
 from citeforge.reports.notes import systems_text
 from citeforge.schemas.errors import (
@@ -78,7 +78,7 @@ class PendingSubmission:
 
     @property
     def scores(self) -> Path:
-        """Path of the submission's score file, if it has only one context set."""
+        """Path of the submission's score file; with several context sets, of none of its files."""
         assert self.board is not None
         return self.board.scores_folder / f"{bare_name(self.source)}.json"
 
@@ -113,7 +113,7 @@ class Intake:
     folder: Path
 
     def to_text_lines(self) -> Iterator[str]:
-        """Yield a line per accepted submission, and one about the site, for the terminal."""
+        """Yield lines for the terminal: one per accepted submission, and one about the site."""
         if not self.submissions:
             yield "no submission yet"
         for one in self.submissions:
@@ -134,7 +134,7 @@ class Intake:
 
 
 def _main_scores_text(files: Sequence[ScoreFile]) -> str:
-    """Write a system's name and its main score in each context set."""
+    """Write a system's name and its main score in each context set, as part of a line."""
     text = "".join(f", {escape_line(file.system)}: " for file in files[:1])
     for at, file in enumerate(files):
         entry = next((m for m in file.measures if m.name == main_measure([file])), None)
@@ -155,7 +155,7 @@ def add_submissions(
     allow_judge_failures: bool = False,
     run: RunOptions | None = None,
 ) -> Intake:
-    """Check submissions to a leaderboard, score and store them, and build its site again.
+    """Check submissions to a leaderboard, score and store them, and rebuild its site.
 
     Submissions with errors are left out and named; the others are added all together, or, if
     scoring or writing fails, not at all. A second call changes nothing, and waits for one that is
@@ -187,7 +187,7 @@ def add_submissions(
         refused = [line for p in pending for line in _error_lines(p)]
         if only_check and not submissions:  # other stored files do not stop a single submission
             for one in all_boards.boards:
-                backed_scores(one, {}, refused)
+                load_backed_scores(one, {}, refused)
         n_wrong = sum(bool(p.findings.errors) for p in pending)
         if refused and (only_check or (submissions and n_wrong == len(pending))):
             summary = f"{n_wrong} of {len(pending)} submissions have errors; nothing was changed"
@@ -204,8 +204,8 @@ def add_submissions(
         _score_by_board(valid, all_boards, run or RunOptions(), allow_judge_failures, refused)
         scored = [p for p in valid if p.files]
         added = {path: file for p in scored for path, file in p.score_paths().items()}
-        load_backed = partial(backed_scores, added=added, refused=refused)
-        with growing_site(all_boards, load_backed, all_boards.site, config) as site:
+        load_scores_of = partial(load_backed_scores, added=added, refused=refused)
+        with site_build(all_boards, load_scores_of, all_boards.site, config) as site:
             # Scores are written before the site is replaced: after a kill here the old site is
             # there, and everything that the next call needs.
             _store_submissions(scored, all_boards)
@@ -213,7 +213,7 @@ def add_submissions(
 
 
 def _list_submissions(boards: Boards) -> Iterator[Path]:
-    """Yield the submissions in all boards' folders, and files that are in none of them."""
+    """Yield a leaderboard's stored submissions, and files that are in no board's folder."""
     folders = [board.submissions_folder for board in boards.boards]
     for folder in (*folders, *boards.common_folders):
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
@@ -239,7 +239,7 @@ def check_file_name(path: Path) -> str:
 
 
 def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -> PendingSubmission:
-    """Find the board of a submission, and check that its file can be stored there.
+    """Assign a submission to its board; raise an error if its file cannot be stored there.
 
     Args:
         path: the submission.
@@ -294,7 +294,7 @@ def _make_pending(path: Path, boards: Boards, name: str | None, replace: bool) -
 
 
 def _find_board(path: Path, boards: Boards, name: str | None) -> Board:
-    """Find the board of a submission by the given name, by its folder, or by its header's hash.
+    """Find a submission's board: by ``name``, its folder, or the benchmark hash in its header.
 
     Args:
         path: the submission.
@@ -320,13 +320,13 @@ def _find_board(path: Path, boards: Boards, name: str | None) -> Board:
 
 
 def _read_hashes(board: Board) -> set[str]:
-    """Read the two hashes of a board's benchmark: of the public half, and with hidden labels."""
+    """Read the hashes of a board's benchmark: of its public half, and with hidden labels."""
     manifest = load_manifest(package_folder(board.benchmark))
     return {manifest.benchmark_hash, manifest.answer_hash}
 
 
 def _require_gold(config: Path, boards: Boards) -> None:
-    """Refuse boards with hidden labels that name no gold half.
+    """Raise an error if a leaderboard's benchmark has hidden labels and names no gold half.
 
     Raises:
         InputError: a board's labels are hidden, and it names no gold half.
@@ -397,7 +397,7 @@ def _error_lines(pending: PendingSubmission) -> list[str]:
 
 
 def _rehearse_scores(valid: Sequence[PendingSubmission], boards: Boards, run: RunOptions) -> None:
-    """Note the calls of scoring in the ledger of a dry run, for boards with a judge or an LLM."""
+    """Count the judge and LLM calls of scoring submissions in the ledger of a dry run."""
     for board in boards.boards:
         mine = [p.source for p in valid if p.board == board]
         if mine and (board.score.judge is not None or board.score.llm is not None):
@@ -411,7 +411,7 @@ def _score_by_board(
     allow_failures: bool,
     refused: list[str],
 ) -> None:
-    """Score submissions, board by board, and put the score files into them.
+    """Score submissions, board by board, and store their scores in their records.
 
     Values of single queries are left out if gold is hidden.
 
@@ -445,7 +445,7 @@ def _score_by_board(
 
 
 def _store_submissions(scored: Sequence[PendingSubmission], boards: Boards) -> None:
-    """Copy scored submissions into the boards' folders, and write their history and scores.
+    """Copy scored submissions into a leaderboard's folders, with their history and scores.
 
     Raises:
         InputError: a file changed after it was scored, or a link is in its place in the board.

@@ -59,11 +59,11 @@ class View:
     main: str
 
     def rows(self, measure: str) -> list[ScoreRow | None]:
-        """List the row of each system on a measure; None without a comparable score."""
+        """List each system's score and rank on a measure; None without a comparable score."""
         return self.report.by_measure.get(measure, [None] * len(self.files))
 
-    def hardest(self, at: int, queries: Collection[str]) -> list[tuple[str, float]]:
-        """List a system's 20 worst queries by the main measure: (query id, value).
+    def list_hardest_queries(self, at: int, queries: Collection[str]) -> list[tuple[str, float]]:
+        """List the 20 worst queries of a system by a ranking's main measure: (query id, value).
 
         Args:
             at: position of the system.
@@ -81,8 +81,8 @@ class View:
         values.sort(reverse=direction(self.main) is False)
         return [(query, value) for value, query in values[:_MOST_HARD]]
 
-    def _best_first(self) -> list[tuple[int, ScoreRow]]:
-        """Sort systems by the main measure: (position, row), best first, controls last.
+    def _rank_systems(self) -> list[tuple[int, ScoreRow]]:
+        """Rank systems by the main measure, controls last: (position, score and rank) of each.
 
         Systems that were scored on other queries are left out.
         """
@@ -96,8 +96,8 @@ class View:
         return rows
 
     def query_scores(self) -> dict[str, list[QueryScore]]:
-        """Map each query to the values of the systems on it; the best system on all is first."""
-        best = self._best_first()
+        """Map each query to the systems' scores on it, best systems first."""
+        best = self._rank_systems()
         return {
             query: [
                 QueryScore(
@@ -112,7 +112,7 @@ class View:
 
 
 def slug(text: str, used_slugs: set[str]) -> str:
-    """Make a unique file name for a page from any text, and add it to the names already used."""
+    """Make a unique file name for a page from a text, and add it to ``used_slugs``."""
     stem = portable_name(re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "page")
     name, number = stem, 1
     while name in used_slugs:
@@ -127,7 +127,9 @@ def make_views(
     contexts: Mapping[str, str] = MappingProxyType({}),
     lines: Lines = MappingProxyType({}),
 ) -> list[View]:
-    """Make a ranking per context set and protocol, of scores with equal score signatures.
+    """Make a leaderboard's rankings, one per context set and protocol, from score files.
+
+    A ranking compares scores with equal score signatures.
 
     Args:
         files: score files of one benchmark.
@@ -157,7 +159,7 @@ def make_views(
 
 
 def _with_equal_signatures(files: Sequence[ScoreFile]) -> list[ScoreFile]:
-    """Copy score files; keep of each measure the scores of one signature.
+    """Copy score files without the scores whose signature differs from the leading system's.
 
     It is that of the first competitor that answered all queries, else of the first competitor.
     """
@@ -172,6 +174,6 @@ def _with_equal_signatures(files: Sequence[ScoreFile]) -> list[ScoreFile]:
 
 
 def count_asked(file: ScoreFile) -> int | None:
-    """Count the queries of a file that was scored on a part of them; None for all of them."""
+    """Get how many queries a score file covers if only a part was scored, else None."""
     asked = (_ASKED.search(measure.signature) for measure in file.measures)
     return next((int(match[1]) for match in asked if match), None)

@@ -176,10 +176,10 @@ def read_comparisons(
         tools: folder, judge and models that readers share.
     """
     from citeforge.plugins.labels.preferences import (
-        agreed,
         annotator_agreement,
         pairwise_agreement,
         read_preferences,
+        select_agreed,
     )
 
     choices = make_record(ComparisonOptions, **options)
@@ -193,7 +193,7 @@ def read_comparisons(
         for group in files
     ]
     among = annotator_agreement(annotators)
-    counted = [agreed(annotators)] if choices.only_agreed else annotators
+    counted = [select_agreed(annotators)] if choices.only_agreed else annotators
     each = [pairwise_agreement(rows, choices.threshold) for rows in counted]
     statistics = {
         name: sum(getattr(one, name) for one in each) / len(each)
