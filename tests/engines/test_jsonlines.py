@@ -216,9 +216,9 @@ def is_repeated(value: object) -> bool:
 @given(VALUES)
 def test_repeated_names_are_exactly_those_of_one_object(text: str) -> None:
     members = json.loads(text, object_pairs_hook=lambda pairs: (pairs,))
-    for likely in ((), (b'"a":', b'"b":', b'":":')):
+    for names in ((), (b'"a":', b'"b":', b'":":')):
         try:
-            require_unique_names(text.replace(" :", ":").encode(), Path("f"), likely=likely)
+            require_unique_names(text.replace(" :", ":").encode(), Path("f"), expected_names=names)
         except InputError:
             assert is_repeated(members)
         else:

@@ -26,7 +26,7 @@ _DAMAGED = (
 
 
 def unpack_zip(archive: Path, folder: Path) -> Path:
-    """Unpack a zip file into a folder after checking its entries; return the folder with the data.
+    """Unpack a zip file after checks; return the folder, or the only folder inside it.
 
     Every entry is looked at before the first byte is written.
 

@@ -36,31 +36,33 @@ class Catalogue(Generic[D, T]):
         group: str,
         noun: str,
         record: type[D],
-        ours: Iterable[D] = (),
+        built_in: Iterable[D] = (),
         option: str = "",
         requires: str = "",
         unknown: Callable[[str], UsageError] | None = None,
     ) -> None:
-        """Set up the catalogue of a sort, with its built-in rows.
+        """Set up a catalogue of named declarations (such as judges), with the built-in ones.
 
         Args:
             group: one of :data:`citeforge.engines.plugins.GROUPS`; empty for a sort that no plugin
                 gives.
-            noun: noun for one row.
-            record: class of the rows.
-            ours: built-in rows that are no entry points; one without a name takes every name that
-                no other has.
+            noun: noun for one declaration.
+            record: class of the declarations.
+            built_in: built-in declarations that are no entry points; one without a name takes
+                every name that no other has.
             option: option that names the objects, for errors; empty for errors with the noun.
             requires: attributes that an object of a plugin must have, separated by spaces.
             unknown: makes the error for an unknown name; None for one that lists all names.
         """
         self.group, self.noun, self.option = group, noun, option
         self._record, self._requires = record, requires.split()
-        self._ours = {declared.name: declared for declared in ours}
-        self._unknown = unknown or (self.refuse_form if option else self._refuse_name)
+        self._ours = {declared.name: declared for declared in built_in}
+        self._unknown = unknown or (
+            self.unknown_value_error if option else self._unlisted_name_error
+        )
 
     def get(self, name: str) -> D:
-        """Look up what a name stands for (a source, a judge, …), built-in or from a plugin.
+        """Get the declaration of a name (such as a judge's), built-in or from a plugin.
 
         Raises:
             UsageError: nothing has such a name, or two plugins give it.
@@ -72,7 +74,7 @@ class Catalogue(Generic[D, T]):
         return found
 
     def find(self, name: str) -> D | None:
-        """Look up what a name stands for, built-in or from a plugin; None if it is unknown.
+        """Find the declaration of a name, built-in or from a plugin; None if it is unknown.
 
         Raises:
             UsageError: two plugins give it.
@@ -90,7 +92,7 @@ class Catalogue(Generic[D, T]):
         return self._require_record(value, origin)
 
     def all(self) -> dict[str, D]:
-        """Load all declarations, built-in ones first; a warning says which plugins are left out.
+        """Load the catalogue's declarations by name; warn of each plugin that is left out.
 
         Returns:
             Declarations by name.
@@ -109,7 +111,7 @@ class Catalogue(Generic[D, T]):
         return found
 
     def names(self) -> dict[str, str]:
-        """Map each name to its plugin (empty for built-in ones), without importing any."""
+        """Map each name in the catalogue to its plugin (empty for built-in ones)."""
         entries = sorted(plugins.list_entries(self.group), key=lambda entry: bool(entry.origin))
         names = dict.fromkeys(self._ours, "")
         for entry in entries:
@@ -117,11 +119,11 @@ class Catalogue(Generic[D, T]):
         return names
 
     def list_forms(self) -> str:
-        """Write what users can type, as one text: ``hf:MODEL, table:FILE or lexical``."""
+        """List the values that users can type, as text: ``hf:MODEL, table:FILE or lexical``."""
         return listed(self.all().values())
 
     def _warn_of_hidden(self, name: str) -> None:
-        """Warn of plugins that declare a built-in name, since the built-in declaration is used."""
+        """Warn of plugins that declare this built-in name, since the built-in one is used."""
         for entry in plugins.list_entries(self.group):
             if entry.origin and entry.name == name:
                 plugins.warn(
@@ -129,7 +131,7 @@ class Catalogue(Generic[D, T]):
                 )
 
     def _require_record(self, value: object, origin: str) -> D:
-        """Return a plugin's declaration; raise an error if it is not of the registry's class."""
+        """Return a plugin's declaration; raise an error if it is not of the catalogue's class."""
         if isinstance(value, self._record):
             return value
         problem = TypeError(f"it is of type {type(value).__name__}, not {self._record.__name__}")
@@ -138,15 +140,15 @@ class Catalogue(Generic[D, T]):
 
     def _unknown_name_error(self, name: str, option: str = "") -> UsageError:
         """Make the error for an unknown name, with the plugin files that failed to load."""
-        error = self.refuse_form(name, option) if option else self._unknown(name)
+        error = self.unknown_value_error(name, option) if option else self._unknown(name)
         return plugins.with_broken_files(error)
 
-    def _refuse_name(self, name: str) -> UsageError:
-        """Make the error for an unknown name of a source, format, judge, …."""
+    def _unlisted_name_error(self, name: str) -> UsageError:
+        """Make the error for an unknown name of a catalogue, listing the known names."""
         return UnknownValueError(self.noun, name, self.names())
 
-    def refuse_form(self, spec: str, option: str = "") -> UsageError:
-        """Make the error for an unknown value of an option, by default the catalogue's."""
+    def unknown_value_error(self, spec: str, option: str = "") -> UsageError:
+        """Make the error for an unknown value of an option, listing the values it may have."""
         name, _, _ = spec.partition(":")
         hint = suggestion(name, [known for known in self.names() if known and known != name])
         text = mask_address(spec)
@@ -156,7 +158,7 @@ class Catalogue(Generic[D, T]):
         )
 
     def maker(self, spec: str, option: str = "") -> Callable[..., T]:
-        """Find the function that makes the object named ``name`` or ``name:argument``.
+        """Get the function that makes the object named ``NAME`` or ``NAME:ARGUMENT`` from settings.
 
         Args:
             spec: the name, with its argument.
@@ -183,7 +185,7 @@ class Catalogue(Generic[D, T]):
         raise self._unknown_name_error(spec, option)
 
     def resolve_path(self, spec: str, folder: Path) -> str:
-        """Resolve the path in a value such as ``table:FILE`` against a folder.
+        """Resolve the path in a value such as ``table:FILE`` against a folder; return the value.
 
         Args:
             spec: such as ``table:verdicts.jsonl``; a model is a path where it starts with a dot.
@@ -200,7 +202,7 @@ class Catalogue(Generic[D, T]):
         return f"{name}:{folder / argument}"
 
     def _bind_argument(self, declared: D, argument: str) -> Callable[..., T]:
-        """Check that a declaration's libraries are installed; bind the argument to its factory."""
+        """Return a declaration's factory with its argument bound; its libraries are required."""
         if needed := getattr(declared, "needs", ""):
             require(needed)
         factory: Callable[..., T] = declared.factory  # type: ignore[attr-defined]
@@ -247,6 +249,6 @@ class Catalogue(Generic[D, T]):
 
 
 def _argument_of(row: Named) -> str:
-    """Get the placeholder after the colon (``hf:MODEL``); empty for names without argument."""
+    """Get the placeholder of a name's argument (``MODEL`` of ``hf:MODEL``); empty without one."""
     argument: str = getattr(row, "argument", "")
     return argument

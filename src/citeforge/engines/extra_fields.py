@@ -26,16 +26,16 @@ _Members = dict[str, msgspec.Raw]
 
 
 def read_known_fields(
-    path: Path, row_type: type[Row], option: ExtraFields, counts: dict[str, int], what: str
+    path: Path, row_type: type[Row], option: ExtraFields, counts: dict[str, int], noun: str
 ) -> Iterator[tuple[int, Row]]:
-    """Read (line number, row) of JSON Lines; refuse, ignore or keep fields unknown to the row type.
+    """Read (line number, row) of JSON Lines; refuse, drop or keep undefined fields, and count.
 
     Args:
         path: file to read.
         row_type: structure of a row; it has a field ``metadata``.
         option: whether such fields are refused, ignored or kept.
         counts: takes in how many rows had some, at the end.
-        what: plural noun for the rows, for the name of the count.
+        noun: plural noun for the rows, for the name of the count.
 
     Raises:
         InputError: a malformed row, or one with such a field where they are refused.
@@ -49,10 +49,11 @@ def read_known_fields(
         except (msgspec.MsgspecError, ValueError, RecursionError, InputError):
             if not line.strip(b" \t"):
                 continue
-            known = unknown.take_out(number, line)  # or the error is found again, with its reason
+            # Malformed JSON stays, and the error is found again, with its reason.
+            known = unknown.remove_undefined(number, line)
             row = decode_line(path, number, known, decoder, row_type)
         yield number, row
-    count_extra_fields(counts, what, unknown.names, unknown.n_rows, option)
+    count_extra_fields(counts, noun, unknown.names, unknown.n_rows, option)
 
 
 class _UnknownFields:
@@ -64,13 +65,13 @@ class _UnknownFields:
     """
 
     def __init__(self, path: Path, row_type: type[msgspec.Struct], option: ExtraFields) -> None:
-        """Start before the first line of a file."""
+        """Set the file, the type of its rows, and what to do with undefined fields."""
         self.names: set[str] = set()
         self.n_rows = 0
         self._path, self._row_type, self._option = path, row_type, option
 
-    def take_out(self, number: int, line: bytes) -> bytes:
-        """Return a JSON line without its unknown fields; malformed JSON stays as it is.
+    def remove_undefined(self, number: int, line: bytes) -> bytes:
+        """Return a JSON line without the fields that its row type does not define.
 
         Raises:
             InputError: it has such a field, and these are refused.
@@ -103,22 +104,22 @@ class _UnknownFields:
 
 
 def count_extra_fields(
-    counts: dict[str, int], what: str, names: Iterable[str], number: int, option: ExtraFields
+    counts: dict[str, int], noun: str, names: Iterable[str], n_rows: int, option: ExtraFields
 ) -> None:
-    """Count the rows with fields that their format does not define, under the fields' names.
+    """Add to ``counts`` the number of rows with undefined fields, under the fields' names.
 
     Args:
         counts: takes in the number, unless it is 0.
-        what: plural noun for the rows.
+        noun: plural noun for the rows.
         names: names of the fields.
-        number: number of the rows.
+        n_rows: number of the rows.
         option: whether the fields were ignored or kept.
     """
-    if number:
+    if n_rows:
         safe = sorted({re.sub(r"[^\w.]", "_", name)[:40] for name in names})
         listed = ", ".join(safe[:_MOST_FIELDS_NAMED]) + ", …" * (len(safe) > _MOST_FIELDS_NAMED)
         name = "extra_fields_kept" if option == "keep" else "extra_fields_ignored"
-        counts[count_key(name, what, listed)] = number
+        counts[count_key(name, noun, listed)] = n_rows
 
 
 def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
@@ -135,16 +136,16 @@ def metadata_text(value: msgspec.Raw, path: Path, line: int) -> str | None:
         ) from error
 
 
-def _drop_extra(value: msgspec.Raw, kind: Any, json_path: str, extra: _Members) -> bytes:
-    """Remove fields that a type does not define from JSON, at any depth; return the JSON left.
+def _drop_extra(value: msgspec.Raw, type_info: Any, json_path: str, removed: _Members) -> bytes:
+    """Remove undefined fields from JSON, at any depth; add them to ``removed``, by path.
 
     Args:
         value: JSON of one value.
-        kind: its type, as ``msgspec.inspect`` describes it.
+        type_info: its type, as ``msgspec.inspect`` describes it.
         json_path: path of the value in its row.
-        extra: the fields removed are added, by their paths.
+        removed: the removed fields are added, by their paths.
     """
-    kinds = kind.types if isinstance(kind, inspect.UnionType) else (kind,)
+    kinds = type_info.types if isinstance(type_info, inspect.UnionType) else (type_info,)
     of = next((k for k in kinds if isinstance(k, inspect.StructType | inspect.ListType)), None)
     content = bytes(value)
     if of is None or content.strip() == b"null":
@@ -152,7 +153,7 @@ def _drop_extra(value: msgspec.Raw, kind: Any, json_path: str, extra: _Members) 
     if isinstance(of, inspect.ListType):
         items = msgspec.json.decode(content, type=list[msgspec.Raw])
         parts = [
-            _drop_extra(v, of.item_type, f"{json_path}[{i}]", extra) for i, v in enumerate(items)
+            _drop_extra(v, of.item_type, f"{json_path}[{i}]", removed) for i, v in enumerate(items)
         ]
         return msgspec.json.encode([msgspec.Raw(part) for part in parts])
     fields = {f.encode_name: f.type for f in of.fields}
@@ -160,16 +161,16 @@ def _drop_extra(value: msgspec.Raw, kind: Any, json_path: str, extra: _Members) 
     for name, member in msgspec.json.decode(content, type=_Members).items():
         inside = f"{json_path}.{name}" if json_path else name
         if name in fields:
-            members[name] = msgspec.Raw(_drop_extra(member, fields[name], inside, extra))
+            members[name] = msgspec.Raw(_drop_extra(member, fields[name], inside, removed))
         else:
-            extra[inside] = member
+            removed[inside] = member
     return msgspec.json.encode(members)
 
 
 def merge_metadata(
     path: Path, number: int, metadata: msgspec.Raw | None, extra: _Members
 ) -> msgspec.Raw:
-    """Join a row's metadata and its undefined fields into one JSON object, values unchanged.
+    """Join a row's metadata and undefined fields into one JSON object, values unchanged.
 
     Args:
         path: file of the row, for errors.

@@ -73,7 +73,7 @@ def atomic_file(path: Path, exclusive: bool = False, mode: int = 0o666) -> Itera
 
 
 def require_file(path: Path) -> Path:
-    """Return the path of a file that is to be written, which a symbolic link may lead to.
+    """Get the path to write a file at, links followed; refuse folders, pipes and devices.
 
     Raises:
         InputError: it is a folder, a pipe or a device, which no file can replace.
@@ -109,7 +109,7 @@ def follow_link(path: Path) -> Path:
 
 
 def require_writable(*paths: Path) -> None:
-    """Try to write beside files that a command will make, before it pays for their content.
+    """Raise an error if files cannot be written there, before costly work (tries each folder).
 
     Raises:
         InputError: one cannot be written: a full disk, a read-only folder, or a folder there.
@@ -145,7 +145,7 @@ def storage_errors(path: Path) -> Iterator[None]:
 
 
 def make_temporary(path: Path, mode: int) -> tuple[int, Path]:
-    """Make a temporary file beside ``path``, locked so that :func:`sweep` does not remove it.
+    """Make a locked temporary file beside ``path``: (open file descriptor, its path).
 
     Args:
         path: final path of the file.
@@ -167,7 +167,7 @@ def make_temporary(path: Path, mode: int) -> tuple[int, Path]:
 
 @cache
 def _sweep_once(folder: Path) -> None:
-    """Call :func:`sweep` on a folder, once per process."""
+    """Remove the temporary files of dead processes from a folder, once per process."""
     sweep(folder)
 
 
@@ -242,7 +242,7 @@ def sha256_file(path: Path) -> str:
 
 
 def digest_path(path: Path) -> str:
-    """Compute the sha256 of a file's bytes, or that over all files of a folder."""
+    """Compute the sha256 of a file's bytes, or the one over all files of a folder."""
     return digest_folder(path) if path.is_dir() else sha256_file(path)
 
 

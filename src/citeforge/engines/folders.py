@@ -92,7 +92,7 @@ def file_lock(
     lock: Path, target: Path, wait: bool = False, shared: bool = False,
     instead: str = "another --out",
 ) -> Iterator[bool]:  # fmt: skip
-    """Lock ``target`` against other processes while the block runs, through a lock file.
+    """Lock ``target`` by a lock file; yield whether this is the process's first lock on it.
 
     Args:
         lock: file that is locked; made in an existing folder, removed afterwards.
@@ -144,7 +144,7 @@ def file_lock(
 
 
 def _acquire(mutex: FileLock, lock: Path) -> None:
-    """Take a lock; only the waiting for another process may be interrupted."""
+    """Acquire a lock, trying until its timeout; only the pauses may be interrupted."""
     deadline = None if mutex.timeout < 0 else time.monotonic() + mutex.timeout
     while True:
         try:
@@ -160,7 +160,7 @@ def _acquire(mutex: FileLock, lock: Path) -> None:
 
 
 def _release(mutex: FileLock, lock: Path) -> None:
-    """Give a lock back, and remove its file with the last hold of it."""
+    """Release one hold on a lock; the last one also removes the lock file."""
     with interrupts_held():
         if mutex.lock_counter == 1:
             # Removed while it is held: who waits for the name finds another file, or none.
@@ -196,14 +196,14 @@ def _describe_holder(lock: Path) -> str:
 
 
 @contextmanager
-def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[Path]:
-    """Make and lock the working folder ``OUT.partial`` while the block runs.
+def staging_directory(out: Path, allowed_names: Iterable[str] = (PACKAGE,)) -> Iterator[Path]:
+    """Make and lock the folder ``OUT.partial`` for the block; refuse unknown files in it.
 
     A folder that was moved away and not yet replaced when its process died is put back.
 
     Args:
         out: final name.
-        names: names that a killed citeforge process may have left in it.
+        allowed_names: names that a killed citeforge process may have left in it.
 
     Raises:
         InputError: ``out`` cannot be made, another process makes it, or ``OUT.partial`` holds
@@ -224,7 +224,7 @@ def staging_directory(out: Path, names: Iterable[str] = (PACKAGE,)) -> Iterator[
                 )
             stack.callback(_remove_if_empty, root)
             root.mkdir(exist_ok=True)
-            ours = {*names, LOCK, OLD}
+            ours = {*allowed_names, LOCK, OLD}
             strange = [p for p in root.iterdir() if p.name not in ours and not is_temporary(p)]
             if strange:
                 refuse_foreign_files(root, sorted(p.name for p in strange))

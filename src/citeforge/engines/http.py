@@ -48,7 +48,7 @@ class ServerPatience:
     """
 
     def __init__(self, has_answered: bool = False) -> None:
-        """Start with a server that is new, or that has answered before."""
+        """Set whether the server has answered before; if so, its faults do not end the work."""
         self._has_answered = has_answered
         self._faulty_since: float | None = None
 
@@ -56,8 +56,8 @@ class ServerPatience:
         """Record that the server has answered; from then on its faults do not end the work."""
         self._has_answered = True
 
-    def is_over(self) -> bool:
-        """Record a fault of the server; return whether to give the server up."""
+    def record_fault(self) -> bool:
+        """Record a fault of the server; return whether it has had only faults for 5 s."""
         now = time.monotonic()
         if self._faulty_since is None:
             self._faulty_since = now
@@ -78,7 +78,7 @@ def public_url(url: str) -> str:
 
 
 def first_line(text: bytes) -> str:
-    """Get the first line of a server's text, escaped, after a colon; empty if it has no text."""
+    """Format the first line of a server's text as ``: LINE``, keys masked; empty without text."""
     lines = mask_keys(text.decode("utf-8", "replace")).splitlines()
     return next((f": {printable(line)}" for line in lines if line.strip()), "")
 
@@ -112,7 +112,7 @@ def _read_date(text: str) -> datetime | None:
 
 
 def uses_proxies(url: str) -> bool:
-    """Check the proxies that the environment names, for a client of httpx2.
+    """Whether a client of ``url`` may use the environment's proxies; raise if one is unusable.
 
     Args:
         url: address that the client is for.
@@ -146,7 +146,7 @@ def uses_proxies(url: str) -> bool:
 
 
 def _find_proxy_remedy(address: str) -> str:
-    """Say what to do so that httpx2 can use a proxy; empty if it can."""
+    """Describe what would make a proxy usable for httpx2; empty if it is usable already."""
     import httpx2
 
     scheme = address.partition("://")[0].lower()
@@ -264,5 +264,5 @@ async def _read_body(response: Any) -> bytes:
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """Make the default settings of TLS connections, once per process."""
+    """Load the default TLS settings (certificates), once per process."""
     return ssl.create_default_context()

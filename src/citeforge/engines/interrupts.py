@@ -19,13 +19,13 @@ class _Held:
 
 
 @contextmanager
-def interrupts_held(wake: Callable[[], object] | None = None) -> Iterator[None]:
-    """Let signals wait until the block ends, which then raises KeyboardInterrupt.
+def interrupts_held(on_signal: Callable[[], object] | None = None) -> Iterator[None]:
+    """Delay signals to the end of the block, which then raises KeyboardInterrupt.
 
     Only the main thread gets signals; in others the block has no effect.
 
     Args:
-        wake: called at each signal, so that a long block ends early.
+        on_signal: called at each signal, so that a long block ends early.
     """
     if current_thread() is not main_thread():
         yield
@@ -33,7 +33,7 @@ def interrupts_held(wake: Callable[[], object] | None = None) -> Iterator[None]:
     outer = _Held.wake
     _Held.blocks += 1
     try:
-        _Held.wake = wake or outer
+        _Held.wake = on_signal or outer
         yield
     finally:
         _Held.wake = outer
@@ -44,12 +44,12 @@ def interrupts_held(wake: Callable[[], object] | None = None) -> Iterator[None]:
 
 
 def is_interrupted() -> bool:
-    """Whether a signal waits for the end of the steps that are held."""
+    """Whether a delayed signal is waiting to raise KeyboardInterrupt."""
     return _Held.is_due
 
 
 def interrupt() -> None:
-    """Raise KeyboardInterrupt, now or when the steps that are held are done."""
+    """Raise KeyboardInterrupt now, or at the end of the blocks that delay signals."""
     if not _Held.blocks:
         raise KeyboardInterrupt
     _Held.is_due = True

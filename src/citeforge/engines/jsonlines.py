@@ -62,16 +62,21 @@ _EVENT = re.compile(rb"\s*(?:data|event|id):")
 
 
 def json_error(
-    content: bytes, error: Exception, path: Path, line: int | None, what: str, allowed: str | None
+    content: bytes,
+    error: Exception,
+    path: Path,
+    line: int | None,
+    problem: str,
+    allowed: str | None,
 ) -> InputError:
-    """Make the error for a text that is not JSON; it names what Python or a stream wrote.
+    """Make the error for malformed JSON; it names Python literals and event streams as such.
 
     Args:
         content: the text.
         error: a decoder's.
         path: its file.
         line: its line, or the line at fault.
-        what: message without the reason.
+        problem: message without the reason.
         allowed: what would be right.
     """
     match = _BYTE.search(str(error))
@@ -81,14 +86,14 @@ def json_error(
     if found is not None:
         sign = "-" if found["minus"] or content[: found.start()].endswith(b"-") else ""
         word = found[0].removeprefix(b"-").decode()
-        what = f"{sign}{word} is not JSON"
+        problem = f"{sign}{word} is not JSON"
         allowed = f"write {'null' if found['null'] else word.lower()}"
     elif _EVENT.match(content):
-        what = "is a line of a stream of events, not a JSON object"
+        problem = "is a line of a stream of events, not a JSON object"
         allowed = "a whole response per line: ask without stream"
     else:
-        what = f"{what} ({_json_fault(content, error)})"
-    return InputError(what, path=path, line=line, allowed=allowed, code="bad-json")
+        problem = f"{problem} ({_json_fault(content, error)})"
+    return InputError(problem, path=path, line=line, allowed=allowed, code="bad-json")
 
 
 def _json_fault(content: bytes, error: Exception) -> str:
@@ -120,7 +125,7 @@ def _field_names(row_type: type) -> tuple[str, ...]:
 
 
 def require_unique_names(
-    content: bytes, path: Path, line: int | None = None, likely: Sequence[bytes] = ()
+    content: bytes, path: Path, line: int | None = None, expected_names: Sequence[bytes] = ()
 ) -> None:
     """Refuse a JSON document in which an object, at any depth, has a name twice.
 
@@ -128,8 +133,8 @@ def require_unique_names(
         content: JSON in UTF-8 that has been decoded without an error before.
         path: file of the document, for the message.
         line: line of that file.
-        likely: names that it may have (:func:`names_in_json`). A document that has no others is
-            passed several times faster.
+        expected_names: names that it may have (:func:`names_in_json`). A document that has no
+            others is passed several times faster.
 
     Raises:
         InputError: names the first one.
@@ -140,8 +145,8 @@ def require_unique_names(
     # A quote with a colon behind it ends a string, so a name that occurs so is that of a member, or
     # the end of it. Members are no more than colons: where as many names occur, all have another.
     n_members = content.count(b":")
-    if n_members <= len(likely):
-        for name in likely:
+    if n_members <= len(expected_names):
+        for name in expected_names:
             if name in content:
                 n_members -= 1
                 if not n_members:
@@ -295,9 +300,9 @@ def _numbered_lines(
             yield number, line
 
 
-def _measure_rest(file: IO[bytes], line: bytes) -> int | None:
-    """Read to the end of a line whose start was read; return its size, None if it is enormous."""
-    size = len(line)
+def _measure_rest(file: IO[bytes], line_start: bytes) -> int | None:
+    """Read the rest of an oversized line; return its total bytes, None if it is enormous."""
+    line, size = line_start, len(line_start)
     while not line.endswith(b"\n") and size <= _LONGEST_SKIPPED:
         if not (line := file.readline(1 << 20)):
             return size

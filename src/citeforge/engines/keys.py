@@ -127,7 +127,7 @@ def mask_known_keys(text: str) -> str:
 
 
 def mask_address(address: str) -> str:
-    """Mask user, password and keys in what a user gave as an address, valid or not."""
+    """Mask user, password and keys in an address that a user typed, valid or not."""
     return mask_keys(re.sub("//.*@", "//…@", address, flags=re.DOTALL))
 
 
@@ -193,7 +193,7 @@ def _read_token(path: str) -> str:
 
 
 def _beginning_length(key: str) -> int:
-    """Count the characters from which the beginning of a key is masked."""
+    """Compute how many first characters of a key are enough to mask it in messages."""
     return len(max((v for v in _VENDORS if key.startswith(v)), key=len, default="")) + (
         _LEAST_BEGINNING
     )
@@ -211,16 +211,16 @@ def _keys_of_address(url: str) -> Iterator[_Key]:
             pair = f"{user}:{password}"
             if password or len(user) >= _LEAST_KEY_LENGTH:
                 yield _Key(pair, len(user) + len(colon) + (2 if password else 0))
-            yield from _as_password(password if colon else user, has_name=bool(colon))
+            yield from _as_password(password if colon else user, has_user=bool(colon))
     for parameter in _PARAMETER.finditer(url):
         value = parameter[0].removeprefix(parameter[1])
         yield from _as_password(value)
         yield from _as_password(unquote(value))
 
 
-def _as_password(text: str, has_name: bool = True) -> Iterator[_Key]:
-    """Yield a password as a key, unless it is so short that other texts have it."""
-    if len(text) >= (_LEAST_PASSWORD_LENGTH if has_name else _LEAST_KEY_LENGTH):
+def _as_password(text: str, has_user: bool = True) -> Iterator[_Key]:
+    """Yield a password as a key to mask, unless it is so short that other texts contain it."""
+    if len(text) >= (_LEAST_PASSWORD_LENGTH if has_user else _LEAST_KEY_LENGTH):
         least = min(_LEAST_BEGINNING, max(_LEAST_PASSWORD_LENGTH, -(-len(text) // 2)))
         yield _Key(text, least, not _IS_NO_WORD.fullmatch(text))
 
@@ -248,7 +248,7 @@ def _written_forms(key: str) -> Iterable[str]:
 
 
 def _in_base64(key: bytes) -> Iterator[str]:
-    """Yield the characters that a key alone decides in base64, at each of three offsets.
+    """Yield the base64 characters that a key alone determines, at each of three byte offsets.
 
     Basic authentication encodes ``user:key``: 0, 1 or 2 bytes precede the key in its group.
     """

@@ -25,7 +25,7 @@ class Paid:
     cost: float = 0.0
 
     def __add__(self, other: Paid) -> Paid:
-        """Add the calls, tokens and costs of both."""
+        """Add the calls, tokens and costs of two records of paid calls."""
         return Paid(
             self.calls + other.calls,
             self.prompt_tokens + other.prompt_tokens,
@@ -52,23 +52,23 @@ class Ledger:
     _lock: Lock = field(default_factory=Lock)
 
     def pay(self, who: str, paid: Paid) -> None:
-        """Record calls of a model that were paid for."""
+        """Record paid calls of a model (``who``: its role and name, as ``judge openai:m``)."""
         with self._lock:
             self.paid[who] = self.paid.get(who, Paid()) + paid
 
-    def keep(self, what: str, location: object, count: int = 1) -> None:
-        """Record results that are kept on disk for a later run, with their file or folder."""
+    def keep(self, noun: str, location: object, count: int = 1) -> None:
+        """Record how many results (a plural noun) are kept in a file or folder for later runs."""
         with self._lock:
-            key = what, str(location)
+            key = noun, str(location)
             self.kept[key] = self.kept.get(key, 0) + count
 
     def kept_line(self) -> str:
-        """Write in one line which results of this run a later one reuses."""
+        """Write in one line which results this run has kept on disk for later runs."""
         parts = (f"{n:,} {what} in {location}" for (what, location), n in self.kept.items() if n)
         return f"kept: {', '.join(parts) or 'nothing new'}"
 
     def plan(self, who: str, plan: Any) -> None:
-        """Record calls of a model that a dry run would make."""
+        """Record calls of a model (``who``, as ``judge openai:m``) that a dry run would make."""
         with self._lock:
             self.planned.setdefault(who, []).append(plan)
 
@@ -92,13 +92,13 @@ _ledger: ContextVar[Ledger] = ContextVar("ledger")
 
 
 def current_ledger() -> Ledger:
-    """Get the ledger of the command that runs, or a new one if there is none."""
+    """Get the running command's ledger of paid and planned model calls; else a new one."""
     return _ledger.get(None) or Ledger()
 
 
 @contextmanager
 def open_ledger() -> Iterator[Ledger]:
-    """Open the ledger of a command, or of a plan, for the length of the block."""
+    """Open a new ledger of paid and planned model calls for the block, and yield it."""
     ledger = Ledger()
     token = _ledger.set(ledger)
     try:

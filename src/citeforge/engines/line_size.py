@@ -12,27 +12,27 @@ _largest_line = ContextVar("largest line", default=DEFAULT_LINE * _MEGABYTE)
 
 
 def largest_line() -> int:
-    """Get the most bytes that a line, a cell of a table or an answer may have."""
+    """Get the size limit in bytes of an input line, a table cell or an LLM's answer."""
     return _largest_line.get()
 
 
 def set_largest_line(megabytes: int) -> None:
-    """Set the most megabytes that a line, a cell of a table or an answer may have."""
+    """Set the size limit in megabytes of an input line, a table cell or an LLM's answer."""
     _largest_line.set(megabytes * _MEGABYTE)
 
 
-def size_error(path: Path, line: int | None, what: str, size: int | None = None) -> InputError:
-    """Make the error for a line, a cell or an answer that is larger than :func:`largest_line`.
+def size_error(path: Path, line: int | None, subject: str, size: int | None = None) -> InputError:
+    """Make the error for a line, cell or answer that is larger than :func:`largest_line`.
 
     Args:
         path: its file.
         line: its line.
-        what: what it is, with an article.
+        subject: what is too large, with an article.
         size: its bytes; None if these are not known.
     """
     has = "has more" if size is None else f"has {size:,} bytes, more"
     return InputError(
-        f"{what} {has} than the {largest_line():,} bytes that are read",
+        f"{subject} {has} than the {largest_line():,} bytes that are read",
         path=path,
         line=line,
         allowed=f"one record per line; if it is what it should be, --largest-line MEGABYTES "

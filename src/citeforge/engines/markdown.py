@@ -41,5 +41,5 @@ def markdown_block(text: str, language: str = "") -> str:
 
 
 def _fence(text: str, least: int) -> str:
-    """Make a run of backticks that is longer than each of the text."""
+    """Make a fence of backticks, longer than every run of backticks in a text."""
     return "`" * max(least, 1 + max(map(len, re.findall("`+", text)), default=0))

@@ -53,7 +53,7 @@ def bound_unpacked_bytes(path: Path, file: pq.ParquetFile, columns: list[str]) -
 
 
 def _read_pages(data: mmap.mmap, column: pq.ColumnChunkMetaData) -> Iterator[tuple[int, int, bool]]:
-    """Yield (bytes, number of values, whether values share bytes) for each page of a column.
+    """Yield (bytes, number of values, whether encoded jointly) for each page of a column.
 
     Values share bytes where a dictionary or differences encode them: then they may unpack to more.
     """

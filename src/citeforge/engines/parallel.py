@@ -18,7 +18,7 @@ _PIECES_BETWEEN_TRIMS = 128
 
 
 def batched(items: Sequence[T], size: int) -> list[Sequence[T]]:
-    """Cut items into batches of a fixed size, since results may depend on the batch."""
+    """Split items into consecutive batches of ``size`` items; the last one may be shorter."""
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
@@ -70,7 +70,7 @@ def one_thread_each(
 
 
 def in_halves(work: Callable[[slice], R], rows: slice, device: str) -> list[R | None]:
-    """Apply ``work`` to a range of rows; if memory runs out, to its halves, and so on.
+    """Apply ``work`` to rows, in halves if memory runs out; None for a row that is too large.
 
     Args:
         work: computes some rows.

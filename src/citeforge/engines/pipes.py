@@ -33,7 +33,7 @@ class _Copies:
 
 @contextmanager
 def pipes_copied() -> Iterator[None]:
-    """Let pipes and standard input be read in the ``with`` block, by the name that they have.
+    """Copy the pipes that the block reads, and standard input, to files; remove these after it.
 
     A block inside another one shares its copies, which are removed at the end of the outer one.
     """
@@ -60,7 +60,7 @@ def is_pipe(path: Path) -> bool:
 
 
 def readable_path(path: Path) -> Path:
-    """Get the path to open for reading: the copy of a pipe or of standard input, else the path.
+    """Get the path to open for reading: a pipe's copy (also standard input's), else ``path``.
 
     Raises:
         InputError: the pipe cannot be read or copied, or gives too much; or standard input is a

@@ -96,17 +96,17 @@ def list_entries(group: str) -> tuple[PluginEntry, ...]:
     return tuple(e for e in entries if e.group == group)
 
 
-def broken_plugin(what: str, origin: str, error: BaseException) -> InputError:
+def broken_plugin(label: str, origin: str, error: BaseException) -> InputError:
     """Make the error for a plugin whose own code failed."""
     reason = error_line(error)
     if not origin:
         return InputError(
-            f"cannot load {what}: this copy of citeforge is damaged ({reason})",
+            f"cannot load {label}: this copy of citeforge is damaged ({reason})",
             allowed="install it again: pip install --force-reinstall citeforge",
             code="broken-plugin",
         )
     return InputError(
-        f"cannot load {what}: the plugin {origin} is broken ({reason})",
+        f"cannot load {label}: the plugin {origin} is broken ({reason})",
         allowed="fix the plugin, or uninstall it",
         code="broken-plugin",
     )

@@ -48,20 +48,20 @@ def address_space_limit() -> int | None:
     return None if limit == resource.RLIM_INFINITY else limit
 
 
-def limit_process(memory: int, seconds: int, written: int) -> None:
-    """Limit this process for good, where the system can; Windows has no such limits.
+def limit_process(memory: int, seconds: int, file_bytes: int) -> None:
+    """Limit this process's address space, CPU seconds and file sizes (not on Windows).
 
     Args:
         memory: bytes of its address space.
         seconds: processor time.
-        written: bytes of each file that it writes.
+        file_bytes: bytes of each file that it writes.
     """
     try:
         import resource
     except ImportError:
         return
     for limit, most in (
-        (resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, written), (resource.RLIMIT_CORE, 0)
+        (resource.RLIMIT_AS, memory), (resource.RLIMIT_FSIZE, file_bytes), (resource.RLIMIT_CORE, 0)
     ):  # fmt: skip
         resource.setrlimit(limit, (most, most))
     # Only the lower of two limits ends a process by SIGXCPU, which tells it from other ends.
@@ -95,7 +95,7 @@ def total_memory() -> int | None:
 
 
 def usable_processors() -> int:
-    """Count the processors that this process may use; all of the machine where it cannot ask."""
+    """Count the processors that this process may use; if unknown, all of the machine."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -113,7 +113,7 @@ def cpu_flags() -> set[str]:
 
 
 def may_have_device(patterns: Iterable[str]) -> bool:
-    """Whether one of these files is below ``/dev``; True where devices are no files.
+    """Whether a device file is in ``/dev`` (True where devices are no files).
 
     Args:
         patterns: names below ``/dev``, such as ``nvidia*``.
@@ -187,7 +187,7 @@ def link_or_copy(source: Path, target: Path) -> None:
 
 
 def rename_new(source: Path, target: Path) -> None:
-    """Give a finished file its name, unless a file is there already, which stays.
+    """Rename a finished file; if the new name is taken, remove the finished file instead.
 
     Without hard links the name is taken by an empty file first, which the rename replaces.
     """
@@ -291,7 +291,7 @@ def raise_signal_later(number: int, seconds: float) -> None:
 
 
 def _raise_if_caught(number: int) -> None:
-    """Raise a signal unless the command is ending, when nothing catches it any more."""
+    """Raise a signal if Python has a handler for it (none when the command is ending)."""
     if callable(signal.getsignal(number)):
         signal.raise_signal(number)
 
@@ -312,7 +312,7 @@ def is_reader_gone() -> bool:
 
 
 def follow_checkout_link(path: Path) -> Path:
-    """Get the path that a link of the repository leads to, also where git wrote it as a text.
+    """Get the target of a link that git checked out as a text file; else the path itself.
 
     Without symbolic links (Windows, ``core.symlinks`` false) git checks a link out as a file that
     contains its target.

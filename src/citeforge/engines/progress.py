@@ -187,15 +187,15 @@ def progress(label: str, total: int | None, unit: str) -> Iterator[Advance]:
         watcher(Stage(label, 0, total, unit))
         done, lock = 0, Lock()
 
-        def advance_and_tell(items: int, note: str | None = None, /) -> None:
-            """Report items done to the bar or lines, and to the watcher of the command."""
+        def advance_and_notify(items: int, note: str | None = None, /) -> None:
+            """Report items done to the bar or lines, and the state of the stage to the watcher."""
             nonlocal done
             advance(items, note)
             with lock:
                 done += items
                 watcher(Stage(label, done, total, unit, note))
 
-        yield advance_and_tell
+        yield advance_and_notify
 
 
 @contextmanager

@@ -46,7 +46,7 @@ class _ProgressFile:
     """Keeps the last stage of a command in its progress file, written by a thread of its own."""
 
     def __init__(self, command: str, out: Path) -> None:
-        """Make the file, and start the thread."""
+        """Create the progress file of a command, and start the thread that writes it."""
         self._work = Work(command, out.name)
         self._is_new, self._lock, self._over = True, Lock(), Event()
         sweep(out.parent)  # a build writes no other file there, and its killed runs left theirs
@@ -54,13 +54,13 @@ class _ProgressFile:
         self._thread = Thread(target=self._write_regularly, daemon=True)
         self._thread.start()
 
-    def take(self, stage: Stage) -> None:
-        """Take the state of a stage, which the thread writes soon."""
+    def set_stage(self, stage: Stage) -> None:
+        """Store the state of a stage, which the thread writes to the progress file."""
         with self._lock:
             self._work, self._is_new = msgspec.structs.replace(self._work, stage=stage), True
 
     def _write_regularly(self) -> None:
-        """Write what is new until the command ends; a full disk must not stop its work."""
+        """Write changed progress to the file until the command ends; ignore a full disk."""
         while True:
             with self._lock:
                 work, is_new, self._is_new = self._work, self._is_new, False
@@ -73,7 +73,7 @@ class _ProgressFile:
                 return
 
     def end(self) -> None:
-        """Stop the thread, and remove the file."""
+        """Stop the thread, and remove the progress file."""
         self._over.set()
         self._thread.join()
         with suppress(OSError):  # Windows keeps a file that is being read; the next sweep takes it
@@ -95,7 +95,7 @@ def progress_file(command: str, out: Path | None) -> Iterator[None]:
     if file is None:
         yield
         return
-    token = stage_watcher.set(file.take)
+    token = stage_watcher.set(file.set_stage)
     try:
         yield
     finally:

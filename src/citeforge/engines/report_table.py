@@ -167,11 +167,11 @@ class Displayed(ABC):
 
     @abstractmethod
     def _headline(self) -> str:
-        """Return the line that a Python console shows for the result."""
+        """Return the summary of a result that a Python console shows, in one line."""
 
     @abstractmethod
     def _tables(self) -> Iterable[Table]:
-        """Return the tables that a notebook shows, with their titles and notes."""
+        """Return the tables of a result that a notebook shows, with their titles and notes."""
 
     def __repr__(self) -> str:
         """Return the headline in angle brackets, as a Python console shows it."""
@@ -218,7 +218,7 @@ def _format_cell(
 
 
 def _to_tex(value: object) -> str:
-    """Escape a value for a line of LaTeX; a first ``[`` or ``*`` would belong to a line's end."""
+    """Escape a value for a line of LaTeX, also a ``[`` or ``*`` at its start."""
     text = "".join(c if c.isprintable() else "\ufffd" for c in " ".join(str(value).split()))
     parts = ("".join(_LATEX.get(c, c) for c in part) for part in re.split("(?<=-)(?=-)", text))
     return "{}" * text.startswith(("[", "*")) + "{}".join(parts)
@@ -260,11 +260,11 @@ def _widest_cell(rows: Sequence[Sequence[str]], width: int, keys: int) -> int:
     return next((n for n in range(half, 4, -1) if sum(min(w, n) for w in widest) <= room), 4)
 
 
-def _wrap_row(row: Sequence[str], most: int | None) -> list[list[str]]:
-    """Wrap a row's cells at ``most`` characters; return its lines of cells (one line if None)."""
-    if most is None:
+def _wrap_row(row: Sequence[str], max_width: int | None) -> list[list[str]]:
+    """Wrap a row's cells at a width; return the lines, each a list of cells (one if None)."""
+    if max_width is None:
         return [list(row)]
-    parts = [_wrap_cell(cell, most) for cell in row]
+    parts = [_wrap_cell(cell, max_width) for cell in row]
     return [list(line) for line in zip_longest(*parts, fillvalue="")]
 
 
@@ -272,16 +272,16 @@ _CUT = re.compile(r"(?<=\s)(?=\S)|(?:(?<=[_./])|(?<=\w-))(?=[^\s_./-])(?<!\d\.(?
 """Where a cell may be cut: behind a space, ``_``, ``.``, ``-`` or ``/``, never within a number."""
 
 
-def _wrap_cell(cell: str, most: int) -> list[str]:
-    """Wrap a cell at ``most`` characters: after spaces and punctuation, else within a word."""
+def _wrap_cell(cell: str, max_width: int) -> list[str]:
+    """Wrap a cell at a width: after spaces and punctuation, else within a word."""
     from rich.cells import cell_len, chop_cells
 
     lines = [""]
     for word in _CUT.split(cell):
-        if cell_len((lines[-1] + word).rstrip()) <= most:
+        if cell_len((lines[-1] + word).rstrip()) <= max_width:
             lines[-1] += word
         else:
-            lines += chop_cells(word, most)
+            lines += chop_cells(word, max_width)
     return [line.rstrip() for line in lines if line] or [""]
 
 
@@ -333,7 +333,7 @@ def _split_columns(widths: Sequence[int], width: int | None, keys: int) -> list[
 
 
 def folded_note(text: str, width: int | None) -> list[str]:
-    """Wrap a note to a terminal's width; a signature stays on one line."""
+    """Wrap a table's note to a terminal's width; a score signature stays on one line."""
     if width is None or SIGNATURE in text:
         return [text]
     return wrap(text, width, subsequent_indent="  ", break_on_hyphens=False)

@@ -20,7 +20,7 @@ PLOT_DIGITS = 1
 
 
 def plot_digits(scores: Iterable[MeasureScore]) -> int:
-    """Choose the decimals of values in a plot's texts; none for shares that keep hidden labels."""
+    """Choose the decimals of scores in a plot's texts: 1, or 0 for shares with added noise."""
     return min(PLOT_DIGITS, max((score.n_digits for score in scores), default=PLOT_DIGITS))
 
 
@@ -58,16 +58,16 @@ def show_percent(share: float, digits: int = 0) -> str:
     return f"{show_number(100 * share, digits)} %"
 
 
-def show_share(k: int, of: int, low: float | None = None, high: float | None = None) -> str:
-    """Format a share with its counts and the ends of an interval, if it has them.
+def show_share(count: int, total: int, low: float | None = None, high: float | None = None) -> str:
+    """Format a share with its counts, and its interval if given: ``3 of 12 (25.0 %)``.
 
     Returns:
         ``3 of 12 (25.0 % [8.9, 53.2])``.
     """
-    if not of:
+    if not total:
         return "0 of 0"
     ends = "" if low is None or high is None else f" {show_interval(100 * low, 100 * high, 1)}"
-    return f"{k:,} of {of:,} ({show_percent(k / of, 1)}{ends})"
+    return f"{count:,} of {total:,} ({show_percent(count / total, 1)}{ends})"
 
 
 def show_significant(value: float, digits: int) -> str:
@@ -97,7 +97,7 @@ def show_value(score: MeasureScore | None) -> str:
 
 
 def show_score(score: MeasureScore | None, is_corrected: bool = False, has_sd: bool = False) -> str:
-    """Format a score with its interval, and SD over runs if wanted; a dash if it has no value.
+    """Format a score (or its label-corrected value) with interval and SD; a dash without value.
 
     Args:
         score: the score.
@@ -133,5 +133,5 @@ def show_change(value: float) -> str:
 
 
 def show_in_plot(value: float) -> str:
-    """Format a value that hides nothing for the title or summary of a plot."""
+    """Format a value without added noise, for a plot's title or summary."""
     return show_number(value, PLOT_DIGITS)

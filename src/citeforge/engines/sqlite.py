@@ -68,7 +68,7 @@ class Store:
             atexit.register(self._close)
 
     def __enter__(self) -> Self:
-        """Return the store."""
+        """Return the open SQLite store."""
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -76,7 +76,7 @@ class Store:
         self.close()
 
     def close(self) -> None:
-        """Close the file, and let other processes write it."""
+        """Close the database file, and release the lock for writing."""
         atexit.unregister(self._close)
         self._close()
 

@@ -73,11 +73,11 @@ class TableWriter:
         self._shard_rows = 0
 
     def __enter__(self) -> Self:
-        """Return the writer."""
+        """Return this table writer."""
         return self
 
     def write(self, batch: pa.RecordBatch | pa.Table) -> None:
-        """Append rows of the writer's schema."""
+        """Append rows with the table's schema."""
         for piece in batch.to_batches() if isinstance(batch, pa.Table) else [batch]:
             while len(piece):
                 head = piece[: ROWS_PER_GROUP - self._pending_rows]
@@ -258,7 +258,7 @@ def iter_batches(
 
 
 def _pick_type(field: pa.Field, schema: pa.Schema | None) -> pa.Field:
-    """Choose the type to read a column in: the schema's, else its own without dictionaries."""
+    """Choose the type to read a column in: the schema's, else its own, dictionaries decoded."""
     if schema is not None:
         return schema.field(field.name)
     if pa.types.is_dictionary(field.type):
@@ -368,7 +368,7 @@ def take_rows(corpus: list[Path], positions: npt.NDArray[np.int64], columns: lis
 
 
 def find_rows(
-    corpus: list[Path], column: str, values: pa.Array, stage: str = "looking passages up"
+    corpus: list[Path], column: str, values: pa.Array, progress_label: str = "looking passages up"
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Find corpus rows with given ids or texts: (positions of rows, index of each row's value).
 
@@ -376,14 +376,14 @@ def find_rows(
         corpus: Parquet files.
         column: ``_id``, or ``text`` for equality under :func:`normalise_passages`.
         values: distinct values to look for.
-        stage: description of the work, for the progress line.
+        progress_label: description of the work, for the progress line.
 
     Returns:
         (positions in the corpus, index of the value found there), in corpus order.
     """
     positions, indices = [], []
     start = 0
-    with progress(stage, None, "passages") as advance:
+    with progress(progress_label, None, "passages") as advance:
         for batch in iter_batches(corpus, [column]):
             data = batch[column] if column == "_id" else normalise_passages(batch[column])
             matches = pc.index_in(data, value_set=values)
@@ -427,10 +427,10 @@ def read_schema(path: Path) -> pa.Schema:
         return pq.read_schema(path)
 
 
-def _require_columns(path: Path, names: list[str], there: list[str]) -> None:
+def _require_columns(path: Path, names: list[str], present: list[str]) -> None:
     """Refuse a Parquet file in which a column is missing or comes twice."""
-    missing = [n for n in names if n not in there]
-    twice = next((n for n in names if there.count(n) > 1), None)
+    missing = [n for n in names if n not in present]
+    twice = next((n for n in names if present.count(n) > 1), None)
     if twice is not None:
         raise InputError(
             "is a duplicate column",
@@ -449,7 +449,7 @@ def _require_columns(path: Path, names: list[str], there: list[str]) -> None:
 
 
 def _require_filled(path: Path, table: pa.Table | pa.RecordBatch, schema: pa.Schema) -> None:
-    """Refuse missing values in columns that allow none."""
+    """Refuse null values in columns of a Parquet file that may not have any."""
     for name in table.schema.names:
         if not schema.field(name).nullable and table[name].null_count:
             raise InputError(

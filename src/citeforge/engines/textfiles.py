@@ -29,16 +29,16 @@ def text_lines(path: Path) -> Iterator[tuple[int, str]]:
             yield number, text
 
 
-def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, dict[str, str]]]:
+def read_csv(path: Path, required: tuple[str, ...] = ()) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield (last line number, row) of a CSV file with a header.
 
     Args:
         path: file to read.
-        needed: columns that must be there.
+        required: columns that must be there.
 
     Raises:
-        InputError: it cannot be read, is no CSV, lacks one of the needed columns, has one twice, or
-            a row has another number of cells.
+        InputError: it cannot be read, is no CSV, lacks one of the required columns, has one twice,
+            or a row has another number of cells.
     """
     reader = None
     try:
@@ -46,7 +46,7 @@ def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, di
             reader = csv.reader(file, strict=True)
             rows = _bounded_rows(reader)
             header = next(rows, [])
-            _check_header(path, header, needed)
+            _check_header(path, header, required)
             for cells in rows:
                 if not cells:
                     continue
@@ -70,7 +70,7 @@ def read_csv(path: Path, needed: tuple[str, ...] = ()) -> Iterator[tuple[int, di
 
 
 def _bounded_rows(rows: Iterator[list[str]]) -> Iterator[list[str]]:
-    """Yield rows of a CSV reader, with cells of :func:`largest_line` at most.
+    """Yield rows of a CSV reader; a cell larger than :func:`largest_line` is an error.
 
     The limit is the whole process's: others find it as it was.
     """
@@ -85,9 +85,9 @@ def _bounded_rows(rows: Iterator[list[str]]) -> Iterator[list[str]]:
             yield row
 
 
-def _check_header(path: Path, header: list[str], needed: tuple[str, ...]) -> None:
+def _check_header(path: Path, header: list[str], required: tuple[str, ...]) -> None:
     """Refuse a CSV header with missing or duplicate columns."""
-    missing = [n for n in needed if n not in header]
+    missing = [n for n in required if n not in header]
     if missing:
         raise InputError(
             f"has no column {', '.join(missing)}", path=path, line=1, code="missing-field"
@@ -162,7 +162,7 @@ def validated(
     allowed: str | None = None,
     version: tuple[str, int] | None = None,
 ) -> M:
-    """Validate the content of a file as a pydantic record; errors name file, line and field.
+    """Validate a file's content, or a part of it, as a pydantic record of a known version.
 
     Args:
         record: pydantic model.
@@ -206,7 +206,7 @@ def validated(
 
 
 def record_error(
-    record: type[BaseModel], error: ValidationError, path: Path, root: Any, what: str
+    record: type[BaseModel], error: ValidationError, path: Path, root_node: Any, file_kind: str
 ) -> InputError:
     """Make the error for a file that does not fit a record: first fault, line, allowed values.
 
@@ -214,8 +214,8 @@ def record_error(
         record: pydantic model of the whole file.
         error: why its content is refused.
         path: the file.
-        root: YAML node of the file; None where it has none.
-        what: kind of file with its article, such as ``a policy``.
+        root_node: YAML node of the file; None where it has none.
+        file_kind: kind of file with its article, such as ``a policy``.
     """
     from citeforge.schemas.recipes.base import docstring
 
@@ -230,15 +230,15 @@ def record_error(
         allowed = allowed[0].lower() + allowed[1:]
     if reason == "extra_forbidden":
         names = [] if owner is None else list(owner.model_fields)
-        message = f"is not a field of {what}{suggestion(name, names)}"
+        message = f"is not a field of {file_kind}{suggestion(name, names)}"
         allowed = f"known: {', '.join(names)}"
     elif reason == "missing" or (first["input"] is None and reason != "value_error"):
         message, code = "is missing", "missing-field"
     elif isinstance(first["input"], str | int | float):
         message = f"is {str(first['input'])[:100]!r}: {message}"
     line = None
-    if root is not None:
-        line = line_of_path(root, json_path) or root.start_mark.line + 1
+    if root_node is not None:
+        line = line_of_path(root_node, json_path) or root_node.start_mark.line + 1
     field = ".".join(p if p.isprintable() else ascii(p) for p in map(str, json_path))[:200]
     return InputError(
         message, path=path, line=line, field=field, allowed=allowed or None, code=code

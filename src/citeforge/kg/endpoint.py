@@ -357,7 +357,7 @@ class EndpointEngine:
             verb = "refused the query:" if code in (400, 414) else "answered"
             message = f"{verb} {code}{first_line(text)}"
             raise self._error(message, "an address that answers SPARQL 1.1 queries")
-        if code not in (429, 503) and self._patience.is_over():
+        if code not in (429, 503) and self._patience.record_fault():
             raise self._error(
                 f"answers nothing but {code}{first_line(text)}",
                 "try again when it works, or use a snapshot (--kg file:…)",

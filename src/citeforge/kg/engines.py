@@ -301,7 +301,7 @@ def open_endpoint(url: str, run: RunOptions) -> SparqlEngine:
     """Make the engine for the SPARQL endpoint at a URL, with time limits and reply store."""
     if not url.startswith(("http://", "https://")):
         address = "…" if "@" in url else url  # it may hold a password
-        raise GRAPHS.refuse_form(f"sparql:{address}")
+        raise GRAPHS.unknown_value_error(f"sparql:{address}")
     store = None if run.kg_store is None else ReplyStore(run.kg_store)
     if store is not None:
         store.add_batch_size(run.kg_batch)

@@ -145,7 +145,7 @@ class EndpointClient(DefaultAsyncHttpxClient):
             status = error.status or status
             if status == 500 and is_lasting(_json_body(request), error):
                 status = 400
-            if status in SERVER_FAULTS and self._patience.is_over():
+            if status in SERVER_FAULTS and self._patience.record_fault():
                 headers["x-should-retry"] = "false"
             if status != reply.status_code:
                 headers[SENT_AS] = str(reply.status_code)

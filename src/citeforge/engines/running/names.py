@@ -138,7 +138,7 @@ def _local_embedder(name: str, settings: EmbedderSettings) -> Embedder:
 
     is_folder = Path(name).is_dir()
     if not is_folder and (":" in name or get_close_matches(name, [OFFLINE], cutoff=0.8)):
-        raise EMBEDDERS.refuse_form(name, settings.option)
+        raise EMBEDDERS.unknown_value_error(name, settings.option)
     return make_local_embedder(name, settings, f"{settings.option} {OFFLINE}")
 
 
