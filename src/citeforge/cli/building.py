@@ -37,20 +37,20 @@ trusting = click.option(
 
 
 def confirmation(trust: bool) -> Callable[[Sequence[str]], None]:
-    """Make the function that prints what a recipe uses, and asks for consent.
+    """Make a function that lists a recipe's files, models and endpoints, and asks for consent.
 
     Args:
         trust: neither asks nor refuses.
     """
 
-    def confirm(uses: Sequence[str]) -> None:
-        """Print what a recipe uses; raise unless the user consents."""
+    def confirm(resources: Sequence[str]) -> None:
+        """Print a recipe's files, models and endpoints; raise an error unless the user consents."""
         from citeforge.builders.rebuild import refuse
 
-        click.echo("\n  ".join(["the recipe uses", *uses]), err=True)
+        click.echo("\n  ".join(["the recipe uses", *resources]), err=True)
         if trust or (sys.stdin.isatty() and click.confirm("Use all of these?", err=True)):
             return
-        refuse(uses)
+        refuse(resources)
 
     return confirm
 
@@ -219,8 +219,8 @@ def from_file(file: Path, trust: bool, **parameters: Any) -> None:
     from citeforge.builders.recipe_files import read_recipe
 
     recipe = read_recipe(file)
-    if uses := list_resources(recipe):
-        confirmation(trust)(uses)
+    if resources := list_resources(recipe):
+        confirmation(trust)(resources)
     _build(kinds.kind_of_recipe(recipe), recipe, record_from(RunOptions, parameters))
 
 
@@ -235,7 +235,7 @@ class Builds(NamedCommands):
     noun = "kind"
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Parse arguments; take ``--print-recipe`` or ``--from`` among them as the sub-command."""
+        """Parse arguments; ``--print-recipe`` or ``--from`` among them is the sub-command."""
         if args and args[0].startswith("-") and args[0] not in ctx.help_option_names:
             words = [
                 w
@@ -258,7 +258,7 @@ class Builds(NamedCommands):
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
-        """Get a build command by its name, or make that of a benchmark kind; None if unknown.
+        """Get a command below ``build`` by its name or a benchmark kind's; None for unknown names.
 
         Built-in kinds are in ``citeforge/kinds``: ``rage`` is ``RageKind`` of ``kinds/rage.py``.
         """
@@ -272,7 +272,7 @@ class Builds(NamedCommands):
         return _command(kind, kind.facts.recipe)
 
     def sections(self) -> dict[str, dict[str, str]]:
-        """Map headings of the help to commands and benchmark kinds, with a line on each."""
+        """Map help headings to {command or benchmark kind: one-line description}."""
         texts = {n: c.short_help or c.help or "" for n, c in _OTHER_COMMANDS.items()}
         texts |= {
             facts.name: facts.recipe.__doc__ or ""
@@ -356,7 +356,7 @@ def _command(kind: kinds.Kind, recipe: type[Recipe]) -> click.Command:
 
 
 def _propose(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
-    """Have an LLM propose settings for a build, in a file for users to edit."""
+    """Have an LLM propose settings for a build, and write them to a file for users to edit."""
     from citeforge.builders.build import check_options
     from citeforge.library.benchmarks import with_local_packages
 
@@ -380,7 +380,7 @@ def _build(kind: kinds.Kind, recipe: Recipe, run: RunOptions) -> None:
 
 
 def _print_built(name: str | None, run: RunOptions, manifest: Manifest) -> None:
-    """Print the summary of a package that was built, with warnings; raise what failed on the way.
+    """Print a built package's summary and warnings; raise an error if a writer or judge failed.
 
     Args:
         name: name that the user gave to the benchmark; None for none.

@@ -19,30 +19,30 @@ class _Rows(Protocol):
     """Catalogue of one sort."""
 
     def all(self) -> Rows:
-        """Load all rows, by name."""
+        """Map all names of a sort, such as judges, to their descriptions; imports plugins."""
 
     def names(self) -> Mapping[str, str]:
-        """Map each name to its plugin (empty for built-in ones), without importing any."""
+        """Map all names of a sort, such as judges, to their plugins' names ("" if built in)."""
 
 
 class _Measures:
     """Catalogue of measures."""
 
     def all(self) -> Rows:
-        """Load all measures, by name."""
+        """Map the names of all measures to their records."""
         from citeforge.evaluator.measures.registry import measures
 
         return measures()
 
     def names(self) -> Mapping[str, str]:
-        """Map each name to its plugin (empty for built-in ones)."""
+        """Map the names of all measures to the names of their plugins ("" if built in)."""
         from citeforge.evaluator.measures.registry import measures
 
         return {name: measure.origin or "" for name, measure in measures().items()}
 
 
 def find_catalogue(sort: Sort) -> _Rows:
-    """Import the catalogue of a sort, from the folder that declares its rows.
+    """Import the catalogue (list of names) of one sort, such as judges, formats or commands.
 
     That of commands is known where the program runs.
     """
@@ -159,17 +159,17 @@ class Entry:
 
 
 def rows_of(sort: Sort) -> Rows:
-    """List everything of a sort that users can name; plugins that declare some are imported."""
+    """Map each name of a sort, such as judges, to its description; imports their plugins."""
     return find_catalogue(sort).all()
 
 
 def fill_names(text: str) -> str:
-    """Replace ``{judges}`` and its like in a help text by the names of that sort."""
+    """Replace placeholders such as ``{judges}`` in a help text by the names users can choose."""
     return _SORT.sub(lambda found: listed(rows_of(found[1]).values()), text)  # type: ignore[arg-type]
 
 
 def list_entries(sort: Sort) -> list[Entry]:
-    """Describe all names of a sort (judges, formats, …), those of a family together."""
+    """Describe all names of a sort, such as judges, for ``citeforge list``, by heading."""
     catalogue = find_catalogue(sort)
     plugins = catalogue.names()
     entries = [_describe(row, plugins.get(name, "")) for name, row in catalogue.all().items()]
@@ -178,7 +178,7 @@ def list_entries(sort: Sort) -> list[Entry]:
 
 
 def _describe(row: Named, plugin: str) -> Entry:
-    """Describe a row, with the facts that only rows of its sort have.
+    """Describe one name (a judge, format, …) as ``citeforge list`` shows it: use, needs, source.
 
     Args:
         row: row of a catalogue.

@@ -22,7 +22,7 @@ class _PathType(click.Path):
     """Path of a file or folder; options that write refuse ``-``, which is standard input."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """Make the path."""
+        """Convert a value to a path; refuse ``-`` (standard input) for options that name output."""
         if value == "-" and param is not None and param.name in _WRITTEN:
             self.fail(
                 "'-' is standard input; write the name of a file or folder "
@@ -43,7 +43,7 @@ class HeadedOption(click.Option):
     """Option under a heading of ``--help-all``."""
 
     def __init__(self, *names: Any, group: Group, **settings: Any) -> None:
-        """Make the option, with the heading of a group."""
+        """Make an option that the help lists under the heading of its group."""
         self.heading = group.heading
         super().__init__(*names, **settings)
 
@@ -67,7 +67,7 @@ class Command:
 
     @property
     def form(self) -> str:
-        """Name of the command, as users type it."""
+        """What users type to run the command: its name, without an argument."""
         return self.name
 
 
@@ -85,7 +85,7 @@ class NamedCommands(click.Group):
     noun = "command"
 
     def sections(self) -> Mapping[str, Mapping[str, str]]:
-        """Map the headings of the help to commands, each with its first sentence."""
+        """Map help headings to {command: first sentence of its help}."""
         shown = {name: c for name, c in sorted(self.commands.items()) if not c.hidden}
         return {"Commands": {n: c.get_short_help_str(LONGEST_HELP) for n, c in shown.items()}}
 
@@ -94,7 +94,7 @@ class NamedCommands(click.Group):
         return [name for helps in self.sections().values() for name in helps]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write each command with its first sentence, by headings."""
+        """Write a help text's list of commands, each with its first sentence, under headings."""
         for title, helps in self.sections().items():
             if helps:
                 with formatter.section(title):

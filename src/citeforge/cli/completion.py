@@ -48,20 +48,22 @@ class Named(click.types.StringParamType):
         name: as help texts show it.
     """
 
-    def __init__(self, names: Callable[[], Iterable[str]], joined: bool = False) -> None:
-        """Set the function that lists the names to offer.
+    def __init__(self, names: Callable[[], Iterable[str]], comma_separated: bool = False) -> None:
+        """Make the type of a text option from a function that lists the values a shell completes.
 
         Args:
             names: gives them; called when a shell asks.
-            joined: whether several may stand with commas between.
+            comma_separated: whether several may stand with commas between.
         """
-        self._names, self._joined = names, joined
+        self._names, self._comma_separated = names, comma_separated
 
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
         """List the names that begin with the typed text, after the last comma."""
-        before, comma, typed = incomplete.rpartition(",") if self._joined else ("", "", incomplete)
+        before, comma, typed = (
+            incomplete.rpartition(",") if self._comma_separated else ("", "", incomplete)
+        )
         return [
             CompletionItem(f"{before}{comma}{name}")
             for name in self._names()
@@ -69,21 +71,21 @@ class Named(click.types.StringParamType):
         ]
 
 
-def named_type(sort: Sort, default: object, joined: bool) -> Named:
-    """Make the type of an option whose values are rows of a sort.
+def named_type(sort: Sort, default: object, comma_separated: bool) -> Named:
+    """Make the type of an option that takes names of a sort, such as judges, with completion.
 
     Args:
         sort: sort of the catalogue.
         default: default value, which need not be the name of a row, such as ``auto``.
-        joined: whether several may stand with commas between.
+        comma_separated: whether several may stand with commas between.
     """
 
     def names() -> list[str]:
-        """List the values that a shell offers; a name that needs an argument ends in ``:``."""
+        """List the names that a shell completes; one that needs an argument ends in ``:``."""
         words = [default] if isinstance(default, str) else []
         for row in rows_of(sort).values():
             needs_argument = row.form.startswith(f"{row.name}:")
             words += [f"{row.name}:" if needs_argument else row.name] if row.name else []
         return list(dict.fromkeys(words))
 
-    return Named(names, joined)
+    return Named(names, comma_separated)

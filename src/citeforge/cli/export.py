@@ -108,7 +108,7 @@ class Exports(NamedCommands):
         return _OWN.get(name) or (_command(EXPORTS.get(name)) if name in EXPORTS.names() else None)
 
     def sections(self) -> dict[str, dict[str, str]]:
-        """Map the formats to their descriptions, without importing plugins."""
+        """Map help headings to {export format: description}, without importing plugins."""
         others = {
             name: f"An export of the plugin {origin}." if origin else EXPORTS.get(name).help
             for name, origin in EXPORTS.names().items()

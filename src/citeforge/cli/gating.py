@@ -145,7 +145,7 @@ def _errors_as_not_run() -> Iterator[None]:
 def _plan(
     planning: dict[str, Any], new: Any, baseline: Any, policy: Any, out: Any, by: str
 ) -> None:
-    """Print how many queries a gate needs; refuse options that a plan does not have.
+    """Print how many queries a gate needs for a decision; refuse ``--out`` and ``--by``.
 
     Args:
         planning: options of the plan: margin, power, share of changed answers.
@@ -165,5 +165,5 @@ def _plan(
 
 
 def _print_text(result: Decision | GatePlan) -> None:
-    """Print a decision or a plan, no wider than the terminal."""
+    """Print a gate's decision, or its plan of queries needed, no wider than the terminal."""
     click.echo(result.text(get_terminal_size().columns))

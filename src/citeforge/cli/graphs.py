@@ -62,7 +62,7 @@ def kg() -> None:
 )
 @path_option("--out", help="Draft of a domain (FILE.yaml).")
 def profile(entity_class: str | None, out: Path | None, **parameters: Any) -> None:
-    """List the relations of the domain's class in a graph, with counts and values.
+    """List the relations that entities of one class have in a graph, with counts and values.
 
     For RDF that no domain maps yet, lists all predicates and classes. With --out, writes the domain
     with plain words for every relation that has none (for unmapped RDF: a mapping), to be improved
@@ -77,9 +77,9 @@ def profile(entity_class: str | None, out: Path | None, **parameters: Any) -> No
         text = listing.draft(out.stem if out is not None else "draft")
         _show_predicates(listing)
     else:
-        about = profile_class(graph, entity_class)
-        text = about.draft(graph.domain)
-        _show_relations(about, graph.domain.model)
+        listing = profile_class(graph, entity_class)
+        text = listing.draft(graph.domain)
+        _show_relations(listing, graph.domain.model)
     _echo_counts(graph.all_counts())
     if out is not None:
         write_text(out, text)
@@ -87,7 +87,7 @@ def profile(entity_class: str | None, out: Path | None, **parameters: Any) -> No
 
 
 def _echo_counts(counts: Mapping[str, int]) -> None:
-    """Print what was left out of a graph, or completed, one count per line."""
+    """Print counts of triples and labels left out of a graph or added to it, one per line."""
     from citeforge.schemas.counts import describe_count
 
     for key, number in counts.items():
@@ -113,23 +113,27 @@ def _show_predicates(listing: "PlainProfile") -> None:
     click.echo("\n".join(Table(head, rows).text()))
 
 
-def _show_relations(about: "ClassProfile", model: str) -> None:
-    """Print the classes of a graph, and a table of the relations of the class asked about.
+def _show_relations(listing: "ClassProfile", model: str) -> None:
+    """Print the classes of a graph, and a table of the relations of one class.
 
     Args:
-        about: what was found of the class, its relations and the other classes.
+        listing: what was found of the class, its relations and the other classes.
         model: how the graph writes statements, such as Wikidata's direct claims.
     """
     from citeforge.engines.report_table import Table
 
     click.echo(f"model: {model}")
-    listed = ", ".join(f"{name} {label} {n:,}" for name, label, n in about.classes[:_MOST_CLASSES])
-    click.echo(f"{about.entities:,} entities of {about.entity_class}; classes: {listed or 'none'}")
+    listed = ", ".join(
+        f"{name} {label} {n:,}" for name, label, n in listing.classes[:_MOST_CLASSES]
+    )
+    click.echo(
+        f"{listing.entities:,} entities of {listing.entity_class}; classes: {listed or 'none'}"
+    )
     head = ("relation", "id", "entities", "values", "e.g.", "words")
     rows = [
         (r.label, r.pid, f"{r.entities:,}", f"{r.values:,}", r.example[:40],
          "yes" if r.has_words else "no")
-        for r in about.relations
+        for r in listing.relations
     ]  # fmt: skip
     click.echo("\n".join(Table(head, rows).text()))
 

@@ -49,7 +49,7 @@ def _report_unraisable(unraisable: "sys.UnraisableHookArgs") -> None:
 
 
 def has_cut_off(error: BaseException) -> bool:
-    """Whether a signal ended the command with this error, which may be of another sort.
+    """Whether a signal caused the error that ended the command, whatever the error's type.
 
     Extension modules turn an interrupt of their imports into errors of their own. A command that
     ended well in spite of it keeps its exit code.
@@ -64,7 +64,7 @@ def signal_exit_code() -> int:
 
 
 def end_interrupted(kept: str = "") -> NoReturn:
-    """Write what is kept and how to go on, and exit with 128 + the first signal (SIGINT if none).
+    """Print what was saved and how to resume; exit with 128 + the first signal (default SIGINT).
 
     A second signal ends the process at once, without waiting for its threads.
     """

@@ -50,7 +50,7 @@ _collected: ContextVar[_Collected] = ContextVar("collected")
 
 
 def _switch_on(ctx: click.Context, parameter: click.Parameter, is_asked: bool) -> None:
-    """Let the command print an object instead of text."""
+    """Handle ``--json`` (click callback): make the command print a JSON object instead of text."""
     if is_asked and not ctx.resilient_parsing:
         ctx.meta[_META] = True
         _collected.get().command = _command_name(ctx)
@@ -76,7 +76,7 @@ headed_json_option = _json_option(cls=HeadedOption, group=SCRIPTS)
 
 
 def present(result: object, print_text: Callable[[], None]) -> None:
-    """Present the result of a command: print it as text, or keep it for ``--json``.
+    """Print a command's result as text, or store it for the JSON object of ``--json``.
 
     Args:
         result: record, dataclass, or list of such.
@@ -89,7 +89,7 @@ def present(result: object, print_text: Callable[[], None]) -> None:
 
 
 def present_rehearsal(*sessions: JudgeSession | None) -> None:
-    """Present what a dry run noted: pairs of the judges, and calls of all models with their cost.
+    """Print a dry run's counts: pairs to judge, and calls of all models with their cost.
 
     Args:
         sessions: judges that were rehearsed; None for none.
@@ -101,20 +101,22 @@ def present_rehearsal(*sessions: JudgeSession | None) -> None:
 
 
 def is_json_wanted() -> bool:
-    """Whether the running command prints an object; not for commands that it runs itself."""
+    """Whether ``--json`` was passed to the running command itself, not to one that called it."""
     return _META in click.get_current_context().meta
 
 
 @contextmanager
-def one_object(words: Sequence[str]) -> Iterator[None]:
-    """Print one object at the end of the ``with`` block if ``--json`` is among its words.
+def one_object(arguments: Sequence[str]) -> Iterator[None]:
+    """Print one JSON object at the end of the block if the arguments contain ``--json``.
 
     The block ends with SystemExit, whose cause is the error, or without.
 
     Args:
-        words: arguments of the command line.
+        arguments: arguments of the command line.
     """
-    options = words[: words.index(_END_OF_OPTIONS)] if _END_OF_OPTIONS in words else words
+    options = (
+        arguments[: arguments.index(_END_OF_OPTIONS)] if _END_OF_OPTIONS in arguments else arguments
+    )
     if _OPTION not in options:
         yield
         return
@@ -132,20 +134,20 @@ def one_object(words: Sequence[str]) -> Iterator[None]:
         _collected.reset(token)
 
 
-def _write(collected: _Collected, ended: BaseException | None) -> None:
-    """Write the object of a command that has ended.
+def _write(collected: _Collected, exception: BaseException | None) -> None:
+    """Print the JSON object of an ended command: its name, exit code, result and error.
 
     In ASCII: neither the encoding of standard output nor a terminal changes a character.
 
     Args:
         collected: name and result.
-        ended: what ended it; None for its end.
+        exception: what ended it; None for its end.
     """
     from pydantic_core import to_jsonable_python
 
     from citeforge.schemas.outputs import Output
 
-    exit_code, error = _describe_end(ended)
+    exit_code, error = _describe_end(exception)
     if isinstance(error, click.UsageError) and error.ctx is not None:
         collected.command = _command_name(error.ctx)
     output = Output[object](
@@ -159,19 +161,21 @@ def _write(collected: _Collected, ended: BaseException | None) -> None:
     sys.stdout.flush()
 
 
-def _describe_end(ended: BaseException | None) -> tuple[int, BaseException | None]:
-    """Get the exit code of a command, and the error that ended it."""
-    if isinstance(ended, KeyboardInterrupt) or (ended is not None and has_cut_off(ended)):
+def _describe_end(exception: BaseException | None) -> tuple[int, BaseException | None]:
+    """Convert the exception that ended a command to (exit code, underlying error or None)."""
+    if isinstance(exception, KeyboardInterrupt) or (
+        exception is not None and has_cut_off(exception)
+    ):
         return signal_exit_code(), None
-    if isinstance(ended, SystemExit):
+    if isinstance(exception, SystemExit):
         # As Python does, which prints a text, and exits with 1.
-        exit_code = ended.code if isinstance(ended.code, int) else bool(ended.code)
-        return int(exit_code), ended.__cause__ or ended
-    return (ExitCode.FINE if ended is None else ExitCode.AT_FAULT), ended
+        exit_code = exception.code if isinstance(exception.code, int) else bool(exception.code)
+        return int(exit_code), exception.__cause__ or exception
+    return (ExitCode.FINE if exception is None else ExitCode.AT_FAULT), exception
 
 
 def _describe_error(error: BaseException | None, exit_code: int) -> Fault:
-    """Make the object of the error that ended a command with an exit code."""
+    """Convert the error that ended a command to the error object of ``--json``."""
     from citeforge.schemas.outputs import Fault
 
     match error:
@@ -195,7 +199,7 @@ _USAGE = {
 
 
 def _describe_usage_error(error: click.ClickException) -> Fault:
-    """Make the object of an error in the arguments or options of a command."""
+    """Convert click's error about arguments or options to the error object of ``--json``."""
     from citeforge.schemas.outputs import Fault, Place
 
     code, option, advice = _USAGE.get(type(error), "wrong-usage"), None, None

@@ -25,13 +25,13 @@ def lists() -> None:
 
 
 def _list_sort(sort: Sort) -> None:
-    """Present the rows of a sort."""
+    """Print all names of a sort, such as judges, with their descriptions."""
     entries = list_entries(sort)
     present(entries, partial(_print_entries, entries))
 
 
 def _print_entries(entries: Sequence[Entry]) -> None:
-    """Print rows, grouped by family where they have one."""
+    """Print names that users can choose with descriptions, under a heading where they have one."""
     for family, several in groupby(entries, lambda entry: entry.family):
         if family:
             click.echo(family)
@@ -40,7 +40,7 @@ def _print_entries(entries: Sequence[Entry]) -> None:
 
 
 def _echo_entry(entry: Entry, indent: int) -> None:
-    """Print one row, with its notes in brackets, and further facts on lines of their own."""
+    """Print one name (a judge, format, …): description, notes in brackets, further facts below."""
     notes = f" ({'; '.join(entry.notes)})" if entry.notes else ""
     echo_wrapped(f"{entry.form:<{_FORM_WIDTH}} {entry.help}{notes}", indent)
     for name, fact in entry.facts.items():

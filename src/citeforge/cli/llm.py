@@ -105,7 +105,7 @@ def import_(store: Path, file: Path) -> None:
 @path_argument("store")
 @click.argument("batch")
 def forget(store: Path, batch: str) -> None:
-    """Forget a batch that the provider does not have.
+    """Forget a submitted batch that the provider no longer has, so that its requests are resent.
 
     BATCH is the id of its uploaded file. The next run asks its requests again: look into the
     provider's list of batches first, for a batch that is there would be paid twice.

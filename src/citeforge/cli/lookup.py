@@ -90,7 +90,7 @@ def doctor(base_url: str | None, store: Path | None, offline: bool, **cache: Any
 
 
 def _print_diagnosis(findings: Sequence[Finding]) -> None:
-    """Print what was found of the installation, with what to do next."""
+    """Print the checks of an installation as lines: ok, NO or --, the finding, and advice."""
     width = max(len(f.what) for f in findings)
     for finding in findings:
         mark = {True: "ok", False: "NO", None: "--"}[finding.good]

@@ -33,7 +33,7 @@ class LazyGroup(Root):
     catalogue = COMMANDS
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command; print what it cost if it had prices, and what an interrupted one kept.
+        """Run the command; print its cost if prices were given, and what it saved if interrupted.
 
         A broken pipe is raised as an error that click passes on to :func:`main`.
         """
@@ -52,7 +52,7 @@ class LazyGroup(Root):
                     click.echo(line, err=True)
 
     def sections(self) -> dict[str, dict[str, str]]:
-        """Map the groups of commands to their one-line helps; plugins are not imported."""
+        """Map help headings to {command: one-line help}, without importing plugins."""
         return grouped_helps()
 
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
@@ -135,14 +135,14 @@ def cli(log_json: bool) -> None:
 def main(args: list[str] | None = None) -> None:
     """Run the command line; turn errors into one line and an exit code (``ExitCode``)."""
     make_output_safe()
-    with _storage_errors_ended(), one_object(sys.argv[1:] if args is None else args):
+    with _exit_on_storage_errors(), one_object(sys.argv[1:] if args is None else args):
         _run(args)
 
 
 def _run(args: list[str] | None) -> None:
     """Run the command line; print its error, and exit with the error's code and cause."""
     try:
-        with _storage_errors_ended(), extras_named():
+        with _exit_on_storage_errors(), extras_named():
             cli.main(args=args, prog_name="citeforge", standalone_mode=False)
     except click.ClickException as error:
         error.show()
@@ -155,8 +155,8 @@ def _run(args: list[str] | None) -> None:
 
 
 @contextmanager
-def _storage_errors_ended() -> Iterator[None]:
-    """End the command if storage fails, or if the program that reads our output is gone."""
+def _exit_on_storage_errors() -> Iterator[None]:
+    """End the command if storage fails, or if the program that reads its output has ended."""
     try:
         yield
     except (_PipeError, OSError) as ended:

@@ -40,19 +40,19 @@ class _NamesOption(HeadedOption):
 
     @property
     def help(self) -> str | None:
-        """Help text of the option, in which names of judges etc. are filled in."""
+        """Help text of the option, with placeholders such as ``{judges}`` replaced by names."""
         return self._text and fill_names(self._text)
 
     @help.setter
     def help(self, value: str | None) -> None:
-        """Store the help text, with ``{judges}`` and its like in place of names."""
+        """Store the help text, in which placeholders such as ``{judges}`` stand for names."""
         self._text = value
 
 
 def names_option(
     *names: str, sort: Sort, help: str, group: Group = FIRST_PAGE, multiple: bool = False
 ) -> Callable[[F], F]:
-    """Make the decorator of an option whose values are rows of a sort.
+    """Make the decorator of an option whose values are names of a sort, such as judges.
 
     Args:
         names: of the option, as for :func:`click.option`.
@@ -61,7 +61,7 @@ def names_option(
         group: heading of the help.
         multiple: whether the option may be repeated.
     """
-    kind = named_type(sort, default=None, joined=False)
+    kind = named_type(sort, default=None, comma_separated=False)
     return click.option(
         *names, cls=_NamesOption, type=kind, help=help, group=group, multiple=multiple
     )
@@ -77,7 +77,7 @@ class _Option(click.Option):
 
     @property
     def help(self) -> str | None:
-        """Help text of the record field behind this option."""
+        """Help text of the option: that of its record field, with names filled in."""
         return fill_names(self.flag.help)
 
     @help.setter
@@ -144,7 +144,7 @@ def field_options(
 
 
 def _list_flags(record: type[BaseModel], only: Collection[str] | None) -> list[Flag]:
-    """List the flags of a record's fields; for run options, also those of all runners.
+    """List the flags of a record's fields; of ``RunOptions`` also the flags of all runners.
 
     Args:
         record: pydantic model.
@@ -159,7 +159,7 @@ def _list_flags(record: type[BaseModel], only: Collection[str] | None) -> list[F
 
 
 def _make_option(flag: Flag, required: bool) -> click.Option:
-    """Make the click option of a flag, which stands for one field of a record."""
+    """Make the click option of a flag (one field of a record as a command-line option)."""
     attributes: dict[str, Any] = {"metavar": flag.option.metavar}
     names = [flag.name, _parameter_name(flag)]
     make = _Setting if SETTING in flag.groups else _Option
@@ -208,7 +208,7 @@ def _click_type(flag: Flag) -> Any:
 
 
 def _parameter_name(flag: Flag) -> str:
-    """Get the parameter name of a flag: the path of its field, joined by ``__``."""
+    """Get the function parameter's name of an option: its field path joined by ``__``."""
     return "__".join(flag.field_path)
 
 
@@ -272,7 +272,7 @@ benchmark_option = path_option(
 
 
 def _set_largest_line(ctx: click.Context, parameter: click.Parameter, megabytes: int) -> None:
-    """Set the size of lines and answers that the command reads."""
+    """Set the largest size of an input line and of an answer, in megabytes (click callback)."""
     from citeforge.engines.line_size import set_largest_line
 
     set_largest_line(megabytes)
@@ -293,7 +293,7 @@ largest_line_option = click.option(
 
 
 def group_options(*groups: Group) -> Callable[[F], F]:
-    """Make a decorator that adds the options of a run that are in some groups, by group."""
+    """Make a decorator that adds the run options of the given help groups to a command."""
     return add_options(field_options(RunOptions, fields_in(RunOptions, *groups)))
 
 
@@ -308,7 +308,7 @@ model_options = add_options(
 
 
 def endpoint_options(command: F) -> F:
-    """Add options for calling an endpoint or a cluster, and for sizes, to a command."""
+    """Add options for endpoints, clusters, dry runs and the largest line to a command."""
     return group_options(DRY, ENDPOINTS, RUNNER)(largest_line_option(command))
 
 
@@ -318,7 +318,7 @@ def judging_options(command: F) -> F:
 
 
 def run_options(options: dict[str, Any], **more: Any) -> RunOptions:
-    """Make the run options from parsed options and extra fields; check the runner that they name.
+    """Make ``RunOptions`` from parsed options and extra fields; refuse those its runner lacks.
 
     Args:
         options: parsed options of the command.

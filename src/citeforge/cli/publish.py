@@ -37,7 +37,7 @@ class Publications(click.Group):
         return super().get_command(ctx, name) or others
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options of publishing a package, and the other commands."""
+        """Write the help: options of publishing a package, then the other publishing commands."""
         publish_package.format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
 

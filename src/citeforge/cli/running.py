@@ -31,7 +31,7 @@ class Systems(NamedCommands):
     """Group with one command per system, built-in or a plugin's."""
 
     def sections(self) -> dict[str, dict[str, str]]:
-        """Map the name of every system to its description, built-in ones first."""
+        """Map the help heading to {system: description}, built-in systems first."""
         from citeforge.systems.registry import systems
 
         return {"Systems": {name: system.help for name, system in systems().items()}}
@@ -106,7 +106,7 @@ def _help_text(system: System) -> str:
 
 
 def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
-    """Run a system, and print the outcome.
+    """Run a system on a benchmark and print the outcome, or the plan of its requests (dry run).
 
     Args:
         system: declaration of the system.
@@ -116,23 +116,25 @@ def _run(system: System, options: Any, parameters: dict[str, Any]) -> None:
     from citeforge.engines.running.setup import judge_session, replay_store
     from citeforge.library.systems import run as run_one
 
-    judge, how = None, run_options(parameters)
+    judge, endpoint = None, run_options(parameters)
     if system.argument:
         parameters["llm"] = system.asks or None
         _refuse_unheeded(system)
     out = parameters["out"]
     if parameters.get("dry_run"):
         judging = getattr(options, "judging", None)
-        judge = None if judging is None else judge_session(judging, how)
-        _print_plans([system], parameters, how, judge=judge, options={system.name: options})
+        judge = None if judging is None else judge_session(judging, endpoint)
+        _print_plans([system], parameters, endpoint, judge=judge, options={system.name: options})
         return
     if out is None:
         raise UsageError("give --out FILE, or --dry-run", code="missing-option")
     if getattr(options, "rerank", None) is not None:
-        judge = judge_session(options.judging, how, store=replay_store(how, parameters["llm"]))
+        judge = judge_session(
+            options.judging, endpoint, store=replay_store(endpoint, parameters["llm"])
+        )
     names = ("benchmark", "out", "llm", "contexts", "title", *AmountOptions.model_fields)
     given: dict[str, Any] = {name: parameters.get(name) for name in names}
-    print_outcome(out, run_one(system, **given, options=options, judge=judge, endpoint=how))
+    print_outcome(out, run_one(system, **given, options=options, judge=judge, endpoint=endpoint))
 
 
 _UNHEEDED = ("max_cost", "price", "rpm", "tpm", "batch", "base_url", "reasoning_effort")
@@ -140,7 +142,7 @@ _UNHEEDED = ("max_cost", "price", "rpm", "tpm", "batch", "base_url", "reasoning_
 
 
 def _refuse_unheeded(system: System) -> None:
-    """Raise an error for options of endpoints that are given to a system of one's own."""
+    """Raise an error for endpoint options that have no effect on a user's own system."""
     context = click.get_current_context()
     for name in _UNHEEDED:
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE:
@@ -152,14 +154,14 @@ def _refuse_unheeded(system: System) -> None:
 
 
 def _print_plans(
-    systems: Sequence[str | System], parameters: dict[str, Any], how: RunOptions, **more: Any
+    systems: Sequence[str | System], parameters: dict[str, Any], endpoint: RunOptions, **more: Any
 ) -> None:
-    """Print the LLM requests that systems would send; stored replies are subtracted.
+    """Print how many LLM requests systems would send, without those whose replies are stored.
 
     Args:
         systems: names or declarations.
         parameters: parsed options of the command.
-        how: how the endpoint is reached, and what it may cost.
+        endpoint: how the endpoint is reached, and what it may cost.
         more: further arguments of :func:`citeforge.library.systems.plan_run`.
     """
     from citeforge.engines.running.setup import replay_path
@@ -168,18 +170,18 @@ def _print_plans(
     names = ("benchmark", "llm", *AmountOptions.model_fields)
     given = {name: parameters[name] for name in names}
     contexts = parameters.get("contexts") or [c for c in [parameters.get("context")] if c]
-    how = how.model_copy(update={"store": replay_path(how, parameters["llm"] or "")})
-    plan = plan_run(systems, **given, contexts=contexts, endpoint=how, **more)
+    endpoint = endpoint.model_copy(update={"store": replay_path(endpoint, parameters["llm"] or "")})
+    plan = plan_run(systems, **given, contexts=contexts, endpoint=endpoint, **more)
     click.echo("\n".join(plan.to_text_lines()))
 
 
-def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
-    """Print the outcome of a run; raise if answers are missing.
+def print_outcome(out: Path, outcome: Any, noun: str = "queries") -> None:
+    """Print one line on a finished run; raise FailuresError if answers are missing.
 
     Args:
         out: its submission.
-        ran: result of the run.
-        what: plural noun for what is answered.
+        outcome: result of the run.
+        noun: plural noun for what is answered.
 
     Raises:
         FailuresError: some answers are missing.
@@ -187,26 +189,28 @@ def print_outcome(out: Path, ran: Any, what: str = "queries") -> None:
     from citeforge.engines.llm.replies import advice_for
     from citeforge.schemas.errors import FailuresError
 
-    click.echo(summary(out, ran))
-    if ran.failures:
-        for query, failure in ran.failures[:5]:
+    click.echo(summary(out, outcome))
+    if outcome.failures:
+        for query, failure in outcome.failures[:5]:
             click.echo(f"{query}: {failure.reason}: {failure.message}", err=True)
-        _, first = ran.failures[0]
+        _, first = outcome.failures[0]
         is_of_server = first.reason in ("refused", "exhausted", "unauthorised")
         advice = f"{advice_for(first)}; then " if is_of_server else ""
         raise FailuresError(
-            f"{len(ran.failures):,} {what} have no answer; {advice}run again to ask them",
+            f"{len(outcome.failures):,} {noun} have no answer; {advice}run again to ask them",
             code="counted-failures",
         )
 
 
-def summary(out: Path, ran: Any) -> str:
+def summary(out: Path, outcome: Any) -> str:
     """Describe a run in one line: submission, number of answers, system, and other counts."""
     from citeforge.schemas.counts import describe_count
 
-    counted = sorted((describe_count(key), n) for key, n in ran.counts.items())
+    counted = sorted((describe_count(key), n) for key, n in outcome.counts.items())
     notes = ", ".join(f"{n:,} {what}" for what, n in counted)
-    return f"{out}: {ran.answers:,} answers of {ran.system}" + (f" ({notes})" if notes else "")
+    return f"{out}: {outcome.answers:,} answers of {outcome.system}" + (
+        f" ({notes})" if notes else ""
+    )
 
 
 def _split_names(text: str) -> list[str]:
@@ -244,21 +248,21 @@ def bench(**parameters: Any) -> None:
         raise UsageError("give --out FOLDER, or --dry-run", code="missing-option")
     if parameters["store"] is None and out is not None:
         parameters["store"] = out / "replay.db"
-    how = run_options(parameters, out=None)
+    endpoint = run_options(parameters, out=None)
     measures = _split_names(parameters["measures"] or "")
     judging = record_from(Judging, parameters | {"judge": parameters["judge_name"]})
-    if how.dry_run:
-        judge = judge_session(judging, how)
-        _print_plans(names, parameters, how, judge=judge, measures=measures)
+    if endpoint.dry_run:
+        judge = judge_session(judging, endpoint)
+        _print_plans(names, parameters, endpoint, judge=judge, measures=measures)
         return
     out.mkdir(parents=True, exist_ok=True)
     passed = ("benchmark", "out", "llm", "context", *AmountOptions.model_fields)
     result = make(
         systems=names,
         measures=measures,
-        judge=judge_session(judging, how),
-        endpoint=how,
-        tell=lambda name, ran: click.echo(summary(out / f"{name}.jsonl", ran)),
+        judge=judge_session(judging, endpoint),
+        endpoint=endpoint,
+        tell=lambda name, outcome: click.echo(summary(out / f"{name}.jsonl", outcome)),
         **{name: parameters[name] for name in passed},
     )
     width = shutil.get_terminal_size().columns
@@ -266,7 +270,7 @@ def bench(**parameters: Any) -> None:
     if result.differences:
         click.echo(render_differences(result.differences, width))
     click.echo(str(result.report))
-    missing = sum(len(ran.failures) for ran in result.ran)
+    missing = sum(len(outcome.failures) for outcome in result.ran)
     if missing:
         raise FailuresError(
             f"{missing:,} answers are missing; run again to ask for them", code="counted-failures"

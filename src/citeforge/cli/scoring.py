@@ -283,7 +283,7 @@ def _print_comparison(comparison: ComparisonReport, out: Path | None) -> None:
 def _compare_packages(
     old: Path, new: Path, submission: Path | None, kept: Path | None, out: Path | None
 ) -> None:
-    """Compare two packages; print the differences, or write them to a file."""
+    """Compare two packages; print or write the differences, and keep answers still valid."""
     from citeforge.library.package_changes import compare_packages
 
     changes = compare_packages(old, new, submission=submission, kept=kept, out=out)
@@ -291,7 +291,7 @@ def _compare_packages(
 
 
 def _print_changes(changes: PackageChanges, new: Path, out: Path | None) -> None:
-    """Print the differences between packages, or how many tables differ if a file has them."""
+    """Print two packages' differences; if a file has them, only how many tables differ."""
     from citeforge.reports.package_changes import render_changes
 
     if out is None:

@@ -27,7 +27,7 @@ class ManyOptions(click.Command):
         return params
 
     def sections(self) -> list[tuple[str, list[click.Option]]]:
-        """Group the options under headings, those of the first page first.
+        """Group options as (heading, its options) pairs; the first pair is the short help.
 
         Returns:
             (heading, its options) in the order of the help.
@@ -42,7 +42,7 @@ class ManyOptions(click.Command):
         return list(grouped.items())
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options of the first page; all of them for ``--help-all``."""
+        """Write the options of the short help; with ``--help-all`` those of all headings."""
         (title, first), *others = self.sections()
         ends = [p for p in self.get_params(ctx) if p not in self.params]
         _write(ctx, formatter, title, [*first, *ends])

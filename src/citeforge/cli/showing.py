@@ -59,7 +59,7 @@ def print_summary(summary: Summary) -> None:
 
 
 def _print_contexts(manifest: Manifest) -> None:
-    """Print the context sets of a package with their descriptions; of many, the names alone."""
+    """Print a package's context sets with descriptions; only their names if they are many."""
     contexts = manifest.contexts
     if len(contexts) > _MOST_DESCRIBED:
         echo_wrapped(f"{len(contexts)} context sets: {', '.join(contexts)}")
@@ -107,7 +107,7 @@ def show(folder: Path, query: str | None, context: str | None, full: bool, trace
 
 
 def _print_overview(overview: Overview, package: Package, full: bool) -> None:
-    """Print a package's summary, fields, rejected twins and questions about graphs.
+    """Print a package's summary, query fields, rejected LLM rewrites, and graph questions.
 
     Args:
         overview: what to print.
@@ -145,7 +145,7 @@ def _echo_omitted(count: int, full: bool) -> None:
 
 
 def _print_query(shown: ShownQuery, package: Package, full: bool) -> None:
-    """Print a query with what each context set shows for it, and the passages' rewritten twins.
+    """Print a query with each context set's passages (also their LLM-written twins) or graphs.
 
     Args:
         shown: query and contexts.
@@ -165,7 +165,7 @@ def _print_query(shown: ShownQuery, package: Package, full: bool) -> None:
 
 
 def _print_passage(passage: ShownPassage, manifest: Manifest, full: bool, has_text: bool) -> None:
-    """Print a passage of a context with its labels, and its twin.
+    """Print a passage of a context with its labels, and its LLM-written version (twin) if any.
 
     Args:
         passage: the passage.
@@ -204,7 +204,7 @@ def _print_graphs(context: ShownContext) -> None:
 
 
 def _show_trace(package: Package, query: str) -> None:
-    """Present how ``build kalma`` made a question; raise an error for other kinds of packages."""
+    """Print how ``build kalma`` composed a question; raise an error for other kinds of packages."""
     from citeforge.schemas.errors import InputError
     from citeforge.schemas.outputs import TextResult
 

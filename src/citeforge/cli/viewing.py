@@ -15,8 +15,8 @@ from citeforge.cli.command import path_argument
     default=0,
     help="Port on 127.0.0.1 (default: a free one).",
 )
-@click.option("--open", "opens", is_flag=True, help="Open the page in the default browser.")
-def view(folders: tuple[Path, ...], port: int, opens: bool) -> None:
+@click.option("--open", "open_browser", is_flag=True, help="Open the page in the default browser.")
+def view(folders: tuple[Path, ...], port: int, open_browser: bool) -> None:
     """Show packages, answers, scores and reports below folders as local pages.
 
     Prints the address of a page that this computer alone can reach, and serves it until Ctrl-C
@@ -27,6 +27,6 @@ def view(folders: tuple[Path, ...], port: int, opens: bool) -> None:
     with open_viewer(folders or (Path(),), port) as viewer:
         click.echo(viewer.url)
         click.echo("Ctrl-C ends it", err=True)
-        if opens and not viewer.open_browser():
+        if open_browser and not viewer.open_browser():
             click.echo("warning: no browser was found; open the address yourself", err=True)
         viewer.serve()
