@@ -77,9 +77,9 @@ def profile(entity_class: str | None, out: Path | None, **parameters: Any) -> No
         text = listing.draft(out.stem if out is not None else "draft")
         _show_predicates(listing)
     else:
-        listing = profile_class(graph, entity_class)
-        text = listing.draft(graph.domain)
-        _show_relations(listing, graph.domain.model)
+        class_profile = profile_class(graph, entity_class)
+        text = class_profile.draft(graph.domain)
+        _show_relations(class_profile, graph.domain.model)
     _echo_counts(graph.all_counts())
     if out is not None:
         write_text(out, text)

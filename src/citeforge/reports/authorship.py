@@ -50,13 +50,13 @@ def tables(files: Sequence[ScoreFile]) -> list[Table]:
 
 
 def _design(file: ScoreFile) -> Design:
-    """Get the design of the authorship benchmark that a score file is about."""
+    """Get a score file's experimental design (author labels, conditions) of the benchmark."""
     assert file.design is not None
     return file.design
 
 
 def _label_groups(design: Design) -> Iterator[tuple[Cell, str, list[Cell]]]:
-    """Yield (cell without labels, label set, its cells) for each pair of origins and label set."""
+    """Yield (unlabelled condition, label set, its conditions) per pair of authors and label set."""
     for vanilla in (c for c in design.cells if c.labels is None):
         for labels in design.label_sets:
             here = [
@@ -94,10 +94,10 @@ def _is_tested(files: Sequence[ScoreFile], measure: str) -> bool:
 
 
 def bias_table(files: Sequence[ScoreFile]) -> Table:
-    """Make the table of attribution bias (CAB) per origins and label set (tables 3, 6, 8)."""
+    """Make the table of attribution bias (CAB), a row per pair of authors and label set."""
 
     def row_keys(design: Design) -> Iterator[_RowKey]:
-        """Yield (cell, label set, names of the measures) for each row of the CAB table."""
+        """Yield (condition, label set, measure names) for each row of the CAB table."""
         for vanilla, labels, _ in _label_groups(design):
             if labels != PLACEBO:
                 sets = (labels, PLACEBO)
@@ -105,7 +105,7 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
                 yield vanilla, labels, names
 
     def format_columns(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
-        """Format the scores of a cell (an experimental condition) as the columns of its row."""
+        """Format the scores of an experimental condition as the columns of its row."""
         return [
             text for own, placebo in zip(entries[:2], entries[2:], strict=True)
             for text in (_estimate(own, signed=True), _p(own), _estimate(placebo, signed=True))
@@ -118,16 +118,16 @@ def bias_table(files: Sequence[ScoreFile]) -> Table:
         + f"Placebo: labels without meaning; {DAGGER}: Holm over its own cells. "
         "Of several 95 % intervals one may leave 0 by chance.",
         (*_CELL[:-1], "ΔP", "p", "placebo ΔP", "ΔR", "p", "placebo ΔR"),
-        _rows(files, row_keys, format_columns, n_own=2),
+        _rows(files, row_keys, format_columns, n_required=2),
         keys=len(_CELL) - 1,
     )
 
 
 def sensitivity(files: Sequence[ScoreFile]) -> Table:
-    """Make the table of sensitivity to author labels (CAS), a row per cell (tables 2, 5, 7)."""
+    """Make the authorship paper's table of sensitivity to labels (CAS), a row per condition."""
 
     def row_keys(design: Design) -> Iterator[_RowKey]:
-        """Yield (cell, label set, names of the measures) for each row of the CAS table.
+        """Yield (condition, label set, measure names) for each row of the CAS table.
 
         CAS compares a labelled cell with the one without labels. Origins that differ have a row
         for true labels; equal ones (mixed mode) have a row for each of the two opposite labels.
@@ -145,7 +145,7 @@ def sensitivity(files: Sequence[ScoreFile]) -> Table:
                 ]  # fmt: skip
 
     def format_columns(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
-        """Format the scores of a cell (an experimental condition) as the columns of its row."""
+        """Format the scores of an experimental condition as the columns of its row."""
         sides = [
             (_estimate(own), _estimate(placebo), _estimate(more, signed=True), _p(more))
             for own, placebo, more in (entries[:3], entries[3:])
@@ -175,7 +175,7 @@ def by_system(table: Table) -> Iterator[Table]:
 
 
 def _mode(cell: Cell) -> str:
-    """Name the labels that a cell shows; in mixed mode those of relevant / other passages."""
+    """Name the author labels of a condition; in mixed mode those of relevant / other passages."""
     if cell.mixed and cell.labels is not None:
         sides = (cell.relevant_told, cell.other_told)
         return " / ".join(_MODE_NAMES[side].removesuffix("-informed") for side in sides)
@@ -190,24 +190,24 @@ def _table_rows(
     files: Sequence[ScoreFile],
     measures: Sequence[str],
     format_columns: _Texts,
-    keep: Callable[[Cell], bool] = lambda cell: True,
+    has_row: Callable[[Cell], bool] = lambda cell: True,
 ) -> list[tuple[str, ...]]:
-    """Make a row per design cell (system, labels, origins) that has any of the measures.
+    """Make a table row per system and experimental condition that has any of the measures.
 
     Args:
         files: score files.
         measures: names without their cell.
-        texts: makes the texts of the columns after the mode, from a cell and its values.
-        keep: whether a cell has a row.
+        format_columns: writes the columns after the mode, from file, cell and scores.
+        has_row: whether a cell has a row.
 
     Returns:
         Rows ordered by origins, as in the paper.
     """
 
     def row_keys(design: Design) -> Iterator[_RowKey]:
-        """Yield (cell, label set, names of the measures) for each row, ordered by origins."""
+        """Yield (condition, label set, measure names) for each row, ordered by author pair."""
         origins = [c.origins for c in design.cells]
-        for cell in sorted(filter(keep, design.cells), key=lambda c: origins.index(c.origins)):
+        for cell in sorted(filter(has_row, design.cells), key=lambda c: origins.index(c.origins)):
             yield cell, cell.labels, [f"{m}[{cell.context}]" for m in measures]
 
     return _rows(
@@ -219,15 +219,15 @@ def _rows(
     files: Sequence[ScoreFile],
     row_keys: Callable[[Design], Iterator[_RowKey]],
     format_columns: _Texts,
-    n_own: int | None = None,
+    n_required: int | None = None,
 ) -> list[tuple[str, ...]]:
-    """Make a table row for each file and condition (cell) that has one of the row's scores.
+    """Make a table row per score file and experimental condition that has any of its scores.
 
     Args:
         files: score files.
         row_keys: yields (cell, label set, names of measures) of a design's rows.
         format_columns: writes the columns of a row from file, cell and the scores named, or None.
-        n_own: number of names of which a row needs a score; None for all.
+        n_required: number of names of which a row needs a score; None for all.
     """
     return [
         (file.system, labels or DASH, AUTHORS[cell.relevant_origin], AUTHORS[cell.other_origin],
@@ -235,7 +235,7 @@ def _rows(
         for file in files
         for scores in [_scores_by_name(file)]
         for cell, labels, names in row_keys(_design(file))
-        if any((entries := [scores.get(n) for n in names])[:n_own])
+        if any((entries := [scores.get(n) for n in names])[:n_required])
     ]  # fmt: skip
 
 
@@ -245,14 +245,14 @@ def _number(score: MeasureScore | None, digits: int) -> str:
 
 
 def quality_table(files: Sequence[ScoreFile], mixed: bool) -> Table:
-    """Make a table of precision, recall and exact match per experimental condition (cell).
+    """Make a table of precision, recall and exact match per experimental condition.
 
     These are the authorship paper's tables 1 and 11 or, for mixed origins, 4, 14 and 15.
     """
     names = ("Auth.P", "Auth.R", "Auth.EM")
 
     def format_columns(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
-        """Format the scores of a cell (an experimental condition) as the columns of its row."""
+        """Format the scores of an experimental condition as the columns of its row."""
         parts = [*map(_estimate, entries[:2]), _number(entries[2], 3)]
         marks = [DAGGER * _beats_rivals(file, cell, name) for name in names]
         return [text + mark for text, mark in zip(parts, marks, strict=True)]
@@ -312,7 +312,7 @@ def confidence_table(files: Sequence[ScoreFile]) -> Table:
     """Make the table of attribution confidence of relevant and other passages (table 10)."""
 
     def format_columns(file: ScoreFile, cell: Cell, entries: _Entries) -> list[str]:
-        """Format the scores of a cell (an experimental condition) as the columns of its row."""
+        """Format the scores of an experimental condition as the columns of its row."""
         relevant, other = entries
         is_marked = relevant is not None and (relevant.p_t or 1.0) < ALPHA
         return [_number(relevant, 4) + DAGGER * is_marked, _number(other, 4)]
@@ -339,7 +339,7 @@ def cited_table(files: Sequence[ScoreFile]) -> Table:
 
 
 def signature_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """List the score signatures of files; those that differ only in measure or cell are joined."""
+    """List the score signatures of files; those differing only in measure or condition merge."""
     signatures = (entry.signature for file in files for entry in file.measures)
     return joined_signatures(re.sub(r"\|ctx:[^|]*", "|ctx:CELL", s) for s in signatures)
 
@@ -348,5 +348,5 @@ def _table(
     title: str, note: str, head: Sequence[str], rows: Sequence[Sequence[str]],
     keys: int = len(_CELL),
 ) -> Table:  # fmt: skip
-    """Make a table whose columns are all aligned left."""
+    """Make a table from its texts, all columns aligned left; the first ``keys`` identify a row."""
     return Table(head, rows, left=len(head), title=title, notes=[note], keys=keys)

@@ -47,7 +47,7 @@ class ComparisonReport:
 
 
 def describe_comparison(comparison: Comparison) -> ComparisonReport:
-    """Put a comparison into words: scope, cautions and signatures beside the differences."""
+    """Convert score differences to a report that adds scope, cautions and score signatures."""
     files, names = comparison.files, comparison.measures
     cautions = limit_lines(named_rows(files), names) + small_slice_lines(comparison.small_slices)
     signatures = [m.signature for f in files for m in f.measures if m.name in names]

@@ -14,7 +14,7 @@ _SLICE = ("field", "slice")
 
 
 def write_scores(report: ScoreReport) -> str:
-    """Write CSV with a line per system and measure, with possible ranks; then lines of slices."""
+    """Write scores as CSV: a line per system and measure (with ranks), then one per slice."""
     extra = _CORRECTED if any(row.score.corrected for row in report.rows) else ()
     labels = _SLICE if report.slice_fields else ()
     rows: list[tuple[object, ...]] = []
@@ -56,7 +56,7 @@ def write_comparison(comparison: ComparisonReport) -> str:
 
 
 def write_paper(table: PaperTable) -> str:
-    """Write a paper's table as CSV: a line per cell (system and column), its marks as columns."""
+    """Write a paper's table as CSV, a line per system and column, with 0/1 for bold and marks."""
     rows: list[tuple[object, ...]] = []
     for system in table.rows:
         for column in table.columns:

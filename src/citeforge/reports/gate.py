@@ -34,17 +34,17 @@ class DecisionRow(RowFigures):
 
     @property
     def word(self) -> str:
-        """The verdict as a word; a dash for an advisory row, which decides nothing."""
+        """Verdict on a measure or count in one word; a dash if it is only advisory."""
         return WORDS[self.verdict] if self.decides else DASH
 
     @property
     def full_sentence(self) -> str:
-        """The sentence, preceded by what tells its score file from others, if anything."""
+        """Sentence on a measure or count, preceded by its context set if there are several."""
         return f"{self.place}: {self.sentence}" if self.place else self.sentence
 
 
 def describe_row(row: Row) -> DecisionRow:
-    """Put a row into words."""
+    """Convert a row of the gate (a measure or count) to its printed form with a sentence."""
     figures = {field.name: getattr(row, field.name) for field in fields(RowFigures)}
     return DecisionRow(**figures | {"what": row_title(row)}, sentence=write_sentence(row))
 
@@ -84,7 +84,7 @@ class Decision(Displayed):
         return f"{self.verdict}: {subject}{why}"
 
     def text(self, width: int | None = None) -> str:
-        """Write the decision as the command prints it: a sentence per row, under its group.
+        """Write the gate's decision as text: a sentence per measure or count, under headings.
 
         Args:
             width: of the terminal; None where lines may be of any length.
@@ -102,17 +102,17 @@ class Decision(Displayed):
         return "\n".join(lines)
 
     def __str__(self) -> str:
-        """Return the text of the command, in lines of any length."""
+        """Return the gate's decision as text, in lines of any length."""
         return self.text()
 
     @property
     def all_notes(self) -> list[str]:
-        """Notes, and the signatures (settings) of the new scores, one per line."""
+        """Cautions on the decision, and signatures (settings) of the new scores, one per line."""
         recipes = [f"signature: {s}" for s in joined_signatures(self.signatures)]
         return [*(f"note: {note}" for note in self.notes), *recipes]
 
     def _headline(self) -> str:
-        """Summarise the decision in one line."""
+        """Summarise the gate's decision in one line."""
         return self.headline
 
     def _tables(self) -> Iterator[Table]:
@@ -138,7 +138,7 @@ def _names(files: Iterable[ScoreFile]) -> list[str]:
 
 
 def _notes(outcome: Outcome) -> list[str]:
-    """Write cautions on a decision: scope, limits, missing corrections, equal submissions."""
+    """Write cautions on a gate's decision: scope, limits, missing corrections, equal answers."""
     pairs, tests = outcome.pairs, outcome.tests
     files = [f for p in pairs for f in (p.old, p.new) if f is not None]
     names = {t.new.name for t in tests}

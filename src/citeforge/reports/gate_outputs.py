@@ -27,7 +27,7 @@ _NO_XML = re.compile(r"[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def could_not_run(error: Exception) -> Decision:
-    """Make the decision that gives an error as the reason why nothing could be decided."""
+    """Make a decision "could not run", with an error as its reason."""
     is_expected = isinstance(error, CiteforgeError | OSError)
     reason = mask_keys(str(error)) if is_expected else error_line(error)
     return Decision(NOT_RUN, [DecisionRow("gate", "run", NOT_RUN, sentence=reason)], [], [])
@@ -106,16 +106,16 @@ _FORMS: dict[str, Callable[[Decision], str]] = {
 }  # fmt: skip
 
 
-def output_fault(path: Path, inputs: Iterable[Path]) -> str:
-    """Say why a decision cannot be written to a path; empty if it can be.
+def output_fault(path: Path, read_paths: Iterable[Path]) -> str:
+    """Explain why a gate's decision cannot be written to a path; empty if it can be.
 
     Args:
         path: file to write.
-        inputs: score files, and folders of them, that the gate reads.
+        read_paths: score files, and folders of them, that the gate reads.
     """
     if path.suffix.lower() not in _FORMS:
         return "a decision is written as .xml (JUnit), .md or .json"
-    read = {*map(os.path.realpath, inputs)}
+    read = {*map(os.path.realpath, read_paths)}
     if os.path.realpath(path) in read:
         return "is a score file that the gate reads; name another file"
     if path.suffix.lower() == ".json" and os.path.realpath(path.parent) in read:
@@ -151,5 +151,5 @@ def report_to_actions(decision: Decision) -> None:
 
 
 def _warn(text: str) -> None:
-    """Print a warning about a copy of the decision to standard error."""
+    """Warn on standard error that a file with the gate's decision could not be written."""
     sys.stderr.write(f"warning: {text}; the exit code stays that of the decision\n")

@@ -24,7 +24,7 @@ class GatePlan(Displayed):
 
     @property
     def notes(self) -> list[str]:
-        """Assumptions of the numbers, and what more queries cannot make up for."""
+        """Notes on a plan's assumptions, and on uncertainty that more queries cannot reduce."""
         has_scores = any(row.measure for row in self.rows)
         return [
             "an answer that changes gets the value of another query's, drawn at random"
@@ -37,12 +37,12 @@ class GatePlan(Displayed):
         ]  # fmt: skip
 
     def _headline(self) -> str:
-        """Say what the numbers of the table are."""
+        """Write the plan's title: what its numbers of queries mean."""
         runs = f"{show_percent(self.power)} of runs"
         return f"queries with which a gate passes in {runs} if nothing was lost"
 
     def _tables(self) -> Iterator[Table]:
-        """Make a table of all rows."""
+        """Make the plan's table: queries needed per measure and share of answers that change."""
         head = ["measure", "answers that change", "margin", "queries"]
         cells = [
             [
@@ -59,14 +59,14 @@ class GatePlan(Displayed):
         yield Table(head, cells, left=2, notes=self.notes)
 
     def text(self, width: int | None = None) -> str:
-        """Write the plan as text, no wider than a terminal."""
+        """Write the plan of queries needed as text, no wider than a terminal."""
         (table,) = self._tables()
         notes = [line for note in self.notes for line in folded_note(f"note: {note}", width)]
         return "\n".join([self._headline(), "", *table.text(width), "", *notes])
 
 
 def _describe_doubt(doubt: PlanDoubt) -> Iterator[str]:
-    """Write notes on what more queries cannot make up for in the scores of one system."""
+    """Write notes on one system's uncertainty (judge, runs) that more queries cannot reduce."""
     name = f"baseline {doubt.system}" if doubt.is_baseline else doubt.system
     if doubt.n_judge_failed:
         yield (

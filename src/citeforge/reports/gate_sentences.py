@@ -45,12 +45,12 @@ _REMEDIES: dict[Remedy, str] = {
 
 
 def row_title(row: Row) -> str:
-    """Write what a row is about: its measure, or the title of its count."""
+    """Get the title of a gate's row: a measure's name, or a count such as "missing answers"."""
     return _COUNTED[row.what][0] if isinstance(row.finding, AboveBound) else row.what
 
 
 def write_sentence(row: Row) -> str:
-    """Write what was found in a row."""
+    """Write a sentence on one measure, count or required query of a gate: result and reason."""
     finding: Finding = row.finding
     match finding:
         case Tested():
@@ -97,7 +97,7 @@ def write_sentence(row: Row) -> str:
 
 
 def _describe_lone_file(finding: NoCounterpart) -> str:
-    """Write that a score file has no counterpart on the other side."""
+    """Write that a score file of the baseline or new system has no counterpart to compare."""
     scores = describe_file(finding.file)
     if finding.is_baseline:
         return (
@@ -109,7 +109,7 @@ def _describe_lone_file(finding: NoCounterpart) -> str:
 
 
 def _describe_required(finding: RequiredValue) -> str:
-    """Write a query's value beside its bound, or that one of them is missing."""
+    """Write a required query's value and the bound it must keep, or that either is missing."""
     query, name, value = finding.query, finding.measure, finding.value
     if value is None or (finding.least is None and finding.most is None):
         whose = "the new system" if value is None else "a comparable baseline"
@@ -174,7 +174,7 @@ def _describe_doubt(finding: Tested) -> str:
 
 
 def _describe_change(test: MeasureTest, p: float | None = None) -> str:
-    """Write both values, the difference, how many queries differ, and the judge's failures.
+    """Write a measure's old and new value, difference, changed queries, and judge failures.
 
     Args:
         test: a measure's change.

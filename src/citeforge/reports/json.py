@@ -10,7 +10,7 @@ from citeforge.reports.model import ScoreReport
 
 
 def write_scores(report: ScoreReport) -> str:
-    """Write the score files as a JSON list, without answers, with trivial measures and lines."""
+    """Write score files as a JSON list without answers, with trivial measures and lines to beat."""
     files, lines = report.given, report.lines
     content = [
         f.model_dump(mode="json", exclude={"answers"})

@@ -32,6 +32,6 @@ def write_comparison(comparison: ComparisonReport) -> str:
 
 
 def write_paper(table: PaperTable) -> str:
-    """Write a table for a paper, context sets above their columns, notes below."""
+    """Write a paper's table as LaTeX: context sets above their columns, notes as comments."""
     recipes = map(comment, joined_signatures(table.signatures))
     return "\n".join([*lay_out(table).latex(), *recipes]) + "\n"

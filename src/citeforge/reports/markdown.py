@@ -32,7 +32,7 @@ def write_comparison(comparison: ComparisonReport) -> str:
 
 
 def write_paper(table: PaperTable) -> str:
-    """Write a table for a paper, with notes and signatures below it."""
+    """Write a paper's table as Markdown, with notes and signatures below it."""
     notes = [line for note in table.notes for line in ("", markdown_text(note))]
     lines = [f"- {markdown_code(s)}" for s in joined_signatures(table.signatures)]
     return "\n".join([lay_out(table).markdown(), *notes, "", *lines]) + "\n"

@@ -67,7 +67,7 @@ class ScoreReport:
         self, files: Sequence[ScoreFile], across: Sequence[str] = (),
         lines: Lines = MappingProxyType({}),
     ):  # fmt: skip
-        """Name the rows of a report.
+        """Make a report of score files: give systems distinct names, controls last.
 
         Args:
             files: score files.
@@ -86,12 +86,12 @@ class ScoreReport:
 
     @cached_property
     def ranks(self) -> dict[str, list[RankInterval | None]]:
-        """Ranks that each system may have, by measure; none of authorship benchmarks."""
+        """Intervals of each system's rank, by measure; empty for authorship benchmarks."""
         return {} if self.is_design else ranks_by_measure(self.alike)
 
     @cached_property
     def rows(self) -> list[ScoreRow]:
-        """A row per system and measure, without slices."""
+        """Scores on all queries, one row per system and measure."""
         return [
             ScoreRow(
                 file, m, self.ranks[m.name][row] if self.ranks else None,
@@ -104,11 +104,11 @@ class ScoreReport:
 
     @cached_property
     def slice_fields(self) -> list[str]:
-        """Fields of the queries by which all files have slices."""
+        """Fields of the queries (such as ``language``) by which all score files have slices."""
         return slice_fields(self.files)
 
     def slice_rows(self) -> Iterator[ScoreRow]:
-        """Yield a row per system, slice and measure, of the fields that all files have."""
+        """Yield scores on slices of the queries, one row per system, slice and measure."""
         for file in self.files:
             for slice_ in (p for p in file.slices if p.field in self.slice_fields):
                 for m in slice_.measures:
@@ -123,7 +123,7 @@ class ScoreReport:
 
     @cached_property
     def slices(self) -> list[Table]:
-        """Tables of the main measure by slices of the queries."""
+        """Tables of the main measure by slices of the queries, one per field."""
         return list(slice_tables(self.files))
 
     @cached_property
@@ -158,7 +158,7 @@ class ScoreReport:
 
     @cached_property
     def by_measure(self) -> dict[str, list[ScoreRow | None]]:
-        """Row of each file on each measure; None for a file without it."""
+        """Rows by measure, one per score file; None for a file without the measure."""
         rows = {(id(row.file), row.score.name): row for row in self.rows}
         return {name: [rows.get((id(f), name)) for f in self.files] for name in self.measures}
 

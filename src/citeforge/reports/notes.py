@@ -94,7 +94,7 @@ def not_comparable(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
-    """Write lines on measures not computed: ``measures: reason``, with systems unless it is all."""
+    """Write ``measures: reason`` per reason for scores not computed; names systems unless all."""
     systems: dict[tuple[str, str], dict[str, None]] = {}
     for file in files:
         for entry in file.not_computed:
@@ -111,7 +111,7 @@ def missing_lines(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def marked_name(files: Iterable[ScoreFile], measure: str) -> str:
-    """Return a measure's name, marked if any citation satisfies it in one of the score files."""
+    """Return a measure's name, marked if any citation at all satisfies it in some score file."""
     return f"{measure} {TRIVIAL}" if any(is_trivial(f, measure) for f in files) else measure
 
 
@@ -152,13 +152,13 @@ def count_lines(files: Iterable[ScoreFile]) -> list[str]:
 
 
 def missing_text(file: ScoreFile) -> str:
-    """Write how many answers of a system are missing; empty if none is."""
+    """Write how many answers of a system are missing; empty if there are none."""
     n = file.counts.n_missing
     return f"{count_text(n, 'answer')} missing" if n else ""
 
 
 def build_lines(files: Iterable[ScoreFile]) -> list[str]:
-    """Write a note that names the systems whose files do not say which build they answer."""
+    """Write a note on systems whose score files do not record the benchmark build; may be empty."""
     names = list(dict.fromkeys(f.system for f in files if not f.is_build_known))
     more = f" and {len(names) - _MOST_NAMED:,} more" if len(names) > _MOST_NAMED else ""
     return [f"{', '.join(names[:_MOST_NAMED])}{more}: {UNKNOWN_BUILD}"] if names else []
@@ -182,7 +182,7 @@ def judge_lines(files: Iterable[ScoreFile], measures: Collection[str] | None = N
 
 
 def rounding_lines(files: Iterable[ScoreFile]) -> list[str]:
-    """Write a note if figures have noise because the gold is hidden; empty if none has."""
+    """Write a note that values are noisy because the gold is hidden; empty if it is not."""
     hidden = [f for f in files if f.gold == "withheld"]
     if not hidden:
         return []
@@ -200,7 +200,7 @@ _OF_THESE_RUNS = (
 
 
 def _run_lines(files: Sequence[ScoreFile], measures: Collection[str]) -> list[str]:
-    """Write notes on intervals that cover no new runs, if some system was run or judged again.
+    """Write notes on which intervals cover variance between runs; empty if no system has any.
 
     Args:
         files: score files.
@@ -235,7 +235,7 @@ def limit_lines(files: Sequence[ScoreFile], measures: Collection[str] | None = N
 def report_lines(
     files: Sequence[ScoreFile], alike: Sequence[ScoreFile], measures: Collection[str] | None = None
 ) -> list[str]:
-    """List cautions, judges and counts to print below a table of scores, without signatures.
+    """List all notes to print below a table of scores, except signatures: scope, limits, judges.
 
     Args:
         files: score files with distinct names.
@@ -307,7 +307,7 @@ def variance_lines(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def _format_shares(shares: Mapping[Source, float] | Mapping[str, float]) -> str:
-    """Format shares of uncertainty, each with its source."""
+    """Format shares of uncertainty as ``source percent`` pairs: ``queries 80 %, runs 20 %``."""
     return ", ".join(f"{source} {show_percent(share)}" for source, share in shares.items())
 
 
@@ -340,7 +340,7 @@ def _judge_lines(files: Sequence[ScoreFile]) -> list[str]:
 
 
 def _are_of_judges(entries: Sequence[MeasureScore]) -> bool:
-    """Whether the values of a measure are from several judges, one from each."""
+    """Whether scores of a measure are from several judges, one score from each."""
     recipes = {e.signature for e in entries}
     judged = all("|judge:" in recipe for recipe in recipes)
     return judged and 1 < len(recipes) == len(entries)
@@ -366,7 +366,7 @@ def line_notes(files: Sequence[ScoreFile], lines: Lines) -> list[str]:
 
 
 def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
-    """Describe how each corrected value was made, for the notes below a report."""
+    """Write a note per score corrected by human labels: method, labels, weight of the judge."""
     lines = []
     for r in results:
         for m in r.measures:
@@ -388,7 +388,7 @@ def correction_notes(results: Iterable[ScoreFile]) -> list[str]:
 
 
 def order_notes(results: Sequence[ScoreFile]) -> list[str]:
-    """Describe the ranks that corrected values allow, for the notes below a report."""
+    """Write a note per measure with the possible ranks of systems by label-corrected scores."""
     return [
         f"ranks by {order.measure} corrected (at once, 95 %"
         + ("" if order.paired else "; unpaired: pairing needs labels on the same queries")
@@ -429,7 +429,7 @@ def interval_note(methods: Iterable[str]) -> list[str]:
 
 
 def small_slice_lines(slices: Mapping[str, int]) -> list[str]:
-    """Write a note per slice of few queries.
+    """Write a caution per slice that has few queries.
 
     Args:
         slices: number of queries by name of the slice, such as ``language=de``.

@@ -12,12 +12,12 @@ _MOST_NAMED = 5
 TITLE = "Changes from {old} to {new}"
 
 
-def summary_tables(changes: PackageChanges, most: int = _MOST_NAMED) -> Iterator[Table]:
-    """Make the tables of a comparison: numbers, names, and answers that are still valid.
+def summary_tables(changes: PackageChanges, max_names: int = _MOST_NAMED) -> Iterator[Table]:
+    """Make tables of two packages' differences: counts, ids of rows, answers still valid.
 
     Args:
         changes: comparison of two packages.
-        most: number of names that are listed of each change.
+        max_names: number of names that are listed of each change.
     """
     yield Table(
         ["", "old", "new", "same", "added", "removed", "changed"],
@@ -28,7 +28,7 @@ def summary_tables(changes: PackageChanges, most: int = _MOST_NAMED) -> Iterator
     if named:
         yield Table(
             ["", "change", "number", "which"],
-            [(*key, f"{len(names):,}", _list_names(names, most)) for *key, names in named],
+            [(*key, f"{len(names):,}", _list_names(names, max_names)) for *key, names in named],
             left=4, title="Changes", keys=2,
         )  # fmt: skip
     if changes.answers:
@@ -45,7 +45,7 @@ def summary_tables(changes: PackageChanges, most: int = _MOST_NAMED) -> Iterator
             ],
             title=f"Answers of {changes.system} to queries that both packages show alike",
         )
-        reasons = [row for one in changes.answers for row in _list_reasons(one, most)]
+        reasons = [row for one in changes.answers for row in _list_reasons(one, max_names)]
         if reasons:
             yield Table(
                 ["context", "reason", "number", "which"], reasons,
@@ -54,34 +54,34 @@ def summary_tables(changes: PackageChanges, most: int = _MOST_NAMED) -> Iterator
 
 
 def _count_rows(part: TableChanges) -> Sequence[object]:
-    """Make the row of numbers of one table or context set."""
+    """Count a table's rows (old, new, same, added, removed, changed) as a row of texts."""
     n_changed = part.n_old - len(part.removed) - part.n_same
     numbers = (part.n_old, part.n_new, part.n_same, len(part.added), len(part.removed), n_changed)
     return [part.name, *(f"{n:,}" for n in numbers)]
 
 
 def list_changes(changes: PackageChanges) -> Iterator[tuple[str, str, Sequence[str]]]:
-    """Yield (table, change, names of its rows) of all changes."""
+    """Yield (table, kind of change, ids of changed rows) of all differences of two packages."""
     for part in (*changes.tables, *changes.contexts):
         every = {"added": part.added, "removed": part.removed, **part.changed}
         yield from ((part.name, change, names) for change, names in every.items() if names)
 
 
-def _list_reasons(one: StillAnswered, most: int) -> Iterator[Sequence[object]]:
-    """Yield the rows of a context set's answers that are to something else."""
-    for reason, queries in one.changed.items():
-        yield one.context, reason, f"{len(queries):,}", _list_names(queries, most)
+def _list_reasons(answers: StillAnswered, max_names: int) -> Iterator[Sequence[object]]:
+    """Yield table rows of a context set's answers that are no longer valid, one per reason."""
+    for reason, queries in answers.changed.items():
+        yield answers.context, reason, f"{len(queries):,}", _list_names(queries, max_names)
 
 
-def _list_names(names: Sequence[str], most: int) -> str:
-    """List the first names, and the number of others."""
-    more = len(names) - most
-    shown = (name if name.isprintable() else printable(name) for name in names[:most])
+def _list_names(names: Sequence[str], max_names: int) -> str:
+    """Write the first names of a list, and how many more there are."""
+    more = len(names) - max_names
+    shown = (name if name.isprintable() else printable(name) for name in names[:max_names])
     return ", ".join(shown) + (f", and {more:,} more" if more > 0 else "")
 
 
 def list_notes(changes: PackageChanges) -> list[str]:
-    """List the settings that differ, and tables whose rows are in another order."""
+    """Write notes on two packages: settings that differ, tables with rows in another order."""
     notes = [f"setting {text}" for text in changes.settings]
     notes += [
         f"{part.name}: rows of both packages are in another order"
@@ -94,7 +94,7 @@ def list_notes(changes: PackageChanges) -> list[str]:
 
 
 def render_changes(changes: PackageChanges, width: int | None = None) -> str:
-    """Render what ``compare`` prints for two packages.
+    """Render the differences of two packages as text, as ``compare`` prints them.
 
     Args:
         changes: comparison of two packages.

@@ -228,7 +228,7 @@ def _left_out(
     files: Sequence[ScoreFile], alike: Sequence[ScoreFile], names: Collection[str],
     options: TableOptions,
 ) -> list[str]:  # fmt: skip
-    """Write the notes below the table on systems that may not be compared, and why.
+    """Write the notes below a paper's table on systems that may not be compared, and why.
 
     Args:
         files: score files as given.
@@ -312,7 +312,7 @@ def _column_heading(table: PaperTable, column: TableColumn) -> str:
 
 
 def lay_out(table: PaperTable) -> Table:
-    """Convert a table for a paper to a table of texts with marks, ready to write."""
+    """Convert a paper's table of scores to a table of texts with marks, ready to write."""
     cells = table.cells
     rows: list[list[object]] = [
         [s, *(_marked(cells.get((s, c)), table.mark) for c in table.columns)] for s in table.rows

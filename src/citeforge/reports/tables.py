@@ -144,7 +144,7 @@ _CORRECTED = ("corrected", "95 % interval", "p", "Holm", "labels")
 def difference_tables(
     differences: Iterable[Difference], has_bold: bool = False
 ) -> Iterator[tuple[Difference, Table]]:
-    """Yield (first difference, table of all differences) per pair of systems and slice.
+    """Yield (first difference, table of differences) per pair of compared systems and slice.
 
     Args:
         differences: differences, grouped by pair.
@@ -170,14 +170,14 @@ def difference_tables(
 
 
 def _difference_cells(d: Difference) -> tuple[str, ...]:
-    """Format a difference as cells of a row."""
+    """Format a difference between two systems as cells of a table row."""
     tests = map(show_p, (d.p_t, d.p_permutation, d.p_holm))
     interval, detectable = show_interval(d.low, d.high), show_number(d.detectable)
     return d.name, show_number(d.difference, sign="+"), interval, *tests, detectable, f"{d.n:,}"
 
 
 def _corrected_cells(d: Difference) -> tuple[str, ...]:
-    """Format a label-corrected difference as cells of a row; dashes if there is none."""
+    """Format a difference corrected by human labels as cells of a row; dashes if there is none."""
     c = d.corrected
     if c is None:
         return (DASH,) * len(_CORRECTED)

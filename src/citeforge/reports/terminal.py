@@ -68,7 +68,7 @@ def render_scores(
 
 
 def _leading_columns(scores: Table, leading: Sequence[str]) -> tuple[Table, list[str]]:
-    """Keep a table's columns of the leading measures: (the table, names of what is left out).
+    """Keep only the leading measures' columns of a table: (table, names of what is left out).
 
     Only the first one keeps its interval, so that a row fits a terminal of 80 columns.
     """
@@ -118,7 +118,7 @@ _INDENT = "  "
 
 
 def _render_design(report: ScoreReport, width: int | None) -> str:
-    """Render the tables of citation bias and sensitivity of authorship score files."""
+    """Render authorship score files as text: tables of bias and sensitivity, counts, notes."""
     from citeforge.reports.authorship import (
         bias_table,
         by_system,
@@ -151,7 +151,7 @@ def _render_design(report: ScoreReport, width: int | None) -> str:
 
 
 def _first_signatures(notes: Sequence[str]) -> list[str]:
-    """Keep the first signature of each context set and all other notes; count the rest."""
+    """Keep one signature per context set and all other notes; count the signatures left out."""
     signatures = [note for note in notes if note.startswith("signature: ")]
     contexts: dict[str, str] = {}
     for note in signatures:

@@ -58,14 +58,14 @@ def value_and_ends(score: MeasureScore) -> tuple[float, float, float]:
 
 
 def per_query(measured: MeasureScore) -> list[float]:
-    """List a measure's values of single queries, as displayed; undefined ones are left out."""
+    """List a measure's values per query, scaled as displayed, without undefined ones."""
     return [v * measured.scale for v in measured.per_query if v is not None]
 
 
 def system_encodings(
     names: Sequence[str], all_systems: Sequence[str], legend: bool
 ) -> dict[str, Any]:
-    """Make Altair's ``color`` and ``shape`` encodings, which give each system its own of both.
+    """Make Altair's ``color`` and ``shape`` encodings, with a colour and shape per system.
 
     Args:
         names: systems that are drawn.
@@ -89,23 +89,25 @@ def system_encodings(
 
 
 def overlap_size(n_above: int) -> int:
-    """Compute a mark's size in square pixels, so that it shows beneath ``n_above`` others."""
+    """Compute a point's area in square pixels, so that it shows beneath ``n_above`` others."""
     return 70 * (1 + 2 * n_above)
 
 
-def axis_domain(lows: Sequence[float], highs: Sequence[float], most: float | None) -> list[float]:
+def axis_domain(
+    lows: Sequence[float], highs: Sequence[float], maximum: float | None
+) -> list[float]:
     """Choose the two ends of an axis so that all intervals fit, with a margin.
 
     Args:
         lows: lower ends of the intervals.
         highs: upper ends of the intervals.
-        most: largest possible value, just above which the axis ends; None if there is none.
+        maximum: largest possible value, just above which the axis ends; None if there is none.
     """
     low, high = min(lows), max(highs)
-    room = max(0.08 * (high - low), 3.0 if most else 0.04 * max(abs(low), abs(high), 1e-9))
+    room = max(0.08 * (high - low), 3.0 if maximum else 0.04 * max(abs(low), abs(high), 1e-9))
     first = low - room if low < 0 else max(0.0, low - room)
     last = high + room
-    return [first, last if most is None or high > most else min(most * 1.03, last)]
+    return [first, last if maximum is None or high > maximum else min(maximum * 1.03, last)]
 
 
 def estimate_width(text: str) -> float:
@@ -113,12 +115,12 @@ def estimate_width(text: str) -> float:
     return 0.66 * FONT_SIZE * cell_len(text)
 
 
-def name_lines(names: Iterable[str], letters: int = 22) -> dict[str, list[str]]:
+def name_lines(names: Iterable[str], max_letters: int = 22) -> dict[str, list[str]]:
     """Wrap each name into at most three lines (name to lines); longer names are cut."""
-    cut = textwrap.TextWrapper(letters, max_lines=3, placeholder="…")
+    cut = textwrap.TextWrapper(max_letters, max_lines=3, placeholder="…")
     return {name: cut.wrap(name) or [name] for name in names}
 
 
 def lookup(lines: dict[str, list[str]]) -> str:
-    """Write a Vega expression that replaces an axis label by its wrapped lines."""
+    """Write a Vega expression that maps an axis label (a name) to its wrapped lines."""
     return f"({json.dumps(lines)})[datum.label]"

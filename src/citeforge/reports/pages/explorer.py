@@ -36,8 +36,8 @@ def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
     if not any(f.measures for f in files):
         return "", {}
     # Signatures say whether citation marks count passages from 0 or 1.
-    base = 0 if any("|gram:0" in m.signature for f in files for m in f.measures) else 1
-    index, pieces = make_chunks(files, main_measure(files), base)
+    first_number = 0 if any("|gram:0" in m.signature for f in files for m in f.measures) else 1
+    index, pieces = make_chunks(files, main_measure(files), first_number)
     return render_markup("explorer.html.j2", index=script_json(index)), pieces
 
 
@@ -58,7 +58,7 @@ def chunk_script(name: str, piece: Any) -> str:
     return f"citeforgeChunk({json.dumps(name)},{text});\n"
 
 
-def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
+def make_chunks(files: Sequence[ScoreFile], shown_measure: str, first_number: int) -> Chunks:
     """Make the answer explorer's index and data chunks, over the queries of all systems.
 
     Chunks are ``q`` (queries), ``s`` (slices), ``v-SYSTEM-MEASURE`` (values), ``f-SYSTEM`` (faults)
@@ -67,8 +67,8 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
 
     Args:
         files: score files with distinct system names.
-        by: measure that is shown first.
-        base: number of the first passage in citation marks.
+        shown_measure: measure that is shown first.
+        first_number: number of the first passage in citation marks.
     """
     queries = list(dict.fromkeys(q for f in files for q in f.query_ids))
     answers = [{a.query_id: a for a in f.answers} for f in files]
@@ -104,8 +104,9 @@ def make_chunks(files: Sequence[ScoreFile], by: str, base: int) -> Chunks:
             "answers": bool(of_file), "passages": passages,
         })  # fmt: skip
     index = {
-        "systems": systems, "measures": [[n, scales[n]] for n in names], "by": by, "base": base,
-        "n": len(queries), "block": BLOCK, "gold": any(n.startswith("g-") for n in pieces),
+        "systems": systems, "measures": [[n, scales[n]] for n in names],
+        "by": shown_measure, "base": first_number, "n": len(queries), "block": BLOCK,
+        "gold": any(n.startswith("g-") for n in pieces),
         "fields": [[name, values] for name, values, _ in fields],
     }  # fmt: skip
     return index, pieces
@@ -210,7 +211,7 @@ class Calculation(NamedTuple):
 
 
 def explain_value(measure: str, answer: AnswerDetail, value: float | None) -> str | None:
-    """Explain in words how an answer's value was calculated; None if the words give another value.
+    """Explain in words how an answer's value was calculated; None if no rule reproduces it.
 
     Args:
         measure: name of a measure.

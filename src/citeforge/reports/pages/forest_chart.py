@@ -75,17 +75,17 @@ class Forest:
 
 
 def forest(
-    rows: Rows, field: str, title: str, most: float | None,
-    included: Sequence[float] = (),
+    rows: Rows, field: str, title: str, maximum: float | None,
+    also_shown: Sequence[float] = (),
 ) -> Forest:  # fmt: skip
-    """Make the base of a forest plot (a row per name), with room for the names in any font.
+    """Make axes and data of a forest plot with a row per name; layers are drawn on it.
 
     Args:
         rows: rows with ``value``, ``low``, ``high`` and a name.
         field: field of the name.
         title: title of the x axis.
-        most: largest possible value; None if there is none.
-        included: further values that the axis must include.
+        maximum: largest possible value; None if there is none.
+        also_shown: further values that the axis must include.
     """
     alt = altair()
     lines = name_lines([str(r[field]) for r in rows])
@@ -94,8 +94,8 @@ def forest(
     axis = alt.Axis(grid=False, minExtent=min(room, _NAME_PIXELS) + 8, labelLineHeight=_LINE_PIXELS,
                     labelOffset={"condition": {"test": "true", "expr": up}, "value": 0},
                     labelLimit=_NAME_PIXELS, labelExpr=lookup(lines))  # fmt: skip
-    lows, highs = ([r[end] for r in rows] + list(included) for end in ("low", "high"))
-    scale = alt.Scale(domain=axis_domain(lows, highs, most), nice=False, zero=False)
+    lows, highs = ([r[end] for r in rows] + list(also_shown) for end in ("low", "high"))
+    scale = alt.Scale(domain=axis_domain(lows, highs, maximum), nice=False, zero=False)
     y = alt.Y(f"{field}:N", sort=list(lines), title=None, axis=axis)
     step = 8 + _LINE_PIXELS * max(map(len, lines.values()))
     return Forest(alt.Chart(values(rows)), y, step, {"title": title, "scale": scale})
@@ -177,17 +177,17 @@ def _ranks_heading() -> Any:
 
 
 def _title_of_intervals(
-    measure: str, every_row: Rows, comparable: Sequence[bool], digits: int
+    measure: str, all_rows: Rows, comparable: Sequence[bool], digits: int
 ) -> str:  # fmt: skip
     """Write a plot's title: which system is first by a measure, and how certain that is.
 
     Args:
         measure: measure that is drawn.
-        every_row: rows of :func:`intervals`, best first; ``band`` is true where it may be first.
+        all_rows: rows of :func:`intervals`, best first; ``band`` is true where it may be first.
         comparable: for every row, whether it may be compared with most others.
         digits: decimals of values.
     """
-    rows = [r for r in every_row if not r["reference"]] or every_row
+    rows = [r for r in all_rows if not r["reference"]] or all_rows
     best = rows[0]
     value = show_number(best["value"], digits)
     if len(rows) == 1:
@@ -200,7 +200,7 @@ def _title_of_intervals(
         return f"{measure} of {len(rows)} systems, from {value} down"
     extreme = "lowest" if direction(measure) is False else "highest"
     end = min if extreme == "lowest" else max
-    is_most = end(r["value"] for r in every_row) == best["value"]
+    is_most = end(r["value"] for r in all_rows) == best["value"]
     among = "" if is_most else " of the ranked systems"
     text = f"{best['system']} has the {extreme} {measure}{among}, {value}"
     beside = sum(bool(r["band"]) for r in rows[1:])

@@ -78,7 +78,7 @@ _FOR_AN_AUDIT = "--benchmark is for pages and Markdown"
 def make_report(
     files: Sequence[ScoreFile], file_format: str, out: Path | None, options: ReportOptions
 ) -> tuple[bytes, int]:
-    """Render score files as a report; also write it to a file if one is named.
+    """Render score files as a report, and write it to ``out``: (report, number of data files).
 
     Args:
         files: score files.
@@ -142,7 +142,7 @@ def _render_table(
 def _render_plot(
     files: Sequence[ScoreFile], file_format: str, options: ReportOptions, audit: Audit | None
 ) -> bytes:
-    """Draw a plot as a picture; or write the report on robustness, in any format.
+    """Draw a plot as a picture; for ``--robustness`` write that report in any format.
 
     Raises:
         UnknownValueError: no such plot, or no file has the measure.

@@ -22,7 +22,7 @@ _PAIRS = "no system has both measures of a pair, such as CiteP, CiteR"
 
 
 def _select_main(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
-    """Select the main measure of score files."""
+    """Select only the main measure of score files."""
     return (main,)
 
 
@@ -46,7 +46,7 @@ class Plot(Row):
 
 
 def _intervals(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw values with their intervals."""
+    """Draw a measure's value per system, with intervals."""
     from citeforge.reports.pages.forest_chart import intervals
 
     return intervals(files, measure)
@@ -60,56 +60,56 @@ def _select_shares(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
 
 
 def _bias(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw the differences between author labels."""
+    """Draw each system's authorship bias (CAB) by author labels shown."""
     from citeforge.reports.pages.forest_chart import bias
 
     return bias(files, measure)
 
 
 def _precision_recall(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw precision against recall."""
+    """Draw each system's precision against its recall."""
     from citeforge.reports.pages.scatter_chart import draw_first_pair
 
     return draw_first_pair(files, measure)
 
 
 def _select_precisions(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
-    """Select the precisions that have a recall."""
+    """Select the precision measures whose recall measure the files have, too."""
     from citeforge.reports.pages.scatter_chart import list_precisions
 
     return list_precisions(files)
 
 
 def _slices(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw the values of slices."""
+    """Draw a measure's values on slices of the queries."""
     from citeforge.reports.pages.forest_chart import slices
 
     return slices(files, measure)
 
 
 def _calibration(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw the errors of the judge."""
+    """Draw the judge's mean values against those of human labels, per system."""
     from citeforge.reports.pages.people_chart import calibration
 
     return calibration(files, measure)
 
 
 def _select_labelled(files: Sequence[ScoreFile], main: str) -> Sequence[str]:
-    """Select the first two measures that people's labels correct; a table has the others."""
+    """Select the first two measures that human labels correct."""
     from citeforge.reports.pages.people_chart import labelled_measures
 
     return labelled_measures(files)[:2]
 
 
 def _differences(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw the differences between two systems, query by query."""
+    """Draw the differences per query between the two best systems."""
     from citeforge.reports.pages.queries_chart import best_differences
 
     return best_differences(files, measure)
 
 
 def _distribution(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw distributions of values."""
+    """Draw histograms of a measure's values over queries, one per system."""
     from citeforge.reports.pages.queries_chart import distribution
 
     return distribution(files, measure)
@@ -137,14 +137,14 @@ def _cost(files: Sequence[ScoreFile], measure: str) -> Figure | None:
 
 
 def _length(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw distributions of lengths."""
+    """Draw histograms of answer lengths, one per system."""
     from citeforge.reports.pages.queries_chart import answer_lengths
 
     return answer_lengths(files)
 
 
 def _robustness(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw the ranks by each definition."""
+    """Draw the systems' ranks by each definition of citation quality."""
     from citeforge.reports.pages.robustness import compare_definitions
     from citeforge.reports.pages.robustness_report import ranks_figure
 

@@ -46,7 +46,7 @@ def css() -> str:
     """Write the CSS rules that define the colours of systems, for light and dark mode."""
 
     def rules(colours: tuple[str, ...], band: str) -> str:
-        """Write the CSS variables of one mode (light or dark): system colours and band."""
+        """Write the CSS variables of one mode (light or dark): colours of systems and of bands."""
         return "".join(f"--c{i}:{c};" for i, c in enumerate(colours)) + f"--band:{band};"
 
     dark = rules(DARK, "#21262d")

@@ -76,12 +76,12 @@ def answer_lengths(files: Sequence[ScoreFile]) -> Figure | None:
 
 
 def _names_of_ranked(files: Sequence[ScoreFile]) -> set[str]:
-    """Get the names of the systems that are no controls, which titles may name."""
+    """Get the names of all systems that are not controls."""
     return {f.system for f in files if not f.is_control}
 
 
 def _draw_histograms(
-    rows: Sequence[tuple[str, list[float]]], name: str, title_of_x: str, one: str, several: str,
+    rows: Sequence[tuple[str, list[float]]], name: str, title_of_x: str, noun: str, plural: str,
     ranked: Collection[str],
 ) -> Figure:  # fmt: skip
     """Draw one histogram of values per system, all on the same axes.
@@ -90,8 +90,8 @@ def _draw_histograms(
         rows: (system, its values).
         name: name of what the values measure.
         title_of_x: the same with its unit.
-        one: what a value is of, such as "query".
-        several: its plural.
+        noun: what a value is of, such as "query".
+        plural: its plural.
         ranked: systems that the title may name; the others are controls.
     """
     alt = altair()
@@ -112,14 +112,14 @@ def _draw_histograms(
         ]  # fmt: skip
     names = [system for system, _ in rows]
     bars = alt.Chart(values(cells)).mark_bar(color=palette.colour(0)).encode(
-        x=alt.X("from:Q", title=f"{title_of_x}, by {one}", bin="binned",
+        x=alt.X("from:Q", title=f"{title_of_x}, by {noun}", bin="binned",
                 scale=alt.Scale(domain=[low, high], nice=False)),
         x2=alt.X2("to"),
         y=alt.Y("share:Q", title=None, axis=alt.Axis(tickCount=3, format="d")),
     ).properties(width=WIDTH, height=52)  # fmt: skip
     labels = lookup(name_lines(names, 40))
     chart = bars.facet(
-        row=alt.Row("system:N", sort=names, title=f"share of {several} (%)",
+        row=alt.Row("system:N", sort=names, title=f"share of {plural} (%)",
                     header=alt.Header(labelAngle=0, labelAlign="left", labelOrient="top",
                                       labelAnchor="start",
                                       labelPadding=2, labelLimit=WIDTH, labelExpr=labels)),
@@ -128,7 +128,7 @@ def _draw_histograms(
     middles = {system: statistics.median(numbers) for system, numbers in rows}
     candidates = [n for n in names if n in ranked] or names
     best = max(candidates, key=lambda n: middles[n])
-    title = f"Median {name} of {several}: {show_in_plot(middles[best])}"
+    title = f"Median {name} of {plural}: {show_in_plot(middles[best])}"
     worst = min(candidates, key=lambda n: middles[n])
     if middles[worst] == middles[best]:
         title += f" with {best}" if len(candidates) == 1 else " with each system"
@@ -140,8 +140,8 @@ def _draw_histograms(
     words = "; ".join(f"{n}: median {show_in_plot(middles[n])}" for n in names)
     return make_figure(
         f"distribution-{name}", title, f"{words}.", note,
-        {"system": "system", "from": "from", "to": "to", several: "count",
-         f"share of {several} (%)": "share"},
+        {"system": "system", "from": "from", "to": "to", plural: "count",
+         f"share of {plural} (%)": "share"},
         cells, chart,
     )  # fmt: skip
 

@@ -125,18 +125,18 @@ def query_pages(package: Package, scored: Collection[str] = ()) -> Iterator[Quer
         package: benchmark.
         scored: context sets that systems were scored in; they are shown before others.
     """
-    first = [name for name in package.contexts if name in scored]
+    first_contexts = [name for name in package.contexts if name in scored]
     is_labelled = package.kind.facts.tables["contexts"] == CONTEXTS
     passages = passage_pages if is_labelled else item_pages
     columns = read_fields(package.queries)
     rows = {query: row for row, query in enumerate(package.query_ids)}
-    for page in (graph_pages if package.has_graphs else passages)(package, first):
+    for page in (graph_pages if package.has_graphs else passages)(package, first_contexts):
         page.fields = _select_fields(columns, rows[page.id])
         yield page
 
 
 def query_page(package: Package, query: str) -> QueryPage:
-    """Make the page of one query, without its passages' twins and scores of mining.
+    """Make the page of one query, without LLM-written twins and retrieval scores of passages.
 
     Raises:
         UnknownValueError: no such query.
@@ -147,20 +147,20 @@ def query_page(package: Package, query: str) -> QueryPage:
 
 
 def _select_fields(columns: Mapping[str, Sequence[str]], row: int) -> dict[str, str]:
-    """Select the fields of a query that have a value, and not too long a one."""
+    """Select a query's metadata fields whose value is present and not too long."""
     values = {name: column[row] for name, column in columns.items()}
     return {n: value for n, value in values.items() if value != NO_VALUE and makes_slices([value])}
 
 
-def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]:
-    """Yield pages of queries with labelled passages; LLM-written twins are compared to human texts.
+def passage_pages(package: Package, first_contexts: Sequence[str]) -> Iterator[QueryPage]:
+    """Yield pages of queries with labelled passages, and how LLM-written twins differ from them.
 
     Args:
         package: a benchmark of passages.
-        first: context sets that are shown before others.
+        first_contexts: context sets that are shown before others.
     """
     base = Base(package.folder, package.manifest)
-    names = list(dict.fromkeys([*first, *package.contexts]))[:_MOST_CONTEXTS]
+    names = list(dict.fromkeys([*first_contexts, *package.contexts]))[:_MOST_CONTEXTS]
     contexts = {n: base.shown_passages(n) for n in package.contexts if n in names}
     left_out = [n for n in package.contexts if n not in names]
     twin_of = {r["twin_id"]: r["_id"] for r in base.twins.to_pylist() if r["twin_id"]}
@@ -186,16 +186,16 @@ def passage_pages(package: Package, first: Sequence[str]) -> Iterator[QueryPage]
 
 
 def item_pages(
-    package: Package, first: Sequence[str], query: str | None = None
+    package: Package, first_contexts: Sequence[str], query: str | None = None
 ) -> Iterator[QueryPage]:
-    """Make pages of queries with passages, for any benchmark that shows passages.
+    """Yield pages of queries with passages but no twins, for benchmarks of any kind.
 
     Args:
         package: benchmark whose contexts may be in tables of any kind.
-        first: context sets that are shown before others.
+        first_contexts: context sets that are shown before others.
         query: only this query; None for all.
     """
-    names = list(dict.fromkeys([*first, *package.contexts]))
+    names = list(dict.fromkeys([*first_contexts, *package.contexts]))
     contexts, left_out = names[:_MOST_CONTEXTS], names[_MOST_CONTEXTS:]
     for items in zip(*(package.items(name, query) for name in contexts), strict=True):
         gold = [row.text for row in items[0].gold if row.text]
@@ -208,15 +208,15 @@ def item_pages(
         yield page
 
 
-def _mining_notes(base: Base) -> dict[tuple[str, str], str]:
-    """Map (query id, passage id) of mined negatives to a text with their score and rank."""
+def _mining_notes(package: Base) -> dict[tuple[str, str], str]:
+    """Map (query id, passage id) of mined negatives to a text: retrieval score and rank."""
     notes = {}
-    rows = [row for label in LABELS[1:] for row in base.mappings[label].to_pylist()]
+    rows = [row for label in LABELS[1:] for row in package.mappings[label].to_pylist()]
     for row in rows:
         if row["score"] is not None and row["rank"] is not None:
             pair = row["query-id"], row["corpus-id"]
             notes[pair] = f"score {show_number(row['score'], 3)}, rank {row['rank']}"
-    for row in Package(base.folder, base.manifest).cosines.to_pylist():
+    for row in Package(package.folder, package.manifest).cosines.to_pylist():
         pair = row["query-id"], row["corpus-id"]
         notes[pair] = f"cosine {show_number(row['cosine'], 3)}, rank {row['rank']}"
     return notes
@@ -278,17 +278,17 @@ def text_differences(first: str, second: str) -> tuple[tuple[Piece, ...], tuple[
 
 
 def graph_pages(
-    package: Package, first: Sequence[str], query: str | None = None
+    package: Package, first_contexts: Sequence[str], query: str | None = None
 ) -> Iterator[QueryPage]:
-    """Make pages of queries with sub-graphs drawn as stars.
+    """Yield pages of queries with sub-graphs of the knowledge graph, each drawn as a star.
 
     Args:
         package: a kalma benchmark.
-        first: context sets that are shown before others.
+        first_contexts: context sets that are shown before others.
         query: only this query; None for all.
     """
     usual = [n for n in package.contexts if n in _GRAPHS]
-    contexts = list(dict.fromkeys([*first, *usual]))[: max(len(usual), _MOST_CONTEXTS)]
+    contexts = list(dict.fromkeys([*first_contexts, *usual]))[: max(len(usual), _MOST_CONTEXTS)]
     left_out = [n for n in package.contexts if n not in contexts]
     questions, *further = package.forms.values()
     others = dict(rows_of(further[0], "_id", "text")) if further else {}

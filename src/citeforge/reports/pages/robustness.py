@@ -52,7 +52,7 @@ class Definition:
 
     @property
     def name(self) -> str:
-        """Name of this way to score: measure, protocol, judge, and other options that differ."""
+        """Name of this definition of quality: measure, protocol, judge, and options that differ."""
         return " · ".join(p for p in (self.measure, self.protocol, self.judge, self.other) if p)
 
 
@@ -111,7 +111,7 @@ class Robustness:
         return sum(pair.is_contradicted for pair in self.pairs)
 
     def mean_tau(self, number: int) -> float:
-        """Average Kendall's tau of one definition with all others; NaN if none is defined."""
+        """Average Kendall's tau-b of a definition (by index) with the others; NaN if undefined."""
         others = [t for i, t in enumerate(self.tau[number]) if i != number and not math.isnan(t)]
         return sum(others) / len(others) if others else math.nan
 
@@ -247,7 +247,7 @@ def _add_score(
 
 
 def _to_definition(signature: str) -> Definition:
-    """Parse a score's signature as a definition of citation quality, without values and ranks."""
+    """Parse a score signature as a definition of citation quality, still without ranks."""
     parts = parse_signature(signature)
     measure = find_measure(parts["measure"])
     quality = None if measure is None else measure.citation_quality
@@ -261,7 +261,7 @@ def _to_definition(signature: str) -> Definition:
 
 
 def _rank_systems(signature: str, entries: Sequence[tuple[ScoreFile, MeasureScore]]) -> Definition:
-    """Rank all systems by one way to score (signature), with their significant differences.
+    """Rank all systems by their scores under one signature, with significant differences.
 
     Args:
         signature: signature of the scores.
@@ -313,7 +313,7 @@ def _kendall_tau(a: Definition, b: Definition) -> float:
 def _compare_pairs(
     systems: Sequence[str], definitions: Sequence[Definition]
 ) -> tuple[SystemPair, ...]:  # fmt: skip
-    """Count, per pair of systems, which definitions of citation quality rank which one first."""
+    """Count, per pair of systems, how many definitions of citation quality prefer either."""
     pairs = []
     for at, (first, second) in enumerate(combinations(systems, 2)):
         signs = [d.signs[at] for d in definitions]

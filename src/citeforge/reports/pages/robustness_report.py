@@ -23,7 +23,7 @@ from citeforge.schemas.scores import ScoreFile
 
 
 def ranks_figure(result: Robustness) -> Figure:
-    """Draw ranks: a row per definition, a line per system; lines cross where ranks differ."""
+    """Draw systems' ranks as lines over rows, one row per definition of citation quality."""
     alt = altair()
     rows: list[dict[str, Any]] = [
         {"definition": f"D{number} {one.name}", "order": number, "system": system, "rank": rank,
@@ -63,7 +63,7 @@ def ranks_figure(result: Robustness) -> Figure:
 
 
 def summary_sentences(result: Robustness) -> Iterator[str]:
-    """Write how many pairs change order significantly, and how many all definitions order alike."""
+    """Write how many pairs of systems definitions of quality order differently, and alike."""
     alike = [p for p in result.pairs if not p.is_contradicted]
     certain = sum(p.is_contradicted and p.is_certain for p in result.pairs)
     if result.n_flips:
@@ -77,7 +77,7 @@ def summary_sentences(result: Robustness) -> Iterator[str]:
 
 
 def explain_differing(result: Robustness) -> list[str]:
-    """Write a line per definition that orders pairs unlike the majority, with the reason."""
+    """Write a line per definition of quality that orders pairs unlike most, with the reason."""
     odd = sorted(
         (i for i, n in enumerate(result.against) if n), key=lambda i: (-result.against[i], i)
     )
@@ -89,7 +89,7 @@ def explain_differing(result: Robustness) -> list[str]:
 
 
 def ranks_table(result: Robustness) -> Table:
-    """Make the table of all systems' ranks and values, one row per definition of the measure."""
+    """Make the table of all systems' ranks and values, a row per definition of quality."""
     rows = [
         [
             f"D{i + 1} {one.name}", one.aspect or DASH,
@@ -116,7 +116,7 @@ def _rank_cell(definition: Definition, system: int) -> MarkedCell:
 
 
 def pairs_table(result: Robustness) -> Table:
-    """Make the table of all pairs of systems, the most disputed first."""
+    """Make the table of pairs of systems with the number of definitions for either order."""
     rows = []
     for pair in result.pairs:
         order = "flips" if pair.is_contradicted else "alike" if pair.ahead else "level"
@@ -132,7 +132,7 @@ def pairs_table(result: Robustness) -> Table:
 
 
 def tau_table(result: Robustness) -> Table:
-    """Make the table of Kendall's tau-b between definitions."""
+    """Make the table of Kendall's tau-b between definitions of citation quality."""
     names = [f"D{i + 1}" for i in range(len(result.definitions))]
     rows = [
         [name, *(show_number(t) for t in row)] for name, row in zip(names, result.tau, strict=True)
@@ -144,7 +144,7 @@ def tau_table(result: Robustness) -> Table:
 
 
 def _render(template: str, result: Robustness, title: str, **more: str) -> str:
-    """Fill in a template of the report: sentences, tables, and signatures at the end."""
+    """Fill in a template of the robustness report: sentences, tables, signatures."""
     return render_markup(
         template, title=title, headline=headline(result), lines=list(summary_sentences(result)),
         tables=[make(result) for make in (ranks_table, pairs_table, tau_table)],
@@ -154,7 +154,7 @@ def _render(template: str, result: Robustness, title: str, **more: str) -> str:
 
 
 def _write_latex(result: Robustness, title: str) -> str:
-    """Write the table of ranks as LaTeX for booktabs, and the rest of the report as comments."""
+    """Write the robustness report's table of ranks as LaTeX, its sentences as comments."""
     lines = [title, headline(result), *summary_sentences(result), *explain_differing(result)]
     recipes = [f"D{i}: {d.signature}" for i, d in enumerate(result.definitions, 1)]
     table = ranks_table(result).latex()
@@ -162,7 +162,7 @@ def _write_latex(result: Robustness, title: str) -> str:
 
 
 def _write_csv(result: Robustness, title: str) -> str:
-    """Write the ranks as CSV, one line per definition and system."""
+    """Write the systems' ranks as CSV, one line per definition of quality and system."""
     head = ("measure", "aspect", "protocol", "judge", "system", "rank", "value", "signature")
     rows = [
         (d.measure, d.aspect, d.protocol, d.judge, system, rank, value, d.signature)
@@ -173,14 +173,14 @@ def _write_csv(result: Robustness, title: str) -> str:
 
 
 def _write_json(result: Robustness, title: str) -> str:
-    """Write the whole report as JSON; undefined values of tau become null."""
+    """Write the whole robustness report as JSON; undefined values of tau become null."""
     content = asdict(result)
     content["tau"] = [[None if math.isnan(t) else t for t in row] for row in result.tau]
     return json.dumps(content, ensure_ascii=False, indent=1) + "\n"
 
 
 def _write_html(result: Robustness, title: str) -> str:
-    """Write the report as one HTML page that loads nothing from other sites."""
+    """Write the robustness report as one HTML page that loads nothing from other sites."""
     plots = plots_part(map(ranks_figure, [result]))
     return _render(
         "robustness.html.j2", result, title, figures=plots.html, styles=plots.css,
@@ -197,7 +197,7 @@ _WRITERS: dict[str, Callable[[Robustness, str], str]] = {
 def write_robustness(
     files: Sequence[ScoreFile], file_format: str, title: str | None, measures: Sequence[str]
 ) -> bytes:
-    """Compare how definitions order systems, and write the result in any format of reports.
+    """Compare how definitions of quality rank systems, and write that in a report format.
 
     Raises:
         UsageError: there are fewer than two systems or definitions to compare.

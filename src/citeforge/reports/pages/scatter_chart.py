@@ -182,16 +182,16 @@ def _axis_fields(axis: str, score: MeasureScore) -> dict[str, Any]:
     return dict(zip((axis, f"{axis}_low", f"{axis}_high"), value_and_ends(score), strict=True))
 
 
-def _axis_ends(rows: Rows, axis: str, most: float | None) -> list[float]:
+def _axis_ends(rows: Rows, axis: str, maximum: float | None) -> list[float]:
     """Choose the ends of axis ``x`` or ``y``, so that it shows the intervals of all rows.
 
     Args:
         rows: data of the chart, with the fields of :func:`_axis_fields`.
         axis: ``x`` or ``y``.
-        most: largest possible value; None if there is none.
+        maximum: largest possible value; None if there is none.
     """
     lows, highs = ([r[f"{axis}_{end}"] for r in rows] for end in ("low", "high"))
-    return axis_domain(lows, highs, most)
+    return axis_domain(lows, highs, maximum)
 
 
 def _draw_scatter(rows: Rows, all_systems: Sequence[str], x: _Axis, y: _Axis) -> Any:
@@ -341,12 +341,12 @@ def _fits(
 
 
 def draw_first_pair(files: Sequence[ScoreFile], measure: str) -> Figure | None:
-    """Draw precision against recall: for the measure's own pair, else the first with values."""
+    """Draw precision against recall of the measure's pair, else of the first pair with scores."""
     pairs = sorted(PAIRS, key=lambda pair: measure not in pair)
     figures = (precision_recall(files, *pair) for pair in pairs)
     return next((f for f in figures if f is not None), None)
 
 
 def list_precisions(files: Sequence[ScoreFile]) -> list[str]:
-    """List the precisions of the pairs of which a file has both measures."""
+    """List the precision measures whose recall measure some file has, too."""
     return [p for p, r in PAIRS if any(find_score(f, p) and find_score(f, r) for f in files)]
