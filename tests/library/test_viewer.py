@@ -14,7 +14,7 @@ from http.client import HTTPConnection
 from pathlib import Path
 from signal import Signals
 from threading import Thread
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 import pyarrow as pa
 import pytest
@@ -25,7 +25,7 @@ from citeforge.engines.progress_files import progress_file
 from citeforge.library.viewer.server import open_viewer
 from citeforge.package.package import Package
 from citeforge.reports.pages.markup import PlotPart
-from conftest import Inline, refused
+from conftest import EXAMPLES, Inline, refused
 from conftest_plots import scored
 from patience import patience, until
 
@@ -57,7 +57,8 @@ class Served:
             connection.putheader("Host", host or parts.netloc)
         connection.endheaders()
         answer = connection.getresponse()
-        page = Page(answer.status, answer.read().decode(), dict(answer.headers))
+        text = answer.read().decode().replace("<wbr>", "")  # where names may break
+        page = Page(answer.status, text, dict(answer.headers))
         connection.close()
         return page
 
@@ -210,6 +211,8 @@ def test_a_leaderboard_has_one_address(folder: Path) -> None:
     for name in ("index.html", "ranking.js", "systems/a.html", "mine.data/q.js", ".hidden.js"):
         (folder / "board" / name).write_text(name)
     with served(folder) as site:
+        text = site.get().text
+        assert text.index("Leaderboards") < text.index("Scores") < text.index("Reports")
         start = site.report("/index.html").removesuffix("index.html")
         for name in ("index.html", "ranking.js", "systems/a.html"):
             assert site.get(start + name).text == name
@@ -236,16 +239,23 @@ def test_hostile_names_are_texts(folder: Path) -> None:
         assert "plain" in compared.text and HOSTILE not in compared.text
 
 
+def with_link(page: str) -> str:
+    """A page of a command with the viewer's link back to the list."""
+    start = '<main id="main">\n'
+    return page.replace(start, f'{start}<p><a href="../../">All files</a></p>\n')
+
+
 def test_the_pages_are_those_of_the_commands(folder: Path, tmp_path: Path) -> None:
     one, two = (folder / f"{n}.json" for n in (0, 1))
     with served(folder) as site:
         keys = {site.get(f"report/{site.key('r', n)}/").text: site.key("r", n) for n in (0, 1)}
-        assert set(keys) == {cf.report(p, kind="html").text for p in (one, two)}
-        first, second = (keys[cf.report(p, kind="html").text] for p in (one, two))
+        assert set(keys) == {with_link(cf.report(p, kind="html").text) for p in (one, two)}
+        first, second = (keys[with_link(cf.report(p, kind="html").text)] for p in (one, two))
         both = site.get(f"report/{first}+{second}/").text
-        assert both == cf.report([one, two], kind="html").text
+        assert both == with_link(cf.report([one, two], kind="html").text)
         cf.compare(one, two, out=folder / "c.html")
-        assert site.get(f"compare/{first}+{second}/").text == (folder / "c.html").read_text()
+        compared = with_link((folder / "c.html").read_text())
+        assert site.get(f"compare/{first}+{second}/").text == compared
         assert "least two" in site.get(f"compare/{first}/").text
         for page in ("report", "compare"):
             none = site.get(site.get(page).headers["Location"])
@@ -254,7 +264,60 @@ def test_the_pages_are_those_of_the_commands(folder: Path, tmp_path: Path) -> No
         assert gone.status == 422 and "no such file any more" in gone.text
         # A file that changes has another page at once.
         one.write_text(scored("changed", {"CiteP": [1.0, 1.0, 1.0]}).to_line())
-        assert site.get(f"report/{first}/").text == cf.report(one, kind="html").text
+        changed = with_link(cf.report(one, kind="html").text)
+        assert site.get(f"report/{first}/").text == changed
+
+
+def test_files_of_two_contexts_are_compared_when_asked(tmp_path: Path) -> None:
+    for name, context in (("first", "gold"), ("second", "mix")):
+        file = scored(name, {"CiteP": [0.5, 0.0, 1.0]})
+        other = file.to_line().replace("ctx:mix", f"ctx:{context}")
+        (tmp_path / f"{name}.json").write_text(other)
+    with served(tmp_path) as site:
+        address = f"compare/{site.key('r')}+{site.key('r', 1)}/"
+        page = site.get(address).text
+        assert "not comparable on CiteP" in page and "--across" not in page
+        assert '<a href="?across=contexts">Compare them across contexts</a>' in page
+        compared = site.get(f"{address}?across=contexts").text
+        assert "across ctx:" in compared and "Comparison of systems" in compared
+        assert "not comparable on CiteP" in site.get(address).text
+        assert site.get(f"{address}?across=../x").status == 422
+
+
+def test_hidden_labels_are_shown_as_the_board_shows_them(tmp_path: Path) -> None:
+    file = scored("one", {"CiteP": [0.5, 0.0, 1.0]})
+    (score,) = file.measures
+    figures = {"value": 31.0, "low": 15.0, "high": 52.0, "interval": "widest", "noise": 4.56}
+    hidden = score.model_copy(update={**figures, "per_query": [], "stderr": None})
+    kept = {"gold": "withheld", "query_ids": [], "measures": [hidden]}
+    (tmp_path / "one.json").write_text(file.model_copy(update=kept).to_line())
+    with served(tmp_path) as site:
+        text = site.get().text
+        assert "CiteP 31 [15, 52]" in text and "labels hidden, noise of up to 4.6" in text
+        report = site.get(f"report/{site.key('r')}/").text
+        assert "in whole points" in report
+        assert 'id="explorer"' not in report  # nothing is told of single queries
+
+
+def test_a_data_set_of_queries_is_no_submission(tmp_path: Path) -> None:
+    """HAGRID's lines begin as answers do."""
+    shutil.copy(EXAMPLES / "answers" / "hagrid.jsonl", tmp_path)
+    (tmp_path / "mine.jsonl").write_text('{"query_id": "q1", "context": "a", "output": "So [1]."}')
+    with served(tmp_path) as site:
+        text = site.get().text
+        assert "mine.jsonl" in text and "hagrid.jsonl" not in text
+
+
+def test_files_of_several_folders_are_told_apart(tmp_path: Path) -> None:
+    for name in ("a/out", "b/out", "c"):
+        (tmp_path / name).mkdir(parents=True)
+        (tmp_path / name / "page.html").write_text("")
+    with served(tmp_path / "a" / "out", tmp_path / "c") as site:
+        text = site.get().text
+        assert ">out/page.html<" in text and ">c/page.html<" in text
+    with served(tmp_path / "a" / "out", tmp_path / "b" / "out") as site:
+        text = site.get().text
+        assert f">{tmp_path}/a/out/page.html<" in text and f">{tmp_path}/b/out/page.html<" in text
 
 
 def test_large_reports_load_their_data(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -409,8 +472,17 @@ def test_it_opens_a_browser_only_if_asked(
     ran = inline.ok("view", folder)
     assert ran.stdout.startswith("http://127.0.0.1:") and asked == []
     ran = inline.ok("view", folder, "--open")
-    assert asked == [ran.stdout.strip()]
     assert "no browser was found" in ran.stderr
+    # Other users may see the browser's arguments: it gets a file that they cannot read.
+    (address,) = asked
+    assert address.startswith("file:///")
+    assert ran.stdout.strip().split("/")[3] not in address
+    with open_viewer([folder]) as viewer:
+        viewer.open_browser()
+        path = Path(unquote(urlsplit(asked[-1]).path))
+        assert viewer.url in path.read_text()
+        assert path.stat().st_mode & 0o077 == 0
+    assert not path.exists()
 
 
 def test_few_pages_are_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -89,6 +89,24 @@ def test_the_list_follows_its_files_and_keeps_what_is_chosen(browser: Any, folde
         assert page.problems == []
 
 
+def test_the_file_that_a_browser_gets_leads_to_the_list(
+    browser: Any, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    monkeypatch.setattr("webbrowser.open", lambda url: bool(asked.append(url)))
+    with open_viewer([folder]) as viewer:
+        thread = Thread(target=viewer.serve)
+        thread.start()
+        viewer.open_browser()
+        page = browser.new_page()
+        page.goto(asked[0])
+        page.wait_for_url(viewer.url)
+        expect(page.locator("h1")).to_have_text("citeforge view")
+        assert page.evaluate("document.referrer") == ""
+        viewer.stop()
+        thread.join()
+
+
 def test_the_list_says_that_the_server_has_ended(browser: Any, folder: Path) -> None:
     with served(folder) as url:
         page = opened(browser, url)

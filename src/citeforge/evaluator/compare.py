@@ -30,7 +30,7 @@ from citeforge.evaluator.statistics.significance import (
 from citeforge.evaluator.versions import explain_parts
 from citeforge.evaluator.withhold import require_values
 from citeforge.schemas.authorship import PLACEBO
-from citeforge.schemas.errors import InputError, UnknownValueError
+from citeforge.schemas.errors import CiteforgeError, InputError, UnknownValueError
 from citeforge.schemas.outputs import UndefinedNumber
 from citeforge.schemas.scores import SCORES_VERSION, MeasureScore, ScoreFile
 from citeforge.schemas.signature import differing_parts
@@ -61,8 +61,10 @@ def _advise(parts: Iterable[str]) -> str | None:
 
 _NO_SPREAD = 1e-9
 """Points below which changes of queries are the same."""
-HEADER_OR_ANSWER = re.compile(rb'\s*\{\s*"(?:submission"\s*:\s*\{|query_id"|output")')
-"""Pattern of the start of a submission, which no score file matches."""
+HEADER_OR_ANSWER = re.compile(
+    rb'\s*\{\s*"(?:submission"\s*:\s*\{|output"|query_id"[^\n]*"output"\s*:)'
+)
+"""Pattern of the start of a submission, which no score file and no data set of queries matches."""
 BY_QUERY = "(by query)"
 BY_QUERY_NOTE = (
     f"{BY_QUERY}: the mean difference of the queries' own values; the measure's value is made of "
@@ -276,6 +278,19 @@ def _share_p(rows: list[Difference]) -> list[Difference]:
     """Copy adjusted p-values to comparisons whose values repeat those of another measure."""
     of_measure = {d.measure: d.p_holm for d in rows}
     return [replace(d, p_holm=of_measure[d.same_as]) if d.same_as else d for d in rows]
+
+
+def find_parts_across(files: Sequence[ScoreFile]) -> list[str]:
+    """List the parts of signatures (keys of :data:`ACROSS`) across which files can be compared.
+
+    Empty if they cannot be compared at all, or without any.
+    """
+    try:
+        differences = compare_many(files, across=[*ACROSS]).differences
+    except CiteforgeError:
+        return []
+    differing = {part.partition(":")[0] for d in differences for part in d.across}
+    return [name for name, part in ACROSS.items() if part in differing]
 
 
 def _pairs(

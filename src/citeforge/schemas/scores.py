@@ -199,7 +199,12 @@ class MeasureScore(Record, allow_inf_nan=False):
     @property
     def n_digits(self) -> int:
         """Number of decimals to print: 2; with noise 0 for shares, 1 for counts."""
-        return 2 if self.noise is None else 1 if self.scale == 1 else 0
+        return choose_digits(self.noise, self.scale)
+
+
+def choose_digits(noise: float | None, scale: int) -> int:
+    """Choose the decimals of a value: 2; with noise 0 for shares (``scale`` 100), 1 for counts."""
+    return 2 if noise is None else 1 if scale == 1 else 0
 
 
 class Slice(Record):

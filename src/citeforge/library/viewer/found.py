@@ -14,7 +14,7 @@ from citeforge.evaluator.compare import HEADER_OR_ANSWER
 from citeforge.package.manifest import MANIFEST
 from citeforge.schemas.errors import InputError
 
-Sort = Literal["packages", "submissions", "scores", "reports"]
+Sort = Literal["sites", "packages", "submissions", "scores", "reports"]
 REPORTS = (".html", ".htm", ".svg", ".png", ".pdf")
 """Endings of reports and plots, which the list shows."""
 _START = 1 << 10
@@ -32,7 +32,7 @@ class Found:
         sort: what it is.
         path: where it is.
         root: number of its folder among those that are viewed.
-        name: path below that folder.
+        name: path below that folder; of several, with the folder's name before it.
         changed: time of its last change, in nanoseconds.
         size: bytes of the file, or of the manifest.
     """
@@ -109,7 +109,7 @@ class Folders:
                     path = folder / name
                     if name.startswith("."):
                         if fnmatch(name, PATTERN) and (work := read_progress(path)) is not None:
-                            works.append((_below(folder, root), work))
+                            works.append((self._label(folder, number), work))
                     elif (one := self._look(path, number)) is not None:
                         found.append(one)
         found.sort(key=lambda one: (-one.changed, one.name))
@@ -128,7 +128,7 @@ class Folders:
             return None
         is_package = path.name == MANIFEST
         shown = path.parent if is_package else path
-        name = _below(shown, self.roots[root])
+        name = self._label(shown, root)
         one = Found("packages", shown, root, name, status.st_mtime_ns, status.st_size)
         if is_package:
             return one
@@ -137,6 +137,15 @@ class Folders:
             sort = _sort_of(path, ending)
             self._sorts[one.key] = one.state, sort
         return None if sort is None else replace(one, sort=sort)
+
+    def _label(self, path: Path, root: int) -> str:
+        """Write a path below one of the folders, with the folder's name if there are several."""
+        folder = self.roots[root]
+        below = _below(path, folder)
+        if len(self.roots) == 1 or path == folder:
+            return below
+        is_clear = [one.name for one in self.roots].count(folder.name) == 1
+        return f"{folder.name if is_clear else folder.as_posix()}/{below}"
 
     def resolve(self, path: Path) -> Path | None:
         """Return the real path of a file; None if it is hidden or outside, or there is none."""
@@ -182,9 +191,12 @@ def _below(path: Path, root: Path) -> str:
 
 def _sort_of(path: Path, ending: str) -> Sort | None:
     """Tell by the start of a file what it is."""
-    if ending in REPORTS:
+    if ending in REPORTS and path.name != "index.html":
         return "reports"
     try:
+        if ending in REPORTS:
+            names = [one.name for one in path.parent.iterdir()]
+            return "sites" if is_leaderboard(names) else "reports"
         with path.open("rb") as file:
             start = file.read(_START)
     except OSError:

@@ -14,7 +14,7 @@ from typing import Any
 
 from citeforge.engines.files import remove_tree
 from citeforge.engines.textfiles import count_text
-from citeforge.evaluator.compare import compare_many, load_scores
+from citeforge.evaluator.compare import compare_many, find_parts_across, load_scores
 from citeforge.evaluator.slices import label_slices, slice_fields
 from citeforge.evaluator.submissions.benchmark import Benchmark
 from citeforge.library.scores import score_files
@@ -35,11 +35,14 @@ from citeforge.schemas.recipes.command_options import ScoreOptions
 from citeforge.schemas.scores import ScoreFile
 
 _TEMPLATES = Path(__file__).parent / "templates"
+_HOME = "../../"
+"""Address of the list, as the pages of files lead to it."""
 _MOST_KEPT = 30
 """Pages that are kept: a report may have megabytes."""
 SHOWN = 50
 """Rows of each table of the list, before more are asked for."""
 SECTIONS: dict[Sort, tuple[str, tuple[str, ...]]] = {
+    "sites": ("Leaderboards", ()),
     "scores": ("Scores", ("System", "Main value", "Context set", "Queries", "Benchmark")),
     "submissions": ("Submissions", ("System", "Answers", "Benchmark")),
     "packages": ("Packages", ("Name", "Kind", "Version", "Context sets")),
@@ -138,10 +141,10 @@ class Pages:
             files = [load_scores(one.path) for one in chosen]
             package = self._package_of(files[0].benchmark_hash, listing)
             if package is None or len({f.benchmark_hash for f in files}) > 1:
-                return page_report(files, out=out)[0]
+                return page_report(files, out=out, home=_HOME)[0]
             benchmark = Benchmark(package.path)
             files = [_with_labels(file, benchmark) for file in files]
-            return page_report(files, out=out, audit=read_audit(benchmark))[0]
+            return page_report(files, out=out, audit=read_audit(benchmark), home=_HOME)[0]
 
         return self._keep("report", chosen, make)
 
@@ -172,15 +175,19 @@ class Pages:
             fields = [] if is_design else slice_columns(benchmark.queries)
             options = ScoreOptions(details=True, by=tuple(fields))
             scored = score_files([one.path], benchmark, options)
-            return page_report([s.file for s in scored.scores], out=out)[0]
+            return page_report([s.file for s in scored.scores], out=out, home=_HOME)[0]
 
         return self._keep("answers", [one, found], make)
 
-    def render_comparison(self, keys: Sequence[str]) -> bytes:
+    def render_comparison(self, keys: Sequence[str], across: Sequence[str] = ()) -> bytes:
         """Write the page that compares score files, also by the slices that all of them have.
 
+        Args:
+            keys: names the files.
+            across: parts of signatures in which they may differ.
+
         Raises:
-            InputError: there are fewer than two files.
+            InputError: there are fewer than two files, or they cannot be compared.
         """
         chosen = _choose(self.folders.scan(), keys, ("scores",))
         if len(chosen) < 2:
@@ -192,10 +199,18 @@ class Pages:
         def make(_: Path) -> bytes:
             """Read the scores, and compare them."""
             files = [load_scores(one.path) for one in chosen]
-            comparison = compare_many(files, by=slice_fields(files))
-            return comparison_page(describe_comparison(comparison)).encode()
+            try:
+                comparison = compare_many(files, across=across, by=slice_fields(files))
+            except InputError as error:
+                parts = find_parts_across(files)
+                if not parts:
+                    raise
+                named = ",".join(parts)
+                link = f"?across={named}", f"Compare them across {', '.join(parts)}"
+                return error_page("Not comparable", error.message, home=_HOME, link=link)
+            return comparison_page(describe_comparison(comparison), _HOME).encode()
 
-        return self._keep("compare", chosen, make)
+        return self._keep("compare", chosen, make, across)
 
     def render_card(self, keys: Sequence[str]) -> bytes:
         """Write the page of a package's card.
@@ -286,16 +301,23 @@ class Pages:
         path = self.work / _page_key(page, keys) / "page.data" / name
         return path.read_bytes() if kept is not None and path.is_file() else None
 
-    def _keep(self, page: str, chosen: Sequence[Found], make: Callable[[Path], bytes]) -> bytes:
+    def _keep(
+        self,
+        page: str,
+        chosen: Sequence[Found],
+        make: Callable[[Path], bytes],
+        options: Sequence[str] = (),
+    ) -> bytes:
         """Make a page, or take the one that was made when the files were as they are now.
 
         Args:
             page: name of the page.
             chosen: files that it is of; those that its address names come first.
             make: makes the page; gets its path, beside which it may write chunks of data.
+            options: what else its address names.
         """
         keys = [one.key for one in chosen if page != "answers" or one.sort == "submissions"]
-        key, state = _page_key(page, keys), tuple(one.state for one in chosen)
+        key, state = _page_key(page, [*keys, *options]), tuple(one.state for one in chosen)
         with self._lock:
             kept = self._made.get(key)
             if kept is None or kept[0] != state:
@@ -346,7 +368,9 @@ def _read(name: str) -> str:
     return (_TEMPLATES / name).read_text(encoding="utf-8")
 
 
-def error_page(title: str, message: str, advice: str = "", home: str = "") -> bytes:
+def error_page(
+    title: str, message: str, advice: str = "", home: str = "", link: tuple[str, str] | None = None
+) -> bytes:
     """Write a page that says what is wrong, and what to do.
 
     Args:
@@ -354,7 +378,13 @@ def error_page(title: str, message: str, advice: str = "", home: str = "") -> by
         message: what is wrong.
         advice: what to do; empty for nothing.
         home: address of the list; empty for no link.
+        link: (address, text) of a page that does it; None for none.
     """
     values: dict[str, Any] = {"title": title, "message": message, "advice": advice, "home": home}
-    values["styles"] = ""
+    values |= {"styles": "", "link": link}
     return page_templates(_TEMPLATES).get_template("problem.html.j2").render(values).encode()
+
+
+def start_page(url: str) -> bytes:
+    """Write a page that leads to the list at once."""
+    return page_templates(_TEMPLATES).get_template("start.html.j2").render(url=url).encode()

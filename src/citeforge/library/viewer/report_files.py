@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote
 
-from citeforge.library.viewer.found import CHUNKS, Folders, Found, is_leaderboard
+from citeforge.library.viewer.found import CHUNKS, Folders, Found
 
 TYPES = {
     ".html": "text/html; charset=utf-8", ".htm": "text/html; charset=utf-8",
@@ -69,7 +69,7 @@ class ReportFiles:
             return None
         if path == found.path:
             return path
-        if found.path.name == "index.html" and is_leaderboard([p.name for p in folder.iterdir()]):
+        if found.sort == "sites":
             is_own = not any(name.endswith(CHUNKS) for name in names[:-1])
         else:
             is_own = list(names[:-1]) == [found.path.with_suffix(".data").name]

@@ -1,18 +1,19 @@
 """What the list shows of a file: read when it is shown, and again when it has changed."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import msgspec
 
 from citeforge.engines.jsonlines import UNREADABLE
-from citeforge.engines.shown import show_number
+from citeforge.engines.shown import show_interval, show_number
 from citeforge.engines.textfiles import count_text
 from citeforge.evaluator.submissions.formats import read_header
 from citeforge.library.viewer.found import Found, Sort
 from citeforge.package.manifest import MANIFEST
 from citeforge.schemas.errors import InputError, read_error
+from citeforge.schemas.scores import choose_digits
 
 _BLOCK = 1 << 20
 _MEASURES = 3
@@ -28,16 +29,16 @@ class Row:
         title: name of the package or system; empty where there is none, or it cannot be read.
         texts: further texts, in the order of the columns of its sort.
         more: small print below the first of these; empty for none.
-        problem: why it cannot be read; empty if it can.
         benchmark_hash: hash of the package, or of the one that is answered; empty if unknown.
+        problem: why it cannot be read; empty if it can.
     """
 
     found: Found
     title: str = ""
     texts: tuple[str, ...] = ()
     more: str = ""
-    problem: str = ""
     benchmark_hash: str = ""
+    problem: str = ""
 
 
 class _Manifest(msgspec.Struct):
@@ -58,6 +59,12 @@ class _Measure(msgspec.Struct):
     value: float | None
     low: float | None
     high: float | None
+    scale: int
+    noise: float | None = None
+
+    def __str__(self) -> str:
+        """Write name and value."""
+        return f"{self.name} {show_number(self.value, choose_digits(self.noise, self.scale))}"
 
 
 class _Counts(msgspec.Struct):
@@ -111,25 +118,33 @@ def _read_scores(found: Found) -> Row:
     by_name = {m.name: m for m in file.measures if m.value is not None}
     names = [n for n in file.headline if n in by_name] or list(by_name)
     shown = [by_name[name] for name in names[:_MEASURES]]
-    more = ", ".join(f"{m.name} {show_number(m.value)}" for m in shown[1:])
+    more = [", ".join(map(str, shown[1:])), _describe_noise(shown)]
     n, missing = file.counts.n_queries, file.counts.n_missing
     count = f"{n:,}" + (f", {missing:,} answers missing" if missing else "")
     title = file.system + (" (control)" if file.is_control else "")
     value = _show(shown[0]) if shown else ""
     texts = value, f"{file.context}, {file.protocol}", count, file.benchmark
-    return Row(found, title, texts, more, benchmark_hash=file.benchmark_hash)
+    return Row(found, title, texts, "; ".join(filter(None, more)), file.benchmark_hash)
 
 
 def _show(measure: _Measure) -> str:
     """Write a measure's value with its interval."""
-    ends = f" [{show_number(measure.low)}, {show_number(measure.high)}]"
-    return f"{measure.name} {show_number(measure.value)}" + ends * (measure.low is not None)
+    digits = choose_digits(measure.noise, measure.scale)
+    ends = f" {show_interval(measure.low, measure.high, digits)}"
+    return f"{measure}{ends * (measure.low is not None)}"
+
+
+def _describe_noise(measures: Sequence[_Measure]) -> str:
+    """Describe the noise in published values of hidden labels; empty where labels are public."""
+    sizes = [m.noise for m in measures if m.noise is not None]
+    return f"labels hidden, noise of up to {show_number(max(sizes), 1)}" if sizes else ""
 
 
 _READERS: dict[Sort, Callable[[Found], Row]] = {
     "packages": _read_package,
     "submissions": _read_submission,
     "scores": _read_scores,
+    "sites": Row,
     "reports": Row,
 }
 

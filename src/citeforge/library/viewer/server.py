@@ -19,9 +19,10 @@ from pathlib import Path
 from socketserver import TCPServer, ThreadingMixIn
 from urllib.parse import parse_qs, quote, unquote_to_bytes, urlsplit
 
+from citeforge.engines.files import atomic_file
 from citeforge.engines.posix import IS_POSIX
 from citeforge.library.viewer.found import Folders
-from citeforge.library.viewer.pages import SHOWN, Pages, error_page
+from citeforge.library.viewer.pages import SHOWN, Pages, error_page, start_page
 from citeforge.library.viewer.report_files import TYPES, is_plain, make_rules
 from citeforge.schemas.errors import (
     CiteforgeError,
@@ -139,7 +140,8 @@ class _Server(ThreadingMixIn, TCPServer):
             case ["report", keys, ""]:
                 return Reply(200, self.pages.render_report(_split(keys)))
             case ["compare", keys, ""]:
-                return Reply(200, self.pages.render_comparison(_split(keys)))
+                across = [name for text in query.get("across", []) for name in text.split(",")]
+                return Reply(200, self.pages.render_comparison(_split(keys), across))
             case ["answers", key, ""]:
                 return Reply(200, self.pages.render_answers([key]))
             case ["card", key, ""]:
@@ -265,6 +267,7 @@ class Viewer:
     """
 
     _server: _Server
+    _work: Path
     url: str = field(init=False)
 
     def __post_init__(self) -> None:
@@ -283,8 +286,15 @@ class Viewer:
         self._server.shutdown()
 
     def open_browser(self) -> bool:
-        """Open the list in the default browser; return whether there is one."""
-        return webbrowser.open(self.url)
+        """Open the list in the default browser; return whether there is one.
+
+        Other users of the machine may see arguments of commands, and must not see the token: the
+        browser gets a file that leads to the list, and that only its user can read.
+        """
+        path = self._work / "start.html"
+        with atomic_file(path, mode=0o600) as file:
+            file.write(start_page(self.url))
+        return webbrowser.open(path.as_uri())
 
 
 @contextmanager
@@ -310,4 +320,4 @@ def open_viewer(folders: Sequence[str | Path] = (".",), port: int = 0) -> Iterat
                 code="out-of-range",
             ) from error
         with server:
-            yield Viewer(server)
+            yield Viewer(server, Path(work))

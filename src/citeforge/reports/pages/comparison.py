@@ -5,9 +5,15 @@ from citeforge.reports.pages.markup import render_markup
 from citeforge.reports.tables import difference_tables
 
 
-def comparison_page(comparison: ComparisonReport) -> str:
-    """Write a comparison as one HTML page that loads nothing else."""
+def comparison_page(comparison: ComparisonReport, home: str = "") -> str:
+    """Write a comparison as one HTML page that loads nothing else.
+
+    Args:
+        comparison: differences and notes.
+        home: address of a list of pages that it leads back to; empty for none.
+    """
     return render_markup(
         "comparison.html.j2", tables=difference_tables(comparison.differences, has_bold=True),
         note=comparison.explanation, notes=comparison.notes, signatures=comparison.signatures,
+        home=home,
     )  # fmt: skip

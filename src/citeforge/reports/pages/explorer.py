@@ -27,14 +27,14 @@ Chunks = tuple[dict[str, Any], dict[str, Any]]
 
 
 def explorer_part(files: Sequence[ScoreFile]) -> tuple[str, dict[str, Any]]:
-    """Make a report page's section to explore answers, and its data; empty without measures.
+    """Make a report page's section to explore answers, and its data; empty without queries.
 
     Returns:
         HTML of the section, with an index of the data; and chunks of data by name, to be put into
         the page or written as files (:func:`chunk_script`).
     """
-    if not any(f.measures for f in files):
-        return "", {}
+    if not any(f.measures and f.query_ids for f in files):
+        return "", {}  # nothing was scored, or labels are hidden and nothing is told by query
     # Signatures say whether citation marks count passages from 0 or 1.
     first_number = 0 if any("|gram:0" in m.signature for f in files for m in f.measures) else 1
     index, pieces = make_chunks(files, main_measure(files), first_number)
