@@ -130,7 +130,7 @@ class _Checker:
             findings = self.findings.errors if fault.is_error else self.findings.warnings
             findings.append(fault)
         if file_format == "auto":
-            self.findings.warnings += self._other_formats()
+            self.findings.warnings += self._ambiguous_format_warnings()
         self.findings.warnings = [*self._mismatch_warnings(), *self.findings.warnings]
         self.findings.other_forms = self.answers.other_forms
         # Several readers meet a wrong header; it is listed once.
@@ -155,7 +155,7 @@ class _Checker:
                 "field out if it is a system"
             )
             yield Finding("reference-line", text, line=1, field=CONTROL)
-        yield from self._doubts_about_the_system()
+        yield from self._system_warnings()
         if self.submission.is_anonymous:
             yield from self.answers.reach.warnings(self.benchmark.kind.facts.shows)
             yield from self.prompts.warnings()
@@ -171,8 +171,8 @@ class _Checker:
             are = "answer is empty" if n_empty == 1 else "answers are empty"
             yield Finding("empty-text", f"{n_empty:,} {are}; scored as answers")
 
-    def _doubts_about_the_system(self) -> Iterator[Finding]:
-        """Yield warnings on a date or an address in the header that is none."""
+    def _system_warnings(self) -> Iterator[Finding]:
+        """Yield warnings of an invalid date or web address in the submission's header."""
         try:
             about = self.submission.about or About()
         except InputError as error:
@@ -185,8 +185,8 @@ class _Checker:
             text = f"{about.url!r} is not a web address, and no page links it; begin with https://"
             yield Finding("wrong-value", text, line=1, field="url")
 
-    def _other_formats(self) -> list[Finding]:
-        """List a warning if the file, whose format was guessed, may be in another; else nothing."""
+    def _ambiguous_format_warnings(self) -> list[Finding]:
+        """List a warning if the guessed file format is one of several that fit; empty otherwise."""
         form, path = self.submission.format, self.submission.path
         start = read_format_start(path)
         others = [name for name in form.list_alike(start) if name != form.name] if start else []
@@ -241,7 +241,7 @@ class _Checker:
         return name
 
     def _report_missing(self) -> None:
-        """Warn of missing answers and unanswered cells (conditions); an error if none is there."""
+        """Warn of unanswered queries and experimental conditions; an error without any answer."""
         missing, warnings = self.places.missing, self.findings.warnings
         names = {name for name, _ in missing}
         is_design = self.benchmark.kind.facts.is_design
@@ -272,13 +272,15 @@ class _Checker:
             self.findings.errors.append(Finding("no-answers", "the file contains no answers"))
 
 
-def span_warnings(answer: SubmissionLine, texts: Sequence[str], base: int) -> Iterator[Finding]:
-    """Warn of citation spans with impossible offsets, or quotations that passages do not contain.
+def span_warnings(
+    answer: SubmissionLine, passage_texts: Sequence[str], first_number: int
+) -> Iterator[Finding]:
+    """Warn of citation spans with impossible offsets, or quotations absent from their passages.
 
     Args:
         answer: answer with ``spans``.
-        texts: texts of the passages that it was shown, in order.
-        base: number of the first passage.
+        passage_texts: texts of the passages that it was shown, in order.
+        first_number: number of the first passage.
     """
     size = len(answer.output)
     for number, span in enumerate(answer.spans or ()):
@@ -293,14 +295,14 @@ def span_warnings(answer: SubmissionLine, texts: Sequence[str], base: int) -> It
                 ":index, :title, :url=FIELD"
             )
             yield Finding("not-shown", text, field=field)
-        elif not 0 <= span.passage < len(texts):
-            text = f"passage {span.passage} of {len(texts)}, from 0"
+        elif not 0 <= span.passage < len(passage_texts):
+            text = f"passage {span.passage} of {len(passage_texts)}, from 0"
             yield Finding("not-shown", text, field=field)
-        elif span.quote and not _contains_quotation(texts[span.passage], span):
+        elif span.quote and not _contains_quotation(passage_texts[span.passage], span):
             yield Finding(
                 "wrong-quote",
-                f"quotes {span.quote[:60]!r}, which passage [{base + span.passage}] does not "
-                "contain: are sources found in the right way?",
+                f"quotes {span.quote[:60]!r}, which passage [{first_number + span.passage}] "
+                "does not contain: are sources found in the right way?",
                 field=field,
             )
 
@@ -325,7 +327,7 @@ _IN_BRACKETS = re.compile(r"\[([^\[\]\n]{2,120})\]")
 
 
 def report_markup(answer: SubmissionLine) -> Markup | None:
-    """Read the citations of an answer that cites its own pages by URL; None for other answers."""
+    """Read URL citations of an answer that brings its own web pages; None for other answers."""
     if answer.spans is not None or not any(p.url for p in answer.passages or ()):
         return None
     markup = read_markup(answer.output)
@@ -334,7 +336,7 @@ def report_markup(answer: SubmissionLine) -> Markup | None:
 
 
 def report_warnings(answer: SubmissionLine, markup: Markup) -> Iterator[Finding]:
-    """Warn of numbers not in the reference list, duplicate references, and pages without text."""
+    """Warn of cited numbers without reference, duplicate references, and pages without text."""
     if markup.unlisted:
         numbers = ", ".join(f"[{n}]" for n in markup.unlisted[:_MOST_NUMBERS_LISTED])
         text = f"cites {numbers}; the list of references has no URL for it"
@@ -363,7 +365,7 @@ class Marks:
     """
 
     def __init__(self, submission: Submission) -> None:
-        """Prepare to check answers that cite passages, numbered as their format does."""
+        """Prepare to check a submission whose answers cite passages by number."""
         benchmark = submission.benchmark
         self.reach = CitationRange()
         self._n_other_forms, self._example = 0, ""
@@ -371,15 +373,15 @@ class Marks:
         self._table = cache(benchmark.context)
         self._items = cache(lambda context: list(benchmark.items(context)))
 
-    def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[Finding]:
-        """Warn of unread citation marks, numbers of no shown passage, and wrong quotations."""
+    def warnings(self, answer: SubmissionLine, context: str, query_row: int) -> Iterator[Finding]:
+        """Warn of an answer's unread citation marks, passages not shown, and wrong quotations."""
         report = report_markup(answer)
         if report is not None:
             yield from report_warnings(answer, report)
             return
         own = [] if context == CLOSED_BOOK else answer.passages
         output, grammar = answer.output, self._grammar
-        n_shown = self._table(context).sizes[row] if own is None else len(own)
+        n_shown = self._table(context).sizes[query_row] if own is None else len(own)
         parsed = grammar.parse(output, n_shown)
         if unread := sorted([*parsed.unparsed, *find_unknown_residue(output, parsed)]):
             yield _unread_warning([output[start:end] for start, end in unread])
@@ -397,8 +399,8 @@ class Marks:
             yield Finding("not-shown", text, field="output")
         names = [] if cited else _IN_BRACKETS.findall(output)
         if names or answer.spans:
-            shown = self._items(context)[row].passages if own is None else own
-            yield from _cited_names(names, shown)
+            shown = self._items(context)[query_row].passages if own is None else own
+            yield from _name_citation_warnings(names, shown)
             yield from span_warnings(answer, [p.text for p in shown], grammar.base)
 
     def _note_forms(self, output: str, markers: Sequence[Marker]) -> None:
@@ -436,18 +438,18 @@ def _unread_warning(marks: Sequence[str]) -> Finding:
     return Finding("unread-citation", f"{names}{more} {verb}", field="output")
 
 
-def _cited_names(
-    names: Sequence[str], passages: Sequence[Passage] | Sequence[OwnPassage]
+def _name_citation_warnings(
+    bracketed: Sequence[str], passages: Sequence[Passage] | Sequence[OwnPassage]
 ) -> Iterator[Finding]:
     """Warn of brackets that cite a passage by its title or id instead of its number.
 
     Args:
-        names: texts in the answer's brackets.
+        bracketed: texts in the answer's brackets.
         passages: passages that it was shown.
     """
     ids = ((p.docid or "") if isinstance(p, OwnPassage) else p.id for p in passages)
-    known = {name.casefold() for name in (*(p.title for p in passages), *ids) if name}
-    named = [f"[{name}]" for name in names if name.strip().casefold() in known]
+    names = {name.casefold() for name in (*(p.title for p in passages), *ids) if name}
+    named = [f"[{name}]" for name in bracketed if name.strip().casefold() in names]
     if named:
         text = f"{_unread_warning(named).message}: passages are cited by number, not by title or id"
         yield replace(_unread_warning(named), message=text)
@@ -464,15 +466,15 @@ class Triples:
     other_forms = ""
 
     def __init__(self, benchmark: Benchmark) -> None:
-        """Prepare to check answers to a benchmark that shows triples."""
+        """Prepare to check answers that cite a benchmark's knowledge-graph triples."""
         self.reach = CitationRange()
         self._shown = cache(partial(read_shown, benchmark))
 
-    def warnings(self, answer: SubmissionLine, context: str, row: int) -> Iterator[Finding]:
-        """Warn of unclosed brackets, incomplete citations and triples that were not shown."""
+    def warnings(self, answer: SubmissionLine, context: str, query_row: int) -> Iterator[Finding]:
+        """Warn of an answer's unclosed brackets, incomplete citations and triples not shown."""
         graphs, relations = self._shown(context)
-        graphs_shown = graphs[row]
-        reading = read_answer(row, graphs_shown, answer.output, relations)
+        graphs_shown = graphs[query_row]
+        reading = read_answer(query_row, graphs_shown, answer.output, relations)
         if n_open := reading.n_unparsed - len(reading.without_id):
             yield Finding("unread-citation", f"{n_open} brackets never close", field="output")
         if reading.without_id:

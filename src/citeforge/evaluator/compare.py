@@ -126,7 +126,7 @@ class Difference:
 
     @property
     def name(self) -> str:
-        """Name of the measure, with marks: compared per query, or met by any citation."""
+        """Name of the measure, marked if compared per query, or if any citation satisfies it."""
         marks = {BY_QUERY: self.by_query, TRIVIAL: self.is_trivial}
         return " ".join([self.measure, *(mark for mark, applies in marks.items() if applies)])
 
@@ -271,13 +271,13 @@ def compare_pairs(
         replace(row.difference, p_permutation=p, p_holm=q, corrected_holm=c)
         for row, p, q, c in zip(rows, p_values, holm_values, corrected_holm, strict=True)
     )
-    return [_share_p(list(itertools.islice(adjusted, len(rows)))) for rows in by_pair]
+    return [_copy_repeated_p(list(itertools.islice(adjusted, len(rows)))) for rows in by_pair]
 
 
-def _share_p(rows: list[Difference]) -> list[Difference]:
-    """Copy adjusted p-values to comparisons whose values repeat those of another measure."""
-    of_measure = {d.measure: d.p_holm for d in rows}
-    return [replace(d, p_holm=of_measure[d.same_as]) if d.same_as else d for d in rows]
+def _copy_repeated_p(differences: list[Difference]) -> list[Difference]:
+    """Copy Holm's p-value to comparisons whose values repeat those of another measure."""
+    of_measure = {d.measure: d.p_holm for d in differences}
+    return [replace(d, p_holm=of_measure[d.same_as]) if d.same_as else d for d in differences]
 
 
 def find_parts_across(files: Sequence[ScoreFile]) -> list[str]:
@@ -306,7 +306,7 @@ def _pairs(
 
 
 def find_baseline(file: ScoreFile, files: Sequence[ScoreFile], against: str) -> ScoreFile:
-    """Find the baseline's score file for another file: on its context set, else the first one.
+    """Find the baseline's score file on the context set of ``file``, else its first file.
 
     Raises:
         UnknownValueError: no system of that name.
@@ -357,25 +357,25 @@ class _Row:
 
     @property
     def is_counted(self) -> bool:
-        """Whether Holm's correction counts the comparison: no control, no repeated values."""
+        """Whether Holm's correction counts the test: no placebo, no repeat of another measure."""
         return not (self.is_control or self.difference.same_as)
 
 
 def _compare(
-    first: ScoreFile, second: ScoreFile, pairs: Sequence[tuple[MeasureScore, MeasureScore]]
+    first: ScoreFile, second: ScoreFile, score_pairs: Sequence[tuple[MeasureScore, MeasureScore]]
 ) -> list[_Row]:
-    """Compare two systems: a row per measure, whose p-values are not adjusted yet.
+    """Compare two systems: one row per measure, with p-values not yet adjusted by Holm.
 
     Args:
         first: score file of the first system.
         second: score file of the second system.
-        pairs: scores of both on each measure.
+        score_pairs: scores of both on each measure.
     """
     seen: dict[tuple[object, ...], str] = {}
     controls = _placebo_endings(first)
     clusters = np.array(first.clusters) if first.clusters else None
     rows = []
-    for a, b in pairs:
+    for a, b in score_pairs:
         ending = a.name.partition("[")[2]
         people = [tuple(m.corrected.human) if m.corrected else () for m in (a, b)]
         values = [m.scale * jackknife_pseudovalues(m) for m in (a, b)]
@@ -400,7 +400,7 @@ def _compare(
 def measure_change(
     a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None
 ) -> PairedChange:
-    """Compute the mean difference of two scores, within the range of their measure.
+    """Compute the mean paired difference of two systems on a measure (second minus first).
 
     Args:
         a: score of the first system.
@@ -412,7 +412,7 @@ def measure_change(
 
 
 def _placebo_endings(file: ScoreFile) -> set[str]:
-    """Collect the endings ``CELL]`` of the names of measures in placebo conditions (cells)."""
+    """Collect the name endings ``CONDITION]`` of measures in an experiment's placebo conditions."""
     if file.design is None:
         return set()
     cells = [c for c in file.design.cells if c.labels == PLACEBO]

@@ -54,9 +54,9 @@ class CorrectedDifference:
 
 def corrected_difference(
     a: MeasureScore, b: MeasureScore, clusters: npt.NDArray[np.int64] | None = None,
-    largest: float = 0.0,
+    largest_change: float = 0.0,
 ) -> CorrectedDifference | None:  # fmt: skip
-    """Compute two systems' paired difference, corrected with people's labels; None if too few.
+    """Correct two systems' paired difference by people's labels; None if labels do not suffice.
 
     Answers of both systems to the same queries must be labelled, as ``labels export`` samples them.
 
@@ -64,7 +64,7 @@ def corrected_difference(
         a: score of the first system.
         b: score of the second system.
         clusters: cluster of each query, if questions repeat.
-        largest: largest possible change of a query, as displayed.
+        largest_change: largest possible change of a query, as displayed.
     """
     first, second = a.corrected, b.corrected
     if first is None or second is None or not (first.human and second.human):
@@ -89,7 +89,7 @@ def corrected_difference(
     sums = mean_sample(human[None]).sums[0]
     units = Units(sample.sums[0], sums, both, ~(open_[0] | open_[1]), clusters)
     gap = estimate_ppi(units, sample.combine)
-    low, high = bound_by_labels(units, gap, largest)
+    low, high = bound_by_labels(units, gap, largest_change)
     return CorrectedDifference(
         gap.value, low, high, t_test(gap), gap.n_labels, gap.tuning, (gap.high - gap.low) / 2
     )
@@ -112,7 +112,7 @@ class CorrectedRanks:
 
 
 def corrected_ranks(files: Sequence[ScoreFile]) -> list[CorrectedRanks]:
-    """Rank systems by every label-corrected measure of which more, or less, is better.
+    """Rank systems on each label-corrected measure that has a better direction.
 
     If the same queries were labelled for all systems, by tests of all corrected differences,
     adjusted by Holm; else by simultaneous intervals (Bonferroni), which need no common queries.
@@ -147,21 +147,21 @@ def _is_corrected(entry: MeasureScore) -> bool:
     return c is not None and c.method == PPI and c.value is not None and c.df is not None
 
 
-def _rank_paired(pairs: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankInterval] | None:
-    """Rank systems by paired tests of corrected differences; None if one cannot be computed.
+def _rank_paired(scores: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankInterval] | None:
+    """Rank systems by paired tests of corrected differences; None if some test is impossible.
 
     Args:
-        pairs: (score file, label-corrected score) of each system on one measure.
+        scores: (score file, label-corrected score) of each system on one measure.
     """
-    first = pairs[0][0]
-    if any(f.query_ids != first.query_ids for f, _ in pairs):
+    first = scores[0][0]
+    if any(f.query_ids != first.query_ids for f, _ in scores):
         return None
     clusters = np.array(first.clusters) if first.clusters else None
-    size = len(pairs)
+    size = len(scores)
     sign, p = np.zeros((size, size)), np.ones((size, size))
     for i in range(size):
         for j in range(i + 1, size):
-            a, b = pairs[i][1], pairs[j][1]
+            a, b = scores[i][1], scores[j][1]
             difference: CorrectedDifference | None = corrected_difference(b, a, clusters)
             if difference is None or math.isnan(difference.p):
                 return None
@@ -169,18 +169,18 @@ def _rank_paired(pairs: Sequence[tuple[ScoreFile, MeasureScore]]) -> list[RankIn
     return ranks_from(better_by_tests(sign, p))
 
 
-def _simultaneous_interval(entry: MeasureScore, systems: int) -> tuple[float, float]:
+def _simultaneous_interval(entry: MeasureScore, n_systems: int) -> tuple[float, float]:
     """Compute a corrected value's interval (low, high), at a level adjusted for all systems.
 
     Args:
         entry: score with a corrected value.
-        systems: number of systems whose intervals are to cover at once (Bonferroni).
+        n_systems: number of systems whose intervals are to cover at once (Bonferroni).
     """
     c, declared = entry.corrected, find_measure(entry.name.partition("[")[0])
     assert c is not None and c.value is not None and c.stderr is not None and c.df is not None
     within = Range() if declared is None else declared.range
     value, stderr = c.value / entry.scale, c.stderr / entry.scale
-    return compute_interval(value, stderr, c.df, c.n_labels, within, 1 - ALPHA / systems)
+    return compute_interval(value, stderr, c.df, c.n_labels, within, 1 - ALPHA / n_systems)
 
 
 def rank_by_intervals(intervals: Sequence[tuple[float, float]]) -> list[RankInterval]:

@@ -79,7 +79,7 @@ class LabelCorrection:
         self, submission: Submission, scored: ScoredSubmission, entries: Sequence[MeasureScore],
         signatures: Sequence[Signature],
     ) -> list[str]:  # fmt: skip
-        """Add values corrected by people's labels to the entries of every judged measure.
+        """Add values corrected by people's labels to each judged measure's entry; return warnings.
 
         Args:
             submission: submission that is scored.
@@ -208,7 +208,7 @@ def calibration_key(judge: str) -> str:
 def read_calibration(
     package: Package, judge: JudgeSession | None
 ) -> tuple[RateCorrection | None, str]:
-    """Read a judge's error rates from a package; return the correction and a warning, or "".
+    """Read a judge's error rates from a benchmark: (correction or None, warning or empty text).
 
     Returns:
         (None, "") if the package has no calibration of this judge.
@@ -226,7 +226,7 @@ def read_calibration(
         figures["specificity_standard_error"],
         figures["covariance"],
     )
-    drift, warnings = figures["drift_p"], [_find_lost_certificate(signature, figures)]
+    drift, warnings = figures["drift_p"], [_certification_warning(signature, figures)]
     if drift is not None and drift < _DRIFT:
         warnings.append(
             f"by the benchmark's calibration {signature} errs more in some systems "
@@ -237,19 +237,19 @@ def read_calibration(
     return RateCorrection(rates, f"n={figures['answers']}"), "; ".join(filter(None, warnings))
 
 
-def _find_lost_certificate(signature: str, figures: Mapping[str, Any]) -> str:
-    """Write the warning that a judge's lower bounds miss what was asked; empty if they do not."""
-    asked = figures.get("certified_from")
-    if asked is None:
+def _certification_warning(signature: str, calibration: Mapping[str, Any]) -> str:
+    """Write a warning if a judge's accuracy bounds miss the certified threshold; else empty."""
+    threshold = calibration.get("certified_from")
+    if threshold is None:
         return ""
-    bounds = [figures["sensitivity_low"], figures["specificity_low"]]
-    if all(bound is not None and bound >= asked for bound in bounds):
+    bounds = [calibration["sensitivity_low"], calibration["specificity_low"]]
+    if all(bound is not None and bound >= threshold for bound in bounds):
         return ""
     low, other_low = (DASH if bound is None else show_percent(bound, 1) for bound in bounds)
     return (
         f"{signature} is not certified for this benchmark: of supported statements it finds at "
-        f"least {low}, of others {other_low}, and {show_percent(asked)} are asked of both (labels "
-        "calibrate --certify-from)"
+        f"least {low}, of others {other_low}, and {show_percent(threshold)} are asked of both "
+        "(labels calibrate --certify-from)"
     )
 
 
@@ -320,7 +320,7 @@ def _collect_units(
     people: HumanLabels,
     clusters: npt.NDArray[np.int64] | None,
 ) -> Units:
-    """Collect each answer's contribution to a measure's sums, by the judge and by people's labels.
+    """Collect each answer's part of a measure's sums, by judge verdicts and by people's labels.
 
     Labels are of the first run; for answers without labels, the mean of their runs is taken.
 

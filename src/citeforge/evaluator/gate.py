@@ -74,7 +74,7 @@ def decide(
     new: Sequence[ScoreFile], baseline: Sequence[ScoreFile], source: PolicySource,
     by: Sequence[str] = (),
 ) -> Outcome:  # fmt: skip
-    """Decide by a policy whether the new system may replace the baseline.
+    """Decide by a policy (``source``) whether a new system may replace the baseline.
 
     Args:
         new: score files of the new system, one or several contexts, benchmarks or protocols.
@@ -155,7 +155,7 @@ def _with_main_measure(source: PolicySource, files: Sequence[ScoreFile]) -> Poli
 def _compare_measures(
     pair: Pair, tier: Tier, margins: Mapping[str, Margin], policy: GatePolicy
 ) -> tuple[list[MeasureTest], list[Row]]:
-    """Compare a pair of files: (tests of measures, undecided rows where no test is possible).
+    """Test the measures of one policy tier: (tests, undecided rows where no test is possible).
 
     Args:
         pair: score files of the new system and the baseline.
@@ -177,7 +177,7 @@ def _compare_measures(
 def _make_test(
     pair: Pair, baseline: ScoreFile, tier: Tier, name: str, margin: Margin, policy: GatePolicy
 ) -> Row | MeasureTest:
-    """Test one measure's change by the policy; return an undecided row if that is impossible.
+    """Test one measure's change by the policy; return an undecided report row if impossible.
 
     Args:
         pair: score files that are compared, and what to call the comparison.
@@ -189,7 +189,7 @@ def _make_test(
     """
 
     def undecided(finding: Finding) -> Row:
-        """Make the row of a measure that cannot be tested, with the reason."""
+        """Make the report row of a measure that cannot be tested, with the reason."""
         return Row(name, tier, OPEN, pair.place, finding=finding)
 
     files = (baseline, pair.new)
@@ -280,7 +280,7 @@ def _count_defined(old: MeasureScore, new: MeasureScore) -> tuple[int, int]:
 
 
 def _decide_test(test: MeasureTest, p: float) -> Row:
-    """Make the row of a test, with its verdict and the reason.
+    """Make the report row of a test, with its verdict and the reason.
 
     Args:
         test: difference, interval and margin.
@@ -288,7 +288,7 @@ def _decide_test(test: MeasureTest, p: float) -> Row:
     """
 
     def row(verdict: Verdict, conclusion: Conclusion, **reported: Any) -> Row:
-        """Make the row with a verdict and what the test shows."""
+        """Make the test's report row with a verdict and what the test shows."""
         is_advisory = test.tier == "advisory"
         decided = {
             "verdict": verdict,

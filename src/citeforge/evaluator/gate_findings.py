@@ -56,7 +56,7 @@ class RowFigures:
 
     @property
     def name(self) -> str:
-        """Name of the row: its measure or other subject, and in brackets what sets it apart."""
+        """Name of the report row: its measure or other subject, and its context set in brackets."""
         return f"{self.what} ({self.place})" if self.place else self.what
 
 
@@ -93,12 +93,12 @@ class MeasureTest:
 
     @property
     def allowed(self) -> float:
-        """Largest loss that the policy allows."""
+        """Largest loss of the measure that the gate's policy allows, in points."""
         return self.row.allowed or 0.0
 
     @property
     def worst_loss(self) -> float:
-        """Largest loss that the interval does not exclude."""
+        """Largest loss of the measure that its confidence interval does not exclude, in points."""
         return max(0.0, -self.low)
 
 

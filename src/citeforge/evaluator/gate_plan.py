@@ -66,7 +66,7 @@ def plan_queries(
     new: Sequence[ScoreFile], baseline: Sequence[ScoreFile], source: PolicySource,
     margin: float | None = None, power: float = POWER, changed: Sequence[float] = CHANGED,
 ) -> list[PlannedQueries]:  # fmt: skip
-    """Plan the queries of a gate.
+    """Compute how many queries a gate's measures need to pass at a power if nothing is lost.
 
     Args:
         new: score files of any system, whose values stand for those of others; may be empty.
@@ -100,7 +100,7 @@ def plan_queries(
 
 
 def find_doubts(new: Iterable[ScoreFile], baseline: Iterable[ScoreFile]) -> Iterator[PlanDoubt]:
-    """Yield what more queries cannot make up for: failed verdicts, and runs that differ."""
+    """Yield doubts that more queries cannot remove: failed judge verdicts, and differing runs."""
     for files, is_baseline in ((new, False), (baseline, True)):
         for file in files:
             failed = file.counts.n_judge_failed
@@ -113,7 +113,7 @@ def _plan_file(
     file: ScoreFile, baseline: Sequence[ScoreFile], source: PolicySource, margin: float | None,
     power: float, changed: Sequence[float],
 ) -> Iterator[PlannedQueries]:  # fmt: skip
-    """Plan the queries for the critical measures of a score file, as :func:`plan_queries` does."""
+    """Compute how many queries each critical measure of a score file needs, per assumed change."""
     policy = source.policy
     main = main_measure([file])
     critical = policy.critical or ({main: Margin()} if main and direction(main) is not None else {})
@@ -144,7 +144,7 @@ def _plan_file(
 
 
 def _redrawn_changes(entry: MeasureScore, share: float) -> tuple[Floats, Floats]:
-    """List an assumed system's changes of a value, in points, with their shares of queries.
+    """Return (changes in points, their shares of queries) if a share of values were redrawn.
 
     Args:
         entry: score of a real system, whose values by query are drawn from.

@@ -10,26 +10,26 @@ POWER = 0.9
 """How often as many queries as a decision names show that nothing changed."""
 
 
-def judge_doubts(old: MeasureScore, new: MeasureScore, sign: int) -> tuple[float, float]:
-    """Compute how far a difference may (fall, rise), once failed judgements are decided.
+def judge_doubts(old: MeasureScore, new: MeasureScore, direction: int) -> tuple[float, float]:
+    """Compute how far a difference could (worsen, improve) if failed judge verdicts were known.
 
     Args:
         old: score of the baseline.
         new: score of the new system.
-        sign: 1 if a higher value is better, −1 if a lower one is.
+        direction: 1 if a higher value is better, −1 if a lower one is.
     """
     sides = []
     for entry in (old, new):
         value = entry.value or 0.0
         down = value - (value if entry.lower_bound is None else entry.lower_bound)
         up = (value if entry.upper_bound is None else entry.upper_bound) - value
-        sides.append((down, up) if sign > 0 else (up, down))
+        sides.append((down, up) if direction > 0 else (up, down))
     (old_worse, old_better), (new_worse, new_better) = sides
     return new_worse + old_better, new_better + old_worse
 
 
 def find_remedies(test: MeasureTest) -> tuple[Remedy, ...]:
-    """List the remedies of a test that no number of further queries could decide; empty if one can.
+    """List what could decide a gate's test if more queries cannot; empty if they can.
 
     A remedy is a wider margin, decided verdicts, more labels, or more runs.
     """
@@ -45,7 +45,7 @@ def find_remedies(test: MeasureTest) -> tuple[Remedy, ...]:
 
 
 def queries_needed(test: MeasureTest) -> int | None:
-    """Estimate how many queries would show, with 90 % power, that nothing changed.
+    """Estimate how many queries show with 90 % power that nothing changed; None if none do.
 
     None where no number does: the margin is 0, the judge's failures or the runs alone take it up,
     or labels decide.

@@ -45,7 +45,7 @@ class Pair:
 def pair_files(
     new: Sequence[ScoreFile], baseline: Sequence[ScoreFile]
 ) -> tuple[list[Pair], list[Row]]:
-    """Pair new score files with baselines; make rows of files without a relevant counterpart.
+    """Pair new with baseline score files: (pairs, report rows of files without counterpart).
 
     Counterparts are of the same benchmark, context set and protocol. Of several, the one of the
     same system is taken, or the one with the same signatures.
@@ -63,7 +63,7 @@ def pair_files(
     partners = [_find_baseline(file, baseline) for file in new]
     labels = _tell_apart(new)
     pairs = [Pair(f, old, label) for f, old, label in zip(new, partners, labels, strict=True)]
-    rows = [_without_baseline(p, baseline) for p in pairs if p.old is None]
+    rows = [_missing_baseline_row(p, baseline) for p in pairs if p.old is None]
     used = [old for old in partners if old is not None]
     systems = {old.system for old in used}
     for old in baseline:
@@ -114,8 +114,8 @@ def _tell_apart(files: Sequence[ScoreFile]) -> list[str]:
     return [", ".join(p for p, k in zip(row, several, strict=True) if k) for row in parts]
 
 
-def _without_baseline(pair: Pair, baseline: Sequence[ScoreFile]) -> Row:
-    """Make the row of a new score file without a counterpart among the baseline's score files."""
+def _missing_baseline_row(pair: Pair, baseline: Sequence[ScoreFile]) -> Row:
+    """Make the report row of a new score file without counterpart in the baseline."""
     if not baseline:
         return Row("baseline", "files", NOT_RUN, pair.place, finding=NoBaseline())
     finding = NoCounterpart(pair.new, False, tuple(baseline))
@@ -123,7 +123,7 @@ def _without_baseline(pair: Pair, baseline: Sequence[ScoreFile]) -> Row:
 
 
 def count_rows(pair: Pair, policy: GatePolicy) -> Iterator[Row]:
-    """Make a row per count (such as missing answers) above its bound; one passing row if none is.
+    """Make a report row per count (such as missing answers) above its bound, or one passing row.
 
     Too many failures of the judge, and a baseline that exceeds a bound, make the comparison
     worthless; what the new system's answers lack is its own fault.
@@ -142,7 +142,7 @@ def count_rows(pair: Pair, policy: GatePolicy) -> Iterator[Row]:
 
 
 def required_rows(pairs: Sequence[Pair], source: PolicySource) -> Iterator[Row]:
-    """Make a row for each query on whose value the policy sets a bound.
+    """Make a report row for each query on whose value the policy sets a bound.
 
     Raises:
         InputError: the score files have no such query or context; with the policy's line.
@@ -164,7 +164,7 @@ def required_rows(pairs: Sequence[Pair], source: PolicySource) -> Iterator[Row]:
 
 
 def _required_row(pair: Pair, required: RequiredQuery) -> Row:
-    """Make a row: whether a query's value meets its bound (without one, the baseline's value)."""
+    """Report whether a query's value meets its bound or, without bound, the baseline's value."""
     query, name = required.query, required.measure
     new, old = _find_score(pair.new, name), _find_score(pair.old, name)
     value, before = (_query_value(f, e, query) for f, e in ((pair.new, new), (pair.old, old)))

@@ -110,7 +110,7 @@ def select_labels(labels: Sequence[Label], system: str, submission: str) -> list
 
 
 def match_labels(labels: Sequence[Label], inputs: Inputs) -> HumanLabels:
-    """Match labels with a system's answers; return verdicts on pairs of passages and statement.
+    """Match labels with a system's answers: people's verdict per (passages, statement) pair.
 
     Args:
         labels: labels of this system.

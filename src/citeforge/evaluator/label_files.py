@@ -101,7 +101,7 @@ class LabelRegister:
 
 
 def read_labels(path: Path, form: str = "auto") -> list[Label]:
-    """Read all labels of a file, in any of its four formats.
+    """Read people's labels of statements from a file in one of four formats (``form``).
 
     Args:
         path: JSON Lines of ``labels import``, in ExpertQA's layout or of claims with references,
@@ -163,14 +163,14 @@ def _read_annotations(path: Path) -> Iterator[Label]:
 
 
 def plain_label(word: str) -> str:
-    """Return the form in which people's labels are compared: case and spaces do not matter."""
+    """Normalise the case and spaces of a label's word, for comparison."""
     return " ".join(word.split()).casefold()
 
 
 def _find_level(
     word: str | None, levels: Mapping[str, str | None], path: Path, line: int, field: str
 ) -> str | None:
-    """Look up the support level of a label's word; None without a word, or if it decides nothing.
+    """Convert a label's word to a support level; None for no word, or for an undecided one.
 
     Args:
         word: word of the label, such as "fully".

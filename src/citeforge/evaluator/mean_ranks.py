@@ -43,8 +43,8 @@ class MeanRank:
     n_missing: int
 
 
-def mean_ranks(columns: Sequence[Column]) -> list[MeanRank]:
-    """Compute each system's mean rank, with simultaneous 95 % intervals.
+def mean_ranks(benchmark_values: Sequence[Column]) -> list[MeanRank]:
+    """Compute each system's mean rank over benchmarks, with simultaneous 95 % intervals.
 
     Equal values share the mean of their ranks (Demšar 2006, section 3.2.2). A system without a
     value on a benchmark is worse there than all that have one, and shares the last ranks with the
@@ -57,28 +57,28 @@ def mean_ranks(columns: Sequence[Column]) -> list[MeanRank]:
     query, an interval is widened to the rank by value.
 
     Args:
-        columns: one per benchmark, the same systems in the same order in each.
+        benchmark_values: one per benchmark, the same systems in the same order in each.
     """
     from scipy.stats import rankdata
 
-    if not columns:
+    if not benchmark_values:
         return []
-    size = len(columns[0].values)
-    ranks, lows, highs = (np.empty((len(columns), size)) for _ in range(3))
-    for at, column in enumerate(columns):
+    size = len(benchmark_values[0].values)
+    ranks, lows, highs = (np.empty((len(benchmark_values), size)) for _ in range(3))
+    for at, column in enumerate(benchmark_values):
         values = np.array(column.values, np.float64)  # NaN for None
         defined = ~np.isnan(values)
         n_known = int(defined.sum())
         # Systems without a value share the last ranks for certain.
         ranks[at] = lows[at] = highs[at] = (n_known + 1 + size) / 2
         ranks[at, defined] = rankdata(-values[defined])
-        intervals = rank_intervals(column.per_query, column.clusters, ALPHA / len(columns))
+        intervals = rank_intervals(column.per_query, column.clusters, ALPHA / len(benchmark_values))
         n_unknown = sum(bool(k) and f is None for k, f in zip(defined, intervals, strict=True))
         for i in np.flatnonzero(defined):
             # Systems without values by query may have any rank.
             low, high = intervals[i] or (1, n_known - n_unknown)
             lows[at, i] = min(low, ranks[at, i])
             highs[at, i] = max(high + n_unknown, ranks[at, i])
-    missing = [sum(c.values[i] is None for c in columns) for i in range(size)]
+    missing = [sum(c.values[i] is None for c in benchmark_values) for i in range(size)]
     means = (m.mean(axis=0).tolist() for m in (ranks, lows, highs))
     return [MeanRank(*row) for row in zip(*means, missing, strict=True)]

@@ -49,7 +49,7 @@ def list_option(tools: ScoringTools, protocol: str) -> str | None:
 
 
 def _overcited(scores: ByAnswer[CitationScores]) -> Sample:
-    """Compute which share of the statements that several citations support has a needless one."""
+    """Compute which share of supported statements with several citations has a needless one."""
     low, high = np.zeros((*scores.shape, 2)), np.zeros((*scores.shape, 2))
     for run in range(scores.shape[0]):
         several = [(at, *pair) for (r, at), s in scores.items() if r == run for pair in s.several]
@@ -58,23 +58,25 @@ def _overcited(scores: ByAnswer[CitationScores]) -> Sample:
     return sample_between(ratio_sample, low, high)
 
 
-def _add_overcited(sums: Floats, several: list[tuple[int, Value, float]], highest: bool) -> None:
-    """Add needless citations and number of supported statements to an answer's ``sums``.
+def _add_overcited(
+    query_sums: Floats, statements: list[tuple[int, Value, float]], highest: bool
+) -> None:
+    """Add (needless citations, supported statements) to the sums of each query.
 
     A statement that a failed judgement leaves open counts only where that moves the share.
 
     Args:
-        sums: numerator and denominator of each query, shape (queries, 2), which are changed.
-        several: (row of the query, whether it is supported, number of needless citations) of
+        query_sums: numerator and denominator of each query, shape (queries, 2), which are changed.
+        statements: (row of the query, whether it is supported, number of needless citations) of
             statements that cite several.
         highest: whether the upper bound is computed, or the lower one.
     """
-    sure = [value for _, holds, value in several if holds.low]
-    maybe = [value for _, holds, value in several if holds.high and not holds.low]
+    sure = [value for _, holds, value in statements if holds.low]
+    maybe = [value for _, holds, value in statements if holds.high and not holds.low]
     limit = extreme_mean(sure, maybe, highest)
-    for row, holds, value in several:
+    for row, holds, value in statements:
         if holds.low or (holds.high and (value >= limit if highest else value <= limit)):
-            sums[row] += value, 1
+            query_sums[row] += value, 1
 
 
 def _citation_options(tools: ScoringTools, protocol: str) -> str | None:
@@ -96,7 +98,7 @@ def cited(answers: Answers) -> dict[AnswerKey, CitationScores]:
 
 
 def _several_supported(scores: CitationScores) -> tuple[Value, int]:
-    """Count an answer's statements with several citations: those they support, and all of them."""
+    """Count an answer's statements with several citations: (those supported by them, all)."""
     return sum((holds for holds, _ in scores.several), NOTHING), scores.n_multiple
 
 

@@ -43,13 +43,13 @@ _PAIRS = "qa_pairs (ASQA)"
 
 @per_answer("alce", source=ALCE, changes=SCRIPTS, options=length_option, reads_labels=False)
 def length(answer: Answer) -> int:
-    """Count the words of an answer without citations."""
+    """Count the words of an answer, without its citation marks."""
     return count_text_words(answer.text)
 
 
 @length.reference
 def reference_length(answer: Answer) -> int:
-    """Count the pieces between white space of an answer without citations."""
+    """Count the white-space-separated tokens of an answer, without its citation marks."""
     return len(answer.text.split())
 
 
@@ -83,7 +83,7 @@ def reference_str_em(answer: Answer) -> AnsweredPairs | None:
 
 
 def find_answers(text: str, golds: Iterable[Gold], *, strict: bool) -> list[bool]:
-    """Find the gold rows with a short answer in a text.
+    """Check for each gold row whether a text contains one of its accepted short answers.
 
     Args:
         text: an answer, or a passage.
@@ -98,7 +98,7 @@ def find_answers(text: str, golds: Iterable[Gold], *, strict: bool) -> list[bool
 
 
 def _answered(hits: list[bool]) -> AnsweredPairs | None:
-    """Sum up which sub-questions are answered; None if there are none."""
+    """Summarise which sub-questions are answered (share, whether all); None if there are none."""
     return AnsweredPairs(sum(hits) / len(hits), all(hits)) if hits else None
 
 
@@ -157,18 +157,18 @@ def score_reference_list(text: str, gold: Sequence[Gold]) -> ListScores | None:
     return _list_scores([[i in aliases for aliases in answers] for i in items], len(answers))
 
 
-def _list_scores(given: list[list[bool]], n_gold: int) -> ListScores | None:
+def _list_scores(matches: list[list[bool]], n_gold: int) -> ListScores | None:
     """Compute precision, recall and F1 of a list answer; None without gold answers.
 
     Args:
-        given: for each item of the answer, whether it matches each gold answer.
+        matches: for each item of the answer, whether it matches each gold answer.
         n_gold: number of gold answers.
     """
     if not n_gold:
         return None
-    n = len(given)
-    precision = sum(map(any, given)) / n if n else 0.0
-    hits = sum(any(row[at] for row in given) for at in range(n_gold))
+    n = len(matches)
+    precision = sum(map(any, matches)) / n if n else 0.0
+    hits = sum(any(row[at] for row in matches) for at in range(n_gold))
     recall, recall5 = hits / n_gold, min(5, hits) / min(5, n_gold)
     f1s = _f1(precision, recall), _f1(precision, recall5)
     return ListScores(precision, recall, recall5, *f1s, n)
@@ -215,7 +215,7 @@ class SetSample(Sample):
     """Sufficient statistics of a measure of all answers together: its value in each run."""
 
     def combine(self, sums: Floats) -> Floats:
-        """Get MAUVE of each run from the sums, which have nothing but that value."""
+        """Return the MAUVE value of each run, which its "sums" store as their only column."""
         values: Floats = sums[..., 0]
         return values
 

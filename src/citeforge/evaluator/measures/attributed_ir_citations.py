@@ -54,13 +54,13 @@ _JUDGED: dict[str, Any] = {
 
 
 @per_answer("attributed_ir", **_JUDGED)
-def of_cited(answer: Answer) -> Asking[BestCitations]:
+def entailed_by_cited(answer: Answer) -> Asking[BestCitations]:
     """Compute the share of an answer's statements that a cited passage entails."""
     return (yield from _find_best(answer, [statement.cited for statement in answer.statements]))
 
 
 @per_answer("attributed_ir", **_JUDGED)
-def of_shown(answer: Answer) -> Asking[BestCitations]:
+def entailed_by_shown(answer: Answer) -> Asking[BestCitations]:
     """Compute the share of an answer's statements that any passage shown entails.
 
     It takes many more questions to the judge.
@@ -182,20 +182,20 @@ _overlap_quality = partial(
     "can be cited.",
 )
 MEASURES = (
-    of_cited.measure("AutoAIS.cit", "best citation of each statement entails it",
+    entailed_by_cited.measure("AutoAIS.cit", "best citation of each statement entails it",
         mean=lambda best: best.over_all,
         formula="mean over statements of the largest `φ(c, s)` over their citations",
         edge_cases="uncited statement: 0. No statement: 0",
         citation_quality=_quality(
         "recall", "One cited passage alone must entail the statement; needless ones cost nothing.",
         )),
-    of_cited.measure("AutoAIS.cit@cited", "the same over cited statements only",
+    entailed_by_cited.measure("AutoAIS.cit@cited", "the same over cited statements only",
         mean=lambda best: best.over_cited, formula="the same over cited statements",
         edge_cases="none cited: 0, and the answer stays",
         citation_quality=_quality(
         "precision", "Statements without a citation are left out, so that citing little is free.",
         )),
-    of_shown.measure("AutoAIS.psg", "best shown passage of each statement entails it",
+    entailed_by_shown.measure("AutoAIS.psg", "best shown passage of each statement entails it",
         formula="mean over statements of the largest `φ(p, s)` over all passages shown",
         edge_cases="no statement: 0", mean=lambda best: best.over_all,
         unlabelled="it reads all passages shown, and labels cover cited ones only"),

@@ -174,24 +174,27 @@ class _Words:
 
 
 def _declare_parts(
-    base: str, scores: Callable[..., Mapping[AnswerKey, PartScores]], best: _Words, one: _Words,
+    name_prefix: str, compute_scores: Callable[..., Mapping[AnswerKey, PartScores]],
+    best_words: _Words, single_words: _Words,
     **declared: Any,
 ) -> Iterator[Measure]:  # fmt: skip
     """Declare measures of P, R and F against the best gold answer and (``@1gold``) a single one.
 
     Args:
-        base: what their names begin with.
-        scores: answers to (P, R, F) of each; ``single``: whether only one gold answer counts.
-        best: what they are against the best.
-        one: the same against the single one.
+        name_prefix: what their names begin with.
+        compute_scores: answers to (P, R, F) of each; ``single``: if only one gold answer counts.
+        best_words: what they are against the best.
+        single_words: the same against the single one.
         declared: further facts of both groups.
     """
-    for references, words in (("best", best), ("1gold", one)):
+    for references, words in (("best", best_words), ("1gold", single_words)):
         single = references == "1gold"
-        group = per_submission("attributed_ir", **_GOLD, **declared)(partial(scores, single=single))
+        group = per_submission("attributed_ir", **_GOLD, **declared)(
+            partial(compute_scores, single=single)
+        )
         for at, (part, noun) in enumerate(_PARTS.items()):
             yield group.measure(
-                f"{base}.{part}{'@1gold' * single}", words.definition.format(noun),
+                f"{name_prefix}.{part}{'@1gold' * single}", words.definition.format(noun),
                 mean=itemgetter(at), formula=words.formula, edge_cases=words.edge_cases,
                 parameters={"part": part, "references": references},
             )  # fmt: skip
@@ -208,7 +211,7 @@ def bleu(answers: Answers) -> Sample:
 
 
 @per_submission("attributed_ir", **_BLEU)
-def bleu_of_one(answers: Answers) -> Sample:
+def single_gold_bleu(answers: Answers) -> Sample:
     """Compute corpus BLEU of the answers against the single gold answer of a query."""
     return compute_bleu(answers, single=True)
 
@@ -222,7 +225,7 @@ MEASURES = (
         "*shortest* gold answer",
         edge_cases="no four-gram in common: 0. Values by query are BLEU of that answer alone, so "
         "their mean is another number", parameters={"references": "all"}),
-    bleu_of_one.measure("BLEU@1gold", "the same against one gold answer",
+    single_gold_bleu.measure("BLEU@1gold", "the same against one gold answer",
         formula="the same against one gold answer", parameters={"references": "1gold"}),
     *_declare_parts(
         "ROUGE-Lsum", compute_rouge,

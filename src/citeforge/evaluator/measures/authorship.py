@@ -90,9 +90,9 @@ class Cells:
     are_paired: bool
     has_gold: bool
 
-    def column(self, cell: str, column: Column) -> Floats:
-        """Get one column of a cell, (runs, queries); averaged to one run if cells' runs differ."""
-        values = column(self.columns[cell])
+    def scores(self, context: str, column: Column) -> Floats:
+        """Get one score of all answers in an experimental condition, shape (runs, queries)."""
+        values = column(self.columns[context])
         # Only where all cells were run alike can runs be paired.
         return values if self.are_paired else mean_of_runs(values)[None]
 
@@ -140,11 +140,11 @@ class InCell:
     context: str
 
     def values(self, column: Column) -> Floats:
-        """Get one column of values of the answers to the cell."""
-        return self.cells.column(self.context, column)
+        """Get one score of the answers in this experimental condition, shape (runs, queries)."""
+        return self.cells.scores(self.context, column)
 
     def mean(self, column: Column) -> Sample:
-        """Average one column of values over queries."""
+        """Average one score of the answers in this experimental condition over queries."""
         return mean_sample(self.values(column))
 
 
@@ -156,7 +156,7 @@ class BetweenCells:
     pair: OriginComparison
 
     def values(self, column: Column, *used: Cell) -> list[Floats]:
-        """Get one value of all answers, shape (runs, queries), for both compared cells.
+        """Get one score of the answers in each compared condition, each of shape (runs, queries).
 
         Raises:
             CannotError: one of them has no answers.
@@ -164,10 +164,10 @@ class BetweenCells:
         contexts = [c.context for c in (self.pair.first, self.pair.second, *used)]
         if absent := sorted(set(contexts) - set(self.cells.columns)):
             raise CannotError(f"needs the cell {' and '.join(absent)}", code="missing-field")
-        return [self.cells.column(context, column) for context in contexts]
+        return [self.cells.scores(context, column) for context in contexts]
 
-    def name_table(self, table: str) -> str:
-        """Name the table whose p-values are adjusted together; placebo labels have their own."""
+    def name_test_group(self, table: str) -> str:
+        """Name the group of tests whose p-values are adjusted together; placebos have their own."""
         return f"{table} of the placebo" if self.pair.first.labels == PLACEBO else table
 
 
@@ -187,21 +187,23 @@ def design_results(cells: Cells, measures: Sequence[Measure]) -> Results:
     computed: list[tuple[Measure, Sample]] = []
     missing: dict[tuple[str, str], None] = {}
 
-    def add(group: Group, handed: InCell | BetweenCells, place: str, name: str) -> None:
-        """Compute a group's measures for one or two cells; add their samples, or reasons for none.
+    def add(
+        group: Group, cell_answers: InCell | BetweenCells, place: str, name_ending: str
+    ) -> None:
+        """Compute measures of one or two conditions; add their samples, or reasons for none.
 
         Args:
             group: group of measures.
-            handed: answers to the cell or cells.
+            cell_answers: answers to the cell or cells.
             place: name of the cell or pair, which samples carry.
-            name: ending of a measure's name in the list of those not computed.
+            name_ending: ending of a measure's name in the list of those not computed.
         """
         for measure in measures:
             if measure.group is group:
                 try:
-                    result = measure.take_sample(handed)
+                    result = measure.take_sample(cell_answers)
                 except CannotError as error:
-                    missing[f"{measure.name}{name}", str(error)] = None
+                    missing[f"{measure.name}{name_ending}", str(error)] = None
                 else:
                     samples = [result] if isinstance(result, Sample) else result
                     computed.extend((measure, replace(one, place=place)) for one in samples)
@@ -218,7 +220,7 @@ def design_results(cells: Cells, measures: Sequence[Measure]) -> Results:
 
 
 def _compared_cells(design: Design) -> Iterator[tuple[OriginComparison, str]]:
-    """Yield (pair of cells to compare, name of their difference) for all origins and label sets."""
+    """Yield (two conditions, name of their difference) for all text origins and label sets."""
     for origins in dict.fromkeys(c.origins for c in design.cells):
         group = [c for c in design.cells if c.origins == origins]
         vanilla = next(c for c in group if c.labels is None)
@@ -230,25 +232,25 @@ def _compared_cells(design: Design) -> Iterator[tuple[OriginComparison, str]]:
             yield pair, f"{vanilla.origins}_{labels.name}"
 
 
-def _mean_em(here: InCell) -> Sample:
-    """Average exact match over the queries of one cell."""
-    if not here.cells.has_gold:
+def _mean_em(cell_answers: InCell) -> Sample:
+    """Average exact match over the queries of one experimental condition (cell)."""
+    if not cell_answers.cells.has_gold:
         raise CannotError("no gold short answers", code="no-gold")
-    return here.mean(lambda values: values.em)
+    return cell_answers.mean(lambda values: values.em)
 
 
-def _confidence_in_relevant(here: InCell) -> Sample:
+def _confidence_in_relevant(cell_answers: InCell) -> Sample:
     """Average the probability of tokens citing relevant passages; t-test it against the others."""
-    relevant = _confidence(here, _RELEVANT_TOKENS)
-    totals = [_sum_tokens(here, of).sum(axis=0) for of in (_RELEVANT_TOKENS, _OTHER_TOKENS)]
+    relevant = _confidence(cell_answers, _RELEVANT_TOKENS)
+    totals = [_sum_tokens(cell_answers, of).sum(axis=0) for of in (_RELEVANT_TOKENS, _OTHER_TOKENS)]
     first, second = (ratio(t[..., 0], t[..., 1]) for t in totals)
     difference = first - second
     return replace(relevant, p_t=paired_t(difference[~np.isnan(difference)]))
 
 
-def _confidence_in_others(here: InCell) -> Sample:
+def _confidence_in_others(cell_answers: InCell) -> Sample:
     """Average the probability of tokens that cite passages which are not relevant."""
-    return _confidence(here, _OTHER_TOKENS)
+    return _confidence(cell_answers, _OTHER_TOKENS)
 
 
 Tokens = tuple[Column, Column]
@@ -257,61 +259,61 @@ _RELEVANT_TOKENS: Tokens = (lambda v: v.relevant_sum), (lambda v: v.relevant_n)
 _OTHER_TOKENS: Tokens = (lambda v: v.other_sum), (lambda v: v.other_n)
 
 
-def _confidence(here: InCell, tokens: Tokens) -> Sample:
-    """Average the probability of citation tokens (relevant or other) over all answers to a cell.
+def _confidence(cell_answers: InCell, tokens: Tokens) -> Sample:
+    """Average the probability of citation tokens over all answers in a condition (cell).
 
     Raises:
         CannotError: there are no such tokens.
     """
-    sums = _sum_tokens(here, tokens)
+    sums = _sum_tokens(cell_answers, tokens)
     if not sums[..., 1].any():
         raise CannotError("no logprobs of such citations", code="missing-field")
     return ratio_sample(sums)
 
 
-def _sum_tokens(here: InCell, tokens: Tokens) -> Floats:
+def _sum_tokens(cell_answers: InCell, tokens: Tokens) -> Floats:
     """Sum and count the probabilities of citation tokens, shape (runs, queries, 2)."""
-    return np.nan_to_num(np.stack([here.values(one) for one in tokens], axis=-1))
+    return np.nan_to_num(np.stack([cell_answers.values(one) for one in tokens], axis=-1))
 
 
-def compute_sensitivity(both: BetweenCells, column: Column) -> Sample:
-    """Compute the attribution sensitivity (CAS): by how much labels change values, up or down.
+def compute_sensitivity(compared: BetweenCells, column: Column) -> Sample:
+    """Compute attribution sensitivity (CAS): mean absolute change of a score by author labels.
 
     It is no difference of two systems, and has no p: without labels it is above 0, too.
 
     Args:
-        both: cells with and without labels, and all answers.
+        compared: cells with and without labels, and all answers.
         column: which value of the answers to compare, such as precision.
     """
-    first, second = both.values(column)
-    return replace(mean_sample(np.abs(first - second)), table=both.name_table("CAS"))
+    first, second = compared.values(column)
+    return replace(mean_sample(np.abs(first - second)), table=compared.name_test_group("CAS"))
 
 
-def sensitivity_over_placebo(both: BetweenCells, column: Column) -> list[Sample]:
-    """Compute how much more labels change a value than placebo labels; empty without a placebo.
+def sensitivity_over_placebo(compared: BetweenCells, column: Column) -> list[Sample]:
+    """Compute how much more author labels change a score than placebos; empty without placebo.
 
     Args:
-        both: cells with and without labels, and all answers.
+        compared: cells with and without labels, and all answers.
         column: which value of the answers to compare, such as precision.
     """
-    placebo = _placebo_cell(both.cells.design, both.pair.first)
+    placebo = _placebo_cell(compared.cells.design, compared.pair.first)
     if placebo is None:
         return []
-    first, second, other = both.values(column, placebo)
+    first, second, other = compared.values(column, placebo)
     change = np.abs(first - second) - np.abs(other - second)
-    return [_tested_mean(change, both.name_table("CAS over the placebo's"))]
+    return [_tested_mean(change, compared.name_test_group("CAS over the placebo's"))]
 
 
-def compute_bias(both: BetweenCells, column: Column) -> Sample:
-    """Compute attribution bias (CAB): gain of a value if relevant passages are labelled human."""
-    first, second = both.values(column)
-    return _tested_mean(both.pair.omega * (first - second), both.name_table("CAB"))
+def compute_bias(compared: BetweenCells, column: Column) -> Sample:
+    """Compute attribution bias (CAB): gain of a score if relevant passages are labelled human."""
+    first, second = compared.values(column)
+    return _tested_mean(compared.pair.omega * (first - second), compared.name_test_group("CAB"))
 
 
-def _tested_mean(change: Floats, table: str) -> Sample:
+def _tested_mean(changes: Floats, table: str) -> Sample:
     """Average differences over queries, with the p-value of a paired t-test against 0."""
-    p = paired_t(change[:, ~np.isnan(change).any(axis=0)].mean(axis=0))
-    return replace(mean_sample(change), p_t=p, table=table)
+    p = paired_t(changes[:, ~np.isnan(changes).any(axis=0)].mean(axis=0))
+    return replace(mean_sample(changes), p_t=p, table=table)
 
 
 def _placebo_cell(design: Design, cell: Cell) -> Cell | None:

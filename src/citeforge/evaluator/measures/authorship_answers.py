@@ -77,8 +77,8 @@ class Values:
     n_out_of_range: float = 0.0
 
     @property
-    def kept(self) -> tuple[float, ...]:
-        """Values that are kept until all answers are read, in the order of :class:`CellColumns`."""
+    def stored_values(self) -> tuple[float, ...]:
+        """Scores of the answer to store, in the order of :class:`CellColumns`."""
         return (
             self.precision, self.recall, self.em, self.cited_relevant, self.distinct,
             self.relevant_sum, self.relevant_n, self.other_sum, self.other_n,
@@ -139,25 +139,25 @@ def worst_values(relevant: frozenset[int], gold: Sequence[str]) -> Values:
 
 def _compute_values(
     answer: SubmissionLine,
-    inside: set[int],
-    outside: int,
+    cited_positions: set[int],
+    n_not_shown: int,
     relevant: frozenset[int],
     em: float,
     positions: Sequence[int | None],
-    unparsed: int,
+    n_unparsed: int,
 ) -> Values:
-    """Compute the values of an answer from its citations and the positions its tokens cite.
+    """Compute the scores of an answer from its citations and the positions its tokens cite.
 
     Args:
         answer: line of the submission.
-        inside: 0-based positions of the passages cited.
-        outside: number of distinct citations of passages not shown.
+        cited_positions: 0-based positions of the passages cited.
+        n_not_shown: number of distinct citations of passages not shown.
         relevant: 0-based positions of the relevant passages.
         em: exact match, 0 or 1; NaN if undefined.
         positions: position that each token of ``logprobs`` cites; None for tokens left out.
-        unparsed: number of marks that could not be read.
+        n_unparsed: number of marks that could not be read.
     """
-    hits, total = len(inside & relevant), len(inside) + outside
+    hits, total = len(cited_positions & relevant), len(cited_positions) + n_not_shown
     precision = hits / total if total else 0.0
     recall = hits / len(relevant) if relevant else math.nan
     sums, n = [0.0, 0.0], [0, 0]  # probabilities and tokens of relevant passages, of the others
@@ -167,11 +167,11 @@ def _compute_values(
             sums[side] += min(1.0, math.exp(min(0.0, token.logprob)))
             n[side] += 1
     confidence = (sums[0], n[0], sums[1], n[1])
-    return Values(precision, recall, em, hits, total, *confidence, unparsed, outside)
+    return Values(precision, recall, em, hits, total, *confidence, n_unparsed, n_not_shown)
 
 
 def _strict_positions(
-    output: str, tokens: Sequence[TokenLogprob], read: Mapping[int, Marker], base: int
+    output: str, tokens: Sequence[TokenLogprob], read_marks: Mapping[int, Marker], first_number: int
 ) -> list[int | None]:
     """Find the 0-based position that each citation token cites; None where that is not clear.
 
@@ -181,8 +181,8 @@ def _strict_positions(
     Args:
         output: the answer.
         tokens: its citation tokens.
-        read: offset to each mark that was read as a citation.
-        base: number of the first passage.
+        read_marks: offset to each mark that was read as a citation.
+        first_number: number of the first passage.
     """
     marks = citation_marks(output) if tokens else []
     by_mark: dict[int, list[int]] = {}
@@ -190,7 +190,7 @@ def _strict_positions(
         by_mark.setdefault(token.index, []).append(number_of_token)
     positions: list[int | None] = [None] * len(tokens)
     for index, token_numbers in by_mark.items():
-        mark = read.get(marks[index].start) if 0 <= index < len(marks) else None
+        mark = read_marks.get(marks[index].start) if 0 <= index < len(marks) else None
         if mark is None:
             continue
         numbers = _DIGITS.findall(output[mark.start : mark.end])
@@ -199,7 +199,7 @@ def _strict_positions(
             token_numbers, _match_numbers(digits, numbers), strict=True
         ):
             if number is not None and number in mark.numbers:
-                positions[number_of_token] = number - base
+                positions[number_of_token] = number - first_number
     return positions
 
 
@@ -252,13 +252,15 @@ class CellScores:
         values = self._measure(
             answer, self._grammar, self._sizes[row], self._relevant[row], self._gold[row]
         )
-        self._kept.add(answer.run, row, values.kept)
+        self._kept.add(answer.run, row, values.stored_values)
         return values
 
     def fill(self) -> None:
         """Fill in the worst values for every missing answer."""
         for run, row in self._kept.missing():
-            self._kept.add(run, row, worst_values(self._relevant[row], self._gold[row]).kept)
+            self._kept.add(
+                run, row, worst_values(self._relevant[row], self._gold[row]).stored_values
+            )
 
     @property
     def runs(self) -> list[int]:
