@@ -2,13 +2,7 @@
 
 from typing import Annotated, Literal, get_args
 
-from pydantic import (
-    AfterValidator,
-    Field,
-    NonNegativeInt,
-    PositiveInt,
-    model_validator,
-)
+from pydantic import AfterValidator, Field, NonNegativeInt, PositiveInt, model_validator
 
 from citeforge.schemas.authorship import Design
 from citeforge.schemas.record import Record
