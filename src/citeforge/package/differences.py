@@ -25,7 +25,7 @@ _NAMES = {"corpus": "passages", "gold": "gold", "queries": "queries"}
 
 
 def compare_tables(old: Package, new: Package) -> Iterator[TableChanges]:
-    """Compare all tables of two packages but their contexts.
+    """Compare two packages table by table, except their context sets.
 
     Yields:
         Changes of each table, passages, queries, judgements and gold first.
@@ -47,36 +47,36 @@ def compare_tables(old: Package, new: Package) -> Iterator[TableChanges]:
 def _compare_table(
     name: str, config: str, split: str, old: Package, new: Package
 ) -> Iterator[TableChanges]:
-    """Compare a table of two packages; if their kinds differ in its columns, all rows differ."""
+    """Compare one table of two packages; where its columns differ, all rows count as changed."""
     layouts = [
         _find_layout(config, p.kind.facts.tables[config])
         for p in (old, new) if config in p.kind.facts.tables
     ]  # fmt: skip
     if layouts[0] == layouts[-1]:
         key, parts = layouts[0]
-        rows = [digest_rows(_read(p, config, split), [key], parts) for p in (old, new)]
+        rows = [digest_rows(_stream_table(p, config, split), [key], parts) for p in (old, new)]
         yield compare_rows(name, *rows)
         return
     for package, (key, parts) in zip((old, new), layouts, strict=True):
-        there = digest_rows(_read(package, config, split), [key], parts)
+        there = digest_rows(_stream_table(package, config, split), [key], parts)
         none = digest_rows([], [key], parts)
         pair = (there, none) if package is old else (none, there)
         yield compare_rows(f"{name} of {package.manifest.kind}", *pair)
 
 
 def _find_layout(config: str, schema: pa.Schema) -> tuple[str, dict[str, list[str]]]:
-    """Find the column of a table's keys, and the columns of each part that is compared."""
+    """Choose how a table is compared: (key column, name of each compared part to its columns)."""
     named = {"corpus": _PASSAGES, "queries": _QUERIES}
     return schema.names[0], named.get(config, {"rows": schema.names[1:]})
 
 
-def _read(package: Package, config: str, split: str) -> Iterator[pa.RecordBatch]:
-    """Stream a table of a package; no rows where the package does not have it."""
+def _stream_table(package: Package, config: str, split: str) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of a package's table; none if the package does not have it."""
     return iter_batches(package.shards(config, split), schema=package.kind.facts.tables.get(config))
 
 
 def _compare_judgements(old: Package, new: Package) -> Iterator[TableChanges]:
-    """Compare the (query, passage) pairs of two packages: judged ones, and mined negatives."""
+    """Compare the judged (query, passage) pairs of two packages, and their mined negatives."""
     rows, judged = [], []
     for package in (old, new):
         rows.append(_digest_pairs(package, package.splits.get("mapping", [])))
@@ -89,15 +89,15 @@ def _compare_judgements(old: Package, new: Package) -> Iterator[TableChanges]:
 
 
 def _digest_pairs(package: Package, labels: list[str]) -> RowDigests:
-    """Compute the digests of a package's (query, passage) pairs that have some labels."""
+    """Compute the digests of a package's (query, passage) pairs with certain labels."""
 
-    def read() -> Iterator[pa.RecordBatch]:
-        """Stream the pairs with their label."""
+    def stream_pairs() -> Iterator[pa.RecordBatch]:
+        """Stream the (query, passage) pairs, with their label as a column."""
         for label in labels:
-            for batch in _read(package, "mapping", label):
+            for batch in _stream_table(package, "mapping", label):
                 yield batch.append_column("label", pa.array([label] * batch.num_rows))
 
-    return digest_rows(read(), ["query-id", "corpus-id"], _JUDGEMENTS)
+    return digest_rows(stream_pairs(), ["query-id", "corpus-id"], _JUDGEMENTS)
 
 
 @dataclass(frozen=True)
@@ -119,7 +119,7 @@ class ShownQuery:
     ids: bytes
 
     def find_change(self, new: "ShownQuery") -> str | None:
-        """Name what the new package shows in another way; None if all is equal, byte for byte."""
+        """Name what changed for the query, such as its order; None if nothing did."""
         if self.question != new.question:
             return ANOTHER_QUESTION
         if self.evidence == new.evidence:
@@ -130,24 +130,27 @@ class ShownQuery:
 
 
 def read_shown(package: Package, context: str) -> dict[str, ShownQuery]:
-    """Read what a context set shows, as digests by query id."""
+    """Read what a context set shows for each query, as digests by query id."""
     labelling = package.kind.labelling(package, context) or Labelling()
-    forms = [package.condensed(form) for form in package.splits.get("condensed", [])]
-    return {item.query_id: _digest_item(item, labelling, forms) for item in package.items(context)}
+    condensed_texts = [package.condensed(form) for form in package.splits.get("condensed", [])]
+    return {
+        item.query_id: _digest_item(item, labelling, condensed_texts)
+        for item in package.items(context)
+    }
 
 
 def _digest_item(
-    item: Item, labelling: Labelling, forms: list[dict[tuple[str, str], str]]
+    item: Item, labelling: Labelling, condensed_texts: list[dict[tuple[str, str], str]]
 ) -> ShownQuery:
-    """Compute the digests of what one query shows.
+    """Compute the digests of the passages or triples that are shown for one query.
 
     Args:
         item: the query with its passages or triples.
         labelling: author labels of the context set.
-        forms: shorter texts by (query, passage), which systems may be shown for a passage.
+        condensed_texts: shorter texts of passages by (query, passage), which systems may see.
     """
     contents = [
-        digest_value((x.title, x.text, [f.get((item.query_id, x.id)) for f in forms]))
+        digest_value((x.title, x.text, [f.get((item.query_id, x.id)) for f in condensed_texts]))
         if isinstance(x, Passage)
         else digest_value(x)
         for x in item.evidence
@@ -166,7 +169,7 @@ def _digest_item(
 def compare_shown(
     context: str, old: Mapping[str, ShownQuery], new: Mapping[str, ShownQuery]
 ) -> TableChanges:
-    """Compare what two packages show in a context set, query by query.
+    """Compare what two packages show for each query in a context set.
 
     Args:
         context: its name.

@@ -19,7 +19,7 @@ _MOST_SHOWN = 8
 
 
 def read_fields(queries: pa.Table) -> dict[str, list[str]]:
-    """Read every query's value of each field as text: field name to one value per query.
+    """Read the metadata of queries as text: field name to one value per query.
 
     Args:
         queries: table of queries, in the order of the benchmark.
@@ -32,7 +32,7 @@ def read_fields(queries: pa.Table) -> dict[str, list[str]]:
 
 
 def _as_text(value: Any) -> str:
-    """Write a field's value as text; a missing one as ``(none)``."""
+    """Format a metadata value as text; a missing one as ``(none)``."""
     if value is None or value == "":
         return NO_VALUE
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -52,7 +52,7 @@ class FieldValues:
     counts: dict[str, int] | None
 
     def describe(self) -> str:
-        """Describe the values: the most frequent ones, each with its number of queries."""
+        """Describe the metadata values: the most frequent ones, with their numbers of queries."""
         if self.counts is None:
             return f"{self.n:,} values, too many or too long for slices"
         ordered = sorted(self.counts.items(), key=lambda one: (-one[1], one[0]))
@@ -62,7 +62,7 @@ class FieldValues:
 
 
 def count_values(queries: pa.Table) -> dict[str, FieldValues]:
-    """Count the queries of each value of each field."""
+    """Count the queries per value of each metadata field: field name to its values."""
     counts = {name: Counter(values) for name, values in read_fields(queries).items()}
     return {
         name: FieldValues(len(c), dict(c) if makes_slices(c) else None)
@@ -71,12 +71,12 @@ def count_values(queries: pa.Table) -> dict[str, FieldValues]:
 
 
 def makes_slices(values: Collection[str]) -> bool:
-    """Whether the values of a field are few and short enough for slices."""
+    """Whether a metadata field has few and short values, so that scores can be split by it."""
     return len(values) <= MOST_VALUES and max(map(len, values), default=0) <= LONGEST_VALUE
 
 
 def slice_columns(queries: pa.Table) -> dict[str, list[str]]:
-    """Read the fields by which queries can be split: every query's value of each, as text.
+    """Read the metadata fields by which scores can be split: name to one value per query.
 
     Fields whose values are all the same, too many, or too long are left out.
     """
@@ -85,5 +85,5 @@ def slice_columns(queries: pa.Table) -> dict[str, list[str]]:
 
 
 def describe_fields(queries: pa.Table) -> dict[str, str]:
-    """Describe the values of each field: the most frequent ones, with their numbers of queries."""
+    """Describe each metadata field of queries by its most frequent values and their counts."""
     return {name: values.describe() for name, values in count_values(queries).items()}

@@ -63,7 +63,7 @@ class Gold:
 
     @staticmethod
     def from_row(row: dict[str, Any]) -> "Gold":
-        """Make a record from a row of the gold table (schema GOLD)."""
+        """Make a gold record from a row of the gold table (schema GOLD)."""
         return Gold(
             kind=row["kind"],
             text=row["text"],
@@ -80,17 +80,17 @@ class GoldRows(tuple[Gold, ...]):
     """Gold rows of a query, in order, and those of each kind."""
 
     def _of_kind(self, name: str) -> tuple[Gold, ...]:
-        """Select the gold rows of one kind, such as ``claim``."""
+        """Select the query's gold rows of one kind, such as ``claim``."""
         return tuple(row for row in self if name == row.kind)
 
     @property
     def answers(self) -> tuple[Gold, ...]:
-        """Gold rows that are whole answers (HAGRID)."""
+        """Gold rows that are complete answers (HAGRID)."""
         return self._of_kind("answer")
 
     @property
     def single(self) -> Gold | None:
-        """Best whole gold answer: attributable ones first, then informative ones; None if none."""
+        """Best complete gold answer, by attributability, then informativeness; None if none."""
         return max(
             self.answers, key=lambda g: (g.attributable == 1, g.informative == 1), default=None
         )
@@ -102,12 +102,12 @@ class GoldRows(tuple[Gold, ...]):
 
     @property
     def qa_pairs(self) -> tuple[Gold, ...]:
-        """Gold rows that are questions with short answers, to be found in a long answer (ASQA)."""
+        """Gold rows that are sub-questions with the short answers a long answer needs (ASQA)."""
         return self._of_kind("qa_pair")
 
     @property
     def answer_lists(self) -> tuple[Gold, ...]:
-        """Gold rows that are entities of a list, each with its accepted forms (QAMPARI)."""
+        """Gold rows that are items of a list answer, each with accepted variants (QAMPARI)."""
         return self._of_kind("answer_list")
 
     @property
@@ -145,16 +145,16 @@ class Item(Displayed):
 
     @property
     def relevant(self) -> tuple[int, ...]:
-        """0-based positions of the relevant passages."""
+        """Positions of the relevant passages among those shown, from 0."""
         return tuple(i for i, p in enumerate(self.passages) if p.is_relevant)
 
     @property
     def evidence(self) -> tuple[Passage | Triple, ...]:
-        """Passages or triples that systems are shown, in order."""
+        """Passages or triples that a system is shown for the query, in order."""
         return self.passages or tuple(t for graph in self.graphs for t in graph.triples)
 
     def gold_label(self, triple: Triple) -> str:
-        """Say if a shown triple is gold, or which gold triple it restates; "" if neither."""
+        """Describe whether a shown triple is gold or restates a gold one; "" if neither."""
         if triple in self.knowledge:
             return "gold"
         if (same := self.equivalents.get(triple)) is None:
@@ -162,19 +162,19 @@ class Item(Displayed):
         return f"gold, as {same.name}, {same.relation}: {same.value}"
 
     def describe_removed(self) -> list[str]:
-        """Describe the triples that were removed from what is shown, one text per triple."""
+        """Describe each gold triple (or its inverse) that was removed from the query's context."""
         reasons = {"gold": "gold", "inverse": "would give a removed one away"}
         return [f"{t.name}, {t.relation}: {t.value} ({reasons[why]})" for t, why in self.removed]
 
     def _headline(self) -> str:
-        """Summarise the query in one line: id, text, and how much is shown."""
+        """Summarise the query in one line: id, text, and how many passages or triples it shows."""
         kind = f"{len(self.relevant)} relevant" if self.passages else "triples"
         return (
             f"query {self.query_id} {shorten(self.query, 80)!r}: shows {len(self.evidence)}, {kind}"
         )
 
     def _tables(self) -> Iterator[Table]:
-        """Make a table of the passages or triples shown."""
+        """Yield a table of the passages or triples shown for the query."""
         rows = [
             (n, x.title, shorten(x.text, 200), x.label or "")
             if isinstance(x, Passage)
@@ -184,21 +184,23 @@ class Item(Displayed):
         yield Table(["number", "title", "text", "label"], rows, left=3)
 
 
-def replace_texts(items: Iterable[Item], shorter: Mapping[tuple[str, str], str]) -> Iterator[Item]:
-    """Replace the texts of shown passages by summaries or snippets.
+def replace_texts(
+    items: Iterable[Item], shorter_texts: Mapping[tuple[str, str], str]
+) -> Iterator[Item]:
+    """Yield the queries with shorter texts (summaries or snippets) for the shown passages.
 
     Args:
         items: what is shown in full.
-        shorter: (query id, passage id) to a text; a passage without one keeps its own.
+        shorter_texts: (query id, passage id) to a text; a passage without one keeps its own.
     """
     for item in items:
-        texts = (shorter.get((item.query_id, p.id), p.text) for p in item.passages)
+        texts = (shorter_texts.get((item.query_id, p.id), p.text) for p in item.passages)
         passages = [replace(p, text=text) for p, text in zip(item.passages, texts, strict=True)]
         yield replace(item, passages=tuple(passages))
 
 
 def by_query(rows: Iterable[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
-    """Group rows of a table by their ``query_id``, in their order."""
+    """Group a table's rows by ``query_id``; their order is kept."""
     rows_of: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         rows_of.setdefault(row["query_id"], []).append(row)
@@ -220,16 +222,16 @@ class Labelling:
     own: re.Pattern[str] | None = None
 
     def get_label(self, query: str, position: int) -> str:
-        """Get the author label of the passage at a position of a query's context; "" if none."""
+        """Get the author label of a passage by query and position; "" if there is none."""
         return self.labels[query][position] if self.labels else ""
 
     def bracket_labels(self, text: str) -> str:
-        """Put words in a passage's own text that look like an author label into round brackets."""
+        """Put words in round brackets where a passage's own text imitates an author label."""
         return text if self.own is None else self.own.sub(r"(\1)", text)
 
 
 def name_label(label: str | None, manifest: Manifest) -> str:
-    """Name the relevance label of a passage for readers: the label, ``hidden`` or ``unjudged``.
+    """Get the relevance label to display for a passage: its label, ``hidden`` or ``unjudged``.
 
     Args:
         label: its label; None or ``unjudged`` where the tables have none.

@@ -87,7 +87,7 @@ class KindFacts:
     refusals: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        """Raise an error if a kind of benchmark has another name than its recipe."""
+        """Raise an error if a benchmark kind and its recipe have different names."""
         if self.recipe is not None and self.name != self.recipe.kind:
             raise ValueError(
                 f"the kind {self.name!r} has a recipe of the kind {self.recipe.kind!r}; give it "
@@ -96,11 +96,11 @@ class KindFacts:
 
     @property
     def leading(self) -> tuple[str, ...]:
-        """First measures of the headline: shown first, each with a leaderboard on the Hub."""
+        """Main measures of the benchmark kind, each with a leaderboard on the Hub."""
         return self.headline[:_LEADING]
 
     def explain_refusal(self, feature: str) -> str | None:
-        """Explain why this kind of benchmark does not offer a feature; None if it does.
+        """Explain why a benchmark kind does not offer a feature; None if it does.
 
         Args:
             feature: a key of ``refusals``, such as ``hide-gold``.

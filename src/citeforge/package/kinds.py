@@ -40,22 +40,22 @@ class Kind(ABC):
 
     @property
     def name(self) -> str:
-        """Name of this kind of benchmark, in commands and manifests."""
+        """Name of this benchmark kind, in commands and manifests."""
         return self.facts.name
 
     @property
     def form(self) -> str:
-        """Name of this kind of benchmark, as users type it."""
+        """Name of this benchmark kind, as users type it."""
         return self.facts.name
 
     @property
     def help(self) -> str:
-        """Description of this kind of benchmark in one line."""
+        """Description of this benchmark kind in one line."""
         return self.facts.about
 
     @abstractmethod
     def build(self, recipe: Recipe, run: RunOptions) -> Manifest:
-        """Build a package, or continue an interrupted build; starts with ``open_build``.
+        """Build a benchmark package from a recipe, or continue an interrupted build.
 
         Returns:
             The manifest of the finished package.
@@ -66,7 +66,7 @@ class Kind(ABC):
         """
 
     def plan(self, recipe: Recipe, run: RunOptions) -> RunPlan:
-        """Count the calls of a build to all models behind endpoints, and their cost; asks nothing.
+        """Count a build's calls to models behind endpoints, and their cost, without any call.
 
         This rehearses the build in a folder that is removed. Builds in several rounds, whose
         requests depend on replies, count them in a plan of their own.
@@ -87,7 +87,7 @@ class Kind(ABC):
             return planned_total(ledger)
 
     def propose(self, recipe: Recipe, run: RunOptions) -> str:
-        """Have an LLM propose settings, in a file for users to edit (``Recipe.plan_option``).
+        """Have an LLM propose settings of a recipe, in a file to be edited; return a message.
 
         Returns:
             Text for the user: what was written, or of a dry run what would be asked.
@@ -99,7 +99,7 @@ class Kind(ABC):
         raise UsageError(f"build {self.name} has no settings to propose", code="unsupported")
 
     def blind(self, config: str, table: pa.Table) -> pa.Table:
-        """Remove the gold from a table before it is published (tables of ``blinded`` only).
+        """Remove the gold from a table before the public half of a package is published.
 
         Args:
             config: config of the table, such as ``contexts``.
@@ -109,7 +109,7 @@ class Kind(ABC):
 
     @abstractmethod
     def items(self, package: Any, context: str, query_id: str | None) -> Iterator[Item]:
-        """Yield the queries of a context set, or one of them, with what systems are shown.
+        """Yield the queries of a context set, or just one, with the passages or triples shown.
 
         Args:
             package: a :class:`~citeforge.package.package.Package`.
@@ -119,14 +119,14 @@ class Kind(ABC):
 
     @abstractmethod
     def check_consistency(self, package: Any) -> Iterator[tuple[str, str]]:
-        """Check a package beyond hashes and schemas, as its kind needs; yield (table, problem).
+        """Check a package's tables against each other; yield (table, problem) for each fault.
 
         Args:
             package: a :class:`~citeforge.package.package.Package`.
         """
 
     def read_answers(self, reads: str, submission: Any, measures: Sequence[Any], tools: Any) -> Any:
-        """Compute measures of a submission in a way of this kind's own, such as all cells at once.
+        """Compute measures that read a submission in a way special to this benchmark kind.
 
         Answers to single context sets of passages are read alike for all kinds, and not here:
         :func:`~citeforge.evaluator.measures.results.read_passages`.
@@ -143,7 +143,7 @@ class Kind(ABC):
         raise NotImplementedError(f"{self.name} benchmarks have no answers to {reads}")
 
     def labelling(self, package: Any, context: str) -> Labelling | None:
-        """Read the author labels that prompts put on passages; None where they put none.
+        """Read the author labels that prompts put on passages; None if they put none.
 
         Args:
             package: a :class:`~citeforge.package.package.Package`.
@@ -152,7 +152,7 @@ class Kind(ABC):
         return None
 
     def trace(self, package: Any, query: str) -> str | None:
-        """Describe how a query was made, round by round; None if the package does not keep that."""
+        """Describe how a query was generated, round by round; None if that was not recorded."""
         return None
 
 
@@ -162,7 +162,7 @@ KINDS: Catalogue[Kind, None] = Catalogue("kinds", "benchmark kind", Kind)  # typ
 
 
 def kind_of(manifest: Manifest, path: object = None) -> Kind:
-    """Look up the kind of benchmark that a package's manifest names.
+    """Look up the benchmark kind that a package's manifest names.
 
     Args:
         manifest: of a package.
@@ -184,7 +184,7 @@ def kind_of(manifest: Manifest, path: object = None) -> Kind:
 
 
 def kind_of_recipe(recipe: Recipe) -> Kind:
-    """Look up the kind of benchmark that a recipe builds.
+    """Look up the benchmark kind that a recipe builds.
 
     Raises:
         UnknownValueError: no such kind is installed.
@@ -197,7 +197,7 @@ def kind_of_recipe(recipe: Recipe) -> Kind:
 
 
 def recipe_named(name: str) -> type[Recipe] | None:
-    """Look up the recipe class of a kind of benchmark; None if it is unknown or has none.
+    """Look up the recipe class of a benchmark kind by name; None if there is none.
 
     Raises:
         InputError: the plugin that defines the kind is broken.
@@ -208,17 +208,17 @@ def recipe_named(name: str) -> type[Recipe] | None:
 
 
 def recipes() -> dict[str, type[Recipe]]:
-    """Map the kinds of benchmark that can be built to recipe classes, in help pages' order."""
+    """Map the names of benchmark kinds that can be built to their recipe classes."""
     return {
         name: row.facts.recipe for name, row in KINDS.all().items() if row.facts.recipe is not None
     }
 
 
 def built_in_kinds() -> list[Kind]:
-    """List the built-in kinds of benchmark."""
+    """List the benchmark kinds that no plugin defines."""
     return [KINDS.get(name) for name, origin in KINDS.names().items() if not origin]
 
 
 def plugin_of(name: str) -> str | None:
-    """Get the plugin (name and version) that defines a kind of benchmark; None if built-in."""
+    """Get the plugin (name and version) that defines a benchmark kind; None if built-in."""
     return KINDS.names().get(name) or None

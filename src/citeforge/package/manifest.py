@@ -35,7 +35,7 @@ BESIDE = (AUDIT, FORM, SCORES, BY_HAND, "croissant.json", "eval.yaml")
 
 
 def pretty_json(value: object) -> str:
-    """Write a value as indented JSON with a line end; equal values give equal text."""
+    """Format a value as indented JSON with a final line end; equal values give equal text."""
     return json.dumps(value, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -54,7 +54,7 @@ class Problem:
     code: str = "schema-mismatch"
 
     def __str__(self) -> str:
-        """Write the file and what is wrong with it."""
+        """Format the problem as file and message."""
         return f"{self.file}: {self.message}"
 
 
@@ -66,7 +66,7 @@ def damaged(
     field: str | None = None,
     allowed: str = f"{FRESH_COPY}; see: citeforge verify",
 ) -> InputError:
-    """Make the error for a damaged package, of which the user needs a fresh copy."""
+    """Make the error for a damaged package, which asks for a fresh copy."""
     return InputError(message, path=path, field=field, allowed=allowed, code=code)
 
 
@@ -75,7 +75,7 @@ _Stats = dict[str, Figure | list[Figure] | dict[str, Figure]]
 
 
 def read_stats(folder: Path) -> dict[str, Any]:
-    """Read ``stats.json`` of a package: numbers, texts, lists and dictionaries of them.
+    """Read the statistics of a package from its ``stats.json``.
 
     Raises:
         InputError: it is missing, no JSON, or holds something else.
@@ -89,7 +89,7 @@ def read_stats(folder: Path) -> dict[str, Any]:
 
 
 def load_manifest(folder: Path, has_links: bool = False) -> Manifest:
-    """Read the manifest of a package; raise an error if a single byte of it was changed.
+    """Read and check a package's manifest; raise an error if one byte of it was changed.
 
     Args:
         folder: package.
@@ -130,7 +130,7 @@ def load_manifest(folder: Path, has_links: bool = False) -> Manifest:
 
 
 def unsafe_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
-    """Find files that a reader of the package could open, and that are links or no regular files.
+    """Yield a problem for each file of a package that is a link or no regular file.
 
     Every reader refuses a package with such a file, and ``verify`` lists them.
     """
@@ -144,7 +144,7 @@ def unsafe_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
 
 
 def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
-    """Find files that are missing, are links, or whose sha256 is not the manifest's."""
+    """Yield a problem for each file of a package that is missing, a link, or changed."""
     unsafe = {problem.file: problem for problem in unsafe_files(folder, manifest)}
     yield from (problem for name, problem in unsafe.items() if name not in manifest.files)
     for name, expected in manifest.files.items():
@@ -159,7 +159,7 @@ def damaged_files(folder: Path, manifest: Manifest) -> Iterator[Problem]:
 
 
 def resolve_package_file(folder: Path, name: str) -> Path:
-    """Get the path of a package's file; refuse links, except into the Hub's cache.
+    """Get the path of a package's file; refuse links, except into the Hub's local cache.
 
     Links are followed to the ``blobs`` of the Hub's cache alone.
 
@@ -187,7 +187,7 @@ def resolve_package_file(folder: Path, name: str) -> Path:
 
 
 def list_splits(manifest: Manifest) -> dict[str, list[str]]:
-    """Map each table config, such as ``contexts``, to its splits that have rows, in file order."""
+    """Map each table config, such as ``contexts``, to its splits with rows, in file order."""
     splits: dict[str, list[str]] = {}
     for name in manifest.files:
         if name.endswith(".parquet"):
@@ -199,7 +199,7 @@ def list_splits(manifest: Manifest) -> dict[str, list[str]]:
 
 
 def unknown_files(folder: Path) -> list[str]:
-    """List files in a package's folder that citeforge did not write, ``card.md`` among them.
+    """List the files in a package's folder that citeforge did not write, and ``card.md``.
 
     Raises:
         InputError: not a package, going by what its manifest says.
@@ -223,22 +223,22 @@ def unknown_files(folder: Path) -> list[str]:
     ]
 
 
-def load_intact(folder: Path, beside: bool = False) -> Manifest:
-    """Read the manifest of a package, and check every file against its recorded sha256.
+def load_intact(folder: Path, allow_edited: bool = False) -> Manifest:
+    """Read a package's manifest, and check the sha256 of every file in it.
 
     Args:
         folder: package.
-        beside: files that people edit beside the tables (card.md and the like) may have changed;
-            the card is about to be rendered again.
+        allow_edited: accept changed files that people edit beside the tables, such as card.md; the
+            card is about to be rendered again.
 
     Raises:
         InputError: names the first file that has not.
     """
     manifest = load_manifest(folder)
     for problem in damaged_files(folder, manifest):
-        if beside and problem.file in BESIDE:
+        if allow_edited and problem.file in BESIDE:
             continue
-        if beside and problem.file == CARD:
+        if allow_edited and problem.file == CARD:
             if not (folder / CARD).exists():
                 continue
             raise InputError(

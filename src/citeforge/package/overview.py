@@ -46,7 +46,7 @@ class Rejection:
     notes: list[str]
 
     def describe(self) -> str:
-        """Say that the twin was rejected, after how many attempts and why."""
+        """Describe the rejected twin: number of attempts, and reasons."""
         return f"rejected (attempts: {self.attempts}): {'; '.join(self.notes)}"
 
 
@@ -181,7 +181,7 @@ def summarise(folder: Path, manifest: Manifest) -> Summary:
 
 
 def describe_package(package: Package, most_questions: int | None = None) -> Overview:
-    """Summarise a package, and list its fields, rejected twins and questions about graphs.
+    """Summarise a package with its metadata fields, rejected twins and graph questions.
 
     Args:
         package: the package.
@@ -197,25 +197,25 @@ def describe_package(package: Package, most_questions: int | None = None) -> Ove
 
 
 def _read_rejection(row: dict[str, Any]) -> Rejection:
-    """Read the rejection from a row of the table of twins."""
+    """Read why a twin (rewritten passage) was rejected, from its row of the table of twins."""
     return Rejection(row["_id"], row["attempts"], list(row["notes"]))
 
 
-def _list_questions(package: Package, most: int | None) -> Iterator[GraphQuestion]:
-    """Yield the questions of a package with graphs, in each wording, with gold facts.
+def _list_questions(package: Package, limit: int | None) -> Iterator[GraphQuestion]:
+    """Yield a graph benchmark's questions in all wordings, with the triples to cite.
 
     Args:
         package: package with graphs.
-        most: largest number of questions; None for all.
+        limit: largest number of questions; None for all.
     """
     others = {name: form["text"] for name, form in list(package.forms.items())[1:]}
-    for row, item in enumerate(islice(package.items(), most)):
+    for row, item in enumerate(islice(package.items(), limit)):
         forms = {name: texts[row].as_py() for name, texts in others.items()}
         yield GraphQuestion(item.query_id, item.query, forms, list(item.knowledge))
 
 
 def read_query(package: Package, query: str, contexts: Sequence[str]) -> ShownQuery:
-    """Read a query, and what context sets show for it.
+    """Read a query, and the passages or triples that context sets show for it.
 
     Args:
         package: the package.
@@ -251,7 +251,7 @@ def read_query(package: Package, query: str, contexts: Sequence[str]) -> ShownQu
 
 
 def _read_twin(row: dict[str, Any], texts: dict[str, tuple[str, str]]) -> ShownTwin:
-    """Read a twin from its row.
+    """Read a twin, the LLM-written version of a passage, from its row and the texts.
 
     Args:
         row: row of the table of twins.

@@ -46,7 +46,7 @@ class Package(Displayed):
     query_subset: frozenset[str] | None = None
 
     def __init__(self, folder: Path, manifest: Manifest | None = None, whole: bool = True) -> None:
-        """Open a package, and check every file of it against the manifest, once.
+        """Open a benchmark package, and check every file against its manifest.
 
         Args:
             folder: where it is.
@@ -69,11 +69,11 @@ class Package(Displayed):
         )
 
     def __len__(self) -> int:
-        """Number of queries."""
+        """Number of queries in the benchmark."""
         return len(self.query_ids)
 
     def _tables(self) -> Iterator[Table]:
-        """Make a table of the benchmark's kind, licence, context sets and sources."""
+        """Yield a table of the benchmark's kind, licence, context sets and sources."""
         m = self.manifest
         yield Table(["", m.name], [
             ("kind", m.kind), ("queries", f"{len(self):,}"), ("licence", m.licence or "not stated"),
@@ -83,7 +83,7 @@ class Package(Displayed):
 
     @extras_named()
     def to_pandas(self, context: str | None = None) -> pandas.DataFrame:
-        """Make a table with one row per passage or triple that a context set shows.
+        """Make a data frame with one row per passage or triple that a context set shows.
 
         Queries alone are a frame by ``.queries.to_pandas()``.
 
@@ -114,7 +114,7 @@ class Package(Displayed):
 
     @property
     def label(self) -> str:
-        """``name@`` and the first 8 digits of the hash, as in signatures."""
+        """Name of the benchmark with the first 8 digits of its hash: ``NAME@HASH``."""
         return f"{self.manifest.name}@{self.manifest.benchmark_hash[:8]}"
 
     @property
@@ -124,7 +124,7 @@ class Package(Displayed):
 
     @cached_property
     def splits(self) -> dict[str, list[str]]:
-        """Splits that have rows, by config such as ``contexts``, in the order of their files."""
+        """Splits with rows of each table config, such as ``contexts``, in file order."""
         return list_splits(self.manifest)
 
     @property
@@ -147,12 +147,12 @@ class Package(Displayed):
         return self.kind.facts.shows == "triples"
 
     def shards(self, config: str, split: str) -> list[Path]:
-        """List the files of a table in order, by the manifest; none where the table is empty."""
+        """List the Parquet files of a table in order; none if the table is empty."""
         name = re.compile(rf"{re.escape(config)}/{re.escape(split)}-\d{{5}}-of-\d{{5}}\.parquet")
         return [self.folder / n for n in sorted(self.manifest.files) if name.fullmatch(n)]
 
     def table(self, config: str, split: str) -> pa.Table:
-        """Read a whole table in its schema; no rows where the package has none.
+        """Read a whole table of the package; no rows if the package does not have it.
 
         Raises:
             UnknownValueError: no such config in this kind of benchmark.
@@ -166,7 +166,7 @@ class Package(Displayed):
 
     @cached_property
     def queries(self) -> pa.Table:
-        """Queries (schema QUERIES); of a KaLMA benchmark the specific questions.
+        """Table of the benchmark's queries (schema QUERIES); for KaLMA, the specific questions.
 
         Raises:
             InputError: it is damaged, or an id comes twice.
@@ -187,16 +187,16 @@ class Package(Displayed):
 
     @cached_property
     def row_of(self) -> dict[str, int]:
-        """Row numbers of the queries, by id."""
+        """Row number of each query in the table of queries, by id."""
         return {name: row for row, name in enumerate(self.query_ids)}
 
     def questions(self, context: str) -> list[str]:
-        """Get the texts of the queries as a context set asks them, in order."""
+        """Get the texts of the queries as worded for a context set, in order."""
         texts: list[str] = self.queries_of(context)["text"].to_pylist()
         return texts
 
     def queries_of(self, context: str) -> pa.Table:
-        """Get the queries in the form that a context set asks (schema QUERIES).
+        """Get the table of queries as worded for a context set (schema QUERIES).
 
         Raises:
             InputError: the package lacks that form.
@@ -209,7 +209,7 @@ class Package(Displayed):
 
     @cached_property
     def forms(self) -> dict[str, pa.Table]:
-        """Tables of the queries by form of wording (schema QUERIES), the main form first."""
+        """Tables of queries by wording, such as ``general``; the main wording first."""
         splits = dict.fromkeys(self.kind.facts.other_questions.values())
         others = {split: self.table("queries", split) for split in splits}
         return {
@@ -218,7 +218,7 @@ class Package(Displayed):
         }
 
     def context_table(self, context: str) -> pa.Table:
-        """Read the rows of a context set (schema CONTEXTS, or KG_CONTEXTS).
+        """Read which passages or triples a context set shows (schema CONTEXTS or KG_CONTEXTS).
 
         Args:
             context: its name.
@@ -245,7 +245,7 @@ class Package(Displayed):
         return {label: self.mapping(label) for label in LABELS}
 
     def mapping(self, label: str) -> pa.Table:
-        """Read the (query, passage) pairs that have a label, or are undecided (schema MAPPING).
+        """Read the (query, passage) pairs with one relevance label (schema MAPPING).
 
         Raises:
             InputError: the table is damaged.
@@ -262,7 +262,7 @@ class Package(Displayed):
         return self._read_query_table("gold", "gold", "query_id")
 
     def _read_query_table(self, config: str, split: str, column: str) -> pa.Table:
-        """Read a table; raise InputError if its query column names an unknown query.
+        """Read a table; raise an error if its query column has an unknown query id.
 
         Args:
             config: config of the table, such as ``gold``.
@@ -281,22 +281,22 @@ class Package(Displayed):
 
     @cached_property
     def gold_rows(self) -> list[GoldRows]:
-        """Gold rows of each query, in the order of the benchmark."""
+        """Gold records of each query, in the order of the benchmark."""
         rows = by_query(self.gold.to_pylist())
         return [GoldRows(map(Gold.from_row, rows.get(query, []))) for query in self.query_ids]
 
     @cached_property
     def twins(self) -> pa.Table:
-        """Table of twins, LLM-written versions of passages (schema TWINS); may have no rows."""
+        """Table of twins, the LLM-written versions of passages (schema TWINS); may be empty."""
         return read_table(self.shards("twins", "twins"), TWINS)
 
     def written_questions(self) -> pa.Table:
-        """Read the table of all questions that an LLM wrote, rejected ones included."""
+        """Read the table of all questions that an LLM wrote, including rejected ones."""
         return self.table("questions", "questions")
 
     @cached_property
     def cosines(self) -> pa.Table:
-        """Table of cosines of mined passages and queries (schema COSINES); may have no rows."""
+        """Table of cosines between queries and mined passages (schema COSINES); may be empty."""
         return read_table(self.shards("cosines", SEEMINGLY_RELEVANT), COSINES)
 
     def passages(self, columns: list[str] | None = None) -> Iterator[pa.RecordBatch]:
@@ -311,7 +311,7 @@ class Package(Displayed):
         return iter_batches(self.corpus, columns, schema=CORPUS)
 
     def candidates(self, retriever: str | None = None) -> Rankings:
-        """Read what was retrieved for each query (schema CANDIDATES); empty lists without any.
+        """Read the ranked passages that a retriever found for each query, by query id.
 
         Args:
             retriever: split of ``candidates``; None for the one that contexts are made of.
@@ -330,7 +330,7 @@ class Package(Displayed):
         return rankings
 
     def condensed(self, form: str) -> dict[tuple[str, str], str]:
-        """Read summaries or snippets by (query, passage), without those of irrelevant passages.
+        """Read summaries or snippets of relevant passages: (query id, passage id) to text.
 
         Args:
             form: split of ``condensed``.
@@ -353,7 +353,7 @@ class Package(Displayed):
 
     @property
     def evolution(self) -> pa.Table:
-        """Table of how questions grew, round by round (schema KG_EVOLUTION)."""
+        """Table of how each question evolved, round by round (schema KG_EVOLUTION)."""
         return self.table("evolution", "evolution")
 
     @property
@@ -362,7 +362,7 @@ class Package(Displayed):
         return self.shards("corpus", "corpus")
 
     def texts(self, ids: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
-        """Read (title, text) of passages by id; memory grows with the number of ids.
+        """Read passages of the corpus: id to (title, text); unknown ids are absent.
 
         Args:
             ids: of passages; those that the corpus lacks are absent from the result.
@@ -370,7 +370,7 @@ class Package(Displayed):
         return read_texts(self.corpus, ids)
 
     def shown_texts(self, ids: Iterable[str], context: str = "") -> dict[str, tuple[str, str]]:
-        """Read (title, text) of passages that contexts show, by id; each must be in the corpus.
+        """Read passages that contexts show: id to (title, text); raise an error if one is missing.
 
         Args:
             ids: of passages.
@@ -390,7 +390,7 @@ class Package(Displayed):
     def items(
         self, context: str | None = None, query_id: str | None = None, show: str | None = None
     ) -> Iterator[Item]:
-        """Yield each query with what systems are given and its gold, in the package's order.
+        """Yield the queries of a context set with the passages or triples shown, and gold.
 
         Holds the passages that the context set names, not the corpus.
 
@@ -410,7 +410,7 @@ class Package(Displayed):
 
 
 def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Table:
-    """Select a table's rows about given queries; all rows if no column names queries.
+    """Select a package table's rows about some queries; all rows if none name a query.
 
     Args:
         table: table of a package.
@@ -424,23 +424,23 @@ def rows_about(table: pa.Table, config: str, queries: frozenset[str]) -> pa.Tabl
     return rows_with(table, column, queries)
 
 
-def read_texts(corpus: list[Path], names: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
-    """Read (title, text) of passages by id, streaming the corpus.
+def read_texts(corpus: list[Path], ids: Iterable[str] | pa.Array) -> dict[str, tuple[str, str]]:
+    """Read passages from corpus files: id to (title, text).
 
     Args:
         corpus: shards of a corpus.
-        names: ids of passages; those that the corpus lacks are absent from the result.
+        ids: ids of passages; those that the corpus lacks are absent from the result.
     """
-    ids = names if isinstance(names, pa.Array) else pa.array(sorted(set(names)), pa.string())
+    wanted = ids if isinstance(ids, pa.Array) else pa.array(sorted(set(ids)), pa.string())
     return {
         name: (title, text)
         for batch in iter_batches(corpus, CORPUS.names[:3], schema=CORPUS)
-        for name, title, text in rows_of(rows_with(batch, "_id", ids))
+        for name, title, text in rows_of(rows_with(batch, "_id", wanted))
     }
 
 
 def short_answers(queries: pa.Table, relevant: pa.Table, gold: pa.Table) -> list[list[str]]:
-    """Collect the gold short answers of each query, in the order of the queries.
+    """Collect the gold short answers, a list per query in the table's order.
 
     Args:
         queries: schema QUERIES.

@@ -20,7 +20,7 @@ class PublicHalves(FrozenRecord):
 
 
 def read_public_halves(folder: Path) -> tuple[str, ...]:
-    """Read the hashes of a package's published public halves; empty if none is recorded.
+    """Read the recorded hashes of a package's published public halves, if any.
 
     Raises:
         InputError: the record is damaged.
@@ -32,7 +32,7 @@ def read_public_halves(folder: Path) -> tuple[str, ...]:
 
 
 def record_public_half(folder: Path, public_hash: str) -> None:
-    """Add the hash of a public half to a package's record, unless it is there.
+    """Record the hash of a published public half in its package's folder, once.
 
     Raises:
         InputError: the record is damaged, or cannot be written.

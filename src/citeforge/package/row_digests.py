@@ -34,7 +34,7 @@ class RowDigests:
     digests: npt.NDArray[np.uint64]
 
     def filter(self, keys: pa.Array, is_inside: bool) -> "RowDigests":
-        """Select the rows whose key is among some keys, or those whose key is not.
+        """Select the rows whose key is among the given ones, or (``is_inside`` false) the others.
 
         Args:
             keys: keys to look for.
@@ -48,7 +48,7 @@ class RowDigests:
 
 
 def digest_value(value: object) -> bytes:
-    """Compute an 8-byte digest of a value of a table: text, number, list or None."""
+    """Compute the 8-byte digest of a table cell's value: text, number, list or None."""
     content = value.encode() if isinstance(value, str) else b"\0" + repr(value).encode()
     return hashlib.blake2b(content, digest_size=_BYTES).digest()
 
@@ -56,7 +56,7 @@ def digest_value(value: object) -> bytes:
 def digest_rows(
     batches: Iterable[pa.RecordBatch], keys: Sequence[str], parts: Mapping[str, Sequence[str]]
 ) -> RowDigests:
-    """Compute the digests of a table's rows; rows that share a key become one.
+    """Compute a digest per key and compared part of a table's rows.
 
     Args:
         batches: the table.
@@ -74,7 +74,7 @@ def digest_rows(
 
 
 def _digest_columns(batch: pa.RecordBatch, columns: Sequence[str]) -> npt.NDArray[np.uint64]:
-    """Compute one digest per row over some columns of a batch."""
+    """Compute one digest per row of a batch over some of its columns."""
     values = (
         batch[columns[0]].to_pylist()
         if len(columns) == 1
@@ -86,7 +86,7 @@ def _digest_columns(batch: pa.RecordBatch, columns: Sequence[str]) -> npt.NDArra
 def _merge_repeated(
     keys: pa.Array, parts: tuple[str, ...], digests: npt.NDArray[np.uint64]
 ) -> RowDigests:
-    """Merge rows that share a key into one, whose digests are over all of them in order."""
+    """Merge rows that share a key into one row with a joint digest."""
     encoded = keys.dictionary_encode()
     if len(encoded.dictionary) == len(keys):
         return RowDigests(keys, parts, digests)
@@ -103,7 +103,7 @@ def _merge_repeated(
 
 
 def compare_rows(name: str, old: RowDigests, new: RowDigests) -> TableChanges:
-    """Compare the rows of two tables by their keys.
+    """Compare two tables by the digests of their rows: added, removed and changed keys.
 
     Args:
         name: what the rows are.
@@ -134,5 +134,5 @@ def compare_rows(name: str, old: RowDigests, new: RowDigests) -> TableChanges:
 
 
 def _name_keys(keys: pa.Array, mask: npt.NDArray[np.bool_]) -> tuple[str, ...]:
-    """List the keys at which a mask is true; the ids of a key are joined by arrows."""
+    """List the keys that a mask selects; the ids within a key are joined by arrows."""
     return tuple(" → ".join(key.split(_JOINT)) for key in keys.filter(pa.array(mask)).to_pylist())

@@ -13,7 +13,7 @@ _OWNER_ONLY = 0o600
 
 
 def read_secret(folder: Path) -> bytes:
-    """Read the secret key that hides a package's labels, from the package or its gold half.
+    """Read the secret key of a package with hidden labels, from the package or its gold half.
 
     Raises:
         InputError: there is none, or it is damaged.
@@ -38,11 +38,11 @@ def read_secret(folder: Path) -> bytes:
 
 
 def write_secret(folder: Path, secret: bytes) -> None:
-    """Write a secret into a folder, readable by its owner only."""
+    """Write a package's secret key to a file in its folder that only the owner may read."""
     write_bytes(folder / SECRET, f"{secret.hex()}\n".encode(), _OWNER_ONLY)
 
 
 def pseudonym(secret: bytes, *parts: str) -> str:
-    """Derive 20 hexadecimal digits from texts, which reveal nothing without the secret key."""
+    """Derive an id of 20 hexadecimal digits from texts by a secret key (BLAKE2b)."""
     text = "\x1f".join(parts).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(text, key=secret, digest_size=10).hexdigest()

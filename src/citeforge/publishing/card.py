@@ -292,7 +292,7 @@ def write_card(
         manifest = load_manifest(folder)
         # Another process may have changed the package before this one locked it.
         if checked is None or checked.manifest != manifest:
-            manifest = load_intact(folder, beside=True)
+            manifest = load_intact(folder, allow_edited=True)
         if version is not None:
             manifest = manifest.model_copy(update={"version": version})
         if licence is not None:

@@ -29,7 +29,7 @@ are the same in all cells that show a text."""
 def copy_gold(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, all_answers: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines with each query's gold answer, or with all of them, one per run.
+    """Yield submission lines that copy each query's gold answer, or all of them (one per run).
 
     Args:
         benchmark: benchmark to answer.
@@ -49,7 +49,7 @@ def copy_gold(
 def copy_first_passage(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, n_sentences: int | None
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines that copy the first passage, with citations (ALCE, appendix D).
+    """Yield submission lines that copy and cite the first passage (ALCE, appendix D).
 
     Args:
         benchmark: benchmark to answer.
@@ -72,7 +72,7 @@ def copy_first_passage(
 def cite_only(
     benchmark: Benchmark, contexts: Iterable[str], runs: int, choose: Choose
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines whose answers are citation marks alone, as ``choose`` picks them.
+    """Yield submission lines with citation marks alone, at the positions ``choose`` returns.
 
     Args:
         benchmark: benchmark to answer.
@@ -93,7 +93,7 @@ def cite_only(
 def cite_random(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines that cite random passages or triples, as a lower bound for systems."""
+    """Yield submission lines that cite random passages or triples, as a lower bound."""
     if benchmark.has_graphs:
         return kalma.state_random(benchmark, contexts, runs, seed)
     return cite_only(benchmark, contexts, runs, partial(_draw_few, seed))
@@ -102,7 +102,7 @@ def cite_random(
 def cite_relevant(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines that cite all relevant passages or triples, and state nothing.
+    """Yield submission lines that cite all relevant passages, or state all gold triples.
 
     It is the upper bound of RAGE's measures, or of the citations of triples, alone.
 
@@ -132,7 +132,7 @@ def cite_relevant(
 
 
 def _draw_few(seed: int, table: ContextTable, row: int, query: str, run: int) -> list[int]:
-    """Draw the positions of one to three distinct passages, all equally likely (RAGE, Table 1)."""
+    """Draw the positions of 1 to 3 distinct passages of a context, uniformly (RAGE, Table 1)."""
     rng = generator(seed, "random baseline", table.name, query, run)
     size = table.sizes[row]
     return rng.sample(range(size), min(rng.randint(1, 3), size))
@@ -141,7 +141,7 @@ def _draw_few(seed: int, table: ContextTable, row: int, query: str, run: int) ->
 def cite_by_label(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, is_biased: bool
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines of a control system for author bias: citation marks without text.
+    """Yield lines of a simulated reader that is, or is not, biased by author labels.
 
     The biased control follows the author labels; the other one cites as if there were none.
 
@@ -155,7 +155,7 @@ def cite_by_label(
     design = parse_design(benchmark.manifest.config)
 
     def choose(table: ContextTable, row: int, query: str, run: int) -> Iterator[int]:
-        """Draw the positions to cite, by relevance and author label of each passage."""
+        """Draw which positions to cite, by relevance and author label of each passage."""
         cell, relevant = design.find(table.name), table.relevant[row]
         for index, passage in enumerate(table.ids_of(row)):
             chance = _citation_probability(is_biased, cell, index in relevant)
@@ -166,14 +166,14 @@ def cite_by_label(
 
 
 def _draw_number(seed: int, context: str, query: str, run: int, passage: str) -> float:
-    """Draw a passage's random number in [0, 1), which is mostly the same in all context sets."""
+    """Draw a passage's random number in [0, 1), mostly the same in all context sets."""
     fresh = generator(seed, "control, this cell", context, query, run, passage)
     shared = generator(seed, "control, this text", query, run, passage).random()
     return fresh.random() if fresh.random() < _FRESH_SHARE else shared
 
 
 def _citation_probability(is_biased: bool, cell: Cell, relevant: bool) -> float:
-    """Look up the probability that a control cites a passage, by its relevance and author label."""
+    """Look up the probability that a simulated reader cites a passage, by label and relevance."""
     side = cell.side(relevant)
     if not is_biased or side is None or cell.labels == "placebo":
         return _PLAIN[relevant]

@@ -28,7 +28,7 @@ Replies = Sequence[Reply | Failure]
 
 
 def require_editing(options: EditedOptions, judge: JudgeSession | None) -> None:
-    """Raise an error if ``--rerank`` has no judge, or temperature 0 would give equal answers.
+    """Raise an error if ``--rerank`` has no judge, or temperature 0 makes answers equal.
 
     Raises:
         UsageError: there is no judge, or all answers would be the same.
@@ -50,7 +50,7 @@ def require_editing(options: EditedOptions, judge: JudgeSession | None) -> None:
 def keep_best(
     n: int, tasks: Sequence[Task], replies: Replies, benchmark: Benchmark, judge: JudgeSession
 ) -> tuple[list[Task], list[Reply | Failure]]:
-    """Keep, of every n answers, the one with the best citation recall; the first on a tie.
+    """Keep the best of every n answers by citation recall; the first on a tie.
 
     Args:
         n: answers per query and run, one after the other.
@@ -73,7 +73,7 @@ def keep_best(
 def _citation_recalls(
     tasks: Sequence[Task], replies: Replies, benchmark: Benchmark, judge: JudgeSession
 ) -> list[float]:
-    """Compute ALCE's citation recall of each answer, in [0, 1]; minus infinity for a failure."""
+    """Compute the citation recall (ALCE) of each answer, in [0, 1]; -inf for a failure."""
     tools = ScoringTools(judge, SentenceSegmenter())
     inputs = Inputs(benchmark, [], benchmark.grammar, benchmark.data_set, tools)
     recalls = [-math.inf] * len(tasks)
@@ -91,12 +91,12 @@ def _citation_recalls(
 
 
 def counted_passages(task: Task, reply: Reply) -> tuple[Passage, ...]:
-    """List the passages in the order in which an answer's citations number them."""
+    """List the passages that an answer's citation numbers refer to, in order."""
     return task.item.passages if reply.passages is None else reply.passages
 
 
 def cites_candidates(options: EditedOptions, benchmark: Benchmark) -> bool:
-    """Whether ``--post-cite`` chooses among all candidates retrieved for a question."""
+    """Whether ``--post-cite`` chooses among all candidates retrieved for a query."""
     applies = options.post_cite and options.post_cite_over == "candidates"
     return applies and "candidates" in benchmark.splits
 
@@ -104,7 +104,7 @@ def cites_candidates(options: EditedOptions, benchmark: Benchmark) -> bool:
 def _add_candidates(
     tasks: Sequence[Task], replies: Replies, benchmark: Benchmark
 ) -> tuple[list[Reply | Failure], dict[int, Sequence[Passage]]]:
-    """Collect the passages that each answer may cite: those shown, then further candidates.
+    """Add retrieved candidates to what answers may cite: (replies, index to passages).
 
     Passages that were shown keep their numbers. Citation numbers without a passage are raised, so
     that no candidate gets one of them.
@@ -133,12 +133,12 @@ def _add_candidates(
     return results, pools
 
 
-def _raise_numbers(text: str, grammar: Grammar, n_passages: int, by: int) -> str:
-    """Add ``by`` to each citation number in a text that belongs to no shown passage."""
+def _raise_numbers(text: str, grammar: Grammar, n_passages: int, offset: int) -> str:
+    """Add an offset to the citation numbers in a text that refer to no shown passage."""
     first = grammar.base + n_passages
     for mark in reversed(grammar.parse(text, n_passages).markers):
         if any(n >= first for n in mark.numbers):
-            numbers = (n + by if n >= first else n for n in mark.numbers)
+            numbers = (n + offset if n >= first else n for n in mark.numbers)
             marks = "".join(f"[{n}]" for n in numbers)
             text = text[: mark.start] + marks + text[mark.end :]
     return text
@@ -146,16 +146,16 @@ def _raise_numbers(text: str, grammar: Grammar, n_passages: int, by: int) -> str
 
 def post_cite(
     tasks: Sequence[Task], replies: Replies, benchmark: Benchmark, embedder: Embedder,
-    over_own: bool,
+    only_shown: bool,
 ) -> tuple[list[Reply | Failure], int]:  # fmt: skip
-    """Add a citation to each statement without one: of the passage with the nearest vector.
+    """Cite the nearest passage in each statement without citation: (replies, number added).
 
     Args:
         tasks: what was asked.
         replies: the reply to each task; failures stay.
         benchmark: benchmark that they answer.
         embedder: compares statements, as queries, with passages (title and text).
-        over_own: choose among the passages shown, not among the candidates of the question.
+        only_shown: choose among the passages shown, not among the candidates of the question.
 
     Returns:
         The replies, and the number of statements that were given a citation.
@@ -166,16 +166,16 @@ def post_cite(
         for index, (task, reply) in enumerate(zip(tasks, replies, strict=True))
         if isinstance(reply, Reply)
     }
-    if not over_own:
+    if not only_shown:
         edited, pools = _add_candidates(tasks, replies, benchmark)
     segmenter, grammar = SentenceSegmenter(), benchmark.grammar
-    bare: list[tuple[int, Statement]] = []
+    uncited: list[tuple[int, Statement]] = []
     for index, reply in enumerate(edited):
         if isinstance(reply, Reply) and (pool := pools[index]):
             reading = split_statements(reply.text, grammar, segmenter, len(pool))
-            bare += [(index, s) for s in reading.statements if not s.numbers]
-    nearest = _nearest_passages(bare, pools, embedder)
-    for index, pairs in groupby(zip(bare, nearest, strict=True), key=lambda pair: pair[0][0]):
+            uncited += [(index, s) for s in reading.statements if not s.numbers]
+    nearest = _nearest_passages(uncited, pools, embedder)
+    for index, pairs in groupby(zip(uncited, nearest, strict=True), key=lambda pair: pair[0][0]):
         reply = edited[index]
         assert isinstance(reply, Reply)
         counted = list(counted_passages(tasks[index], reply))
@@ -184,40 +184,40 @@ def post_cite(
             if passage not in counted:
                 counted.append(passage)
             number = counted.index(passage) + grammar.base
-            marks.append((*_before_stop(reply.text, statement), f" [{number}]"))
-        passages = reply.passages if over_own else tuple(counted)
+            marks.append((*_span_before_stop(reply.text, statement), f" [{number}]"))
+        passages = reply.passages if only_shown else tuple(counted)
         text = splice(reply.text, marks)
         edited[index] = replace(reply, text=text, passages=passages, logprobs=None)
-    return edited, len(bare)
+    return edited, len(uncited)
 
 
 def _nearest_passages(
-    bare: Sequence[tuple[int, Statement]],
+    uncited: Sequence[tuple[int, Statement]],
     pools: Mapping[int, Sequence[Passage]],
     embedder: Embedder,
 ) -> list[Passage]:
-    """Find the passage nearest to each statement by cosine; the first on a tie.
+    """Find the passage with the highest cosine for each uncited statement; first on a tie.
 
     Args:
-        bare: statements, each with the index of its answer.
+        uncited: statements, each with the index of its answer.
         pools: index of an answer to the passages that it may cite.
         embedder: compares statements, as queries, with passages.
     """
-    if not bare:
+    if not uncited:
         return []
-    words = {p: f"{p.title} {p.text}".strip() for index, _ in bare for p in pools[index]}
+    words = {p: f"{p.title} {p.text}".strip() for index, _ in uncited for p in pools[index]}
     row = {text: i for i, text in enumerate(sorted(set(words.values())))}
     passages = embedder.encode(list(row), "passage")
-    statements = embedder.encode([s.text for _, s in bare], "query")
+    statements = embedder.encode([s.text for _, s in uncited], "query")
     nearest = []
-    for (index, _), vector in zip(bare, statements, strict=True):
+    for (index, _), vector in zip(uncited, statements, strict=True):
         rows = [row[words[p]] for p in pools[index]]
         cosines = passages[rows].astype("float64") @ vector
         nearest.append(pools[index][int(cosines.round(6).argmax())])
     return nearest
 
 
-def _before_stop(text: str, statement: Statement) -> tuple[int, int]:
-    """Find the span of white space (maybe empty) before a statement's final punctuation."""
+def _span_before_stop(text: str, statement: Statement) -> tuple[int, int]:
+    """Find where a citation goes in a text: the span before a statement's final punctuation."""
     end = len(text[: statement.spans[-1][1]].rstrip(_STOPS))
     return len(text[:end].rstrip()), end

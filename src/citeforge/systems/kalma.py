@@ -33,11 +33,11 @@ class Marks:
 def state_random(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines that state 1 to 8 distinct shown triples, drawn uniformly."""
+    """Yield submission lines that state and cite 1 to 8 random shown triples."""
     domain = _read_domain(benchmark)
 
     def state(graphs: ShownGraphs, rng: Random) -> str:
-        """Draw 1 to 8 of the shown triples, and write a sentence with citation for each."""
+        """Write 1 to 8 random shown triples as sentences with citations."""
         drawn = rng.sample(graphs.triples, min(rng.randint(1, 8), len(graphs.triples)))
         return " ".join(_cite_triple(t, domain) for t in drawn)
 
@@ -47,7 +47,7 @@ def state_random(
 def state_gold(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, name: str, marks: Marks
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines that state each query's gold facts, cited or marked as absent.
+    """Yield submission lines that state the gold facts, some of them marked as absent.
 
     Args:
         benchmark: a KaLMA benchmark.
@@ -64,7 +64,7 @@ def state_gold(
 
 
 def _read_domain(benchmark: Benchmark) -> Domain:
-    """Read a benchmark's domain, which puts triples into words; a plain one if it has none."""
+    """Read a benchmark's domain, by which triples become sentences; a generic one if none."""
     declared = benchmark.manifest.config.get("domain")
     if not isinstance(declared, dict):
         return _PLAIN
@@ -75,7 +75,7 @@ def _answer_graphs(
     benchmark: Benchmark, contexts: list[str], runs: int, key: tuple[Any, ...],
     state: Callable[[ShownGraphs, Random], str],
 ) -> Iterator[dict[str, Any]]:  # fmt: skip
-    """Yield the lines of a submission; ``state`` writes an answer from graphs and random numbers.
+    """Yield submission lines for graphs, with answers by the function ``state``.
 
     Args:
         benchmark: a KaLMA benchmark.
@@ -93,7 +93,7 @@ def _answer_graphs(
 
 
 def _state_gold(domain: Domain, marks: Marks, graphs: ShownGraphs, rng: Random) -> str:
-    """State every gold fact of a query; cite it, or mark it as absent with some probability.
+    """Write a query's gold facts as an answer; each is cited, or marked [NA] by chance.
 
     Args:
         domain: says how triples are written as sentences.
@@ -115,6 +115,6 @@ def _state_gold(domain: Domain, marks: Marks, graphs: ShownGraphs, rng: Random) 
 
 
 def _cite_triple(triple: Triple, domain: Domain) -> str:
-    """State a triple as a sentence, with its citation."""
+    """Write a triple as a sentence with its citation."""
     sentence = domain.verbalise(triple).removesuffix(".")
     return f"{sentence} {render(triple.qid, [(triple.relation, triple.value)])}."

@@ -37,11 +37,11 @@ Jobs = list[tuple[Task, MakeSteps]]
 """Queries to answer, run by run and context set by context set, with the steps that do it."""
 
 
-def prepare(
+def prepare_jobs(
     system: System, benchmark: Benchmark, contexts: Sequence[str], runs: int, seed: int,
     llm: Llm, options: Part, limit: int | None,
 ) -> tuple[Jobs, Setting[LlmOptions]]:  # fmt: skip
-    """List a system's tasks with the steps that answer them, and the setting that they share.
+    """List a system's tasks, each with its generator of requests, and their shared setting.
 
     See :func:`citeforge.systems.run.run_system`.
 
@@ -75,8 +75,8 @@ def prepare(
     warn_of_repeats(runs, options)
     edited = options if isinstance(options, EditedOptions) else EditedOptions()
     names = system.template.split()
-    instead = {} if options.template is None else dict.fromkeys(names, options.template)
-    prompts = Prompts(instead, system.templates)
+    replacements = {} if options.template is None else dict.fromkeys(names, options.template)
+    prompts = Prompts(replacements, system.templates)
     size = options.window or getattr(llm, "window", None)
     window = TokenWindow(size, options.max_answer, *make_counter(options.tokenizer, llm))
     shared = Setting(benchmark, "", options, llm, seed, prompts, window)
@@ -98,19 +98,19 @@ def ask(
     system: System, benchmark: Benchmark, contexts: Sequence[str], runs: int, seed: int,
     llm: Llm, options: Part, limit: int | None, judge: JudgeSession | None = None,
 ) -> tuple[list[tuple[Task, Reply | Failure]], dict[str, Any], Counter[str]]:  # fmt: skip
-    """Ask an LLM for a system's answers; see :func:`citeforge.systems.run.run_system`.
+    """Ask an LLM for a system's answers: (tasks with replies, header fields, counts).
 
     Returns:
         Queries with their replies, run by run and context set by context set; fields of the
         submission's header about how they were made; figures of the run, by name.
 
     Raises:
-        UsageError: see :func:`prepare`; or a reranking that could not choose.
+        UsageError: see :func:`prepare_jobs`; or a reranking that could not choose.
         InputError: a template is wrong, or the LLM's first calls all fail.
     """
     edited = options if isinstance(options, EditedOptions) else EditedOptions()
     require_editing(edited, judge)
-    jobs, setting = prepare(system, benchmark, contexts, runs, seed, llm, options, limit)
+    jobs, setting = prepare_jobs(system, benchmark, contexts, runs, seed, llm, options, limit)
     counts, own = setting.counts, setting.options
     tasks = [task for task, _ in jobs]
     what = f"{len(tasks):,} answers of {system.name} (context sets: {', '.join(contexts)})"
@@ -118,9 +118,9 @@ def ask(
     if edited.rerank is not None and judge is not None:
         tasks, replies = keep_best(edited.rerank, tasks, replies, benchmark, judge)
     if edited.post_cite:
-        over_own = not cites_candidates(edited, benchmark)
+        only_shown = not cites_candidates(edited, benchmark)
         embedder = run_embedder(edited.embedder, getattr(llm, "options", RunOptions()))
-        replies, n = post_cite(tasks, replies, benchmark, embedder, over_own)
+        replies, n = post_cite(tasks, replies, benchmark, embedder, only_shown)
         counts["statements_cited_afterwards"] += n
     counts.update(count_endings(replies, own.max_answer, own.logprobs))
     recipe = {
@@ -138,7 +138,7 @@ def ask(
 
 
 def plan_jobs(jobs: Jobs, options: LlmOptions, llm: Llm) -> RunPlan:
-    """Count the LLM calls of a system: in the first round, and at most in later ones.
+    """Plan a system's LLM calls: those of the first round, and an upper bound for later ones.
 
     Later prompts are not known: each is counted as long as the longest one of the first round with
     all replies before it.
@@ -178,7 +178,7 @@ _USUAL_STATEMENTS, _USUAL_CITATIONS, _USUAL_STATEMENT = 4, 2, 100
 
 
 def plan_judging(items: Sequence[Item], times: int, max_answer: int, judge: LlmJudge) -> RunPlan:
-    """Estimate a judge's calls about answers that are not written yet, and bound them.
+    """Estimate a judge's calls about answers that do not exist yet, with an upper bound.
 
     Args:
         items: queries with the passages that are shown.
@@ -206,7 +206,7 @@ def plan_judging(items: Sequence[Item], times: int, max_answer: int, judge: LlmJ
 
 
 def reply_line(task: Task, reply: Reply) -> dict[str, Any]:
-    """Make the line of a submission from a task and its reply."""
+    """Make a line of a submission from a task (query and run) and the system's reply."""
     fields: dict[str, Any] = {"context": task.item.context}
     if reply.passages is not None:
         fields = {"passages": [_passage_fields(p) for p in reply.passages]}
@@ -215,7 +215,7 @@ def reply_line(task: Task, reply: Reply) -> dict[str, Any]:
 
 
 def _passage_fields(passage: Passage) -> dict[str, Any]:
-    """Convert a passage that a system found to fields of a submission line: text, docid, title."""
+    """Convert a retrieved passage to JSON fields of a submission line: text, docid, title."""
     row: dict[str, Any] = {"text": passage.text}
     if passage.id:
         row["docid"] = passage.id
@@ -224,13 +224,15 @@ def _passage_fields(passage: Passage) -> dict[str, Any]:
     return row
 
 
-def answer_all(jobs: Jobs, llm: Llm, what: str, later_calls: int = 0) -> list[Reply | Failure]:
-    """Answer all jobs in rounds; a job with a failed request gets a failure as its reply.
+def answer_all(
+    jobs: Jobs, llm: Llm, description: str, later_calls: int = 0
+) -> list[Reply | Failure]:
+    """Run all tasks' generators of LLM requests in rounds; return a reply or failure for each.
 
     Args:
         jobs: tasks, with the steps that answer them.
         llm: the LLM; each round sends the requests of all unfinished tasks.
-        what: description of the answers, printed with their cost before the first round.
+        description: description of the answers, printed with their cost before the first round.
         later_calls: most calls of a job after the first round.
 
     Raises:
@@ -242,7 +244,7 @@ def answer_all(jobs: Jobs, llm: Llm, what: str, later_calls: int = 0) -> list[Re
     waiting: dict[int, Sequence[Request]] = {}
 
     def advance(index: int, answers: Sequence[LlmReply] | None) -> None:
-        """Resume a task's steps with the LLM's replies, until they make further requests or end."""
+        """Send LLM replies to a task's generator; keep its next requests, or its final answer."""
         try:
             requests = (
                 next(coroutines[index]) if answers is None else coroutines[index].send(answers)
@@ -256,7 +258,10 @@ def answer_all(jobs: Jobs, llm: Llm, what: str, later_calls: int = 0) -> list[Re
     for index in range(len(coroutines)):
         advance(index, None)
     _announce(
-        what, llm, [r for requests in waiting.values() for r in requests], later_calls * len(jobs)
+        description,
+        llm,
+        [r for requests in waiting.values() for r in requests],
+        later_calls * len(jobs),
     )
     while waiting:
         open_requests, waiting = waiting, {}
@@ -265,33 +270,33 @@ def answer_all(jobs: Jobs, llm: Llm, what: str, later_calls: int = 0) -> list[Re
             some = list(islice(results, len(requests)))
             failure = next((r for r in some if isinstance(r, Failure)), None)
             if failure is None:
-                advance(index, _without_thoughts(requests, some))
+                advance(index, _separate_thoughts(requests, some))
             else:
                 coroutines[index].close()
                 replies[index] = failure
     return [replies[index] for index in range(len(coroutines))]
 
 
-def _without_thoughts(requests: Sequence[Request], results: Sequence[Result]) -> list[LlmReply]:
-    """Separate thoughts from replies; LLMs of plugins may leave them in the text."""
+def _separate_thoughts(requests: Sequence[Request], results: Sequence[Result]) -> list[LlmReply]:
+    """Move thoughts that an LLM left in its text to a field of their own, in each reply."""
     replies = zip(requests, results, strict=True)
     checked = [request.check_reply(r) for request, r in replies if isinstance(r, LlmReply)]
     return [reply for reply in checked if isinstance(reply, LlmReply)]
 
 
-def _announce(what: str, llm: Llm, first: Sequence[Request], n_later: int) -> None:
-    """Print the number of requests, and their cost, before the first round.
+def _announce(description: str, llm: Llm, requests: Sequence[Request], n_later: int) -> None:
+    """Print the number of LLM requests and their cost, before the first round.
 
     Args:
-        what: description of the answers.
+        description: description of the answers.
         llm: the LLM, which knows prices.
-        first: requests of the first round.
+        requests: requests of the first round.
         n_later: most requests of later rounds.
     """
     lines = (
-        llm.plan(first).to_text_lines()
+        llm.plan(requests).to_text_lines()
         if isinstance(llm, OpenAiLlm)
-        else [f"requests {len(first):,}"]
+        else [f"requests {len(requests):,}"]
     )
     later = f"; later rounds: {n_later:,} requests at most" if n_later else ""
-    sys.stderr.write(f"{what}; first round: {' '.join(', '.join(lines).split())}{later}\n")
+    sys.stderr.write(f"{description}; first round: {' '.join(', '.join(lines).split())}{later}\n")

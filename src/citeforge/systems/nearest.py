@@ -20,7 +20,7 @@ Shown = Sequence[tuple[str, str]]
 
 
 def list_shown(item: Item, base: int) -> Shown:
-    """List what an item shows: the text and the citation mark of each passage or triple."""
+    """List (text, citation mark) of each passage or triple that is shown for a query."""
     shown = [(p.text, f"[{base + n}]") for n, p in enumerate(item.passages)]
     for t in (t for graph in item.graphs for t in graph.triples):
         mark = render(t.qid, [(t.relation, t.value)])
@@ -31,7 +31,7 @@ def list_shown(item: Item, base: int) -> Shown:
 def copy_nearest(
     benchmark: Benchmark, contexts: list[str], runs: int, seed: int, *, n_sources: int
 ) -> Iterator[dict[str, Any]]:
-    """Yield submission lines: the first sentence of each nearest source, cited, in their order.
+    """Yield submission lines that cite the first sentences of the sources nearest the query.
 
     Args:
         benchmark: benchmark to answer.
@@ -47,7 +47,7 @@ def copy_nearest(
 
 
 def answer_by_nearest(question: str, shown: Shown, n_sources: int) -> str:
-    """Copy the first sentence of the sources with most distinct words of the question, cited.
+    """Write an answer of first sentences from the sources that share most words with a question.
 
     Of equally near sources the first ones are taken.
 
@@ -68,10 +68,10 @@ def answer_by_nearest(question: str, shown: Shown, n_sources: int) -> str:
 
 
 def cite_sentence(sentence: str, mark: str) -> str:
-    """Put a citation mark into a sentence, before its full stop."""
+    """Put a citation mark before the full stop of a sentence."""
     return f"{sentence.rstrip('. ')} {mark}."
 
 
 def _words(text: str) -> frozenset[str]:
-    """Split a text into its distinct words; in scripts without spaces, each sign is one."""
+    """Get the distinct words of a text; in scripts without spaces, each character is one."""
     return frozenset(match_form(separate_signs(text)).split())

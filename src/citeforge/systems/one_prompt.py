@@ -8,8 +8,8 @@ from citeforge.systems.system import MakeSteps, Reply, Setting, Steps, Task
 from citeforge.systems.system_options import LlmOptions
 
 
-def from_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
-    """Make the steps of a system that asks once, with all passages in the prompt (RAGE, section 4).
+def prompt_with_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
+    """Make a system that asks an LLM once, with all passages in the prompt (RAGE, section 4).
 
     In a condition (cell) of an authorship experiment the prompt names each passage's author.
 
@@ -19,10 +19,10 @@ def from_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
     """
 
     def steps(task: Task) -> Steps:
-        """Yield the request for one query, and return its answer."""
+        """Yield the LLM request for one query with passages, and return the answer."""
 
         def prompt(docs: Sequence[PromptDoc]) -> str:
-            """Fill in the prompt template with the query and some of its passages."""
+            """Fill in the prompt template with the query and the passages that fit."""
             return setting.render(
                 template,
                 query=task.item.query,
@@ -38,20 +38,20 @@ def from_passages(template: str, setting: Setting[LlmOptions]) -> MakeSteps:
     return steps
 
 
-def from_graphs(setting: Setting[LlmOptions]) -> MakeSteps:
-    """Make the steps of ``kalma``: one prompt with the sub-graphs (KaLMA, section 3).
+def prompt_with_graphs(setting: Setting[LlmOptions]) -> MakeSteps:
+    """Make the system ``kalma``: one LLM prompt with the sub-graphs (KaLMA, section 3).
 
     Retrieval and ranking are frozen in the context set (``build kalma --retrieved``), so that all
     systems are shown the same; facts that do not fit are left out from the end.
     """
 
     def steps(task: Task) -> Steps:
-        """Yield the request for one query, and return its answer."""
+        """Yield the LLM request for one query with sub-graphs, and return the answer."""
         facts = [t for graph in task.item.graphs for t in graph.triples]
 
-        def prompt(some: Sequence[Triple]) -> str:
-            """Fill in the prompt template with the query and some triples, grouped by entity."""
-            graphs = list(group_into_graphs(list(some)))
+        def prompt(triples: Sequence[Triple]) -> str:
+            """Fill in the prompt template with the query and the triples that fit, by entity."""
+            graphs = list(group_into_graphs(list(triples)))
             return setting.render("kalma", query=task.item.query, graphs=graphs)
 
         setting.counts["asked_without_facts"] += not facts
@@ -61,9 +61,9 @@ def from_graphs(setting: Setting[LlmOptions]) -> MakeSteps:
     return steps
 
 
-def from_any(setting: Setting[LlmOptions]) -> MakeSteps:
-    """Make the steps of a system of one's own: the prompt that fits the kind of benchmark."""
+def prompt_by_kind(setting: Setting[LlmOptions]) -> MakeSteps:
+    """Make a user's own system: one prompt, with passages or triples by benchmark kind."""
     facts = setting.benchmark.kind.facts
     if facts.shows == "triples":
-        return from_graphs(setting)
-    return from_passages("authorship" if facts.is_design else "rage", setting)
+        return prompt_with_graphs(setting)
+    return prompt_with_passages("authorship" if facts.is_design else "rage", setting)

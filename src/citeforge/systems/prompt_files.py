@@ -40,7 +40,7 @@ class PromptRow(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def read_prompts(path: Path) -> list[PromptRow]:
-    """Read the prompts of a file, which must all be of one benchmark.
+    """Read the prompts of a JSON Lines file; refuse prompts of several benchmarks.
 
     Raises:
         InputError: a line is wrong or of another benchmark than the first, or there are none.
@@ -66,14 +66,14 @@ def read_prompts(path: Path) -> list[PromptRow]:
 
 
 def _benchmark_text(row: PromptRow) -> str:
-    """Name the benchmark of a prompt, for messages."""
+    """Describe the benchmark of a prompt, for error messages."""
     if row.benchmark_hash is None:
         return "a benchmark that it does not name"
     return f"{row.benchmark or 'the benchmark'} with hash {row.benchmark_hash[:16]}…"
 
 
 def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> Outcome:
-    """Answer prompts and write the submission ``run.out``, as ``citeforge llm run`` does.
+    """Ask an LLM the prompts of a file, and write its answers as a submission.
 
     Args:
         prompts: file that ``citeforge export prompts`` wrote.
@@ -107,7 +107,7 @@ def answer_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) ->
 
 
 def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> RunPlan:
-    """Count the calls of :func:`answer_prompts`, and their cost; nothing is asked or written.
+    """Count the LLM calls that the prompts of a file take, and their cost; ask nothing.
 
     Raises:
         InputError: a prompt is wrong.
@@ -118,7 +118,7 @@ def plan_prompts(prompts: Path, options: PromptingOptions, run: RunOptions) -> R
 
 
 def make_requests(rows: Sequence[PromptRow], options: PromptingOptions) -> list[Request]:
-    """Make one request per run and prompt, run by run; each run is a sample of its own."""
+    """Make one LLM request per run and prompt; each run is sampled independently."""
     params = decoding_params(options)
     warn_of_repeats(options.runs, options)
     return [

@@ -29,20 +29,20 @@ class Prompts:
     """
 
     def __init__(
-        self, instead: Mapping[str, Path] | None = None, folder: Path | None = None
+        self, replacements: Mapping[str, Path] | None = None, folder: Path | None = None
     ) -> None:
-        """Set the folder of templates, and the files to use instead of some of them.
+        """Set the folder of prompt templates, and files that replace some of them.
 
         Args:
-            instead: name of a template to the file that replaces it.
+            replacements: name of a template to the file that replaces it.
             folder: folder of the system's own templates; None for those of citeforge.
         """
         self.hashes: dict[str, str] = {}
         self._loaded: dict[str, Template] = {}
-        self._instead, self._folder = instead or {}, folder or FOLDER
+        self._replacements, self._folder = replacements or {}, folder or FOLDER
 
     def render(self, name: str, **values: Any) -> str:
-        """Fill in a template with values; it is read on first use.
+        """Fill in a prompt template, by its name and values.
 
         Args:
             name: file of the system's folder or ``builders/templates``, without ``.j2``.
@@ -56,9 +56,9 @@ class Prompts:
         return render_template(self._loaded[name], ", ".join(values), **values)
 
     def _load(self, name: str) -> None:
-        """Read a template from its file, and record the file's SHA-256."""
+        """Read a prompt template from its file, and record the file's SHA-256."""
         own = self._folder / f"{name}.j2"
-        path = self._instead.get(name) or (own if own.is_file() else FOLDER / f"{name}.j2")
+        path = self._replacements.get(name) or (own if own.is_file() else FOLDER / f"{name}.j2")
         self._loaded[name] = load_template(str(path))
         self.hashes[name] = hashlib.sha256(path.read_bytes()).hexdigest()
 
@@ -71,7 +71,7 @@ class TokenWindow:
     """Context window of a model: the tokens that a prompt and its reply may have together."""
 
     def __init__(self, size: int | None, reply: int, counter: str, tokens_of: Count) -> None:
-        """Set the size of the window and the function that counts tokens.
+        """Set the window's size, the tokens reserved for a reply, and the token counter.
 
         Args:
             size: tokens of the window; None for no limit.
@@ -82,17 +82,17 @@ class TokenWindow:
         self.size, self.reply, self.counter, self._tokens_of = size, reply, counter, tokens_of
 
     def _count(self, text: str) -> int:
-        """Count the tokens of a prompt, sent as one message."""
+        """Count the tokens of a prompt that is sent as one chat message."""
         return self._tokens_of(text) + _PER_MESSAGE
 
     def has_room_for(self, text: str) -> bool:
-        """Whether a prompt fits into the window together with its reply."""
+        """Whether a prompt and its reply fit into the context window."""
         return self.size is None or self._count(text) + self.reply <= self.size
 
     def fit(
         self, query: str, items: Sequence[T], render: Callable[[Sequence[T]], str]
     ) -> tuple[str, int]:
-        """Fill in a prompt with as many of ``items``, from the first, as the window holds.
+        """Fill in a prompt with as many items as fit the window: (prompt, number of items).
 
         Args:
             query: id of the query, for messages.
@@ -125,16 +125,16 @@ class TokenWindow:
 
 
 def _estimate_tokens(text: str) -> int:
-    """Estimate the tokens of a text as a third of its bytes, which is high for English."""
+    """Estimate the number of tokens in a text: a third of its bytes, high for English."""
     return math.ceil(len(text.encode("utf-8", "replace")) / _BYTES_PER_TOKEN)
 
 
-def load_token_counter(model: str, default: str) -> Count:
-    """Load a tokenizer from the Hub or a folder, as a function that counts tokens.
+def load_token_counter(model: str, fallback: str) -> Count:
+    """Load a tokenizer from the Hub or a folder; return a function that counts tokens.
 
     Args:
         model: Hub id or folder.
-        default: what is counted without a tokenizer, for the error.
+        fallback: what is counted without a tokenizer, for the error.
 
     Raises:
         MissingExtraError: transformers is not installed.
@@ -143,14 +143,14 @@ def load_token_counter(model: str, default: str) -> Count:
     require("transformers")
     from transformers import AutoTokenizer
 
-    allowed = f"a Hub id, a folder with tokenizer.json, or no --tokenizer for {default}"
+    allowed = f"a Hub id, a folder with tokenizer.json, or no --tokenizer for {fallback}"
     with loading_errors("has no tokenizer that can be loaded", model, allowed, "--tokenizer"):
         tokenizer: Any = AutoTokenizer.from_pretrained(model)
     return lambda text: len(tokenizer(text, add_special_tokens=False)["input_ids"])
 
 
 def make_counter(tokenizer: str | None, llm: Any) -> tuple[str, Count]:
-    """Make the token counter: the named tokenizer, else the model's own, else an estimate.
+    """Choose the token counter of an LLM's prompts: (its name, function that counts).
 
     Args:
         tokenizer: Hub id or folder of a tokenizer; None to take the model's own.

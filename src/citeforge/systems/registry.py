@@ -19,7 +19,7 @@ from citeforge.systems.baselines import (
 )
 from citeforge.systems.kalma import Marks, state_gold
 from citeforge.systems.nearest import copy_nearest
-from citeforge.systems.one_prompt import from_any, from_graphs, from_passages
+from citeforge.systems.one_prompt import prompt_by_kind, prompt_with_graphs, prompt_with_passages
 from citeforge.systems.system_options import EditedOptions, LlmOptions
 
 _rage = partial(System, argument="", family="RAGE", paper="rage", section="4")
@@ -35,17 +35,17 @@ _reader = partial(_authorship, is_control=True)
 _kalma = partial(System, argument="", family="KaLMA", shows="triples")
 
 
-def _declare_control(name: str, what: str, marks: Marks) -> System:
-    """Declare a control system that states gold facts, some marked as absent as ``marks`` says."""
+def _declare_control(name: str, description: str, marks: Marks) -> System:
+    """Declare a baseline that states gold facts, and marks some as absent by chance."""
     return _kalma(
-        name, help=what, factory=partial(state_gold, name=name, marks=marks), is_control=True
+        name, help=description, factory=partial(state_gold, name=name, marks=marks), is_control=True
     )
 
 
-def _own(name: str, argument: str, what: str) -> System:
-    """Declare systems of the user's own, which are asked what citeforge's own prompts ask."""
+def _declare_own(name: str, argument: str, description: str) -> System:
+    """Declare a system that sends built-in prompts to a user's own program or server."""
     return System(
-        name, argument, what, from_any, LlmOptions, family="your own", llm=True,
+        name, argument, description, prompt_by_kind, LlmOptions, family="your own", llm=True,
         template="rage authorship kalma",
     )  # fmt: skip
 
@@ -118,7 +118,7 @@ DECLARED = (
     _rage(
         "rage",
         help="the passages and the question in one prompt, short cited sentences asked for",
-        factory=partial(from_passages, "rage"),
+        factory=partial(prompt_with_passages, "rage"),
         options=EditedOptions,
         llm=True,
         shows="passages",
@@ -127,7 +127,7 @@ DECLARED = (
     _authorship(
         "authorship",
         help="every cell of the experiment, with its author labels",
-        factory=partial(from_passages, "authorship"),
+        factory=partial(prompt_with_passages, "authorship"),
         options=LlmOptions,
         paper="attrieval",
         section="3",
@@ -138,7 +138,7 @@ DECLARED = (
     _kalma(
         "kalma",
         help="sub-graphs and one demonstration with [NA] in one prompt",
-        factory=from_graphs,
+        factory=prompt_with_graphs,
         options=LlmOptions,
         paper="kalma",
         section="3.3",
@@ -146,17 +146,19 @@ DECLARED = (
         context="retrieved",
         template="kalma",
     ),
-    _own(
+    _declare_own(
         "exec",
         "COMMAND",
         "your program, as exec:COMMAND: a prompt in, an answer out",
     ),
-    _own(
+    _declare_own(
         "http",
         "//HOST/PATH",
         "your server, as http://HOST/PATH: a POST of each prompt",
     ),
-    _own("https", "//HOST/PATH", "your server, as https://HOST/PATH: a POST of each prompt"),
+    _declare_own(
+        "https", "//HOST/PATH", "your server, as https://HOST/PATH: a POST of each prompt"
+    ),
 )
 
 
@@ -164,7 +166,7 @@ SYSTEMS: Catalogue[Choice, None] = Catalogue("systems", "system", Choice, DECLAR
 
 
 def as_system(declared: Choice) -> System:
-    """Convert a declaration to a ``System``; that of a plugin may be a plain ``Choice``.
+    """Convert a declared choice, such as a plugin's, to a ``System``.
 
     Raises:
         InputError: it has no factory.
@@ -181,7 +183,7 @@ def as_system(declared: Choice) -> System:
 
 
 def get_system(spec: str) -> System:
-    """Look up the declaration of a system, as ``rage`` or ``exec:COMMAND``.
+    """Look up a declared system by its name, such as ``rage`` or ``exec:COMMAND``.
 
     Raises:
         UnknownValueError: no such system.
@@ -196,7 +198,7 @@ def get_system(spec: str) -> System:
 
 
 def systems() -> dict[str, System]:
-    """Return all systems by name, built-in ones first; warn of those declared without a factory."""
+    """Map the names of all systems to declarations; warn of plugins' broken ones."""
     found = {}
     for name, declared in SYSTEMS.all().items():
         try:
@@ -207,7 +209,7 @@ def systems() -> dict[str, System]:
 
 
 def refusal(system: System, benchmark: Benchmark) -> str | None:
-    """Explain why a system cannot answer a benchmark; None if it can."""
+    """Explain why a system cannot answer a kind of benchmark; None if it can."""
     kind = benchmark.kind
     if reason := kind.facts.explain_refusal(f"run {system.name}"):
         return reason

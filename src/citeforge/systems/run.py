@@ -23,7 +23,7 @@ from citeforge.schemas.recipes.base import Part, make_record
 from citeforge.schemas.recipes.command_options import AmountOptions
 from citeforge.schemas.recipes.systems import System, name_problem
 from citeforge.schemas.submission import CONTROL, SubmissionLine, make_header
-from citeforge.systems.llm_answers import ask, plan_jobs, plan_judging, prepare, reply_line
+from citeforge.systems.llm_answers import ask, plan_jobs, plan_judging, prepare_jobs, reply_line
 from citeforge.systems.registry import refusal
 from citeforge.systems.submission_writer import write_submission
 from citeforge.systems.system import Reply
@@ -51,7 +51,7 @@ def run_system(
     llm: Llm | None = None, judge: JudgeSession | None = None, options: Part | None = None,
     limit: int | None = None, title: str | None = None,
 ) -> Outcome:  # fmt: skip
-    """Run a system on a benchmark, and write its submission.
+    """Run a system on a benchmark, and write its answers to a submission file.
 
     Args:
         system: declaration of the system.
@@ -76,7 +76,7 @@ def run_system(
         InputError: the LLM's first calls all fail.
         FailuresError: there is no answer at all.
     """
-    sets = _checked_contexts(system, benchmark, contexts, runs, seed, limit, llm)
+    sets = _check_contexts(system, benchmark, contexts, runs, seed, limit, llm)
     name = title or system.name
     if (fault := name_problem(name)) is not None:
         raise UsageError(f"--system: the name {fault}", code="bad-name")
@@ -84,7 +84,7 @@ def run_system(
     start = partial(make_header, benchmark=manifest.name, benchmark_hash=manifest.answer_hash)
     if not system.llm:
         made = system.factory(benchmark, sets, runs, seed)
-        lines = _checked_lines(made, system.name, benchmark)
+        lines = _check_lines(made, system.name, benchmark)
         queries = None if limit is None else set(benchmark.query_ids[:limit])
         rows = (x for x in lines if queries is None or x["query_id"] in queries)
         if (first := next(rows, None)) is None:
@@ -97,7 +97,7 @@ def run_system(
         header, total = start(name, contexts=sets, **more), None if runs > 1 else limit
         with progress_file("run", out), progress("answering", total, "answers") as advance:
             return Outcome(
-                name, write_submission(out, header, _count(chain([first], rows), advance))
+                name, write_submission(out, header, _report_each(chain([first], rows), advance))
             )
     assert llm is not None  # else `require_fit` has raised an error
     require_writable(out)
@@ -121,8 +121,8 @@ def run_system(
     return Outcome(title, write_submission(out, header, written), failures, counts)
 
 
-def _count(rows: Iterable[dict[str, Any]], advance: Advance) -> Iterator[dict[str, Any]]:
-    """Yield rows, and report each as done when it has been taken."""
+def _report_each(rows: Iterable[dict[str, Any]], advance: Advance) -> Iterator[dict[str, Any]]:
+    """Yield submission lines, and report each one to the progress bar."""
     for row in rows:
         yield row
         advance(1)
@@ -132,17 +132,17 @@ def plan_system(
     system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int,
     llm: Llm | None, options: Part, limit: int | None,
 ) -> RunPlan:  # fmt: skip
-    """Count the LLM calls of :func:`run_system`, at least and at most; nothing is asked.
+    """Plan the LLM calls of a system's run on a benchmark, with an upper bound; ask nothing.
 
     Raises:
         UnknownValueError: no such context set.
         UsageError: the system asks no LLM, or see :func:`run_system`.
     """
-    sets = _checked_contexts(system, benchmark, contexts, runs, seed, limit, llm)
+    sets = _check_contexts(system, benchmark, contexts, runs, seed, limit, llm)
     if not system.llm:
         raise UsageError(f"--dry-run: {system.name} asks no LLM", code="option-without-effect")
     assert llm is not None  # else `require_fit` has raised an error
-    jobs, setting = prepare(system, benchmark, sets, runs, seed, llm, options, limit)
+    jobs, setting = prepare_jobs(system, benchmark, sets, runs, seed, llm, options, limit)
     return plan_jobs(jobs, setting.options, llm)
 
 
@@ -150,29 +150,29 @@ def plan_answers(
     system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int,
     llm: Llm | None, options: Part, limit: int | None, judge: LlmJudge, times: int,
 ) -> RunPlan:  # fmt: skip
-    """Estimate a judge's calls about all answers of a system, ``times`` for each answer.
+    """Estimate a judge's calls for a system's answers, each judged ``times`` times.
 
     Args:
         judge: judge of the answers.
         times: how often each answer is judged: for a score, and for each candidate of ``--rerank``.
     """
-    sets = _checked_contexts(system, benchmark, contexts, runs, seed, limit, llm)
+    sets = _check_contexts(system, benchmark, contexts, runs, seed, limit, llm)
     items = [item for name in sets for item in islice(benchmark.items(name), limit)]
     return plan_judging(items, runs * times, getattr(options, "max_answer", USUAL_ANSWER), judge)
 
 
-def _checked_contexts(
+def _check_contexts(
     system: System, benchmark: Benchmark, contexts: list[str], runs: int, seed: int,
     limit: int | None, llm: Llm | None,
 ) -> list[str]:  # fmt: skip
-    """Check that a system can run with the options; list the context sets that it answers."""
+    """Check that a system can run on a benchmark; list the context sets to answer."""
     make_record(AmountOptions, runs=runs, seed=seed, limit=limit)
     require_fit(system, benchmark, llm)
     return _choose_contexts(system, benchmark, contexts)
 
 
 def require_fit(system: System, benchmark: Benchmark, llm: object) -> None:
-    """Raise an error if a system cannot answer a benchmark, or needs an LLM and is given none.
+    """Raise an error if a system cannot answer a benchmark, or lacks an LLM that it needs.
 
     Args:
         system: declaration of the system.
@@ -192,10 +192,10 @@ def require_fit(system: System, benchmark: Benchmark, llm: object) -> None:
         )
 
 
-def _checked_lines(
+def _check_lines(
     lines: Iterable[dict[str, Any]], name: str, benchmark: Benchmark
 ) -> Iterator[dict[str, Any]]:
-    """Yield a system's submission lines; raise an error at one that is not valid.
+    """Yield the submission lines of a system; raise an error at an invalid one.
 
     Args:
         lines: lines as the system gives them.
@@ -222,7 +222,7 @@ def _checked_lines(
 
 
 def _choose_contexts(system: System, benchmark: Benchmark, names: list[str]) -> list[str]:
-    """Choose the context sets that a system answers: the named ones, or its default.
+    """Choose the context sets that a system answers: the named ones, else its default.
 
     Args:
         system: declaration of the system.

@@ -18,7 +18,7 @@ from citeforge.systems.system import Reply
 
 
 def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any]]) -> int:
-    """Write a submission: a header, then lines of answers; return the number of answers.
+    """Write a submission file of a header and answers; return the number of answers.
 
     Args:
         out: file to write.
@@ -35,13 +35,13 @@ def write_submission(out: Path, header: Header, lines: Iterable[Mapping[str, Any
 
 
 def count_endings(
-    answers: Sequence[LlmReply | Reply | Failure], most: int, logprobs: bool
+    answers: Sequence[LlmReply | Reply | Failure], max_tokens: int, logprobs: bool
 ) -> dict[str, int]:
-    """Count answers by fault: cut off at ``most`` tokens, empty, without log probabilities.
+    """Count LLM answers by fault: cut off, empty, without log probabilities, with thoughts.
 
     Args:
         answers: replies and failures.
-        most: most tokens of an answer, for the name of the count.
+        max_tokens: most tokens of an answer, for the name of the count.
         logprobs: whether log probabilities were asked for.
 
     Returns:
@@ -50,7 +50,7 @@ def count_endings(
     answered = [a for a in answers if not isinstance(a, Failure)]
     thoughts = [" ".join(a.thoughts) for a in answered]
     return {
-        count_key("answers_cut", most): sum(a.finish_reason == TRUNCATED for a in answered),
+        count_key("answers_cut", max_tokens): sum(a.finish_reason == TRUNCATED for a in answered),
         "empty_answers": sum(not a.text.strip() for a in answered),
         "answers_without_log_probabilities": sum(logprobs and a.logprobs is None for a in answered),
         "answers_after_thoughts": sum(map(bool, thoughts)),
@@ -61,7 +61,7 @@ def count_endings(
 def answer_line(
     query_id: str, run: int, fields: Mapping[str, Any], answer: LlmReply | Reply
 ) -> dict[str, Any]:
-    """Make a submission line from an answer, and fields that name the passages it was shown.
+    """Make a submission line from an answer, its run, and further fields such as ``context``.
 
     Args:
         query_id: id of the query.
@@ -78,7 +78,7 @@ def answer_line(
 
 
 def citation_logprobs(answer: LlmReply | Reply) -> list[dict[str, Any]]:
-    """List the log probabilities of the tokens with digits in citation marks.
+    """List the log probabilities of an answer's citation tokens: index, token, logprob.
 
     Each is listed under the index of its mark in
     :func:`citeforge.schemas.citations.grammar.citation_marks`, which the scorer uses, too.

@@ -71,7 +71,7 @@ class Reply:
 
     @staticmethod
     def from_llm(answer: LlmReply) -> "Reply":
-        """Convert an LLM's answer to a reply, unchanged."""
+        """Convert an LLM's reply to a system's reply, unchanged."""
         return Reply(answer.text, answer.finish_reason, answer.logprobs, thoughts=answer.thoughts)
 
 
@@ -109,16 +109,16 @@ class Setting(Generic[O]):
 
     @property
     def base(self) -> int:
-        """Citation number of the first passage, 0 or 1."""
+        """Citation number of the first passage in this benchmark, 0 or 1."""
         return self.benchmark.manifest.grammar.base
 
     @cached_property
     def labelling(self) -> Labelling:
-        """Author labels of the passages in this context set; empty for most benchmarks."""
+        """Author labels of passages in this context set; empty for most benchmarks."""
         return self.benchmark.kind.labelling(self.benchmark, self.context) or Labelling()
 
     def docs(self, item: Item, passages: Sequence[Passage] | None = None) -> list[PromptDoc]:
-        """Number a query's passages for a prompt; citation marks in their texts get round brackets.
+        """Number a query's passages for a prompt, and defuse citation marks in their texts.
 
         Args:
             item: the query.
@@ -127,7 +127,7 @@ class Setting(Generic[O]):
         return make_prompt_docs(item, self.base, self.labelling, passages)
 
     def render(self, template: str, **values: Any) -> str:
-        """Fill in a template of the system; ``--template`` replaces the main one.
+        """Fill in a prompt template of the system, or the one of ``--template``.
 
         Raises:
             InputError: it uses a name without a value.
@@ -138,7 +138,7 @@ class Setting(Generic[O]):
         self, task: Task, items: Sequence[T], render: Callable[[Sequence[T]], str],
         what: str = "passages",
     ) -> str:  # fmt: skip
-        """Fill in a prompt with as many of ``items`` as the window holds; count the others.
+        """Fill in a prompt with as many items as the window holds; count the dropped ones.
 
         Args:
             task: the query, for messages.
@@ -156,7 +156,7 @@ class Setting(Generic[O]):
     def request(
         self, prompt: str, task: Task, *, sample: int | None = None, **params: Any
     ) -> Request:
-        """Make a request of one user message, with the decoding parameters of the options.
+        """Make an LLM request of one user message, with the options' decoding parameters.
 
         Args:
             prompt: text of the message.
@@ -172,7 +172,7 @@ class Setting(Generic[O]):
 
 
 def warn_of_repeats(runs: int, options: LlmOptions | PromptingOptions) -> None:
-    """Print a hint if several runs would send equal requests at temperature 0."""
+    """Print a hint if several runs would repeat the same LLM requests at temperature 0."""
     if runs > 1 and options.temperature == 0:
         sys.stderr.write(
             f"--runs {runs} at --temperature 0: each request is repeated as it is, and the model "
@@ -181,7 +181,7 @@ def warn_of_repeats(runs: int, options: LlmOptions | PromptingOptions) -> None:
 
 
 def decoding_params(options: LlmOptions | PromptingOptions) -> dict[str, Any]:
-    """Collect the decoding parameters of requests from options; unset ones are absent."""
+    """Collect the decoding parameters of LLM requests from options; unset ones are absent."""
     params: dict[str, Any] = {"max_tokens": options.max_answer}
     if options.temperature != NO_TEMPERATURE:
         params["temperature"] = options.temperature

@@ -32,7 +32,7 @@ class LlmOptions(Part):
 
     @property
     def later_calls(self) -> int:
-        """Maximum number of LLM calls that an answer takes after its first round."""
+        """Maximum number of LLM calls per answer after the first round."""
         return 0
 
 
