@@ -362,7 +362,7 @@ def print_published(rows: Sequence[Written], folder: Path) -> None:
             results = [r for r, row in zip(found, rows, strict=True) if row.group == form]
             faults = Counter(_first_words(r.form_fault) for r in results if r.form_fault)
             whole = sum(not (r.form_fault or r.undecided) for r in results)
-            n_open = sum(r.is_open for r in results)
+            n_open = sum(r.is_undecided for r in results)
             print(
                 f"BioKaLMA, {form}, {name}: {len(results)} questions, read whole {whole}, "
                 f"open {n_open}, of another form {faults.total()}: {faults.most_common(5)}"

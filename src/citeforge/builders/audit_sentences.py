@@ -12,7 +12,7 @@ def write_estimate(share: EstimatedShare) -> str:
 
 
 def form_findings(audit: FormAudit) -> list[str]:
-    """Write which features reveal relevant passages, or why none was tested; empty if none does."""
+    """Write which features of form (length, title, …) reveal relevant passages; empty if none."""
     if audit.not_audited:
         return [f"the form of the passages was not audited: {audit.not_audited}"]
     telling = sorted((test for test in audit.tests if test.tells), key=lambda test: test.p)
@@ -30,12 +30,12 @@ def form_findings(audit: FormAudit) -> list[str]:
     ]
 
 
-def exploit_findings(found: Exploits) -> list[str]:
-    """Write which degenerate systems score as high as an honest one, per measure."""
-    values = {row.system: row.values for row in found.rows}
-    every = dict.fromkeys(m for row in found.rows for m in row.values)
-    measures = [m for m in every if m not in found.directions]
-    silent = [m for m in measures if not any(r.values.get(m) for r in found.rows if r.is_honest)]
+def exploit_findings(exploits: Exploits) -> list[str]:
+    """Write which degenerate systems (such as "copy all") reach an honest one's scores."""
+    values = {row.system: row.values for row in exploits.rows}
+    every = dict.fromkeys(m for row in exploits.rows for m in row.values)
+    measures = [m for m in every if m not in exploits.directions]
+    silent = [m for m in measures if not any(r.values.get(m) for r in exploits.rows if r.is_honest)]
     return [
         f"{row.system} is at or above an honest system: "
         + "; ".join(
@@ -44,7 +44,7 @@ def exploit_findings(found: Exploits) -> list[str]:
             + ")"
             for measure, names in row.reached.items()
         )
-        for row in found.rows
+        for row in exploits.rows
         if row.reached
     ] + [
         f"{measure}: no honest system scores above 0 here, so that there is nothing to compare"

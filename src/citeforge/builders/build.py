@@ -109,7 +109,7 @@ class Workspace:
         self.finished_package: Manifest | None = None
 
     def check_output_folder(self) -> None:
-        """Raise an error if existing files must stay; on overwrite clear the working folder."""
+        """Raise an error if the output folder may not be replaced; on overwrite clear leftovers."""
         if is_taken(self.out):
             names = unknown_files(self.out)
             if names:
@@ -137,7 +137,7 @@ class Workspace:
         return self.root / name
 
     def read_finished(self, name: str, key: Any) -> dict[str, Any] | None:
-        """Read a build stage's results; None if it is unfinished, damaged or of another key.
+        """Read a build stage's stored results; None if unfinished, damaged or of other inputs.
 
         Args:
             name: name of the stage, such as ``corpus``.
@@ -167,7 +167,7 @@ class Workspace:
     def finish(
         self, name: str, key: Any, files: dict[str, str], record: dict[str, Any]
     ) -> dict[str, Any]:
-        """Mark a stage as finished: its key, its files with sha256, and its results.
+        """Record a finished build stage (hashes of inputs and files); return its results.
 
         Args:
             name: name of the stage, such as ``corpus``.
@@ -220,7 +220,7 @@ def check_options(recipe: Recipe, run: RunOptions) -> None:
 
 
 def _require_other_folder(recipe: Recipe, out: Path | None) -> None:
-    """Raise an error if an input of a recipe is the output folder, which could not be named again.
+    """Raise an error if the output folder is an input of the recipe, which would be replaced.
 
     Raises:
         InputError: with the option that names it.
@@ -351,7 +351,7 @@ class Build:
         return secret_in(self.workspace.root, source)
 
     def _warn_of_other_contexts(self, earlier: Manifest) -> None:
-        """Warn if the package that has the secret was built with other options."""
+        """Warn if the package whose secret key is reused was built with other options."""
         recipe = find_recipe(earlier)
         if recipe is None:
             return
@@ -373,7 +373,7 @@ class Build:
     def finish(
         self, draft: Manifest, writer: PackageWriter, stats: Stats, **learnt: Any
     ) -> Manifest:
-        """Hide labels if asked, and audit hints at them; write statistics, card and manifest.
+        """Hide labels if asked, and audit passages' form; write statistics, card and manifest.
 
         Args:
             draft: result of :meth:`draft`.

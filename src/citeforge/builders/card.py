@@ -59,12 +59,12 @@ class SidecarFiles:
     form: FormAudit | None = None
 
     @staticmethod
-    def read(folder: Path, changed: Mapping[str, str] | None = None) -> "SidecarFiles":
-        """Read a package's audit, reference scores and hand-written card text.
+    def read(folder: Path, new_texts: Mapping[str, str] | None = None) -> "SidecarFiles":
+        """Read a package's audit, scores and card text; ``new_texts`` has files not written yet.
 
         Args:
             folder: package.
-            changed: texts of files that are about to be replaced.
+            new_texts: texts of files that are about to be replaced.
 
         Raises:
             InputError: a file cannot be read, or ``audit.json`` or ``form.json`` is no audit.
@@ -77,8 +77,8 @@ class SidecarFiles:
                 name: name of the file.
                 default: result if there is neither.
             """
-            if changed is not None and name in changed:
-                return json.loads(changed[name])
+            if new_texts is not None and name in new_texts:
+                return json.loads(new_texts[name])
             return read_json(folder / name) if (folder / name).is_file() else default
 
         found = read_sidecar(AUDIT, None)
@@ -94,7 +94,7 @@ def render_card(
     manifest: Manifest,
     splits: dict[str, list[str]],
     stats: dict[str, object],
-    beside: SidecarFiles | None = None,
+    sidecar: SidecarFiles | None = None,
     fields: Mapping[str, str] | None = None,
 ) -> str:
     """Write the text of a package's card, ``README.md``.
@@ -103,13 +103,13 @@ def render_card(
         manifest: provenance, without the hashes of stats and card.
         splits: config to splits that were written.
         stats: content of ``stats.json``.
-        beside: audit, reference scores and hand-written text.
+        sidecar: audit, reference scores and hand-written text.
         fields: fields of the queries, with descriptions of their values.
     """
-    beside, kind = beside or SidecarFiles(), kind_of(manifest)
-    header = _make_header(manifest, kind, splits, stats, beside)
+    sidecar, kind = sidecar or SidecarFiles(), kind_of(manifest)
+    header = _make_header(manifest, kind, splits, stats, sidecar)
     front = yaml.safe_dump(header, sort_keys=False, allow_unicode=True)
-    audit = beside.audit
+    audit = sidecar.audit
     rows = [
         (describe_count(key), _with_bars(value))
         for key, value in stats.items()
@@ -119,7 +119,7 @@ def render_card(
         manifest=manifest,
         kind=kind,
         is_hidden=bool(manifest.config.get("hidden_gold")),
-        by_hand=beside.by_hand,
+        by_hand=sidecar.by_hand,
         command=make_build_command(manifest),
         seed=manifest.config.get("seed", manifest.config.get("selection", {}).get("seed")),
         contexts=[
@@ -130,7 +130,7 @@ def render_card(
         fields=list((fields or {}).items()),
         counts=[(describe_count(k), format_statistic(n)) for k, n in manifest.counts.items()],
         audit=audit,
-        form=beside.form,
+        form=sidecar.form,
         checks_made=checks_made,
         flaws=[] if audit is None else _list_flaws(audit),
         exploits_table=exploits_table,
@@ -142,7 +142,7 @@ def render_card(
             for what, licence in licences_of(manifest)
         ],
         binding=most_restrictive(manifest),
-        scores=_score_table(beside.scores, audit),
+        scores=_score_table(sidecar.scores, audit),
         citations=list_citations(manifest),
         sensitive=describe_sensitive(stats),
         table=lambda heads, rows: Table(tuple(heads), list(rows)).markdown(),
@@ -151,7 +151,7 @@ def render_card(
 
 
 def describe_sensitive(stats: Mapping[str, object]) -> str:
-    """Describe in words which protected facts of named entities a graph benchmark states."""
+    """Describe which legally protected facts (such as religion) a graph benchmark states."""
     shown, asked = (stats.get(key) for key in (SENSITIVE, SENSITIVE_GOLD))
     if not isinstance(shown, dict) or not shown:
         return ""
@@ -169,7 +169,7 @@ def _make_header(
     kind: Kind,
     splits: dict[str, list[str]],
     stats: dict[str, object],
-    beside: SidecarFiles,
+    sidecar: SidecarFiles,
 ) -> dict[str, object]:
     """Make the YAML metadata of a card: licence, languages, size, tags and data files.
 
@@ -178,12 +178,12 @@ def _make_header(
         kind: its kind.
         splits: config to splits that have rows.
         stats: content of ``stats.json``.
-        beside: audit, which knows the languages.
+        sidecar: audit, which knows the languages.
     """
     header: dict[str, object] = {"pretty_name": manifest.name}
     if manifest.licence:
         header["license"] = manifest.licence.lower()
-    by_language = {} if beside.audit is None else beside.audit.languages
+    by_language = {} if sidecar.audit is None else sidecar.audit.languages
     total = sum(by_language.values())
     languages = [n for n, c in by_language.items() if n != "not clear" and c >= 0.05 * total]
     if languages:
@@ -269,13 +269,13 @@ def _list_flaws(audit: Audit) -> list[tuple[str, int]]:
     return rows or [("nothing", 0)]
 
 
-def exploits_table(found: Exploits) -> Table:
+def exploits_table(exploits: Exploits) -> Table:
     """Make the table of degenerate systems' scores; ``≥`` marks those that reach an honest one.
 
     Args:
-        found: scores of degenerate and honest systems, by measure.
+        exploits: scores of degenerate and honest systems, by measure.
     """
-    measures = list(dict.fromkeys(name for row in found.rows for name in row.values))
+    measures = list(dict.fromkeys(name for row in exploits.rows for name in row.values))
     rows = [
         [
             f"{row.system} (honest)" if row.is_honest else row.system,
@@ -286,13 +286,13 @@ def exploits_table(found: Exploits) -> Table:
                 for m in measures
             ),
         ]
-        for row in found.rows
+        for row in exploits.rows
     ]
-    return Table(["system", *measures], rows, notes=exploit_findings(found))
+    return Table(["system", *measures], rows, notes=exploit_findings(exploits))
 
 
 def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str, Any]:
-    """Collect the card's reference scores (a row per measure), notes and signatures.
+    """Collect the card's reference scores (a row per measure), notes and signatures as dict.
 
     The first column is the line to beat, where the audit has one; systems at or below it are
     marked. Empty without scores; only the first measures have room.
@@ -338,20 +338,22 @@ def _score_table(scores: list[dict[str, Any]], audit: Audit | None) -> dict[str,
     } if scores else {}  # fmt: skip
 
 
-def _format_measure(measure: dict[str, Any] | None, lines: Mapping[str, float] | None) -> str:
-    """Write a measure's score as stored, with a mark if its value is up to its line.
+def _format_measure(
+    measure: dict[str, Any] | None, lines_to_beat: Mapping[str, float] | None
+) -> str:
+    """Write a measure's score, marked if it does not exceed the best degenerate system's.
 
     Args:
         measure: record of a measure in a file of scores; None if the system lacks it.
-        lines: signature of a measure to its line to beat; None to mark nothing.
+        lines_to_beat: signature of a measure to its line to beat; None to mark nothing.
     """
     if measure is None or measure["value"] is None:
         return DASH
-    is_below = lines and is_up_to(measure["value"], lines.get(measure["signature"]))
+    is_below = lines_to_beat and is_up_to(measure["value"], lines_to_beat.get(measure["signature"]))
     return str(MarkedCell(measure["text"], mark=BELOW * bool(is_below)))
 
 
 def list_citations(manifest: Manifest) -> str:
-    """Join the BibTeX entries of the kind's paper and of the sources."""
+    """Join the BibTeX entries of a package's paper and of its sources."""
     names = [kind_of(manifest).facts.paper, *(s.kind for s in manifest.sources)]
     return "\n".join(dict.fromkeys(c for n in names if (c := citation_of(n))))

@@ -30,7 +30,7 @@ def find_recipe(manifest: Manifest) -> Recipe | None:
 
 
 def open_earlier(recipe: Recipe, folder: Path | None) -> Package | None:
-    """Open the package that a build keeps parts of; None if the recipe names none.
+    """Open the earlier package of which a build keeps parts; None without a folder.
 
     Args:
         recipe: of the build.
@@ -51,7 +51,7 @@ def open_earlier(recipe: Recipe, folder: Path | None) -> Package | None:
 
 
 def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
-    """List ``field: old → new`` of all in which a new build differs from a finished package.
+    """List all in which a new build differs from a finished package, as ``field: old → new``.
 
     Args:
         earlier: manifest of a finished package.
@@ -78,7 +78,7 @@ def recipe_differences(earlier: Manifest, draft: Manifest) -> list[str]:
 
 
 def option_differences(old: Manifest, draft: Manifest) -> list[str]:
-    """List ``field: old → new`` of two builds' recipes, without facts that builds add.
+    """List the recipe options in which two builds differ, as ``field: old → new``.
 
     Args:
         old: manifest of the earlier build.
@@ -142,13 +142,13 @@ def require_same_recipe(old: Manifest, draft: Manifest, out: Path) -> None:
     _refuse_other_recipe("a finished package", recipe_differences(old, draft), out, "another --out")
 
 
-def require_same_options(begun: Manifest, draft: Manifest, partial: Path) -> None:
-    """Raise an error if an unfinished build was begun with another recipe.
+def require_same_options(unfinished: Manifest, draft: Manifest, partial: Path) -> None:
+    """Raise an error if an unfinished build was begun with other recipe options.
 
     A changed source, model or library is no other recipe: the stages notice it by their keys.
 
     Args:
-        begun: manifest that the unfinished build drafted.
+        unfinished: manifest that the unfinished build drafted.
         draft: manifest of this build, before its tables are made.
         partial: working folder of both.
 
@@ -156,16 +156,18 @@ def require_same_options(begun: Manifest, draft: Manifest, partial: Path) -> Non
         InputError: names what differs.
     """
     advice = "the options it began with, another --out"
-    _refuse_other_recipe("a half-done build", option_differences(begun, draft), partial, advice)
+    _refuse_other_recipe(
+        "a half-done build", option_differences(unfinished, draft), partial, advice
+    )
 
 
 def _refuse_other_recipe(
-    package: str, differences: Sequence[str], path: Path, allowed: str
+    description: str, differences: Sequence[str], path: Path, allowed: str
 ) -> None:
     """Raise an error that lists the differences between two recipes, if there are any.
 
     Args:
-        package: noun for what is there, such as ``a finished package``.
+        description: noun for what is there, such as ``a finished package``.
         differences: ``field: old → new`` of each.
         path: folder of the package.
         allowed: what the user can do.
@@ -173,8 +175,9 @@ def _refuse_other_recipe(
     if differences:
         listed = "; ".join(differences[:_MOST_LISTED])
         more = len(differences) - _MOST_LISTED
+        ending = f"; and {more} more" if more > 0 else ""
         raise InputError(
-            f"is {package} of another recipe ({listed}{f'; and {more} more' if more > 0 else ''})",
+            f"is {description} of another recipe ({listed}{ending})",
             path=path,
             allowed=f"{allowed}, or --overwrite",
             code="recipe-changed",

@@ -66,7 +66,7 @@ class Shown:
 
     @property
     def query_rows(self) -> npt.NDArray[np.int64]:
-        """Number of the query that each row is of."""
+        """Index of the query of each row, where a row is a passage shown in a context."""
         return np.repeat(np.arange(len(self.questions)), np.diff(self.ends))
 
 
@@ -135,7 +135,7 @@ def find_relevant(item: Item, has_labels: bool) -> set[str]:
 def compare_features(
     context: str, shown: Shown, advance: Callable[[int], None] = lambda _: None
 ) -> FormAudit:
-    """Test each feature of form (length, title, …), and all together, against texts alone.
+    """Test whether passages' form (length, title, …) reveals relevance better than words do.
 
     Args:
         context: name of the context set, for the record.
@@ -222,7 +222,7 @@ def _count_same_titles(shown: Shown) -> Floats:
 
 
 def text_likeness(shown: Shown) -> Floats:
-    """Compute the words that each passage shares with its question: their weight and share.
+    """Compute (weight, share) of the question's words that each shown passage contains.
 
     Cosines and BM25 would carry the form: they are lower for long texts, and cosines of vectors for
     those of other languages.
@@ -245,7 +245,7 @@ def text_likeness(shown: Shown) -> Floats:
 
 
 def _relate(shown: Shown, columns: Floats) -> Floats:
-    """Add, for each feature, its difference from the mean of the passages shown together.
+    """Append to features their differences from the context's mean and (absolute) median.
 
     Args:
         shown: passages of the contexts.
@@ -259,7 +259,7 @@ def _relate(shown: Shown, columns: Floats) -> Floats:
 
 
 def _make_regression() -> Any:
-    """Make a logistic regression on columns of equal weight, solved to its one optimum."""
+    """Make a logistic regression on standardised features, solved to convergence."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
@@ -268,7 +268,7 @@ def _make_regression() -> Any:
 
 
 def _make_trees() -> Any:
-    """Make a classifier of boosted trees, which finds thresholds and interactions."""
+    """Make a gradient-boosted trees classifier, which finds thresholds and interactions."""
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     return HistGradientBoostingClassifier(
@@ -282,7 +282,7 @@ _LEARNERS: dict[str, _Make] = {REGRESSION: _make_regression, TREES: _make_trees}
 
 
 def find_hits(shown: Shown, x: Floats, make: _Make) -> _Counts:
-    """Count the relevant passages that a trained classifier finds, by query.
+    """Count, per query, the relevant passages that a cross-validated classifier ranks first.
 
     It knows how many are relevant, and names as many. It never learns from the query it guesses.
 
@@ -308,7 +308,7 @@ def find_hits(shown: Shown, x: Floats, make: _Make) -> _Counts:
 
 
 def guess_blindly(shown: Shown) -> tuple[float, float]:
-    """Compute how many relevant passages blind guesses find, and the standard error of that.
+    """Compute (expected number of relevant passages found by random guesses, standard error).
 
     Per query the number is hypergeometric.
     """
@@ -319,7 +319,7 @@ def guess_blindly(shown: Shown) -> tuple[float, float]:
 
 
 def _sign_test(hits: _Counts, base: _Counts) -> float:
-    """Compute the probability that as many queries gain by chance as do; one-sided, exact.
+    """Compute the one-sided exact sign-test p-value of hits with a feature against without.
 
     Args:
         hits: relevant passages found with a feature, by query.
@@ -332,7 +332,7 @@ def _sign_test(hits: _Counts, base: _Counts) -> float:
 
 
 def _test_all(found: _Hits, base: Mapping[str, _Counts], n_tests: int) -> dict[_Key, float]:
-    """Test whether features of form find more relevant passages than texts alone (Holm).
+    """Map (feature, classifier) to the Holm-corrected p-value of its gain over words alone.
 
     Args:
         found: (feature, attacker) to the relevant passages found, by query.

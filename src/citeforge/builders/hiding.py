@@ -96,7 +96,7 @@ def _hide_id(secret: bytes, passage: str) -> str:
 
 
 def _hide_contexts(writer: PackageWriter, split: str, secret: bytes) -> NewPositions:
-    """Rename and reorder the passages of a context set by a secret key.
+    """Rename and reorder a context set's passages by a secret key; return new positions.
 
     Returns:
         Query to old and new position of each of its passages.
@@ -114,7 +114,7 @@ def _hide_contexts(writer: PackageWriter, split: str, secret: bytes) -> NewPosit
 
 
 def _hide_ids(table: pa.Table, secret: bytes) -> pa.Table:
-    """Replace the passage ids in a table by hidden ones."""
+    """Replace the passage ids in all id columns of a table by hidden ones."""
     for at, field in enumerate(table.schema):
         if field.name in _ID_COLUMNS:
             column = table[field.name].combine_chunks()

@@ -343,7 +343,7 @@ def amend_stats(folder: Path, extra: dict[str, object]) -> Manifest:
 
 
 def render_again(
-    folder: Path, manifest: Manifest, stats: dict[str, object], changed: Mapping[str, str]
+    folder: Path, manifest: Manifest, stats: dict[str, object], new_texts: Mapping[str, str]
 ) -> tuple[Manifest, dict[str, str]]:
     """Make a package's statistics, card and manifest anew; return their texts, write nothing.
 
@@ -351,7 +351,7 @@ def render_again(
         folder: package.
         manifest: its manifest.
         stats: new content of ``stats.json``.
-        changed: further files that change, name to text.
+        new_texts: further files that change, name to text.
 
     Returns:
         The manifest, and every file that changes, name to text; the caller writes them together.
@@ -360,9 +360,9 @@ def render_again(
         update={"files": dict(manifest.files), "plugin": plugin_of(manifest.kind)}
     )
     fields = describe_fields(Package(folder, manifest).queries)
-    beside = SidecarFiles.read(folder, changed)
-    card = render_card(manifest, list_splits(manifest), stats, beside, fields)
-    files = {**changed, STATS: pretty_json(stats), CARD: card}
+    sidecar = SidecarFiles.read(folder, new_texts)
+    card = render_card(manifest, list_splits(manifest), stats, sidecar, fields)
+    files = {**new_texts, STATS: pretty_json(stats), CARD: card}
     for name in (STATS, CARD, *BESIDE):
         manifest.files.pop(name, None)
         if name in files:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from citeforge.builders.authorship.agreement import compile_words, find_orders
+from citeforge.builders.authorship.agreement import compile_words, find_instruction
 from citeforge.builders.authorship.alignment import Alignment
 from citeforge.builders.authorship.checks import Checker, SourcePassage
 from citeforge.builders.authorship.facts import Entities
@@ -78,9 +78,9 @@ def test_other_words_for_the_same_pass(human: str, twin: str) -> None:
 )
 def test_orders_to_a_reader_are_refused(order: str) -> None:
     assert failed(HUMAN, f"{TWIN} {order}")["orders"].startswith("tells its reader what to do: ")
-    assert find_orders(HUMAN, TWIN) is None
+    assert find_instruction(HUMAN, TWIN) is None
     # A passage that gives orders itself may be rewritten.
-    assert find_orders(f"{order} {HUMAN}", f"{TWIN} {order}") is None
+    assert find_instruction(f"{order} {HUMAN}", f"{TWIN} {order}") is None
 
 
 def test_sentences_match_those_that_share_most_rare_words() -> None:

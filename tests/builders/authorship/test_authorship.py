@@ -20,7 +20,7 @@ from citeforge.builders.authorship.labels import (
     draw_labels,
     load_label_sets,
 )
-from citeforge.builders.authorship.select import Ranked, from_retriever
+from citeforge.builders.authorship.select import Ranked, retrieve_candidates
 from citeforge.builders.derive import Base
 from citeforge.builders.package import manifest_digest, render_manifest
 from citeforge.builders.prompts import load_template, render_prompts
@@ -208,7 +208,9 @@ def rage_of(folder: Path, passages: dict[str, str], query: str, relevant: str) -
 
 
 def ranked(base: Base, spec: str, depth: int = 100) -> Ranked:
-    return from_retriever(base, spec, depth, lambda: pytest.fail("nothing is embedded"), Path())
+    return retrieve_candidates(
+        base, spec, depth, lambda: pytest.fail("nothing is embedded"), Path()
+    )
 
 
 RUNS = [

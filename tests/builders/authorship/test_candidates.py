@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from citeforge.builders.authorship.select import from_retriever
+from citeforge.builders.authorship.select import retrieve_candidates
 from citeforge.builders.derive import Base
 from citeforge.engines.models.embedder import Role
 from citeforge.engines.tables import iter_batches, shard_paths, write_table
@@ -58,7 +58,7 @@ def test_equals_brute_force_with_many_ties(
         query_ids=[f"q{i}" for i in range(distinct)],
         queries=pa.table({"text": [str(i) for i in range(distinct)]}),
     )
-    ranked = from_retriever(
+    ranked = retrieve_candidates(
         cast(Base, base), "dense", depth, lambda: Table(vectors), folder / "vectors"
     )
     # Vectors are kept in half precision.

@@ -302,7 +302,7 @@ def test_a_value_must_stand_for_itself_in_the_new_sentence() -> None:
 def test_marks_of_a_model_inside_names_are_refused(seed: str, reason: str | None) -> None:
     movement = Triple("Q1", FAMILY["Q1"], "P1", "movement", "Albert")
     reply = seed.replace("[]", marker(movement))
-    result = check.find_misplaced_mark(reply, [LINK, movement], LINK, WORDS)
+    result = check.find_misstated_triple(reply, [LINK, movement], LINK, WORDS)
     assert (result or "").startswith(reason or "") and (result is None) == (reason is None)
 
 
@@ -311,9 +311,9 @@ def test_marks_of_a_model_on_somebody_elses_fact_are_refused() -> None:
     text = "Hans Albert Einstein's father, Albert Einstein, was born in Ulm"
     his = Triple("Q2", FAMILY["Q2"], "P19", "place of birth", "Ulm")
     pool = [LINK, born, his]
-    result = check.find_misplaced_mark(f"{text} {marker(born)}.", pool, LINK, WORDS)
+    result = check.find_misstated_triple(f"{text} {marker(born)}.", pool, LINK, WORDS)
     assert result == "says 'Ulm' of somebody else"
-    assert check.find_misplaced_mark(f"{text} {marker(his)}.", pool, LINK, WORDS) is None
+    assert check.find_misstated_triple(f"{text} {marker(his)}.", pool, LINK, WORDS) is None
 
 
 def test_tokens_of_a_writer_are_bounded() -> None:

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from citeforge.builders.kalma.check import find_misplaced_mark
+from citeforge.builders.kalma.check import find_misstated_triple
 from citeforge.builders.kalma.mentions import annotate, marker
 from citeforge.builders.kalma.question_check import QuestionCheck, QuestionToCheck
 from citeforge.builders.kalma.question_controls import KINDS, RIGHT, Control, error_stats
@@ -109,7 +109,7 @@ def test_a_mark_on_what_a_seed_denies_is_refused(seed: str, refused: bool) -> No
     link = Triple("Q1", "Lee Long", "P22", "father", "Lee Short", "Q2")
     prize = fact("award received", "Booker Prize")
     marked = seed.replace("Prize", f"Prize {marker(prize)}")
-    reason = find_misplaced_mark(marked, [link, prize], link, RelationWords(PEOPLE))
+    reason = find_misstated_triple(marked, [link, prize], link, RelationWords(PEOPLE))
     assert reason == ("denies 'Booker Prize'" if refused else None)
     # Words alone do not show that a seed states a fact, so the template marks the link alone.
     assert marker(prize) not in annotate(seed, [link, prize], link)
@@ -130,5 +130,5 @@ def test_a_nationality_is_no_language(seed: str, refused: bool) -> None:
     link = Triple("Q1", "Lee Long", "P22", "father", "Lee Short", "Q2")
     english = fact("native language", "English")
     marked = seed.replace("English", f"English {marker(english)}", 1)
-    reason = find_misplaced_mark(marked, [link, english], link, RelationWords(PEOPLE))
+    reason = find_misstated_triple(marked, [link, english], link, RelationWords(PEOPLE))
     assert reason == ("has 'English' only before a noun" if refused else None)

@@ -83,8 +83,8 @@ class _Findings:
     coverages: list[Coverage]
 
     @property
-    def lists(self) -> frozenset[str]:
-        """Ids of the queries whose gold is a list of answers."""
+    def list_queries(self) -> frozenset[str]:
+        """Ids of the queries whose gold is a list of answers (as in QAMPARI)."""
         return frozenset(query for query, gold in self.gold.items() if gold.answer_lists)
 
 
@@ -262,11 +262,11 @@ def _find_gold(
         name: {query: [r.docid for r in ranking.get(query, [])] for query in questions.texts}
         for name, ranking in rankings.items()
     }
-    ids_of = {
+    candidates = {
         query: list(dict.fromkeys(i for ids in ranked.values() for i in ids[query]))
         for query in questions.texts
     }
-    texts = read_texts(corpus, {name for ids in ids_of.values() for name in ids})
+    texts = read_texts(corpus, {name for ids in candidates.values() for name in ids})
     rows = questions.grouped(gold)
     relevant: dict[str, list[str]] = {query: [] for query in questions.texts}
     if recipe.corpus is not None:
@@ -274,13 +274,13 @@ def _find_gold(
             relevant[query].append(passage)
     whole = {name: name if recipe.chunk is None else whole_id(name) for name in texts}
     coverages = [
-        covered_answers(rows, ids_of, texts),
-        *([] if judge is None else [entailed_claims(rows, ids_of, texts, judge)]),
-        judged_relevant(relevant, ids_of, whole),
+        covered_answers(rows, candidates, texts),
+        *([] if judge is None else [entailed_claims(rows, candidates, texts, judge)]),
+        judged_relevant(relevant, candidates, whole),
     ]
     if failed := sum(coverage.failures for coverage in coverages):
         counts["claims_that_the_judge_failed_on"] = failed
-    return _Findings(ranked, ids_of, texts, rows, [c for c in coverages if c.sizes])
+    return _Findings(ranked, candidates, texts, rows, [c for c in coverages if c.sizes])
 
 
 def _recall_stats(recipe: AlceRecipe, findings: _Findings) -> Stats:
@@ -295,7 +295,7 @@ def _recall_stats(recipe: AlceRecipe, findings: _Findings) -> Stats:
         longest = max(map(len, ranked.values()), default=0)
         depth = longest if recipe.corpus is None else recipe.retrieving.depth
         for coverage in findings.coverages:
-            stats |= mean_recalls(name, ranked, coverage, findings.lists, depth)
+            stats |= mean_recalls(name, ranked, coverage, findings.list_queries, depth)
     return stats
 
 
@@ -333,12 +333,12 @@ def _write_contexts(
                 allowed="--judge JUDGE for claims; --sub-claims 3 with --llm for long answers",
                 code="no-relevant",
             )
-        contexts.add_oracle(findings.coverages[0], ids, findings.lists, recipe.k)
+        contexts.add_oracle(findings.coverages[0], ids, findings.list_queries, recipe.k)
     if llm is None:
         return
     writing, texts = recipe.writing, findings.texts
     top = {query: row[: writing.condense_top] for query, row in ids.items()}
-    for form in writing.condense:
-        table = condense(form, questions.texts, top, texts, llm, counts)
+    for text_type in writing.condense:
+        table = condense(text_type, questions.texts, top, texts, llm, counts)
         origin = f"of the first {writing.condense_top} {where}"
-        contexts.add_condensed(form, table, top, texts, writing.condense_k, origin)
+        contexts.add_condensed(text_type, table, top, texts, writing.condense_k, origin)

@@ -33,7 +33,7 @@ def relevant_table(
     gold: Mapping[str, GoldRows],
     texts: Texts,
 ) -> tuple[pa.Table, int]:
-    """Make the table of relevant passages: judged ones, and retrieved ones that contain gold.
+    """Make (table of judged or gold-containing passages, number of judged ones not in corpus).
 
     Args:
         judged: judgements of the source, schema MAPPING.
@@ -89,31 +89,31 @@ class ContextWriter:
         self._writer = writer
         self._relevant = set(rows_of(relevant, "query-id", "corpus-id"))
 
-    def add(self, name: str, ids_of: QueryPassages, description: str) -> None:
-        """Label the ordered passages of each query, and write them as a context set.
+    def add(self, name: str, passages: QueryPassages, description: str) -> None:
+        """Write a context set (each query's passages in order), labelled relevant or unjudged.
 
         Args:
             name: name of the set.
-            ids_of: query to its passages, in order.
+            passages: query to its passages, in order.
             description: description of the set, for the manifest.
         """
         labels = {True: RELEVANT, False: UNJUDGED}
         docs = {
             query: [{"corpus-id": i, "label": labels[(query, i) in self._relevant]} for i in row]
-            for query, row in ids_of.items()
+            for query, row in passages.items()
         }
         self.stats |= self._writer.add_contexts(name, docs)
         self.sets[name] = ContextSet(description=description)
 
     def add_oracle(
-        self, coverage: Coverage, candidates: QueryPassages, lists: frozenset[str], k: int
+        self, coverage: Coverage, candidates: QueryPassages, list_queries: frozenset[str], k: int
     ) -> None:
-        """Write the set ``oracle``: per query the k candidates that cover most gold (ALCE, G.1).
+        """Write the set ``oracle``: k candidates per query, chosen greedily to contain most gold.
 
         Args:
             coverage: gold units that each candidate contains.
             candidates: query to its candidates, best first.
-            lists: queries whose gold is a list of answers.
+            list_queries: queries whose gold is a list of answers.
             k: passages per context.
         """
         best = {
@@ -122,24 +122,30 @@ class ContextWriter:
         }
         text = f"{k} candidates with most of the {coverage.unit}, chosen greedily"
         self.add("oracle", best, text)
-        self.stats |= mean_recalls("oracle", best, coverage, lists, k)
-        self.stats |= share_kept(best, candidates, coverage, lists)
+        self.stats |= mean_recalls("oracle", best, coverage, list_queries, k)
+        self.stats |= share_kept(best, candidates, coverage, list_queries)
 
     def add_condensed(
-        self, form: str, table: pa.Table, ids_of: QueryPassages, texts: Texts, k: int, where: str
+        self,
+        text_type: str,
+        table: pa.Table,
+        candidates: QueryPassages,
+        texts: Texts,
+        k: int,
+        origin: str,
     ) -> None:
         """Write a table of summaries or snippets, and a context set of each query's first k.
 
         Args:
-            form: ``summary`` or ``snippet``.
+            text_type: ``summary`` or ``snippet``.
             table: schema CONDENSED.
-            ids_of: candidates that were condensed.
+            candidates: candidates that were condensed.
             texts: (title, text) of these candidates.
             k: passages per context.
-            where: description of the candidates.
+            origin: description of the candidates.
         """
-        self._writer.add("condensed", form, table)
-        self.stats |= condensed_stats(form, table, texts)
+        self._writer.add("condensed", text_type, table)
+        self.stats |= condensed_stats(text_type, table, texts)
         there = usable_texts(table)
-        rows = {q: [i for i in row if (q, i) in there][:k] for q, row in ids_of.items()}
-        self.add(form, rows, f"the first {k} with a {form} {where}")
+        rows = {q: [i for i in row if (q, i) in there][:k] for q, row in candidates.items()}
+        self.add(text_type, rows, f"the first {k} with a {text_type} {origin}")

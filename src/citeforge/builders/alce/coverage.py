@@ -78,25 +78,27 @@ class Coverage:
         """Compute ALCE's recall-5 (section 3.2): gold answers found of 5, or of all if fewer."""
         return min(ENOUGH, self.hits(query, passages)) / min(ENOUGH, self.sizes[query])
 
-    def recalls(self, lists: frozenset[str]) -> Iterator[RecallKind]:
-        """Yield the recalls to report: that of all gold and, for lists of answers, recall-5.
+    def recalls(self, list_queries: frozenset[str]) -> Iterator[RecallKind]:
+        """Yield the recalls to report: of all gold and, for queries with answer lists, recall-5.
 
         Args:
-            lists: queries whose gold is a list of answers.
+            list_queries: queries whose gold is a list of answers.
         """
         yield RecallKind("", list(self.sizes), self.recall)
-        if self.unit == SHORT and (listed := [q for q in self.sizes if q in lists]):
+        if self.unit == SHORT and (listed := [q for q in self.sizes if q in list_queries]):
             yield RecallKind("-5", listed, self.recall_5)
 
 
-def covered_answers(gold: Mapping[str, GoldRows], ids_of: QueryPassages, texts: Texts) -> Coverage:
-    """Find which gold short answers each candidate passage contains, normalised as in ALCE.
+def covered_answers(
+    gold: Mapping[str, GoldRows], candidates: QueryPassages, texts: Texts
+) -> Coverage:
+    """Find which gold short answers each query's candidate passages contain, as ALCE does.
 
     Units are the groups of accepted forms in ``qa_pair`` and ``answer_list`` rows.
 
     Args:
         gold: gold rows of each query.
-        ids_of: query to its candidates.
+        candidates: query to its candidates.
         texts: (title, text) of these candidates.
     """
     coverage = Coverage(SHORT)
@@ -107,7 +109,7 @@ def covered_answers(gold: Mapping[str, GoldRows], ids_of: QueryPassages, texts: 
             continue
         coverage.sizes[query] = len(units)
         covers = {}
-        for name in ids_of[query]:
+        for name in candidates[query]:
             if name not in read:
                 read[name] = AnswerText(texts[name][1])
             covers[name] = frozenset(i for i, u in enumerate(units) if read[name].contains_any(u))
@@ -116,13 +118,13 @@ def covered_answers(gold: Mapping[str, GoldRows], ids_of: QueryPassages, texts: 
 
 
 def entailed_claims(
-    gold: Mapping[str, GoldRows], ids_of: QueryPassages, texts: Texts, judge: JudgeSession
+    gold: Mapping[str, GoldRows], candidates: QueryPassages, texts: Texts, judge: JudgeSession
 ) -> Coverage:
     """Ask a judge which of a query's gold claims each of its candidate passages entails.
 
     Args:
         gold: gold rows of each query.
-        ids_of: query to its candidates.
+        candidates: query to its candidates.
         texts: (title, text) of these candidates.
         judge: decides entailment.
     """
@@ -134,14 +136,14 @@ def entailed_claims(
         pairs = {
             (query, name, i): Pair(premise_of(*texts[name]), claim)
             for query in block
-            for name in ids_of[query]
+            for name in candidates[query]
             for i, claim in enumerate(claims_of[query])
         }
         decisions = judge.ask(pairs.values())
         coverage.failures += sum(isinstance(d, JudgeFailure) for d in decisions.values())
         for query in block:
             coverage.sizes[query] = len(claims_of[query])
-            coverage.held[query] = {name: frozenset() for name in ids_of[query]}
+            coverage.held[query] = {name: frozenset() for name in candidates[query]}
         for (query, name, i), pair in pairs.items():
             decision = decisions[pair]
             if not isinstance(decision, JudgeFailure) and decision.entailed:
@@ -150,14 +152,14 @@ def entailed_claims(
 
 
 def judged_relevant(
-    relevant: QueryPassages, ids_of: QueryPassages, whole: Mapping[str, str]
+    relevant: QueryPassages, candidates: QueryPassages, cut_from: Mapping[str, str]
 ) -> Coverage:
     """Find which candidates are, or were cut from, passages that the source judges relevant.
 
     Args:
         relevant: query to the passages judged relevant.
-        ids_of: query to candidates.
-        whole: candidate to the passage that it was cut from; itself where nothing was cut.
+        candidates: query to candidates.
+        cut_from: candidate to the passage that it was cut from; itself where nothing was cut.
     """
     coverage = Coverage(JUDGED)
     for query, ids in relevant.items():
@@ -166,46 +168,53 @@ def judged_relevant(
         at = {name: i for i, name in enumerate(ids)}
         coverage.sizes[query] = len(at)
         coverage.held[query] = {
-            name: frozenset([at[whole[name]]]) if whole[name] in at else frozenset()
-            for name in ids_of[query]
+            name: frozenset([at[cut_from[name]]]) if cut_from[name] in at else frozenset()
+            for name in candidates[query]
         }
     return coverage
 
 
 def mean_recalls(
-    name: str, rows: QueryPassages, coverage: Coverage, lists: frozenset[str], deepest: int
+    name: str,
+    passages: QueryPassages,
+    coverage: Coverage,
+    list_queries: frozenset[str],
+    max_depth: int,
 ) -> dict[str, object]:
-    """Compute the mean recall of gold by each query's first passages, at several depths.
+    """Compute the mean gold recall of each query's first 1, 3, 5, … passages, by statistic name.
 
     Args:
         name: name of the retriever or set, for the statistics.
-        rows: query to its passages, in their order.
+        passages: query to its passages, in their order.
         coverage: gold units that the passages contain.
-        lists: queries whose gold is a list of answers, of which 5 are enough for recall-5.
-        deepest: passages that were asked for; the last depth.
+        list_queries: queries whose gold is a list of answers, of which 5 are enough for recall-5.
+        max_depth: passages that were asked for; the last depth.
 
     Returns:
         Statistics by name.
     """
     return {
         count_key("recall_mean", name, f"{recall.suffix}@{depth}", coverage.unit): _mean(
-            [recall.compute(q, rows[q][:depth]) for q in recall.queries]
+            [recall.compute(q, passages[q][:depth]) for q in recall.queries]
         )
-        for depth in (*(d for d in DEPTHS if d < deepest), deepest)
-        for recall in coverage.recalls(lists)
+        for depth in (*(d for d in DEPTHS if d < max_depth), max_depth)
+        for recall in coverage.recalls(list_queries)
     }
 
 
 def share_kept(
-    best: QueryPassages, candidates: QueryPassages, coverage: Coverage, lists: frozenset[str]
+    chosen: QueryPassages,
+    candidates: QueryPassages,
+    coverage: Coverage,
+    list_queries: frozenset[str],
 ) -> dict[str, object]:
-    """Compute the share of queries whose chosen passages have the recall of all candidates.
+    """Compute the share of queries whose chosen passages reach the recall of all candidates.
 
     Args:
-        best: query to its chosen passages.
+        chosen: query to its chosen passages.
         candidates: query to all its candidates.
         coverage: gold units that the passages contain.
-        lists: queries whose gold is a list of answers, which also have recall-5.
+        list_queries: queries whose gold is a list of answers, which also have recall-5.
 
     Returns:
         Statistics by name: shares of the queries that have such gold.
@@ -213,11 +222,11 @@ def share_kept(
     return {
         _KEPT[recall.suffix]: _mean(
             [
-                float(recall.compute(q, best[q]) == recall.compute(q, candidates[q]))
+                float(recall.compute(q, chosen[q]) == recall.compute(q, candidates[q]))
                 for q in recall.queries
             ]
         )
-        for recall in coverage.recalls(lists)
+        for recall in coverage.recalls(list_queries)
     }
 
 
@@ -227,7 +236,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def choose_oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
-    """Choose greedily k passages that together contain most gold units (such as answers).
+    """Choose greedily the indexes of k passages that together contain most gold units.
 
     The k passages with the highest recall of their own are the start; then every other passage, by
     its own recall, takes the place of the one whose replacement raises the recall of the set most,
@@ -243,15 +252,15 @@ def choose_oracle(covered: Sequence[AbstractSet[int]], k: int) -> list[int]:
         there are fewer passages.
     """
 
-    def reach(rows: Sequence[int]) -> int:
+    def count_units(positions: Sequence[int]) -> int:
         """Count the distinct gold units (such as answers) in the passages at given positions."""
-        return len({unit for i in rows for unit in covered[i]})
+        return len({unit for i in positions for unit in covered[i]})
 
     order = sorted(range(len(covered)), key=lambda i: (-len(covered[i]), i))
     best_rows = order[:k]
     for new in order[k:]:
         swaps = [[*best_rows[:at], new, *best_rows[at + 1 :]] for at in reversed(range(k))]
-        best = max(swaps, key=reach)
-        if reach(best) > reach(best_rows):
+        best = max(swaps, key=count_units)
+        if count_units(best) > count_units(best_rows):
             best_rows = sorted(best, key=order.index)
     return best_rows

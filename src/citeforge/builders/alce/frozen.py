@@ -76,7 +76,7 @@ def _build(
     name: str,
     description: str,
 ) -> Manifest:
-    """Build a package from a source's queries, passages and gold, with one given context set.
+    """Build a package of a source's queries, passages and gold; ``docs`` are its only contexts.
 
     Args:
         recipe: everything that the tables depend on.

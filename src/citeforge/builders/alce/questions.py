@@ -52,7 +52,7 @@ class QuestionSet:
         return {query: GoldRows(map(Gold.from_row, rows.get(query, []))) for query in self.texts}
 
 
-def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:
+def open_questions(recipe: AlceRecipe, read_options: ReadOptions) -> Source:
     """Open the source of the questions; if it is not ``alce:PATH``, a corpus is required.
 
     Raises:
@@ -61,14 +61,14 @@ def open_questions(recipe: AlceRecipe, read: ReadOptions) -> Source:
     """
     scheme, _, argument = recipe.source.partition(":")
     if scheme == "alce" and argument:
-        return load_alce(argument, recipe.split, read)
+        return load_alce(argument, recipe.split, read_options)
     if recipe.corpus is None:
         raise UsageError(
             f"--source {recipe.source!r}: expected alce:PATH; another source of questions needs "
             "--corpus, which contains their passages",
             code="missing-option",
         )
-    return open_source(recipe.source, recipe.split, read)
+    return open_source(recipe.source, recipe.split, read_options)
 
 
 def read_question_set(source: Source, recipe: AlceRecipe) -> QuestionSet:
@@ -168,7 +168,7 @@ def retrieve_all(
     folder: Path,
     counts: Counter[str],
 ) -> tuple[dict[str, Rankings], dict[str, dict[str, Any]]]:
-    """Rank passages for all questions with each retriever.
+    """Rank passages with each retriever; return (name to rankings, role to model identity).
 
     Args:
         retrieving: which, and how deep.

@@ -94,7 +94,7 @@ def sub_claims(
     judge: JudgeSession,
     counts: Counter[str],
 ) -> list[dict[str, Any]]:
-    """Let an LLM split gold long answers into claims; return those a judge finds entailed.
+    """Let an LLM split gold long answers into claims; return gold rows of the entailed ones.
 
     Args:
         questions: query to its text.
@@ -148,7 +148,7 @@ def is_irrelevant(reply: str) -> bool:
 
 
 def condense(
-    form: str,
+    text_type: str,
     questions: Mapping[str, str],
     candidates: Mapping[str, Sequence[str]],
     texts: Texts,
@@ -158,7 +158,7 @@ def condense(
     """Let an LLM summarise each query's candidate passages, or extract snippets from them.
 
     Args:
-        form: ``summary`` or ``snippet``.
+        text_type: ``summary`` or ``snippet``.
         questions: query to its text.
         candidates: query to the passages that are condensed.
         texts: (title, text) of these passages.
@@ -170,14 +170,14 @@ def condense(
     rows = [{"question": questions[q], "title": texts[p][0], "text": texts[p][1]} for q, p in pairs]
     condensed = []
     for (query, name), reply in zip(
-        pairs, write_texts(llm, form, rows, _CONDENSED_TOKENS), strict=True
+        pairs, write_texts(llm, text_type, rows, _CONDENSED_TOKENS), strict=True
     ):
         if isinstance(reply, Failure):
-            counts[count_key("condensed_passages_that_the_writer_failed_on", form)] += 1
+            counts[count_key("condensed_passages_that_the_writer_failed_on", text_type)] += 1
             continue
         idle = is_irrelevant(reply)
-        counts[count_key("condensed_passages_irrelevant", form)] += idle
-        counts[count_key("condensed_passages", form)] += not idle
+        counts[count_key("condensed_passages_irrelevant", text_type)] += idle
+        counts[count_key("condensed_passages", text_type)] += not idle
         condensed.append((query, name, reply, idle))
     return table_of(condensed, CONDENSED)
 
@@ -187,17 +187,17 @@ def usable_texts(table: pa.Table) -> dict[tuple[str, str], str]:
     return {(query, name): text for query, name, text, idle in rows_of(table) if not idle}
 
 
-def condensed_stats(form: str, table: pa.Table, texts: Texts) -> dict[str, object]:
+def condensed_stats(text_type: str, table: pa.Table, texts: Texts) -> dict[str, object]:
     """Compute statistics of summaries or snippets: mean lengths, shares irrelevant and verbatim.
 
     Args:
-        form: ``summary`` or ``snippet``.
+        text_type: ``summary`` or ``snippet``.
         table: schema CONDENSED.
         texts: (title, text) of the passages that they are made from.
     """
     good = usable_texts(table)
     stats: dict[str, object] = {
-        count_key("condensed_irrelevant_share", form): round(
+        count_key("condensed_irrelevant_share", text_type): round(
             1 - len(good) / table.num_rows, 4
         ) if table.num_rows else 0.0
     }  # fmt: skip
@@ -205,10 +205,10 @@ def condensed_stats(form: str, table: pa.Table, texts: Texts) -> dict[str, objec
         return stats
     words = sum(len(text.split()) for text in good.values())
     before = sum(len(texts[name][1].split()) for _, name in good)
-    stats[count_key("condensed_words_mean", form)] = round(words / len(good), 2)
-    per_word = count_key("condensed_words_of_the_passage_per_word", form)
+    stats[count_key("condensed_words_mean", text_type)] = round(words / len(good), 2)
+    per_word = count_key("condensed_words_of_the_passage_per_word", text_type)
     stats[per_word] = round(before / words, 2)
-    if form == "snippet":
+    if text_type == "snippet":
         spans = [
             normalise_answer(text) in normalise_answer(texts[name][1])
             for (_, name), text in good.items()

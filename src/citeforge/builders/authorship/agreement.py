@@ -40,37 +40,39 @@ class WordGroup:
     neutral: re.Pattern[str]
 
     def find(self, text: str) -> list[str]:
-        """List the strict words in a sentence."""
+        """List the words in a sentence that have no other meaning than this group's."""
         return [m.group().lower() for m in self.strict.finditer(self.neutral.sub("", text))]
 
     def count(self, texts: Iterable[str]) -> Counter[str]:
-        """Count the words of the group in some sentences by their stems."""
+        """Count, by stem, the words in sentences that have or may have this group's meaning."""
         plain = (self.neutral.sub("", text) for text in texts)
         return Counter(stem(m.group().lower()) for t in plain for m in self.loose.finditer(t))
 
 
 @cache
 def _data() -> dict[str, Any]:
-    """Read the lists of all languages."""
+    """Read the word lists (hedges, connectives, …) of all languages from the data file."""
     return tomllib.loads(_DATA.read_text(encoding="utf-8"))
 
 
 def read_words(language: str, group: str, name: str) -> str:
-    """Read a list of words of a language, separated by spaces; empty if there is none."""
+    """Read one word list of a language, separated by spaces; empty if there is none."""
     return str(_data().get(language, {}).get(group, {}).get(name, ""))
 
 
 @cache
-def word_groups(language: str, sort: str) -> dict[str, WordGroup]:
-    """Read the groups of a sort of words (hedges, connectives, quantifiers) by name."""
+def word_groups(language: str, category: str) -> dict[str, WordGroup]:
+    """Map names to a language's groups of near-synonyms: hedges, connectives or quantifiers."""
     lists = _data().get(language, {})
     words = compile_words(read_words(language, "neutral", "words"))
     neutral = re.compile(f"{words.pattern}|{_MONTH}", re.IGNORECASE)
-    return {name: _make_group(name, group, neutral) for name, group in lists.get(sort, {}).items()}
+    return {
+        name: _make_group(name, group, neutral) for name, group in lists.get(category, {}).items()
+    }
 
 
 def _make_group(name: str, group: dict[str, Any], neutral: re.Pattern[str]) -> WordGroup:
-    """Compile the word lists of one group."""
+    """Compile the word lists of one group of near-synonyms to patterns."""
     numbers = "|".join(number_words())
     number = rf"\s+(?:about\s+)?(?:\d|[$€£¥]|an?\b|half\b|(?:{numbers})\b)"
     endings = {None: "", True: f"(?={number})", False: f"(?!{number})"}
@@ -94,7 +96,7 @@ def compile_words(words: str, ending: str = "") -> re.Pattern[str]:
 
 
 def find_disagreements(alignment: Alignment, language: str) -> Iterator[tuple[str, str]]:
-    """Yield (check, reason) where a rewrite changes hedges, connectives or quantifiers.
+    """Yield (check name, reason) where a rewrite changes hedges, connectives or quantifiers.
 
     Args:
         alignment: passage and rewrite.
@@ -137,7 +139,7 @@ class _Match:
     there: list[str]
 
     def find_lost(self, group: WordGroup) -> list[str]:
-        """List the strict words in the sentence for which the other text has no counterpart.
+        """List the words of a group in this sentence without counterpart in the other text.
 
         A word that both texts have is no counterpart of another word.
         """
@@ -150,7 +152,7 @@ class _Match:
         return [w for w in words if here[stem(w)] > there[stem(w)]]
 
     def find_gained(self, group: WordGroup) -> list[str]:
-        """List the strict words of the other text for which the own text has no counterpart."""
+        """List the words of a group in the other text without counterpart in this one."""
         here, there = group.count(self.here), group.count(self.there)
         if here - there:
             return []
@@ -159,7 +161,7 @@ class _Match:
 
 
 def _matches(alignment: Alignment) -> Iterator[_Match]:
-    """Yield the matches of all sentences of both texts, except of those that match none."""
+    """Yield each sentence of passage and rewrite with its matching sentences, if it has any."""
     sides = (alignment.before, alignment.after)
     for side, verb in enumerate(("lacks", "adds")):
         for index, sentence in enumerate(sides[side]):
@@ -173,15 +175,15 @@ def _matches(alignment: Alignment) -> Iterator[_Match]:
 
 
 def _find_hedge_changes(alignment: Alignment, language: str) -> Iterator[str]:
-    """Yield hedges that one text has and the matching sentences of the other do not."""
+    """Describe hedges without counterpart in the matching sentences: ``lacks 'may'``."""
     for match in _matches(alignment):
         for group in word_groups(language, "hedges").values():
             yield from (f"{match.verb} {word!r}" for word in match.find_lost(group))
 
 
-def _find_exchanges(alignment: Alignment, language: str, sort: str) -> Iterator[str]:
-    """Yield words of one group in whose place the rewrite has a word of another group."""
-    groups = word_groups(language, sort).values()
+def _find_exchanges(alignment: Alignment, language: str, category: str) -> Iterator[str]:
+    """Describe words that a rewrite replaces by another group's: ``'all' became 'some'``."""
+    groups = word_groups(language, category).values()
     for match in _matches(alignment):
         for old in groups if match.verb == "lacks" else ():
             if not (lost := match.find_lost(old)):
@@ -192,7 +194,7 @@ def _find_exchanges(alignment: Alignment, language: str, sort: str) -> Iterator[
 
 
 def _find_added_connectives(alignment: Alignment, language: str) -> Iterator[str]:
-    """Yield each "although" of a rewrite of which the passage has no counterpart.
+    """Describe each "although" that a rewrite adds: ``adds 'although'``.
 
     A "because" may only say what the order of two sentences says.
     """
@@ -204,7 +206,7 @@ def _find_added_connectives(alignment: Alignment, language: str) -> Iterator[str
 
 
 def _find_limits(alignment: Alignment, language: str) -> Iterator[str]:
-    """Yield each "only" that was lost or added."""
+    """Describe each "only" that a rewrite lost or added: ``lacks 'only'``."""
     only = word_groups(language, "quantifiers").get("only")
     if only is not None:
         for match in _matches(alignment):
@@ -212,7 +214,7 @@ def _find_limits(alignment: Alignment, language: str) -> Iterator[str]:
 
 
 def find_replaced_numbers(alignment: Alignment) -> Iterator[str]:
-    """Describe replaced numbers, the first of each sentence: ``'two' became 'three'``."""
+    """Describe numbers that a rewrite replaces, one per sentence: ``'two' became 'three'``."""
     old, new = (" ".join(s.text for s in side) for side in (alignment.before, alignment.after))
     implied = numbers_from_years(old) | numbers_from_years(new)
     for i, sentence in enumerate(alignment.before):
@@ -230,8 +232,8 @@ def _numbers(sentences: Iterable[Sentence]) -> frozenset[str]:
     return frozenset().union(*(numbers_in_text(s.text).allowed for s in sentences))
 
 
-def find_orders(human: str, twin: str) -> str | None:
-    """Find a sentence of a rewrite that tells a reader or a model what to do; None without one.
+def find_instruction(human: str, twin: str) -> str | None:
+    """Find words in a rewrite that instruct a reader or a model; None if it has none.
 
     It has words about models and prompts that the passage has not, or begins with an imperative
     that begins no sentence of the passage. Lists of all languages are used.

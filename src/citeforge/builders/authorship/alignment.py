@@ -31,7 +31,7 @@ def split_sentences(text: str) -> list[Sentence]:
 
 
 def make_sentence(text: str) -> Sentence:
-    """Make a sentence or clause from its text."""
+    """Make a sentence (text and stems of its content words) from its text."""
     return Sentence(text, find_stems(text))
 
 
@@ -40,12 +40,12 @@ def find_stems(text: str) -> frozenset[str]:
     numbers = {**number_words(), "one": "one"}  # "the closer one"
     tokens = (numbers.get(t, t) for t in split_tokens(with_digits(text).lower()))
     return frozenset(
-        t if t[0].isdigit() else stem(t) for t in tokens if t.isdigit() or is_telling(t)
+        t if t[0].isdigit() else stem(t) for t in tokens if t.isdigit() or carries_meaning(t)
     )
 
 
-def is_telling(word: str) -> bool:
-    """Whether a word is a content word, and not one of grammar or degree."""
+def carries_meaning(word: str) -> bool:
+    """Whether a word is a content word, and not one of grammar or degree ("very")."""
     return is_content(word) and word not in word_lists().function
 
 
@@ -61,7 +61,7 @@ class Alignment:
     """
 
     def __init__(self, human: str, twin: str) -> None:
-        """Split both texts into sentences."""
+        """Split a passage and its rewrite into sentences, to be matched by shared words."""
         self.before, self.after = split_sentences(human), split_sentences(twin)
 
     @cached_property
@@ -89,9 +89,9 @@ class Alignment:
         )
 
     def twins_of(self, index: int) -> list[Sentence]:
-        """List the sentences of the rewrite that match a sentence of the passage."""
+        """List the sentences of the rewrite that match the passage's sentence at an index."""
         return [self.after[j] for i, j in sorted(self.links) if i == index]
 
     def sources_of(self, index: int) -> list[Sentence]:
-        """List the sentences of the passage that match a sentence of the rewrite."""
+        """List the sentences of the passage that match the rewrite's sentence at an index."""
         return [self.before[i] for i, j in sorted(self.links) if j == index]

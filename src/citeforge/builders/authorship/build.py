@@ -68,7 +68,7 @@ def build_authorship(recipe: AuthorshipRecipe, run: RunOptions) -> Manifest:
 
 
 def _make_design(recipe: AuthorshipRecipe, base: Base, twins: Twins) -> Design:
-    """Make the design: a condition (cell) per choice of passage origins and author labels or none.
+    """Make the design: one condition (cell) per choice of passage authors and shown labels.
 
     Raises:
         UsageError: LLM origins without twins.
@@ -114,7 +114,7 @@ def _write_tables(
     chosen: dict[str, Docs],
     seed: int,
 ) -> tuple[dict[str, ContextSet], Stats]:
-    """Write all tables of the package; return its context sets by name and its statistics."""
+    """Write all tables of an authorship package; return (context sets by name, statistics)."""
     queries = list(chosen)
     short = {q: {"passages": len(docs)} for q, docs in chosen.items() if len(docs) < design.k}
     writer.add("queries", "queries", rows_with(base.queries, "_id", queries).cast(QUERIES))
@@ -170,7 +170,7 @@ def _swap_in_twins(docs: Docs, cell: Cell, twins: Twins) -> Docs:
 
 
 def _describe_cell(cell: Cell) -> str:
-    """Describe an experimental condition (cell): real origins, stated authors, label set."""
+    """Describe an experimental condition (cell): real authors, stated authors, label set."""
     description = (
         f"relevant passages by {cell.relevant_origin}, others by {cell.other_origin}; authors "
         f"stated: {_STATED[cell.relevant_told]} (relevant), {_STATED[cell.other_told]} (others)"

@@ -14,7 +14,7 @@ from rapidfuzz.distance import Levenshtein
 
 from citeforge.builders.authorship.agreement import (
     find_disagreements,
-    find_orders,
+    find_instruction,
     find_replaced_numbers,
 )
 from citeforge.builders.authorship.alignment import Alignment, split_sentences
@@ -121,7 +121,7 @@ class Checker:
         parser: Parser | None = None,
         vectors: SentenceVectors | None = None,
     ) -> None:
-        """Set thresholds, and what finds names, judges entailment, parses and embeds sentences."""
+        """Set thresholds, finder of names, and optional judge, parser and sentence embedder."""
         self.thresholds = thresholds
         self.entities = entities
         self.judge = judge
@@ -162,7 +162,7 @@ class Checker:
     def _find_faults(
         self, passage: SourcePassage, twin: str, figures: TwinFigures
     ) -> Iterator[tuple[str, str]]:
-        """Yield (name, reason) of each check by rules that an LLM's rewrite of a passage fails."""
+        """Yield (check name, reason) of each rule-based check that a passage's rewrite fails."""
         human, (low, high) = passage.text, self.thresholds.length_ratio
         # A ratio on the very edge passes whatever the last bit of the division says.
         if not low - 1e-9 <= figures.length_ratio <= high + 1e-9:
@@ -188,7 +188,7 @@ class Checker:
         language, new_language = detect_language(human), detect_language(twin)
         if language is not None and new_language not in (None, language):
             yield "language", f"{new_language} instead of {language}"
-        if order := find_orders(human, twin):
+        if order := find_instruction(human, twin):
             yield "orders", f"tells its reader what to do: {order!r}"
         if language in WORDED:
             yield from find_wording_faults(human, twin)
@@ -223,7 +223,7 @@ def compare_texts(human: str, twin: str) -> TwinFigures:
 def _find_changes(
     name: str, lost: Sequence[str], added: Sequence[str] = ()
 ) -> Iterator[tuple[str, str]]:
-    """Yield (check, reason) if a rewrite lost or added items, such as numbers or names."""
+    """Yield (check name, reason) if a rewrite lost or added items, such as numbers."""
     parts = []
     for verb, items in (("lacks", lost), ("adds", added)):
         if items:
@@ -234,7 +234,7 @@ def _find_changes(
 
 
 def _find_answer_change(passage: SourcePassage, twin: str) -> Iterator[tuple[str, str]]:
-    """Yield the failed check ``answer`` if a rewrite lost or gained a gold answer."""
+    """Yield ("answer", reason) if a rewrite lost or gained a gold answer."""
     human, rewrite = AnswerText(passage.text), AnswerText(twin)
     for verb, groups, where, elsewhere in (
         ("lost", passage.present, human, rewrite),
@@ -269,7 +269,7 @@ class TwinWriter:
     """Has passages rewritten by an LLM; failed ones again, at higher temperatures."""
 
     def __init__(self, llm: Llm, checker: Checker, attempts: Attempts) -> None:
-        """Set the writing LLM, the checks, and the number and temperatures of attempts."""
+        """Set the LLM that rewrites passages, the checks, and number and temperature of tries."""
         self.llm = llm
         self.checker = checker
         self.attempts = attempts

@@ -59,28 +59,28 @@ def find_lost(
         vectors: second opinion on what words match, if there is one.
     """
     clauses = list(_find_unmatched(alignment, 0, _clauses(alignment.before, language), _LOST))
-    return _review(alignment, 0, clauses, language, vectors)
+    return _correct_by_cosines(alignment, 0, clauses, language, vectors)
 
 
 def find_added(
     alignment: Alignment, language: str, vectors: SentenceVectors | None = None
 ) -> list[str]:
-    """List the sentences and clauses of a rewrite that its passage lacks; arguments as above."""
+    """List the sentences and clauses that a rewrite adds to its passage."""
     added = list(_find_unmatched(alignment, 1, alignment.after, _ADDED_SENTENCE))
     if not added:
         clauses = _clauses(alignment.after, language)
         added = list(_find_unmatched(alignment, 1, clauses, _ADDED_CLAUSE))
-    return _review(alignment, 1, added, language, vectors)
+    return _correct_by_cosines(alignment, 1, added, language, vectors)
 
 
-def _review(
+def _correct_by_cosines(
     alignment: Alignment,
     side: int,
     unmatched: list[str],
     language: str,
     vectors: SentenceVectors | None,
 ) -> list[str]:
-    """Drop pieces that are near a part of the other text, and add sentences near none.
+    """Correct the list of unmatched sentences and clauses by cosines with the other text.
 
     Args:
         alignment: passage and rewrite.
@@ -109,7 +109,7 @@ def _review(
 
 
 def _clauses(sentences: list[Sentence], language: str) -> list[Sentence]:
-    """Split sentences at punctuation and at words that begin clauses."""
+    """Split sentences into clauses, at punctuation and at words such as "which"."""
     words = read_words(language, "clauses", "words")
     boundary = re.compile(f"{_PUNCTUATION}|{compile_words(words).pattern}", re.IGNORECASE)
     parts = (make_sentence(p.strip()) for s in sentences for p in boundary.split(s.text))
@@ -119,7 +119,7 @@ def _clauses(sentences: list[Sentence], language: str) -> list[Sentence]:
 def _find_unmatched(
     alignment: Alignment, side: int, pieces: list[Sentence], limits: _Limits
 ) -> Iterator[str]:
-    """Yield the pieces of one text that say what the other text does not.
+    """Yield the sentences or clauses of one text whose content words the other text lacks.
 
     Args:
         alignment: passage and rewrite.

@@ -5,7 +5,7 @@ from bisect import bisect
 from collections.abc import Iterator
 from itertools import combinations
 
-from citeforge.builders.authorship.alignment import is_telling, split_sentences
+from citeforge.builders.authorship.alignment import carries_meaning, split_sentences
 from citeforge.builders.authorship.facts import is_month, number_words, with_digits
 from citeforge.builders.authorship.wording import stem
 
@@ -17,7 +17,7 @@ _TOKEN = re.compile(r"[^\W_]+(?:[’'-][^\W_]+)*")
 
 
 def find_exchanged_names(human: str, twin: str) -> Iterator[str]:
-    """Yield the pairs of names in a passage that its rewrite exchanges.
+    """Yield "A and B" where a rewrite says of name A what the passage says of B, and vice versa.
 
     Two names are exchanged if each of them is, in the rewrite, among words that surround only the
     other one in the passage, and these are more than the words that stayed,
@@ -33,7 +33,7 @@ def find_exchanged_names(human: str, twin: str) -> Iterator[str]:
 
 
 def _find_surroundings(text: str) -> dict[str, set[str]]:
-    """Map the words of names to the stems of the words around them, without other names."""
+    """Map each word of a name in a text to the stems of the content words near it."""
     sentences = [_TOKEN.findall(with_digits(s.text)) for s in split_sentences(text)]
     names = {w for words in sentences for w in words[1:] if w[0].isupper() and not is_month(w)}
     numbers, found = number_words(), dict[str, set[str]]()
@@ -44,6 +44,6 @@ def _find_surroundings(text: str) -> dict[str, set[str]]:
                 n = bisect(at, index)
                 near = (words[i].lower() for i in at[max(0, n - _WINDOW) : n + _WINDOW])
                 found.setdefault(word, set()).update(
-                    stem(numbers.get(w, w)) for w in near if w[0].isdigit() or is_telling(w)
+                    stem(numbers.get(w, w)) for w in near if w[0].isdigit() or carries_meaning(w)
                 )
     return found

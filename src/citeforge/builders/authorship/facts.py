@@ -185,7 +185,7 @@ def is_month(word: str) -> bool:
 
 
 def find_quotations(text: str) -> Iterator[tuple[str, int, int]]:
-    """Yield (words, start, end) of each text in double quotation marks of several languages."""
+    """Yield (quoted words, start, end) of each double-quoted text, in any language's marks."""
     for match in _QUOTED.finditer(text):
         yield match[match.lastindex or 0], match.start(), match.end()
 
@@ -215,7 +215,7 @@ class Entities:
 
     @property
     def name(self) -> str:
-        """Name of the spaCy model or of the rules, for manifests."""
+        """Name of the spaCy model, or of the rules, that finds named entities; for manifests."""
         if self.model is None:
             return "spacy:blank+rules-1"
         return pipeline_name(self._pipeline)
@@ -256,7 +256,7 @@ class Entities:
         )  # fmt: skip
 
     def _find_unmatched(self, text: Any, other: Any) -> dict[str, bool]:
-        """Map each name with words missing from another text to whether all its words are."""
+        """Map each name missing from another text to whether all its words are missing."""
         # spaCy cuts words where the regular expression does not ("A0_"): both kinds are taken.
         words = bare_words(other.text) + [w for t in other for w in bare_words(t.text)]
         there = {form for word in words for form in (word, _stem(word))}

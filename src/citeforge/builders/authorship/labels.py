@@ -51,9 +51,9 @@ def load_label_sets(path: Path) -> list[LabelSet]:
 
 
 def choose_label_sets(
-    given: Sequence[LabelSet | str], files: Sequence[Path]
+    chosen: Sequence[LabelSet | str], files: Sequence[Path]
 ) -> tuple[LabelSet, ...]:
-    """Collect a build's sets of author labels: given ones, then those of files; else two defaults.
+    """Collect a build's sets of author labels: named ones and files'; two defaults if none.
 
     Raises:
         UnknownValueError: no such set.
@@ -61,7 +61,7 @@ def choose_label_sets(
     """
     built_in = built_in_label_sets()
     sets = []
-    for one in given or ([] if files else ["human_llm", PLACEBO]):
+    for one in chosen or ([] if files else ["human_llm", PLACEBO]):
         if isinstance(one, str) and one not in built_in:
             raise UnknownValueError("label set", one, built_in)
         sets.append(built_in[one] if isinstance(one, str) else one)
@@ -79,7 +79,7 @@ def choose_label_sets(
 
 
 def require_enough_labels(labels: LabelSet, k: int) -> None:
-    """Raise an error if labels must be distinct, and a side has more than one but fewer than k.
+    """Raise an error if a label set is too small to give k passages distinct labels.
 
     Raises:
         InputError: a context could not be labelled without a repeated label.
@@ -97,7 +97,7 @@ def require_enough_labels(labels: LabelSet, k: int) -> None:
 
 
 def draw_labels(labels: LabelSet, query: str, size: int, seed: int) -> list[tuple[str, str]]:
-    """Draw (label of side one, label of side two) for each position of a query's context.
+    """Draw, per position of a query's context, (label of the first kind, of the second).
 
     Keyed by (seed, set, query): a passage that has the same side in two cells has the same label
     in both. In sets by lot a coin decides for each position which side is called first.
@@ -117,19 +117,19 @@ def draw_labels(labels: LabelSet, query: str, size: int, seed: int) -> list[tupl
 
 
 def cell_labels(
-    pool: LabelSet, cell: Cell, docs: Mapping[str, Docs], seed: int
+    label_set: LabelSet, cell: Cell, docs: Mapping[str, Docs], seed: int
 ) -> list[dict[str, object]]:
-    """Draw an author label per passage of a labelled context set; return rows of table AUTHORS.
+    """Draw author labels for a condition's contexts; return one AUTHORS row per query.
 
     Args:
-        pool: the label set.
+        label_set: the set of labels.
         cell: a labelled cell.
         docs: query to the passages shown with it.
         seed: seed of the draws.
     """
     rows: list[dict[str, object]] = []
     for query, row in docs.items():
-        drawn = draw_labels(pool, query, len(row), seed)
+        drawn = draw_labels(label_set, query, len(row), seed)
         labels = [
             first if cell.side(doc["label"] == RELEVANT) == "first" else second
             for doc, (first, second) in zip(row, drawn, strict=True)
@@ -139,7 +139,7 @@ def cell_labels(
 
 
 def read_labelling(package: Package, context: str) -> Labelling:
-    """Read each passage's author label in a context set, and the note that explains the labels.
+    """Read each passage's author label in a context set, and the note that explains labels.
 
     Args:
         package: an authorship benchmark.

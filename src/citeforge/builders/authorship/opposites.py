@@ -25,7 +25,7 @@ _NO_COMPARATIVES = frozenset({"other", "another"})
 
 
 def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
-    """Yield (check, reason) if a rewrite changes negations, or replaces words by opposites.
+    """Yield (check name, reason) if a rewrite changes negations, or uses opposites.
 
     Args:
         human: English passage.
@@ -45,7 +45,7 @@ def find_wording_faults(human: str, twin: str) -> Iterator[tuple[str, str]]:
 
 
 def _find_prefixes(before: Wording, after: Wording) -> list[str]:
-    """List words that a rewrite has with a negative prefix and the passage without, or vice versa.
+    """Describe words that gained or lost a negative prefix: ``'common' became 'uncommon'``.
 
     Neither text has both, and neither sentence has a negation that makes up for the prefix.
     """
@@ -74,13 +74,13 @@ def _find_denials(text: Wording, other: Wording) -> Iterator[str]:
     for index, word in enumerate(text.tokens):
         if word not in _PLAINEST or _until_follows(text, index):
             continue
-        head = text.head(index)
+        head = text.denied_stem(index)
         indexes = [i for i, w in enumerate(other.tokens) if head in affirmed_forms(w)]
         if not head or not indexes:
             continue
-        about = text.about(index)
-        there = max(indexes, key=lambda i: len(about & other.about(i)))
-        if _SHARED * len(about & other.about(there)) < len(about):
+        about = text.sentence_stems(index)
+        there = max(indexes, key=lambda i: len(about & other.sentence_stems(i)))
+        if _SHARED * len(about & other.sentence_stems(there)) < len(about):
             continue
         n_there = other.count_negations(there) + other.count_softeners(there, text, index)
         surplus = text.count_negations(index) - n_there
@@ -90,11 +90,11 @@ def _find_denials(text: Wording, other: Wording) -> Iterator[str]:
 
 def _until_follows(text: Wording, index: int) -> bool:
     """Whether "until" or "before" follows the token at an index in its sentence."""
-    return not _UNTIL.isdisjoint(text.tokens[index : text.sentence(index)[1]])
+    return not _UNTIL.isdisjoint(text.tokens[index : text.sentence_bounds(index)[1]])
 
 
 def _find_swapped_words(before: Wording, after: Wording) -> Iterator[tuple[str, str]]:
-    """Yield (word, word in its place in the rewrite) for each reversal that no negation undoes."""
+    """Yield (word, its opposite in the rewrite) for each reversal that no negation undoes."""
     for pairs in [*_find_swaps(before, after), *_find_substitutions(before, after)]:
         if all(_is_denied(before, old) == _is_denied(after, new) for old, new in pairs):
             old, new = pairs[0]
@@ -103,7 +103,7 @@ def _find_swapped_words(before: Wording, after: Wording) -> Iterator[tuple[str, 
 
 def _find_substitutions(before: Wording, after: Wording) -> Iterator[list[tuple[int, int]]]:
     """Yield [(index of a word, index of its opposite between the same words in the rewrite)]."""
-    old, new = before.contexts(), after.contexts()
+    old, new = before.index_by_neighbours(), after.index_by_neighbours()
     for context, words in new.items():
         for side, index in words.items():
             was = old.get(context, {})
@@ -120,8 +120,8 @@ def _of_follows(text: Wording, index: int) -> bool:
     return text.tokens[index + 1 : index + 2] == ["of"]
 
 
-def _is_told_from_other_end(before: Wording, old: int, after: Wording, new: int) -> bool:
-    """Whether "the son of B" became "whose father B": the relation, told from its other end."""
+def _is_inverted_relation(before: Wording, old: int, after: Wording, new: int) -> bool:
+    """Whether a relation is inverted: "the son of B" became "whose father B"."""
     is_owned = [
         text.tokens[max(0, index - 1)] in _POSSESSIVES
         for text, index in ((before, old), (after, new))
@@ -150,12 +150,12 @@ def _is_comparative(word: str) -> bool:
 
 
 def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
-    """List, per word replaced by an opposite, the pairs (index of the word, of an opposite).
+    """List, per word replaced by an opposite, candidate pairs (its index, index of an opposite).
 
     Also lists a comparison whose two sides were exchanged: "A is older than B", "B is older
     than A".
     """
-    old, new = before.sides(), after.sides()
+    old, new = before.index_by_side(), after.index_by_side()
     seen: dict[tuple[int, int], list[tuple[int, int]]] = {}
     for lost, indexes in old.items():
         if len(indexes) == len(new.get(lost, ())) == 1:
@@ -176,9 +176,12 @@ def _find_swaps(before: Wording, after: Wording) -> list[list[tuple[int, int]]]:
         if any((is_mutual or (_is_compared(before, a) and _is_compared(after, b)))
                and _are_sides_swapped(before, after, a, b) for a, b in pairs):  # fmt: skip
             continue
-        if is_mutual and any(_is_told_from_other_end(before, a, after, b) for a, b in pairs):
+        if is_mutual and any(_is_inverted_relation(before, a, after, b) for a, b in pairs):
             continue
-        shared = {pair: len(before.about(pair[0]) & after.about(pair[1])) for pair in pairs}
+        shared = {
+            pair: len(before.sentence_stems(pair[0]) & after.sentence_stems(pair[1]))
+            for pair in pairs
+        }
         if any(shared.values()):
             seen[max(pairs, key=lambda p: shared[p])] = pairs
     return [seen[pair] for pair in sorted(seen)]
@@ -195,7 +198,7 @@ def _is_compared(text: Wording, index: int) -> bool:
 def _are_sides_swapped(
     before: Wording, after: Wording, old: int, new: int, is_loose: bool = True
 ) -> bool:
-    """Whether a rewrite swaps the words around a token: "A over B" becomes "B over A".
+    """Whether a rewrite swaps the words before and after a token: "A over B", "B over A".
 
     They are swapped where a word of the left side is on the right side now and the other way round,
     and none that was on the right stayed there.
@@ -221,7 +224,7 @@ def _are_sides_swapped(
 
 def _words_around(text: Wording, index: int) -> tuple[list[str], list[str]]:
     """Get the stems of content words before a token, and of up to four after it (or "than")."""
-    start, end = text.sentence(index)
+    start, end = text.sentence_bounds(index)
     middle = index
     for i in range(index + 1, min(end, index + 8)):
         if text.tokens[i] in ("than", "as"):
@@ -288,7 +291,7 @@ def find_unit_faults(human: str, twin: str) -> Iterator[str]:
 
 
 def _find_rates(text: str) -> set[str]:
-    """Find what amounts in a text are paid or done per: a day, a year."""
+    """Find the rates in a text, such as "per day" for "twice a day"."""
     rates = word_lists().rates
     found = {rates.get(m["unit"].lower(), "") for m in _RATE.finditer(text) if _is_rate(m)}
     found |= {rates[w] for w in re.findall(r"\w+", text.lower()) if w in rates and w != rates[w]}
@@ -296,7 +299,7 @@ def _find_rates(text: str) -> set[str]:
 
 
 def _is_rate(match: re.Match[str]) -> bool:
-    """Whether "a day", "each day" or "per day" says how often; "a day" does behind amounts."""
+    """Whether a match such as "a day" or "per day" is a rate ("twice a day"), not a date."""
     by, unit = match["by"].lower(), match["unit"].lower()
     if by == "per":
         return True

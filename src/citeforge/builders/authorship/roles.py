@@ -33,7 +33,7 @@ class Parser:
     """
 
     def __init__(self, model: str | None) -> None:
-        """Set the model: its name, ``auto`` for an installed one; None or ``none`` for none."""
+        """Set the spaCy model that parses: a name, ``auto`` for an installed one, None for none."""
         self.model = None if model == NO_PARSER else english_model(model)
         self._pipeline = None if self.model is None else installed_pipeline(self.model)
 
@@ -45,7 +45,7 @@ class Parser:
         return pipeline_name(self._pipeline)
 
     def find_exchanges(self, human: str, twin: str) -> Iterator[str]:
-        """Yield each pair of nouns that a rewrite exchanges, and each noun whose role it turns."""
+        """Describe nouns that a rewrite exchanges, or turns from agent to patient or back."""
         if self._pipeline is None:
             return
         before, after = (_find_features(self._pipeline(text)) for text in (human, twin))
@@ -55,7 +55,7 @@ class Parser:
 
 
 def _find_replaced_names(before: Features, after: Features) -> Iterator[str]:
-    """Yield names in the place of which a rewrite has other names of the passage."""
+    """Describe names that a rewrite replaces by other names of the passage in the same role."""
     old, new = _names_by_feature(before, after), _names_by_feature(after, before)
     for feature in sorted(old.keys() & new.keys()):
         if old[feature].isdisjoint(new[feature]) and feature[1] in (_AGENT, _PATIENT):
@@ -64,7 +64,7 @@ def _find_replaced_names(before: Features, after: Features) -> Iterator[str]:
 
 
 def _names_by_feature(text: Features, other: Features) -> dict[Feature, set[str]]:
-    """Map features to the names that have them, of those that another text has, too."""
+    """Map each (governing word, role) of a text to its names that the other text has, too."""
     found: dict[Feature, set[str]] = {}
     for pos, word in text.keys() & other.keys():
         for feature in text[pos, word] if pos == "PROPN" else ():
@@ -73,7 +73,7 @@ def _names_by_feature(text: Features, other: Features) -> dict[Feature, set[str]
 
 
 def _find_swaps(before: Features, after: Features) -> Iterator[str]:
-    """Yield "A and B" where A does in the rewrite what B does in the passage, and vice versa."""
+    """Describe pairs of nouns that trade their roles: "A and B exchanged"."""
     both = sorted(w for w in before.keys() & after.keys() if before[w] and after[w])
     for a, b in combinations(both, 2):
         if a[0] != b[0]:  # "Simcoe" and "the village" may be one thing
@@ -86,7 +86,7 @@ def _find_swaps(before: Features, after: Features) -> Iterator[str]:
 
 
 def _find_turned_roles(before: Features, after: Features) -> Iterator[str]:
-    """Yield nouns that do in the rewrite what is done to them in the passage, or vice versa."""
+    """Describe nouns that a rewrite turns from agent to patient of a verb, or back."""
     anyone = read_words("en", "anyone", "words").split()
     for word in sorted(before.keys() & after.keys()):
         old, new = before[word], after[word]
@@ -99,7 +99,7 @@ def _find_turned_roles(before: Features, after: Features) -> Iterator[str]:
 
 
 def _find_features(document: Any) -> Features:
-    """Map each noun of a parsed text to its features."""
+    """Map each noun of a parsed text to its features: (governing or modifying word, role)."""
     found: Features = {}
     for token in document:
         if token.pos_ in _NOUNS and token.is_alpha:
@@ -121,7 +121,7 @@ def _name_head(token: Any) -> Any:
 
 
 def _features_of(noun: Any) -> Iterator[Feature]:
-    """Yield the features of a noun: its governor and role, and what depends on it."""
+    """Yield a noun's features: (word that governs or modifies it, its role)."""
     first = noun
     while first.dep_ == "conj" and first.head.pos_ in _NOUNS:
         first = first.head
@@ -136,7 +136,7 @@ def _features_of(noun: Any) -> Iterator[Feature]:
 
 
 def _governors(noun: Any) -> Iterator[Feature]:
-    """Yield the words that govern a noun, with its role."""
+    """Yield (stem of a word that governs a noun, role of the noun)."""
     head = noun.head
     if noun.dep_ in _SUBJECTS:
         for verb in _verbs_of(head):
@@ -163,7 +163,7 @@ def _verbs_of(verb: Any) -> Iterator[Any]:
 
 
 def _subject_roles(verb: Any) -> Iterator[Feature]:
-    """Yield the roles that the subject of a verb has: agent with an object, else patient."""
+    """Yield (verb's stem, role of its subject): agent with an object, patient if passive."""
     deps = {c.dep_: c for c in verb.children}
     if verb.lemma_ == "be":
         if (attr := deps.get("attr") or deps.get("acomp")) is not None:
@@ -185,7 +185,7 @@ def _is_passive(verb: Any) -> bool:
 
 
 def _clause_roles(verb: Any) -> Iterator[Feature]:
-    """Yield the roles that a noun has in the clause that modifies it."""
+    """Yield (verb's stem, role) of a noun in a clause that modifies it, such as "who won"."""
     relative = next((c for c in verb.subtree if c.tag_ in ("WDT", "WP")), None)
     if relative is None:
         deps = {c.dep_ for c in verb.children}

@@ -53,7 +53,7 @@ def find_candidates(base: Base, recipe: AuthorshipRecipe, run: RunOptions) -> Ra
         name, depth = f"run:{name.removeprefix('run:')}", sys.maxsize
     with tempfile.TemporaryDirectory() as folder:
         embedder = partial(run_embedder, recipe.embedder, run)
-        return from_retriever(base, name, depth, embedder, Path(folder))
+        return retrieve_candidates(base, name, depth, embedder, Path(folder))
 
 
 def _mapped_negatives(base: Base, seed: int) -> Ranked:
@@ -69,10 +69,10 @@ def _mapped_negatives(base: Base, seed: int) -> Ranked:
     return found
 
 
-def from_retriever(
+def retrieve_candidates(
     base: Base, spec: str, depth: int, embedder: Callable[[], Embedder], folder: Path
 ) -> Ranked:
-    """Retrieve the candidates of each query from the benchmark's corpus.
+    """Retrieve each query's candidate passages, best first, from the benchmark's corpus.
 
     Args:
         base: the benchmark.
@@ -98,7 +98,7 @@ def from_retriever(
 def choose_contexts(
     base: Base, ranked: Ranked, selection: Selection, usable: Collection[str] | None = None
 ) -> tuple[dict[str, Docs], Counter[str]]:
-    """Choose the ordered passages of each query; count queries and candidates left out.
+    """Choose each query's passages, in order; count queries and candidates left out by reason.
 
     Non-relevant passages keep the order of the candidates; the relevant ones are put at positions
     drawn for each query, which all cells of the design share.
@@ -143,7 +143,7 @@ class _Selector:
     def __init__(
         self, base: Base, ranked: Ranked, selection: Selection, usable: set[str] | None
     ) -> None:
-        """Load and normalise the texts of all candidates and relevant passages."""
+        """Read the texts of all candidate and relevant passages, to select passages to show."""
         self.counts: Counter[str] = Counter()
         self._base, self._ranked, self._selection, self._usable = base, ranked, selection, usable
         candidates = {i for ids in (*ranked.values(), *base.relevant.values()) for i in ids}
@@ -152,7 +152,7 @@ class _Selector:
         self._forms = dict(zip(self._texts, forms.to_pylist(), strict=True))
 
     def list_relevant(self, query: str) -> list[str]:
-        """List a query's relevant passages; none if the query is unsuitable, which is counted."""
+        """List a query's relevant passages; empty (and counted) if rules exclude the query."""
         base, rule, counts = self._base, self._selection.rule, self.counts
         judged = list(dict.fromkeys(base.relevant[query]))
         if rule == "one-in-list":

@@ -167,7 +167,7 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
     texts = base.shown_texts(dict.fromkeys([*shown, *replacing]))
 
     def pairs(ids: Iterable[str]) -> list[Pair]:
-        """Make stand-ins for the two questions about each twin, which is as long as its text."""
+        """Make stand-ins for the entailment questions about each twin, for a cost estimate."""
         return [pair for i in ids for pair in _twin_pairs(i, texts[i][1])]
 
     checked = judge.bill(pairs(shown), pairs(replacing), tries)
@@ -175,12 +175,12 @@ def plan_twins(recipe: TwinsRecipe, run: RunOptions) -> RunPlan:
 
 
 def _twin_pairs(name: str, text: str) -> list[Pair]:
-    """Make stand-ins for the questions whether a passage and its twin entail each other."""
+    """Make stand-ins for a passage's two entailment questions about its twin (cost estimate)."""
     return [Pair(text, f"{name} {text}"), Pair(f"{name} {text}", text)]
 
 
 def _read_contexts(base: Base, recipe: TwinsRecipe) -> dict[str, dict[str, Docs]]:
-    """Map the context sets that the recipe names, or all, to the passages of each query."""
+    """Map the context sets that the recipe names, or all, to each query's passages."""
     return {n: base.shown_passages(n) for n in recipe.contexts or base.manifest.contexts}
 
 
@@ -199,7 +199,7 @@ class Rewriting:
     def __init__(
         self, base: Base, contexts: dict[str, dict[str, Docs]], writer: TwinWriter
     ) -> None:
-        """Write twins of all passages shown; replace non-relevant ones whose twins fail."""
+        """Have all passages of contexts rewritten; replace non-relevant ones that failed."""
         self.base, self.contexts, self.writer = base, contexts, writer
         self.twins: dict[str, Twin] = {}
         self.replaced = 0
@@ -220,7 +220,7 @@ class Rewriting:
             self.dropped.setdefault(query, f"passage {passage!r} has no accepted twin ({reasons})")
 
     def _iterate_passages(self) -> Iterator[tuple[str, dict[str, str]]]:
-        """Yield (query, passage) for every position in every context."""
+        """Yield (query, passage) for every position in every context of the package."""
         for docs in self.contexts.values():
             for query, row in docs.items():
                 yield from ((query, doc) for doc in row)
@@ -259,10 +259,10 @@ class Rewriting:
                         self.replaced += 1
 
     def _next_negative(self, query: str, ids: set[str], label: str) -> dict[str, str] | None:
-        """Find a query's next unused negative, preferably of one label; None if none is left."""
+        """Find a query's next unused negative, preferably with ``label``; None if there is none."""
 
         def usable(doc: dict[str, str]) -> bool:
-            """Whether a negative is not in the context yet, and its twin did not fail."""
+            """Whether a negative is not in the query's context yet, and its twin has not failed."""
             twin = self.twins.get(doc["corpus-id"])
             return doc["corpus-id"] not in ids and (twin is None or twin.report.accepted)
 
@@ -316,7 +316,7 @@ def _write_tables(
 def _make_twin_rows(
     rewriting: Rewriting, ids: set[str], author: str, keep_failed: bool
 ) -> tuple[list[dict[str, object]], pa.Table]:
-    """Make the rows of the twins table, and the table of twins that join the corpus."""
+    """Make (rows of the twins table, corpus table of the twins that join the corpus)."""
     twins = rewriting.twins
     rows, passages = [], []
     existing = set(rewriting.base.texts(f"{i}~twin" for i in twins))

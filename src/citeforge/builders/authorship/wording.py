@@ -50,7 +50,7 @@ class _Lists:
 
 @cache
 def word_lists() -> _Lists:
-    """Read the lists of negations, opposites and units."""
+    """Read the lists of negations, opposites and units of measurement from the data file."""
     data = tomllib.loads(_DATA.read_text(encoding="utf-8"))
     negation = {name: text.split() for name, text in data["negation"].items()}
     opposites: dict[str, list[Side]] = {}
@@ -115,7 +115,7 @@ class Wording:
     """Words of one text, with questions about its negations and opposites."""
 
     def __init__(self, text: str) -> None:
-        """Split a text into lower-case tokens; phrases of the word lists become one token each."""
+        """Split a text into lower-case tokens; listed phrases become one token each."""
         lists = word_lists()
         named = _PART_OF_NAME.sub(lambda m: f"{m[1]}\uf8ff", text)
         lower = _NOT.sub(lambda m: f"{m[1] or m[2]} not", named).lower()
@@ -128,7 +128,7 @@ class Wording:
         )
         self.tokens = [t.replace("\uf8ff", "_") for t in split_tokens(lower)]
 
-    def sentence(self, index: int) -> tuple[int, int]:
+    def sentence_bounds(self, index: int) -> tuple[int, int]:
         """Get the indexes (start, end) of the sentence that contains the token at an index."""
         start = next((i + 1 for i in range(index, -1, -1) if self.tokens[i] in ".!?"), 0)
         n = len(self.tokens)
@@ -138,20 +138,20 @@ class Wording:
         """Whether the token at an index is a content word or number, no stop word or negation."""
         return is_content(self.tokens[index])
 
-    def about(self, index: int) -> set[str]:
+    def sentence_stems(self, index: int) -> set[str]:
         """Get the stems of the content words in the sentence that contains token ``index``."""
-        start, end = self.sentence(index)
+        start, end = self.sentence_bounds(index)
         return {stem(self.tokens[i]) for i in range(start, end) if self.is_content(i)}
 
-    def head(self, index: int) -> str:
+    def denied_stem(self, index: int) -> str:
         """Get the stem of the word that the negation at an index denies: the next content word."""
-        following = range(index + 1, min(self.sentence(index)[1], index + 1 + NEAR))
+        following = range(index + 1, min(self.sentence_bounds(index)[1], index + 1 + NEAR))
         heads = (self.tokens[i] for i in following if self.is_content(i))
         return next((stem(word) for word in heads if word != "longer"), "")
 
     def count_negations(self, index: int) -> int:
         """Count the negations in the sentence of the token at an index."""
-        start, end = self.sentence(index)
+        start, end = self.sentence_bounds(index)
         return sum(token in word_lists().plain for token in self.tokens[start:end])
 
     def count_softeners(self, index: int, other: "Wording", denied: int) -> int:
@@ -165,7 +165,7 @@ class Wording:
             other: the other text.
             denied: index of the negation in it.
         """
-        here, there = ({*text.tokens[slice(*text.sentence(i))]}
+        here, there = ({*text.tokens[slice(*text.sentence_bounds(i))]}
                        for text, i in ((self, index), (other, denied)))  # fmt: skip
         known = {stem(word) for word in there}
         opposites = {Side(s.group, 1 - s.side) for word in there for s in _sides(word)}
@@ -177,12 +177,12 @@ class Wording:
             if stem(word) not in known
         )
 
-    def contexts(self) -> dict[tuple[str, str], dict[Side, int]]:
-        """Map content words (before, after) of a word that has opposites to its sides and index."""
+    def index_by_neighbours(self) -> dict[tuple[str, str], dict[Side, int]]:
+        """Map (stem before, stem after) to the words with opposites in between: side to index."""
         found: dict[tuple[str, str], dict[Side, int]] = {}
         for index, word in enumerate(self.tokens):
             sides = list(_sides(word))
-            start, end = self.sentence(index) if sides else (0, 0)
+            start, end = self.sentence_bounds(index) if sides else (0, 0)
             left = next((w for w in self._stems(range(index - 1, start - 1, -1))), "")
             right = next((w for w in self._stems(range(index + 1, end))), "")
             if left and right:
@@ -193,8 +193,8 @@ class Wording:
         """Yield the stems of the content words among the tokens at given indexes."""
         return (stem(self.tokens[i]) for i in indexes if self.is_content(i))
 
-    def sides(self) -> dict[Side, list[int]]:
-        """Map sides of opposites (easy, hard) to the tokens on each; "less hard" is on "easy"."""
+    def index_by_side(self) -> dict[Side, list[int]]:
+        """Map each (group of opposites, side) to the indexes of its words in the text."""
         found: dict[Side, list[int]] = {}
         for index, word in enumerate(self.tokens):
             previous = self.tokens[index - 1] if index else ""
@@ -228,13 +228,13 @@ def stem(word: str) -> str:
 
 
 def affirmed_forms(word: str) -> list[str]:
-    """Get the stems of a word and of what follows its negative prefix: "uncom", "commo"."""
+    """Get the stems of a word with and without its negative prefix: ["uncom", "commo"]."""
     prefix = PREFIX.match(word)
     return [stem(word), *([stem(word[prefix.end() :])] if prefix else [])]
 
 
 def _sides(word: str) -> Iterator[Side]:
-    """Yield the sides of opposites that a word is on; compass directions are group -1."""
+    """Yield (group of opposites, side) of a word: "hard" is on the other side of "easy"."""
     yield from word_lists().opposites.get(word, ())
     if (match := DIRECTION.match(word)) is not None:
         for part in filter(None, match.groups()):

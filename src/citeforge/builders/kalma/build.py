@@ -144,15 +144,15 @@ def build_kalma(recipe: KalmaRecipe, run: RunOptions, llm: Llm | None = None) ->
         )  # fmt: skip
 
 
-def check_stats(asks: QuestionCheck, kept: Sequence[Evolution]) -> Stats:
+def check_stats(question_check: QuestionCheck, evolutions: Sequence[Evolution]) -> Stats:
     """Compute the shares of gold facts that questions ask for, and the question check's errors."""
-    forms = {form: [e.to_check(form, getattr(e, form)) for e in kept] for form in LEAST}
-    controls = control_questions(asks.domain, ((e.pair, e.facts) for e in kept))
-    return {**share_stats(asks, forms), **error_stats(asks, controls)}
+    forms = {form: [e.to_check(form, getattr(e, form)) for e in evolutions] for form in LEAST}
+    controls = control_questions(question_check.domain, ((e.pair, e.facts) for e in evolutions))
+    return {**share_stats(question_check, forms), **error_stats(question_check, controls)}
 
 
 def _template_variety(evolutions: Sequence[Evolution]) -> Stats:
-    """Measure how varied the template's questions for the same facts would be."""
+    """Measure how varied questions composed by the template from the same facts are."""
     questions = [
         replace(_make_question(e), specific=e.plan.specific, general=e.plan.general)
         for e in evolutions
@@ -165,7 +165,7 @@ def _all_contexts(
     recipe: KalmaRecipe, questions: Sequence[KalmaQuestion], equivalence: Equivalence,
     kg: KnowledgeGraph | None,
 ) -> tuple[dict[str, TripleContext], dict[str, int]]:  # fmt: skip
-    """Make all context sets; also count what the set ``retrieved`` contains, if it is made."""
+    """Make (all context sets by name, counts of what the set ``retrieved`` contains)."""
     contexts = make_contexts(questions, equivalence, recipe.seed)
     counts: dict[str, int] = {}
     if recipe.retrieved and kg is not None:
@@ -272,7 +272,7 @@ def _no_questions_error(
 
 
 def _count_unphrased(evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[str, int]:
-    """Count facts asked for, and in other languages relations, without words; warn of them."""
+    """Count, with a warning, facts and relations for which the domain has no question words."""
     if not evolver.asker.is_template:
         return {}
     kg, counts = evolver.kg, dict[str, int]()
@@ -303,15 +303,22 @@ def _count_unphrased(evolver: Evolver, evolutions: Sequence[Evolution]) -> dict[
     return counts
 
 
-def _make_question(e: Evolution) -> KalmaQuestion:
+def _make_question(evolution: Evolution) -> KalmaQuestion:
     """Make a query of the package from a pair of entities whose two questions are written."""
-    graphs = e.pair.graphs
+    graphs = evolution.pair.graphs
     metadata = {
         "entities": [g.qid for g in graphs],
         "names": [g.name for g in graphs],
-        **({} if e.pair.link is None else {"relation": e.pair.link.relation}),
+        **({} if evolution.pair.link is None else {"relation": evolution.pair.link.relation}),
     }
-    return KalmaQuestion(e.pair.id, graphs, tuple(e.gold), e.specific, e.general, metadata)
+    return KalmaQuestion(
+        evolution.pair.id,
+        graphs,
+        tuple(evolution.gold),
+        evolution.specific,
+        evolution.general,
+        metadata,
+    )
 
 
 def _describe_source(kg: KnowledgeGraph, licence: str | None) -> tuple[SourceInfo, str]:
@@ -365,7 +372,7 @@ _FOR_NEW_QUESTIONS = frozenset(
 
 
 def _refuse_without_effect(recipe: KalmaRecipe) -> None:
-    """Raise an error for settings that decide how questions are made, beside published ones."""
+    """Raise an error for question-making options given with already published questions."""
     given = [
         flag.name
         for flag in list_flags(type(recipe))

@@ -44,7 +44,7 @@ def _contains_any(text: str, words: Iterable[str]) -> bool:
     return any(any(words_in(text, [word])) for word in words)
 
 
-def find_misplaced_mark(
+def find_misstated_triple(
     reply: str, pool: Sequence[Triple], link: Triple, words: RelationWords
 ) -> str | None:
     """Say how a sentence differs from a triple that it cites; None if it states the triple.
@@ -54,9 +54,9 @@ def find_misplaced_mark(
     mentions = Mentions.from_triples(without_citations(reply, pool), pool)
     by_key = {t.key: t for t in reversed(pool)}
     for triple in (by_key[k] for k in cited_triples(reply, pool) if k in by_key and k != link.key):
-        shapes = renderings(triple)
-        if _contains_any(mentions.text, shapes) and (
-            reason := _explain_wrong_places(mentions, triple, shapes, words)
+        spellings = renderings(triple)
+        if _contains_any(mentions.text, spellings) and (
+            reason := _explain_wrong_places(mentions, triple, spellings, words)
         ):
             return reason
     return None
@@ -65,7 +65,7 @@ def find_misplaced_mark(
 def _explain_wrong_places(
     mentions: Mentions,
     triple: Triple,
-    shapes: Sequence[str],
+    spellings: Sequence[str],
     words: RelationWords,
     within: slice = slice(None),
 ) -> str | None:
@@ -74,11 +74,11 @@ def _explain_wrong_places(
     Args:
         mentions: mentions of entities in a text.
         triple: the fact.
-        shapes: spellings of its value.
+        spellings: spellings of its value.
         words: words for its relation.
         within: part of the text to look at.
     """
-    spans = mentions.find_spans(shapes, within)
+    spans = mentions.find_spans(spellings, within)
     if not spans:
         return f"names {triple.value!r} only inside another name"
     if all(mentions.is_denied(*span) for span in spans):
@@ -86,7 +86,7 @@ def _explain_wrong_places(
     # An English physicist need not speak English: that takes a word of the relation.
     spoken = meaning_words(mentions.text[within]).keys()
     if all(_is_adjective(mentions.text, *span) for span in spans) and not any(
-        way <= spoken for way in words.ways(triple.relation)
+        way <= spoken for way in words.word_sets(triple.relation)
     ):
         return f"has {triple.value!r} only before a noun"
     for at, _ in spans:
@@ -180,7 +180,7 @@ class ExtensionCheck:
         return reasons
 
     def _claim_sources(self, extension: Extension) -> str:
-        """Join all that a new sentence may say: old paragraph, new fact, aliases of its value."""
+        """Join the texts that may support a new sentence: old paragraph, new fact, aliases."""
         before = without_citations(extension.before, extension.pool)
         names = f" Also called: {', '.join(extension.aliases)}." if extension.aliases else ""
         return f"{before} {self.domain.verbalise(extension.triple)}{names}"
@@ -199,19 +199,19 @@ class ExtensionCheck:
         grown = len(after) - len(before)
         if not 0 <= grown <= 1:
             return f"is {grown} sentences longer", ""
-        shapes = (*renderings(triple), *extension.aliases)
-        if not any(contains_value(text, s) for s in shapes):
+        spellings = (*renderings(triple), *extension.aliases)
+        if not any(contains_value(text, s) for s in spellings):
             return f"does not name {triple.value!r}", ""
         sentences = {normalise_em(s) for s in before}
         added = " ".join(s for s in after if normalise_em(s) not in sentences)
-        if not any(contains_value(added, s) for s in shapes):
+        if not any(contains_value(added, s) for s in spellings):
             return f"does not name {triple.value!r} in the new sentence", added
         begin, reason = text.find(added), None
         # Not looked at: a value in another spelling, and new sentences in several places.
-        if begin >= 0 and _contains_any(added, shapes):
+        if begin >= 0 and _contains_any(added, spellings):
             sentence = slice(begin, begin + len(added))
             reason = _explain_wrong_places(
-                Mentions.from_triples(text, pool), triple, shapes, self.words, sentence
+                Mentions.from_triples(text, pool), triple, spellings, self.words, sentence
             )
         reason = reason or self._find_contradiction(added, pool)
         return reason or self._find_unsupported_claim(added, extension), added
@@ -229,7 +229,7 @@ class ExtensionCheck:
             if not is_opener and not {w.lower() for w in _TOKEN.findall(match[0])} <= known:
                 return f"claims what no triple says: {match[0]!r}"
         if self.judge is None:
-            ways = self.words.ways(extension.triple.relation)
+            ways = self.words.word_sets(extension.triple.relation)
             fitting = meaning_words(text).keys() | frozenset[str]().union(*ways)
             for stem, word in meaning_words(sentence, PLAIN).items():
                 if stem not in fitting:

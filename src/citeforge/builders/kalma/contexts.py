@@ -141,18 +141,18 @@ def find_equivalents(
 
 
 def find_theme_answers(
-    domain: Domain, question: KalmaQuestion, same: Mapping[Triple, Sequence[Triple]]
+    domain: Domain, question: KalmaQuestion, equivalents: Mapping[Triple, Sequence[Triple]]
 ) -> list[Triple]:
-    """List the shown triples that answer a general question by its themes, and are no gold.
+    """List shown triples that are not gold but answer a general question (same theme).
 
     Args:
         domain: has the themes with their relations; each entity has those of its class.
         question: its gold has the themes that are asked for.
-        same: its gold facts, each with the other shown triples that state it.
+        equivalents: its gold facts, each with the other shown triples that state it.
     """
     names = {g.qid: g.name for g in question.graphs}
-    facts = [t for t in same if not t.connects(names)]
-    right = {t.key.compared for fact, more in same.items() for t in (fact, *more)}
+    facts = [t for t in equivalents if not t.connects(names)]
+    right = {t.key.compared for fact, more in equivalents.items() for t in (fact, *more)}
     answers = []
     for graph in question.graphs:
         words = select_domain(domain, graph).phrasing
@@ -203,7 +203,7 @@ def count_answers(
 def _replace_graphs(
     questions: Sequence[KalmaQuestion], seed: int
 ) -> Iterator[tuple[str, TripleContext]]:
-    """Yield the sets ``retrieval_P``: P % right sub-graphs, the rest replaced by wrong ones."""
+    """Yield (name, context set) of each ``retrieval_P``: P % right sub-graphs, others wrong."""
     graphs: Mapping[str, Graph] = {g.qid: g for q in questions for g in q.graphs}
     wrong = {
         (q.query_id, at): _draw_graph(q, at, graphs, seed)
@@ -228,20 +228,22 @@ def _replace_graphs(
         yield f"retrieval_{share}", TripleContext(words, triples)
 
 
-def _draw_graph(question: KalmaQuestion, at: int, graphs: Mapping[str, Graph], seed: int) -> Graph:
+def _draw_graph(
+    question: KalmaQuestion, position: int, graphs: Mapping[str, Graph], seed: int
+) -> Graph:
     """Draw a sub-graph of an entity that a query is not about, to replace the one at a position."""
     own = {g.qid for g in question.graphs}
     others = sorted(
         (q for q in graphs if q not in own),
         key=lambda q: key(seed, "kalma irrelevant", question.query_id, q),
     )
-    return graphs[others[at % len(others)]]
+    return graphs[others[position % len(others)]]
 
 
 def retrieve_graphs(
     kg: KnowledgeGraph, questions: Sequence[KalmaQuestion], ner: str | None
 ) -> tuple[TripleContext, dict[str, int]]:
-    """Make the set ``retrieved`` of sub-graphs found by names in the questions, with counts.
+    """Make (the set ``retrieved`` of sub-graphs found by names in questions, its counts).
 
     Args:
         kg: where names are looked up.

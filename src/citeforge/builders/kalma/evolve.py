@@ -130,7 +130,7 @@ class Evolution:
 
     @property
     def paragraph(self) -> str:
-        """Paragraph after the last round, with citations."""
+        """Paragraph on the entity pair after the last round of evolution, with citations."""
         return self.rounds[-1].paragraph
 
     @property
@@ -140,7 +140,7 @@ class Evolution:
 
     @property
     def facts(self) -> tuple[Triple, ...]:
-        """Gold facts in the order of rounds, the link included where it is gold."""
+        """Gold facts (triples) in the order of the rounds of evolution that added them."""
         stated = self.pair.stated
         return tuple(stated if t.key == stated.key else t for t, _ in self.gold)
 
@@ -155,7 +155,7 @@ class Evolution:
 
     @property
     def remaining_facts(self) -> list[Triple]:
-        """Planned facts that no round has added to the paragraph."""
+        """Planned gold facts that no round of evolution has added to the paragraph yet."""
         gold = {triple for triple, _ in self.gold}
         return [t for t in self.plan.facts if t not in gold] if self.plan else []
 
@@ -173,7 +173,7 @@ class Evolver:
         seed: int = 0,
         questions: QuestionCheck | None = None,
     ) -> None:
-        """Set the graph, the writing LLM, the checks and options; no request is sent yet."""
+        """Set the graph, the writing LLM, the checks and options; nothing is requested yet."""
         self.kg, self.choices, self.seed = kg, choices, seed
         self.words = merge_classes(kg.domain)
         self.questions = questions or QuestionCheck(self.words)
@@ -234,7 +234,7 @@ class Evolver:
             """Say why an LLM's seed sentence with citations is refused; None if it is accepted."""
             seed, pair = active[name].seed, active[name].pair
             changed = check.find_annotation_fault(reply, seed, pair.pool)
-            return changed or check.find_misplaced_mark(
+            return changed or check.find_misstated_triple(
                 reply, pair.pool, pair.stated, self.extension.words
             )
 

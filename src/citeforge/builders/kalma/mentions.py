@@ -40,7 +40,7 @@ DENIAL = re.compile(
 def words_in(
     text: str, words: Sequence[str], within: slice = slice(None)
 ) -> Iterator[re.Match[str]]:
-    """Yield matches of given words or names in a part of a text, as whole words only."""
+    """Yield matches of given words or names, as whole words, in a part of a text."""
     pattern = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, words))})(?!\w)")
     begin, end, _ = within.indices(len(text))
     return pattern.finditer(text, begin, end) if words else iter(())
@@ -75,7 +75,7 @@ class Mentions:
     """
 
     def __init__(self, text: str, names: Mapping[str, str], values: Iterable[str] = ()) -> None:
-        """Find the entities that a text mentions.
+        """Find where a text mentions entities, by whole names or words unique to one of them.
 
         Args:
             text: a paragraph.
@@ -103,10 +103,10 @@ class Mentions:
         return cls(text, {t.qid: t.name for t in triples}, (t.value for t in triples))
 
     def find_spans(
-        self, shapes: Sequence[str], within: slice = slice(None)
+        self, spellings: Sequence[str], within: slice = slice(None)
     ) -> list[tuple[int, int]]:
         """List (start, end) of each mention of a value, in any spelling, outside longer names."""
-        spans = (m.span() for shape in shapes for m in words_in(self.text, [shape], within))
+        spans = (m.span() for shape in spellings for m in words_in(self.text, [shape], within))
         return [span for span in spans if self.stands_alone(*span)]
 
     def stands_alone(self, start: int, end: int) -> bool:
@@ -187,8 +187,8 @@ def renderings(triple: Triple) -> list[str]:
     return forms
 
 
-def annotate(text: str, pool: Sequence[Triple], link: Triple) -> str:
+def annotate(text: str, pool: Sequence[Triple], triple: Triple) -> str:
     """Insert a triple's citation after the first mention of its value in a text."""
-    for _, end in Mentions.from_triples(text, pool).find_spans(renderings(link)):
-        return f"{text[:end]} {marker(link)}{text[end:]}"
+    for _, end in Mentions.from_triples(text, pool).find_spans(renderings(triple)):
+        return f"{text[:end]} {marker(triple)}{text[end:]}"
     return text

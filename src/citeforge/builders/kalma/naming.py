@@ -36,7 +36,7 @@ class FactNames:
     def find_named(
         self, sentence: str, facts: Iterable[Triple], names: Mapping[str, str]
     ) -> list[Triple]:
-        """List the facts whose relation a sentence names, with their entity if it names any.
+        """List the facts whose relation a sentence names, of the entities that it names, if any.
 
         Args:
             sentence: without citations.
@@ -49,11 +49,11 @@ class FactNames:
             fact
             for fact in facts
             if (not about or fact.qid in about)
-            and any(_says(said, way) for way in self._find_ways(fact.relation))
+            and any(_contains_wording(said, way) for way in self._collect_wordings(fact.relation))
         ]
 
-    def _find_ways(self, relation: str) -> frozenset[tuple[str, ...]]:
-        """Collect the stems, in order, of each wording that names a relation."""
+    def _collect_wordings(self, relation: str) -> frozenset[tuple[str, ...]]:
+        """Collect the wordings that name a relation, each as its stems in order."""
         key = relation_key(relation)
         if key not in self._ways:
             texts = [relation]
@@ -61,28 +61,28 @@ class FactNames:
                 plain = _ENTITY.sub(" ", wording)
                 # "which award did X receive" asks for the award.
                 texts += [plain, *(match[1] for match in _ASKED.finditer(plain))]
-            self._ways[key] = frozenset(filter(_names_something, map(_stems, texts)))
+            self._ways[key] = frozenset(filter(_names_relation, map(_stems, texts)))
         return self._ways[key]
 
 
 def _stems(text: str) -> tuple[str, ...]:
-    """Get the stems of a text's words; question words and prepositions stay as they are."""
+    """Stem the words of a text, without auxiliaries and stop words; question words stay."""
     words = (word.lower() for word in _WORD.findall(text))
     return tuple(w if w in _FORM else fold(w) for w in words if w not in _DROPPED)
 
 
-def _names_something(way: tuple[str, ...]) -> bool:
+def _names_relation(stems: tuple[str, ...]) -> bool:
     """Whether stems name a relation: "where … work" does, "work" and "belong to" do not."""
-    content = {*way} - _FORM
-    return bool(content - _PLAIN) or len(content) > 1 or (content <= _GENERIC and len(way) > 1)
+    content = {*stems} - _FORM
+    return bool(content - _PLAIN) or len(content) > 1 or (content <= _GENERIC and len(stems) > 1)
 
 
-def _says(said: tuple[str, ...], way: tuple[str, ...]) -> bool:
-    """Whether a sentence has the stems of a wording; one word needs its prepositions in order.
+def _contains_wording(sentence: tuple[str, ...], wording: tuple[str, ...]) -> bool:
+    """Whether a sentence has all stems of a wording; in order if only one has content.
 
     "Place of death" is not what one dies of.
     """
-    if len({*way} - _FORM) > 1:
-        return {*way} <= {*said}
-    rest = iter(said)
-    return bool(way) and all(stem in rest for stem in way)
+    if len({*wording} - _FORM) > 1:
+        return {*wording} <= {*sentence}
+    rest = iter(sentence)
+    return bool(wording) and all(stem in rest for stem in wording)

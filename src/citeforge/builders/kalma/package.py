@@ -101,7 +101,7 @@ def write_tables(
 
 
 def _dump_metadata(question: KalmaQuestion, form: str) -> str:
-    """Write a query's metadata as JSON; a general query's with facts that answer it, too."""
+    """Write a query's metadata as JSON; a general query's with its answers that are not gold."""
     metadata = question.metadata
     if form == "general" and question.answers:
         answers = [[t.qid, t.relation, t.value] for t in question.answers]
@@ -114,7 +114,7 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object
     graphs = {g.qid: g for q in questions for g in q.graphs}
     triples = [t for g in graphs.values() for t in g.triples]
 
-    def distinct(*relations: str) -> int:
+    def count_distinct(*relations: str) -> int:
         """Count the distinct values of given relations in all sub-graphs."""
         return len({t.value for t in triples if t.relation in relations})
 
@@ -135,7 +135,7 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object
             math.fsum(len(q.gold) for q in questions) / max(len(questions), 1), 4
         ),
         "relations": len(relations),
-        **{name: n for name, labels in _DISTINCT.items() if (n := distinct(*labels))},
+        **{name: n for name, labels in _DISTINCT.items() if (n := count_distinct(*labels))},
         "repeated_questions": sum(n - 1 for n in texts.values()),
         **further,
         **question_variety(questions),
@@ -152,7 +152,7 @@ def kalma_stats(questions: Sequence[KalmaQuestion], further: Mapping[str, object
 
 
 def question_variety(questions: Sequence[KalmaQuestion], writer: str = "") -> Stats:
-    """Measure how varied questions of each form are, with X for the names of their entities.
+    """Measure how varied the specific and general questions are, with X for entity names.
 
     Args:
         questions: with the texts of both forms.
@@ -230,7 +230,7 @@ def trace_text(package: Package, query_id: str) -> str:
 
 
 def wrong_kalma(package: Package) -> Problems:
-    """Yield inconsistencies among a KaLMA package's queries, contexts, gold and removed facts."""
+    """Yield (table, problem) for inconsistencies among a KaLMA package's tables."""
     ids = package.query_ids
     if len(set(ids)) != len(ids):
         yield "queries/specific", "duplicate _id"
@@ -272,7 +272,7 @@ def wrong_kalma(package: Package) -> Problems:
 
 
 def _find_missing_values(package: Package, triples_of: dict[str, list[Triple]]) -> Problems:
-    """Yield values missing from gold although it has other values of their relation."""
+    """Yield (table, problem) for values missing beside gold values of the same relation."""
     gold = by_query(package.gold.to_pylist())
     for query, text in rows_of(package.queries, "_id", "metadata"):
         metadata, mine = json.loads(text), list(map(from_row, gold.get(query, [])))
@@ -281,7 +281,7 @@ def _find_missing_values(package: Package, triples_of: dict[str, list[Triple]]) 
 
 
 def _find_wrong_removals(package: Package, per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
-    """Yield ``absent_N`` sets that are not the full set without the triples listed as removed."""
+    """Yield problems of ``absent_N`` sets that are not the full set without removed triples."""
     before: Counter[tuple[str, Triple]] = Counter()
     for name in (n for n in package.contexts if n.startswith("absent_")):
         rows = package.absent(name).to_pylist()
@@ -297,7 +297,7 @@ def _find_wrong_removals(package: Package, per_set: dict[str, dict[str, list[Tri
 
 
 def _find_unnested_sets(per_set: dict[str, dict[str, list[Triple]]]) -> Problems:
-    """Yield ``retrieval_P`` sets with right sub-graphs missing from the set of next higher P."""
+    """Yield problems of ``retrieval_P`` sets not nested in the set of next higher P."""
     right = {q: {t.qid for t in triples} for q, triples in per_set["full"].items()}
     names = [n for n in per_set if n.startswith("retrieval_")]
     right_graphs = {

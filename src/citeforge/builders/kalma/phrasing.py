@@ -53,24 +53,24 @@ class _Chooser:
     """Chooses the wordings of one question: the first of each list, or by drawing."""
 
     def __init__(self, rng: random.Random | None, barred: Collection[str]) -> None:
-        """Set the generator of draws, if any, and templates that are chosen last."""
+        """Set the random generator (None: first options) and clause templates to avoid."""
         self._rng, self._barred = rng, {*barred}
         self.asks: list[str] = []
 
-    def choose(self, asks: Sequence[str]) -> str:
-        """Choose a template that the question has not, if there is one."""
-        free = [ask for ask in asks if ask not in self._barred] or asks
+    def choose(self, templates: Sequence[str]) -> str:
+        """Choose a clause template that the question does not have yet, if there is one."""
+        free = [t for t in templates if t not in self._barred] or templates
         ask = self.pick(free)
         self._barred.add(ask)
         self.asks.append(ask)
         return ask
 
     def pick(self, options: Sequence[T]) -> T:
-        """Draw one of several options; the first where nothing is drawn."""
+        """Draw one of several options; the first one without a random generator."""
         return options[0] if self._rng is None else self._rng.choice(options)
 
     def shuffle(self, items: Iterable[T]) -> list[T]:
-        """Put items in a drawn order; in their own where nothing is drawn."""
+        """Shuffle items; keep their order without a random generator."""
         listed = list(items)
         if self._rng is not None:
             self._rng.shuffle(listed)
@@ -81,7 +81,7 @@ class Speaker:
     """Names the two entities of one question: by name first, then by pronoun."""
 
     def __init__(self, pair: EntityPair, domain: Domain, asks_link: bool) -> None:
-        """Start a question about two entities; one that asks for their link has named both."""
+        """Start wording a question on two entities; if it asks for their link, both are named."""
         self._pair = pair
         domains = {g.qid: select_domain(domain, g) for g in pair.graphs}
         self._phrasing = {qid: own.phrasing for qid, own in domains.items()}
@@ -138,7 +138,7 @@ class Speaker:
         return _is_living(self._graphs[qid], self._phrasing[qid])
 
     def _mention(self, qid: str) -> str:
-        """Get an entity's name; its first mention may tell how it is related: ``her husband B``."""
+        """Get an entity's name, the first time with its relation if known: ``her husband B``."""
         name, owner = self._names[qid], self._pair.owner
         is_first = qid not in self._named
         self._named.add(qid)
@@ -183,7 +183,7 @@ def _is_living(graph: Graph, phrasing: Phrasing) -> bool:
 
 
 def find_phrase(domain: Domain, relation: str) -> Phrase:
-    """Get the question clause and theme of a relation from the domain, or plain ones."""
+    """Get the question clause and theme of a relation from the domain, or generic ones."""
     phrase = domain.phrasing.phrase(relation)
     if phrase is None:
         phrase = plain_phrase(relation, domain.label_form(relation))
@@ -237,7 +237,7 @@ def _clauses(
     is_general: bool,
     chooser: _Chooser,
 ) -> list[Clause]:
-    """List a question's clauses; those about the same entities stay together."""
+    """List a question's clauses; those about the same entities follow each other."""
     groups: dict[str, dict[str, list[Triple]]] = {}
     phrases = {t.relation: find_phrase(domain, t.relation) for t in pair.pool}
 
@@ -260,7 +260,7 @@ def _clauses(
             excepted.add((phrase.ask, second))
 
     def wordings(name: str, *values: Sequence[Triple]) -> Sequence[str]:
-        """List the clauses for a group of facts of one entity, or of both."""
+        """List the clause templates for a group of facts of one entity, or of both."""
         relations = dict.fromkeys(t.relation for some in values for t in some)
         asks = domain.phrasing.theme_asks(name, relations) if is_general else []
         return asks or phrases[next(iter(relations))].wordings(max(map(len, values)) > 1)
@@ -298,14 +298,14 @@ def _in_order_of_themes(
     """Sort groups of facts by their themes, so that clauses of one theme stay together."""
 
     def rank(group: _Group) -> int:
-        """Get the place of a group's theme."""
+        """Get the position of the theme of a group of facts in the order of themes."""
         return themes.index(phrases[next(iter(group[1].values()))[0].relation].theme)
 
     return sorted(groups, key=rank)
 
 
 def _join_clauses(clauses: Iterable[Clause]) -> list[Clause]:
-    """Join clauses that share a verb or an owner: ``when and where was she born``."""
+    """Join clauses that share a verb or a possessive: ``when and where was she born``."""
     groups: dict[tuple[str, Clause], list[tuple[str, str]]] = {}
     for clause in clauses:
         owner, verb = _OWNER.fullmatch(clause.ask), _VERB.fullmatch(clause.ask)
@@ -328,5 +328,5 @@ def _join_clauses(clauses: Iterable[Clause]) -> list[Clause]:
 
 
 def find_given_away(question: str, facts: Sequence[Triple]) -> Triple | None:
-    """Find the first fact whose value is already in the question; None if there is none."""
+    """Find the first fact whose value a question's text already contains; None if none is."""
     return next((t for t in facts if any(contains_value(question, s) for s in renderings(t))), None)

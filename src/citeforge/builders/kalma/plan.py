@@ -54,7 +54,7 @@ class _RequestRecorder:
 
 
 def _with_reply(request: Request, result: Result) -> Request:
-    """Note on a request the stand-in's reply, which is about as long as the real one."""
+    """Copy a request with the stand-in's reply, as an estimate of the real reply's length."""
     text = "" if isinstance(result, Failure) else result.text
     return replace(request, usual_reply=text)
 
@@ -63,7 +63,7 @@ class _AgreeingJudge:
     """Stand-in judge: records the pairs for the real one, and finds each entailed."""
 
     def __init__(self) -> None:
-        """Start without pairs."""
+        """Start a stand-in judge without recorded pairs of premise and hypothesis."""
         self.pairs: list[Pair] = []
 
     def ask(self, pairs: Iterable[Pair]) -> dict[Pair, Decision]:
@@ -77,7 +77,7 @@ class _CheckRecorder:
     """Stand-in checker: records the requests, and replies that a question asks for nothing else."""
 
     def __init__(self, name: str) -> None:
-        """Start without requests, under the real checker's name."""
+        """Start a stand-in question checker without requests, under the real one's name."""
         self.name = name
         self.requests: list[Request] = []
 
@@ -97,7 +97,7 @@ class _PerplexityRecorder:
     """N-gram perplexities of a trial build, whose texts are noted for the served model."""
 
     def __init__(self, seeds: list[str], served: ServedPerplexity, tries: int) -> None:
-        """Train the n-grams on the first sentences; each text is asked for so often at most."""
+        """Train an n-gram model on seed sentences; ``tries`` bounds the requests per text."""
         self._ngram = make_perplexity("ngram", seeds)
         self._served, self._tries = served, tries
 
@@ -106,7 +106,7 @@ class _PerplexityRecorder:
         return self._ngram.identity()
 
     def compute(self, texts: Sequence[str]) -> list[float]:
-        """Note texts, and compute their perplexities by n-grams."""
+        """Record texts for the real model, and compute their perplexities by n-grams."""
         self._served.rehearse(texts, self._tries)
         return self._ngram.compute(texts)
 
@@ -171,7 +171,7 @@ def plan_kalma(recipe: KalmaRecipe, run: RunOptions) -> RunPlan:
 
 
 def _largest(bounds: Sequence[Bound]) -> Bound:
-    """Get the bound of one call with the longest prompt; no calls if there are none."""
+    """Get the token bound of the single call with the longest prompt; zero without calls."""
     largest = max(bounds, key=lambda b: b.prompt_tokens / (b.calls or 1), default=Bound())
     n = largest.calls or 1
     tokens = largest.completion_tokens / n

@@ -54,7 +54,7 @@ class QuestionToCheck:
 
     @property
     def names(self) -> dict[str, str]:
-        """QID to name of each entity that its facts are about, and of both ends of its link."""
+        """Names by QID of the entities in a question's facts; if linked, of both ends."""
         names = {t.qid: t.name for t in (*self.facts, *self.shown)}
         if self.link is not None:
             ends = {self.link.qid: self.link.name, self.other_end: self.link.value}
@@ -63,7 +63,7 @@ class QuestionToCheck:
 
     @property
     def other_end(self) -> str:
-        """QID of the entity that the link leads to; published graphs give its name alone."""
+        """QID of the entity that the linking triple leads to; empty if none or unknown."""
         if self.link is None or self.link.value_id:
             return self.link.value_id if self.link is not None else ""
         named = (t.qid for t in (*self.facts, *self.shown) if t.name == self.link.value)
@@ -71,7 +71,7 @@ class QuestionToCheck:
 
     @property
     def asked_names(self) -> list[str]:
-        """Names of the entities that it must name."""
+        """Names of the entities that a question must name: those of its gold facts."""
         qids = [t.qid for t in self.facts]
         if self.link is not None and self.link in self.facts:
             qids.append(self.other_end)
@@ -99,8 +99,8 @@ class AskedFacts:
     unread: tuple[AskedClause, ...] = ()
 
     @property
-    def is_open(self) -> bool:
-        """Whether only clauses that no rule understands are in the way."""
+    def is_undecided(self) -> bool:
+        """Whether a question is undecided only because no rule knows the words of some clauses."""
         return bool(self.undecided) and not self.form_fault and not self.beyond
 
     def find_fault(self, asking: QuestionToCheck) -> str | None:
@@ -133,7 +133,7 @@ class QuestionCheck:
     """
 
     def __init__(self, domain: Domain, llm: Llm | None = None) -> None:
-        """Set the domain whose words the rules use, and the LLM that is asked where they end."""
+        """Set the domain whose words the rules use, and the LLM for what they cannot decide."""
         self.domain, self.llm = domain, llm
         self.nearest: NearestWordings | None = None
         self.failed = 0
@@ -145,7 +145,7 @@ class QuestionCheck:
         self._nouns = frozenset(kin.split()) - PREPOSITIONS
 
     def compare_with(self, embedder: Embedder, folder: Path) -> None:
-        """Compare clauses in unknown words with all wordings from now on.
+        """Compare clauses that no rule can read with known wordings by embeddings from now on.
 
         Args:
             embedder: makes vectors.
@@ -168,7 +168,7 @@ class QuestionCheck:
     def check(
         self, askings: Sequence[QuestionToCheck], asks_model: bool = False
     ) -> list[AskedFacts]:
-        """Find which facts each question asks for: by rule, and where it ends by one LLM call.
+        """Find which facts each question asks for: by rules, then by the LLM where undecided.
 
         Args:
             askings: the questions.
@@ -176,14 +176,16 @@ class QuestionCheck:
         """
         ruled = [self._check_by_rule(a) for a in askings]
         if self.nearest is not None:
-            self.nearest.read(chain(*(r.unread for r in ruled if r.is_open)), self._nouns)
+            self.nearest.find_nearest(
+                chain(*(r.unread for r in ruled if r.is_undecided)), self._nouns
+            )
             ruled = [
-                self._check_by_rule(a) if r.is_open else r
+                self._check_by_rule(a) if r.is_undecided else r
                 for a, r in zip(askings, ruled, strict=True)
             ]
         if self.llm is None:
             return ruled
-        open_ = [a for a, r in zip(askings, ruled, strict=True) if asks_model or r.is_open]
+        open_ = [a for a, r in zip(askings, ruled, strict=True) if asks_model or r.is_undecided]
         for attempt in range(TRIES):
             waiting = [a for a in dict.fromkeys(open_) if self._known.get(a, _UNREAD).failure]
             requests = [_make_request(a, attempt) for a in waiting]
@@ -194,7 +196,7 @@ class QuestionCheck:
         return [self._known[a] if a in asked else r for a, r in zip(askings, ruled, strict=True)]
 
     def _check_by_rule(self, asking: QuestionToCheck) -> AskedFacts:
-        """Check a question's form and clauses: what it does not ask for, what else it asks for.
+        """Check by rules a question's form, the gold facts it misses, and what else it asks for.
 
         Where pronouns may mean either entity, the reading counts that fits the facts best.
         """
@@ -205,7 +207,7 @@ class QuestionCheck:
         )
 
     def _check_reading(self, asking: QuestionToCheck, pronouns: Mapping[str, str]) -> AskedFacts:
-        """Check a question in which each pronoun means a given entity, else the one named last."""
+        """Check a question under one reading of its pronouns (word to QID, else last named)."""
         clauses = ClauseReader(asking.names, self._nouns, pronouns).read(asking.question)
         own = self._words.own_words(t.relation for t in asking.facts)
         if asking.link is not None:  # said by the question: "its director"
@@ -222,10 +224,12 @@ class QuestionCheck:
         )  # fmt: skip
         read = self._read_themes if asking.form == "general" else self._read_relations
         found = read(asking, clauses)
-        return replace(found, form_fault=fault or self._find_nobody(asking) or found.form_fault)
+        return replace(
+            found, form_fault=fault or self._find_unfitting_pronoun(asking) or found.form_fault
+        )
 
     def _read_pronouns(self, asking: QuestionToCheck) -> list[dict[str, str]]:
-        """List what "he" and "she" may mean: by sex, or anybody where no sex is known."""
+        """List the possible readings of "he" and "she", each from pronoun to QID."""
         words, sexes = self._pronouns, self._find_sexes(asking)
         people = list(asking.names)
         if len(people) == 2 and len(words) == 2 and not any(sexes.get(q) in words for q in people):
@@ -246,12 +250,12 @@ class QuestionCheck:
 
     @cached_property
     def _pronouns(self) -> dict[str, set[str]]:
-        """Pronouns of each sex."""
+        """Pronouns (he, his, him) of each sex, by its value in the graph."""
         three_of = self.domain.phrasing.pronouns
         return {sex: {*three, f"{three[2]}s"} for sex, three in three_of.items()}
 
     def _find_sexes(self, asking: QuestionToCheck) -> dict[str, str]:
-        """Find the sex of each entity, by the graph, or by kin: a father is male."""
+        """Map QIDs to the entities' sex, by the graph or by kinship: a father is male."""
         phrasing = self.domain.phrasing
         kin = {noun: sex for nouns in phrasing.links.values() for sex, noun in nouns.items()}
         found = {
@@ -262,8 +266,8 @@ class QuestionCheck:
         }
         return found | {t.qid: t.value for t in asking.shown if t.relation == phrasing.sex}
 
-    def _find_nobody(self, asking: QuestionToCheck) -> str | None:
-        """Say which "he" or "she" of a question none of its entities can be."""
+    def _find_unfitting_pronoun(self, asking: QuestionToCheck) -> str | None:
+        """Say which pronoun of a question fits the sex of none of its entities; None if all fit."""
         sexes = self._find_sexes(asking)
         known = {sexes.get(q) for q in asking.names}
         if not known <= self._pronouns.keys():
@@ -277,7 +281,7 @@ class QuestionCheck:
     def _read_relations(
         self, asking: QuestionToCheck, clauses: Sequence[AskedClause]
     ) -> AskedFacts:
-        """Find the gold facts that the clauses of a specific question ask for, and what else."""
+        """Find which gold facts, and what else, the clauses of a specific question ask for."""
         gold: dict[tuple[str, str], list[Triple]] = {}
         for fact in asking.facts:
             gold.setdefault((fact.qid, relation_key(fact.relation)), []).append(fact)
@@ -328,7 +332,7 @@ class QuestionCheck:
         return False
 
     def _relations_of(self, clause: AskedClause, asking: QuestionToCheck) -> list[frozenset[str]]:
-        """List the relations that a clause asks for: sets of which any may be meant."""
+        """List the relations that a clause asks for, each as the set of keys it may mean."""
         gold = dict.fromkeys(t.relation for t in asking.facts if t.qid in clause.qids)
         others = dict.fromkeys((*(t.relation for t in (*asking.facts, *asking.shown)),))
         if found := self._in_known_words(clause, gold, others):
@@ -351,7 +355,7 @@ class QuestionCheck:
     def _in_known_words(
         self, clause: AskedClause, gold: Iterable[str], others: Iterable[str]
     ) -> list[frozenset[str]]:
-        """List the relations that a clause asks for in a known wording; empty for another one."""
+        """List the relations that a clause asks for in a known wording; empty if it is unknown."""
         several = self._words.several(clause)
         if set(several) & set(map(relation_key, gold)):
             return [frozenset([key]) for key in several]
@@ -359,7 +363,7 @@ class QuestionCheck:
         return [found] if found else []
 
     def _read_themes(self, asking: QuestionToCheck, clauses: Sequence[AskedClause]) -> AskedFacts:
-        """Find the gold facts whose themes a general question names, and words of no gold theme."""
+        """Find which gold facts' themes, and what other words, a general question has."""
         words = {fact: self._words.themes_of(fact.relation) for fact in asking.facts}
         said: dict[str, str] = {}
         asked = set[Triple]()
@@ -448,11 +452,11 @@ def make_question_check(
 
 
 def share_stats(
-    check: QuestionCheck, askings_of: Mapping[str, Sequence[QuestionToCheck]]
+    check: QuestionCheck, questions_by_form: Mapping[str, Sequence[QuestionToCheck]]
 ) -> dict[str, str]:
-    """Compute, per form, the shares of gold facts asked for and of questions asking for more."""
+    """Compute, per question form, the shares of gold facts asked for and of excess questions."""
     stats = {}
-    for form, askings in askings_of.items():
+    for form, askings in questions_by_form.items():
         read = [(a, r) for a, r in zip(askings, check.check(askings), strict=True) if not r.failure]
         n_facts = sum(len(a.facts) for a, _ in read)
         n_asked = n_facts - sum(len(r.missing) for _, r in read)

@@ -65,22 +65,22 @@ class AskedClause:
 
     @property
     def text(self) -> str:
-        """Text of the clause, in lower case where it is no name."""
+        """Text of the clause of a question, in lower case except for names."""
         return join_tokens(self.tokens, None)
 
     @property
     def is_choice(self) -> bool:
-        """Whether the clause lets something be chosen: ``was it a natural or a violent death``."""
+        """Whether the clause offers alternatives: ``was it a natural or a violent death``."""
         words = [t.text for t in self.tokens if not t.qids]
         return "or" in words and self.tokens[0].text in AUXILIARIES
 
     def masked(self, word: str) -> str:
-        """Write the clause with a word in place of each entity."""
+        """Write the clause of a question with a word (such as X) in place of each entity."""
         return join_tokens(self.tokens, word)
 
     @property
     def bag(self) -> Counter[str]:
-        """Words that matter, in any order; an entity counts as ``@``, its possessive as ``@s``."""
+        """Counts of the clause's content words by stem; entities are ``@``, possessives ``@s``."""
         return count_words(self.tokens)
 
     def parts(self) -> Iterator["AskedClause"]:
@@ -115,7 +115,7 @@ def join_tokens(tokens: Sequence[Token], word: str | None) -> str:
 
 
 def count_words(tokens: Sequence[Token]) -> Counter[str]:
-    """Count the words of a clause that matter, with stems and synonyms in one."""
+    """Count the content words of a clause by stem; synonyms are one, entities ``@``."""
     found = Counter[str]()
     before = ""
     for token in tokens:
@@ -135,7 +135,7 @@ def count_words(tokens: Sequence[Token]) -> Counter[str]:
 
 
 def split_at_links(tokens: Sequence[Token]) -> list[tuple[Token, ...]]:
-    """Split tokens at commas and at "and"."""
+    """Split the tokens of a clause at commas, semicolons, "and" and "or"."""
     parts: list[list[Token]] = [[]]
     for token in tokens:
         if token.text in _LINKS and not token.qids:
@@ -155,7 +155,7 @@ class ClauseReader:
         self._names, self._nouns, self._pronouns = names, nouns, pronouns
 
     def read(self, question: str) -> list[AskedClause]:
-        """List the clauses of a question; bare question words share the next clause's rest."""
+        """List the clauses of a question; ``when and where was A born`` has two."""
         clauses: list[AskedClause] = []
         waiting: list[tuple[Token, ...]] = []
         last: tuple[str, ...] = ()
@@ -169,40 +169,42 @@ class ClauseReader:
             for tokens in _split_at_entities(segment):
                 qids = self._entities(tokens, last)
                 last = qids or last
-                rest = _rest_of(tokens)
+                rest = _strip_opener(tokens)
                 clauses += [AskedClause((*opener, *rest), qids) for opener in waiting]
                 waiting = []
                 clauses.append(AskedClause(tokens, qids))
         if clauses:
-            rest = _rest_of(clauses[-1].tokens)
+            rest = _strip_opener(clauses[-1].tokens)
             clauses += [AskedClause((*opener, *rest), clauses[-1].qids) for opener in waiting]
         elif waiting:
             clauses = [AskedClause(waiting[0], ())]
         return clauses
 
     def _entities(self, tokens: Sequence[Token], last: tuple[str, ...]) -> tuple[str, ...]:
-        """List the entities that a clause is about; pronouns mean those named last."""
+        """List the QIDs that a clause is about; pronouns mean the entities named last."""
         found: dict[str, None] = {}
         for token in tokens:
             for qid in token.qids if token.is_name else ():
                 is_pronoun = qid.startswith("?")
-                found |= dict.fromkeys(self._meant(qid[1:], last) if is_pronoun else (qid,))
+                found |= dict.fromkeys(
+                    self._resolve_pronoun(qid[1:], last) if is_pronoun else (qid,)
+                )
         if found:
             return tuple(found)
         for token in tokens:
             if token.text in _BOTH:
                 return tuple(last) if len(last) > 1 else tuple(self._names)
             if token.text in _ONE:
-                return self._meant(token.text, last)
+                return self._resolve_pronoun(token.text, last)
         return last
 
-    def _meant(self, pronoun: str, last: tuple[str, ...]) -> tuple[str, ...]:
-        """Find whom a pronoun means: by sex where it is known, else the one named last."""
+    def _resolve_pronoun(self, pronoun: str, last: tuple[str, ...]) -> tuple[str, ...]:
+        """Find the QIDs that a pronoun means: by sex where it is known, else the one named last."""
         meant = self._pronouns.get(pronoun)
         return (meant,) if meant is not None else last[-1:]
 
     def _tokens(self, question: str) -> list[Token]:
-        """Read words and mentions; "her father B" is B, and "A and B" is one mention."""
+        """Split a question into words and mentions of entities; ``A and B`` is one mention."""
         mentions = Mentions(question, self._names)
         tokens: list[Token] = []
         at = 0
@@ -217,7 +219,7 @@ class ClauseReader:
         return _join_entities(self._without_kinship(_read_groups(_read_objects(tokens))))
 
     def _without_kinship(self, tokens: Sequence[Token]) -> list[Token]:
-        """Remove what only says who an entity is: ``her father B``, ``B, the son of A``."""
+        """Remove tokens that only say who an entity is: ``her father B``, ``B, the son of A``."""
         kept = list(tokens)
         i = 0
         while i < len(kept):
@@ -260,7 +262,7 @@ class ClauseReader:
 
 
 def _word(text: str) -> Token:
-    """Make the token of a word; a pronoun is a mention of unknown entities."""
+    """Make the token of a question's word; a pronoun mentions an unknown entity (``?``)."""
     low = text.lower().replace("’", "'")
     if low in _ONE or low in _BOTH:
         return Token(low, ("?",), low in _OWNERS)
@@ -268,7 +270,7 @@ def _word(text: str) -> Token:
 
 
 def _read_groups(tokens: Sequence[Token]) -> list[Token]:
-    """Make one "they" of "each of them", "the two", and of an "each" that stands for both."""
+    """Replace phrases such as "each of them" or "the two" by one token "they"."""
     read: list[Token] = []
     for token in tokens:
         before = read[-1].text if read else ""
@@ -286,7 +288,7 @@ def _read_groups(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _read_objects(tokens: Sequence[Token]) -> list[Token]:
-    """Read "her" at the end of a clause as the object that it is: ``who taught her``."""
+    """Mark "her" at the end of a clause as an object, not a possessive: ``who taught her``."""
     ends = [*(t.text in _LINKS and not t.qids for t in tokens[1:]), True]
     return [
         replace(token, is_owner=False) if is_end and token.text == "her" else token
@@ -295,7 +297,7 @@ def _read_objects(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _join_entities(tokens: Sequence[Token]) -> list[Token]:
-    """Make one mention of ``A and B``, ``A, B`` and ``both A and B``."""
+    """Join the tokens of ``A and B``, ``A, B`` and ``both A and B`` to one mention."""
     joined: list[Token] = []
     for token in tokens:
         if token.is_name and len(joined) > 1:
@@ -321,7 +323,7 @@ def _join_entities(tokens: Sequence[Token]) -> list[Token]:
 
 
 def _split_at_openers(tokens: Sequence[Token]) -> list[tuple[tuple[Token, ...], bool]]:
-    """Split tokens where a clause with a question word of its own begins.
+    """Split at question words: list (clause's tokens, whether it shares the previous verb).
 
     Returns:
         The tokens of each clause, and whether "and" joins it to the one before and a comma ends it:
@@ -368,7 +370,7 @@ def _split_at_entities(tokens: tuple[Token, ...]) -> list[tuple[Token, ...]]:
 
 
 def _strip_links(tokens: Sequence[Token]) -> tuple[Token, ...]:
-    """Remove commas and "and" at both ends."""
+    """Remove commas and "and" at both ends of a clause's tokens."""
     kept = list(tokens)
     while kept and kept[-1].text in _LINKS:
         kept.pop()
@@ -378,19 +380,19 @@ def _strip_links(tokens: Sequence[Token]) -> tuple[Token, ...]:
 
 
 def _has_verb(tokens: Sequence[Token]) -> bool:
-    """Whether words without an entity are a clause by themselves: ``what was the cause``."""
+    """Whether tokens without an entity are a clause by themselves: ``what was the cause``."""
     return any(t.text in AUXILIARIES for t in tokens) or len(tokens) > 5
 
 
 def _share_rest(opener: tuple[Token, ...], clause: AskedClause) -> AskedClause:
-    """Make the clause of question words that follow the clause they ask more about."""
-    rest = _rest_of(clause.tokens)
+    """Make a clause of bare question words and what the clause before them asks about."""
+    rest = _strip_opener(clause.tokens)
     if rest and opener[0].text in PREPOSITIONS and rest[-1].text in PREPOSITIONS:
         rest = rest[:-1]  # whom did A work for and as what
     return AskedClause((*opener, *rest), clause.qids)
 
 
-def _rest_of(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-    """Get what follows a clause's question words: its verb, or its first entity, and the rest."""
+def _strip_opener(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """Get a clause's tokens from its first verb or entity on, without the question words."""
     at = next((i for i, t in enumerate(tokens) if t.text in AUXILIARIES or t.qids), len(tokens))
     return tokens[at:]

@@ -34,7 +34,7 @@ class Control:
 def control_questions(
     domain: Domain, pairs: Iterable[tuple[EntityPair, Sequence[Triple]]]
 ) -> Iterator[Control]:
-    """Compose right questions and ones with a fault, to measure a check's errors.
+    """Compose correct and deliberately faulty questions, to measure a question check's errors.
 
     Args:
         domain: has the words.
@@ -51,7 +51,7 @@ def control_questions(
 def _spoil_facts(
     domain: Domain, pair: EntityPair, facts: Sequence[Triple]
 ) -> Iterator[tuple[str, list[Triple]]]:
-    """Yield, for each kind of fault that is possible, the facts that its question asks for."""
+    """Yield (kind of fault, facts that a question with this fault asks for)."""
     asked = {(t.qid, relation_key(t.relation)) for t in facts}
     left_out, exchanged, added = KINDS
     first = (facts[0].qid, relation_key(facts[0].relation))
@@ -70,7 +70,7 @@ def _spoil_facts(
 
 
 def error_stats(check: QuestionCheck, controls: Iterable[Control]) -> dict[str, str]:
-    """Measure how often a check refuses right questions, and accepts each kind of faulty ones.
+    """Measure how often a question check refuses correct questions and accepts faulty ones.
 
     A model is asked about every question, also where the rules alone would do.
     """

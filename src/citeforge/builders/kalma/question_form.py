@@ -56,7 +56,7 @@ def find_form_fault(
     form: str,
     names: Sequence[str],
     clauses: Sequence[AskedClause],
-    own_words: frozenset[str],
+    allowed_words: frozenset[str],
     choices: Collection[AskedClause],
     shown: Sequence[Triple],
     gold: Sequence[Triple],
@@ -68,54 +68,54 @@ def find_form_fault(
         form: ``specific`` or ``general``.
         names: entities that it must name.
         clauses: its clauses.
-        own_words: words by which its gold facts are asked for, in lower case.
+        allowed_words: words by which its gold facts are asked for, in lower case.
         choices: clauses that let a gold fact be chosen: ``was it a natural or a violent death``.
         shown: triples that it may rest on.
         gold: facts that it asks for, whose values it must not say.
     """
-    bare = question
+    masked = question
     for name in sorted({*names, *(t.name for t in shown)}, key=len, reverse=True):
-        bare = bare.replace(name, "X")
+        masked = masked.replace(name, "X")
     parts = {w for name in names for w in name.split() if w[:1].isupper() and len(w) > 2}
     for part in sorted(parts):
-        bare = re.sub(rf"\b{re.escape(part)}\b", "X", bare)
+        masked = re.sub(rf"\b{re.escape(part)}\b", "X", masked)
     return (
-        _find_shape_fault(question, bare, form)
+        _find_shape_fault(question, masked, form)
         or _find_unnamed(question, names)
-        or _find_foreign_language(bare)
-        or _find_statement(bare, own_words, [c for c in clauses if c not in choices])
-        or _find_value(bare, own_words, gold)
-        or _find_unknown_claim(bare, own_words, shown)
+        or _find_foreign_language(masked)
+        or _find_statement(masked, allowed_words, [c for c in clauses if c not in choices])
+        or _find_value(masked, allowed_words, gold)
+        or _find_unknown_claim(masked, allowed_words, shown)
         or _find_repetition(clauses)
     )
 
 
-def _find_shape_fault(question: str, bare: str, form: str) -> str | None:
-    """Say why a text is not one question that opens with a question word."""
+def _find_shape_fault(question: str, masked: str, form: str) -> str | None:
+    """Say why a text is not one question that opens with a question word; None if it is."""
     if not question.endswith("?"):
         return "is no question"
-    if bare.count("?") > 1:
+    if masked.count("?") > 1:
         return "has more than one question mark"
     if len(question) > MOST_CHARACTERS:
         return f"is longer than {MOST_CHARACTERS} characters"
     n_words = len(question.split())
     if form == "general" and n_words > GENERAL_WORDS:
         return f"is longer than {GENERAL_WORDS} words: {n_words}"
-    words = _WORD.findall(bare.lower())
+    words = _WORD.findall(masked.lower())
     opener = next((i for i, w in enumerate(words) if w not in PREPOSITIONS), len(words))
     if opener > 2 or words[opener : opener + 1] == [] or words[opener] not in OPENERS:
         return f"does not open with a question word: {' '.join(words[:3])!r}"
-    if re.search(r"[.!:]\s|[\n()\[\]{}*#•]|\s[-–—]\s|—", bare[:-1]):
+    if re.search(r"[.!:]\s|[\n()\[\]{}*#•]|\s[-–—]\s|—", masked[:-1]):
         return "is not one sentence"
-    if match := _META.search(bare):
+    if match := _META.search(masked):
         return f"talks of a text or of itself: {match[0]!r}"
-    if _WHETHER.search(bare) or _TAG.search(bare):
+    if _WHETHER.search(masked) or _TAG.search(masked):
         return "can be answered by yes or no"
     return None
 
 
 def _find_unnamed(question: str, names: Iterable[str]) -> str | None:
-    """Say whom a question does not name; a shared last word may be said once ("A and B Curie")."""
+    """Say which entity a question does not name ("A and B Curie" names both); None if all are."""
     known = list(names)
     for name in known:
         if re.search(rf"(?<!\w){re.escape(name)}(?!\w)", question):
@@ -129,19 +129,19 @@ def _find_unnamed(question: str, names: Iterable[str]) -> str | None:
     return None
 
 
-def _find_foreign_language(bare: str) -> str | None:
+def _find_foreign_language(masked: str) -> str | None:
     """Say which language a text is in, where that is sure and not the questions' language."""
-    found = detect_language(re.sub(r"\bX(?:['’]s)?\b", "", bare))
+    found = detect_language(re.sub(r"\bX(?:['’]s)?\b", "", masked))
     return f"is in another language: {found}" if found not in (None, LANGUAGE) else None
 
 
 def _find_statement(
-    bare: str, own_words: frozenset[str], clauses: Sequence[AskedClause]
+    masked: str, allowed_words: frozenset[str], clauses: Sequence[AskedClause]
 ) -> str | None:
-    """Say by which words a question denies or states something, or asks for yes or no."""
+    """Say which words of a question deny or state something, or ask for yes or no; or None."""
     for pattern, reason in ((DENIAL, "denies something"), (_PREMISE, "states a premise")):
-        for match in pattern.finditer(bare):
-            if not {*_WORD.findall(match[0].lower())} <= own_words:
+        for match in pattern.finditer(masked):
+            if not {*_WORD.findall(match[0].lower())} <= allowed_words:
                 return f"{reason}: {match[0]!r}"
     for clause in clauses:
         words = [t.text for t in clause.tokens]
@@ -176,12 +176,12 @@ def _has_statement_order(clause: AskedClause) -> bool:
     return words[at - 1] not in PREPOSITIONS and not AUXILIARIES.isdisjoint(words[at:])
 
 
-def _find_value(bare: str, own_words: frozenset[str], gold: Sequence[Triple]) -> str | None:
-    """Say which value, or word of a value, a question gives away."""
-    if (leak := find_given_away(bare, gold)) is not None:
+def _find_value(masked: str, allowed_words: frozenset[str], gold: Sequence[Triple]) -> str | None:
+    """Say which gold value, or word of one, a question gives away; None if it gives none."""
+    if (leak := find_given_away(masked, gold)) is not None:
         return f"gives away {leak.relation}: {leak.value}"
-    own = {fold(w) for w in own_words | PLAIN}
-    said = {(fold(w.lower()), w[0].isupper()) for w in _WORD.findall(bare)}
+    own = {fold(w) for w in allowed_words | PLAIN}
+    said = {(fold(w.lower()), w[0].isupper()) for w in _WORD.findall(masked)}
     for triple in (t for t in gold if not t.precision):
         for word in _WORD.findall(triple.value):
             stem = fold(word.lower())
@@ -191,24 +191,24 @@ def _find_value(bare: str, own_words: frozenset[str], gold: Sequence[Triple]) ->
 
 
 def _find_unknown_claim(
-    bare: str, own_words: frozenset[str], shown: Sequence[Triple]
+    masked: str, allowed_words: frozenset[str], shown: Sequence[Triple]
 ) -> str | None:
-    """Say which number or name a question has that no triple has."""
-    if match := _NUMBER.search(bare):
+    """Say which number or name a question states that no shown triple has; or None."""
+    if match := _NUMBER.search(masked):
         return f"states a number: {match[0]!r}"
-    own = {fold(w) for w in own_words}
+    own = {fold(w) for w in allowed_words}
     known = {w for t in shown for v in (t.value, t.relation) for w in _WORD.findall(v)}
-    for match in list(_WORD.finditer(bare))[1:]:
+    for match in list(_WORD.finditer(masked))[1:]:
         word = re.sub(r"['’]s$", "", match[0])
         low = word.lower()
-        fits = word in known or low in own_words or word in _SPOKEN or fold(low) in own
+        fits = word in known or low in allowed_words or word in _SPOKEN or fold(low) in own
         if word[0].isupper() and word != "X" and not fits:
             return f"states what no triple says: {word!r}"
     return None
 
 
 def _find_repetition(clauses: Sequence[AskedClause]) -> str | None:
-    """Say which clause a question says twice of the same entities."""
+    """Say which clause a question repeats about the same entities; None if it repeats none."""
     known: list[tuple[object, frozenset[str]]] = []
     for clause in clauses:
         key = (clause.bag, frozenset(clause.qids))

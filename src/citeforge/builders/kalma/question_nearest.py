@@ -34,7 +34,7 @@ def resolve_embedder(name: str) -> str | None:
 
 
 def find_embedder_of(config: Mapping[str, Any], wanted: str = AUTO) -> tuple[str | None, str]:
-    """Find the embedder that reads the questions of a package again.
+    """Choose the embedder to check a package's questions again: (name or None, recorded name).
 
     Args:
         config: of its manifest.
@@ -68,7 +68,7 @@ class NearestWordings:
     """
 
     def __init__(self, words: QuestionWords, embedder: Embedder, folder: Path) -> None:
-        """Set the embedder of wordings and clauses; nothing is embedded yet.
+        """Set the known wordings of relations and their embedder; nothing is embedded yet.
 
         Args:
             words: wordings of relations.
@@ -79,8 +79,8 @@ class NearestWordings:
         self._known: dict[str, frozenset[str]] = {}
         self._texts = list(words.plain_wordings)
 
-    def read(self, clauses: Iterable[AskedClause], kin: Collection[str]) -> None:
-        """Compare clauses with all wordings, except those that were compared before.
+    def find_nearest(self, clauses: Iterable[AskedClause], kin: Collection[str]) -> None:
+        """Find the nearest known wording of each new clause by cosine; keep it if near enough.
 
         Args:
             clauses: in words that no rule knows.
@@ -104,12 +104,12 @@ class NearestWordings:
 
     @property
     def n_near(self) -> int:
-        """Number of different clauses for which a wording is near."""
+        """Number of different clauses with a near enough known wording."""
         return sum(map(bool, self._known.values()))
 
     @cached_property
     def _retriever(self) -> Retriever:
-        """Embed all wordings, or read their vectors from the folder, at the first clause."""
+        """Retriever over the known wordings, whose vectors are kept in the folder."""
         rows = [(f"{n:05}", "", text, None) for n, text in enumerate(self._texts)]
         self._folder.mkdir(parents=True, exist_ok=True)
         files = write_table(self._folder, "wordings", table_of(rows, CORPUS))
@@ -118,7 +118,7 @@ class NearestWordings:
 
 
 def _agree(clause: AskedClause, wording: str, own: Collection[str]) -> bool:
-    """Whether a clause and a wording ask for the same kind of answer, of the one that is named.
+    """Whether a clause and its nearest wording ask for the same kind of answer (when, who, …).
 
     Args:
         clause: in words that no rule knows.

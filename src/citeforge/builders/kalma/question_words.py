@@ -51,12 +51,12 @@ class QuestionWords:
 
     @cached_property
     def _nouns(self) -> Mapping[str, tuple[str, ...]]:
-        """Nouns for what each relation leads to, by its key."""
+        """Nouns for the values of each relation ("father"), by relation key."""
         return {relation_key(label): nouns for label, nouns in self._data.nouns.items()}
 
     @cached_property
     def wordings(self) -> Mapping[str, tuple[str, ...]]:
-        """Wordings of each relation, by its key: those of people, and the domain's own clauses."""
+        """Question wordings by relation key: general ones and the domain's own clauses."""
         known: dict[str, list[str]] = {}
         for relation, texts in self._data.relations.items():
             known.setdefault(relation_key(relation), []).extend(texts)
@@ -69,7 +69,7 @@ class QuestionWords:
 
     @cached_property
     def plain_wordings(self) -> Mapping[str, frozenset[str]]:
-        """Wordings without alternatives, for an embedder, and the relations that each asks for."""
+        """Relation keys by each question wording that has no alternatives ``(what|who)``."""
         found: dict[str, set[str]] = {}
         for key, texts in self.wordings.items():
             for text in texts:
@@ -79,12 +79,12 @@ class QuestionWords:
 
     @cached_property
     def _bags(self) -> Mapping[str, frozenset[Bag]]:
-        """Words of each wording, by relation."""
+        """Bags of words of the question wordings of each relation, by relation key."""
         return {key: _bags_of(texts) for key, texts in self.wordings.items()}
 
     @cached_property
     def _by_bag(self) -> Mapping[Bag, frozenset[str]]:
-        """Relations by the words of each wording."""
+        """Relation keys by the bag of words of each question wording."""
         found: dict[Bag, set[str]] = {}
         for key, bags in self._bags.items():
             for bag in bags:
@@ -93,12 +93,12 @@ class QuestionWords:
 
     @cached_property
     def _link_bags(self) -> frozenset[Bag]:
-        """Words of the wordings that ask for a link."""
+        """Bags of words of the wordings that ask how two entities are connected."""
         return _bags_of(self._data.link)
 
     @cached_property
     def _several(self) -> Mapping[Bag, tuple[str, ...]]:
-        """Relations that are asked for together, by the words of each wording."""
+        """Relation keys that one wording asks for together, by its bag of words."""
         return {
             bag: tuple(map(relation_key, relations))
             for relations, texts in self._data.several.items()
@@ -112,18 +112,18 @@ class QuestionWords:
         return has_both and _freeze(clause.bag) in self._link_bags
 
     def several(self, clause: AskedClause) -> tuple[str, ...]:
-        """List the relations that a clause asks for together: ``who were X's parents``."""
+        """List the relation keys that a clause asks for together: ``who were X's parents``."""
         return self._several.get(_freeze(clause.bag), ())
 
     def exact(self, clause: AskedClause, relations: Iterable[str]) -> frozenset[str]:
-        """Find the relations that a clause asks for in a known wording, or by its label."""
+        """Find the relation keys that a clause asks for in a known wording, or by their label."""
         bag = clause.bag
         found = self._by_bag.get(_freeze(bag), frozenset())
         asked = (r for r in relations if self._is_wording(bag, r))
         return found | {relation_key(r) for r in asked}
 
     def _is_wording(self, bag: Counter[str], relation: str) -> bool:
-        """Whether words ask for a relation by its label, or by a wording with words of its label.
+        """Whether a bag of words asks for a relation by its label, or by a known wording.
 
         ``which political party did X join`` is ``which party did X join`` with one word more.
         """
@@ -135,7 +135,7 @@ class QuestionWords:
         return any(_freeze(bag - Counter(words)) in known for words in more)
 
     def _label_bags(self, relation: str) -> frozenset[Bag]:
-        """Words of questions that ask for a relation by its label: ``what was X's LABEL``."""
+        """Make bags of words of questions for a relation's label: ``what was X's LABEL``."""
         if relation not in self._labels:
             label = relation.replace(",", " ").replace("(", " ").replace(")", " ")
             self._labels[relation] = _bags_of(frame.format(label) for frame in _LABEL_FRAMES)
@@ -143,16 +143,16 @@ class QuestionWords:
 
     @cached_property
     def _labels(self) -> dict[str, frozenset[Bag]]:
-        """Words by label, as far as they were needed."""
+        """Cache of bags of words by relation label."""
         return {}
 
     def by_words(self, clause: AskedClause, relations: Iterable[str]) -> frozenset[str]:
-        """Find the relations whose words explain all that a clause says; empty if none do."""
+        """Find the relation keys whose words explain all content words of a clause; else none."""
         text = " ".join(t.text for t in clause.tokens if not t.qids)
         said = meaning_words(text)
         found = {}
         for relation in relations:
-            ways = [way for way in self._ways.ways(relation) if way <= said.keys()]
+            ways = [way for way in self._ways.word_sets(relation) if way <= said.keys()]
             if ways and self._answers(relation, clause):
                 found[relation_key(relation)] = frozenset[str]().union(*ways)
         rest = {
@@ -163,15 +163,15 @@ class QuestionWords:
     def _answers(self, relation: str, clause: AskedClause) -> bool:
         """Whether a relation can answer when, where, why or how many, if a clause asks that."""
         said = {fold(t.text) for t in clause.tokens if t.text in _ANSWERED}
-        return said <= frozenset[str]().union(*self._ways.ways(relation))
+        return said <= frozenset[str]().union(*self._ways.word_sets(relation))
 
     def own_words(self, relations: Iterable[str]) -> frozenset[str]:
-        """List the words, in lower case, of all wordings and labels of relations."""
+        """Collect the lower-case words of the labels and question wordings of relations."""
         texts = [t for r in relations for t in (r, *self.wordings.get(relation_key(r), ()))]
         return frozenset(w.lower() for t in texts for w in _WORDS.findall(t))
 
     def themes_of(self, relation: str) -> frozenset[str]:
-        """List the words, as stems, by which general questions may ask for a relation."""
+        """Collect the stems of words by which general questions may ask for a relation."""
         stems = {*meaning_words(relation)}
         plain = self.everything | {fold(w) for w in self.general}
         for words in self._phrasings:
@@ -179,10 +179,10 @@ class QuestionWords:
             stems |= {*map(fold, self._data.themes.get(theme, ()))}
             for ask in words.theme_asks(theme, [relation]):
                 stems |= meaning_words(ask).keys() - plain
-        return frozenset(stems.union(*self._ways.ways(relation)))
+        return frozenset(stems.union(*self._ways.word_sets(relation)))
 
     def clause_words(self, relations: Iterable[str]) -> frozenset[str]:
-        """List the words, in lower case, of the clauses for the themes of relations."""
+        """Collect the lower-case words of general questions' clauses for the relations' themes."""
         asked = list(relations)
         clauses = (
             ask
@@ -199,18 +199,18 @@ class QuestionWords:
 
     @cached_property
     def everything(self) -> frozenset[str]:
-        """Stems of words that ask for all that is known."""
+        """Stems of words that ask for all that is known, such as "everything"."""
         return frozenset(map(fold, self._data.themes["all"]))
 
 
 def _bags_of(wordings: Iterable[str]) -> frozenset[Bag]:
-    """Count the words of wordings with all their alternatives."""
+    """Make the bags of words of question wordings, one per alternative."""
     return frozenset(_bag_of(text) for wording in wordings for text in expand(wording))
 
 
 @cache
 def _bag_of(wording: str) -> Bag:
-    """Count the words of a wording, in which X is the entity."""
+    """Make the bag of words of a question wording, in which X is the entity."""
     tokens = []
     for word in wording.lower().replace(",", " ").split():
         if word in ("x", "x's"):
@@ -221,5 +221,5 @@ def _bag_of(wording: str) -> Bag:
 
 
 def _freeze(bag: Mapping[str, int]) -> Bag:
-    """Make a key of counted words."""
+    """Make a hashable bag of words from word counts."""
     return frozenset(bag.items())

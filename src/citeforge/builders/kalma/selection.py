@@ -64,7 +64,7 @@ class EntityPair:
 
     @property
     def link(self) -> Triple | None:
-        """The triple that connects two entities; None for one entity alone."""
+        """The triple that connects the pair's two entities; None for one entity alone."""
         return None if self.second is None else self.stated
 
     @property
@@ -74,7 +74,7 @@ class EntityPair:
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
-        """Sub-graphs of both entities, or of the one."""
+        """Sub-graphs of the pair's entities; one for a single entity."""
         return (self.first,) if self.second is None else (self.first, self.second)
 
     @property
@@ -89,7 +89,7 @@ class EntityPair:
 
     @property
     def pool(self) -> tuple[Triple, ...]:
-        """The knowledge pool: all triples of the sub-graphs."""
+        """The knowledge pool: all triples of the entities' sub-graphs."""
         return tuple(t for g in self.graphs for t in g.triples)
 
 
@@ -208,7 +208,7 @@ def disambiguate(
 def _connections(
     kg: KnowledgeGraph, relation: str, first: list[Graph], second: list[Graph]
 ) -> tuple[bool, list[tuple[Graph, Graph, Triple]]]:
-    """Return (whether the graph links any two entities, the pairs linked as stated)."""
+    """Find (whether any two candidates are linked, (first, second, triple) of fitting ones)."""
     domain = merge_classes(kg.domain)
     label = domain.find_relation(relation)
     stated = relation_key(label)
@@ -243,14 +243,14 @@ def _is_possible(
 
 
 def from_graph(
-    kg: KnowledgeGraph, where: str | None, relations: Sequence[str], limit: int | None, seed: int,
-    keeps_impossible: bool = False,
+    kg: KnowledgeGraph, graph_name: str | None, relations: Sequence[str], limit: int | None,
+    seed: int, keeps_impossible: bool = False,
 ) -> SelectedPairs:  # fmt: skip
     """Draw pairs of entities that the knowledge graph links by given relations.
 
     Args:
         kg: the graph.
-        where: the graph's name in messages.
+        graph_name: the graph's name in messages.
         relations: labels of the relations.
         limit: most pairs, drawn by the seed; None for all.
         seed: seed of the draw.
@@ -264,7 +264,7 @@ def from_graph(
     missing = [r for r in relations if not ids[r]]
     if missing:
         raise InputError(
-            f"has no relation called {missing[0]!r}", path=where,
+            f"has no relation called {missing[0]!r}", path=graph_name,
             allowed="--pairs-from-kg with labels as the graph has them", code="unknown-id"
         )  # fmt: skip
     unique: dict[frozenset[str], tuple[str, str, str]] = {}
@@ -305,13 +305,13 @@ def from_graph(
 
 
 def _missing_parts(kg: KnowledgeGraph, graph: Graph) -> int:
-    """Get the number of words that an entity's name must have by its domain; 0 if it has them."""
+    """Get the least number of words in an entity's name if the name has fewer, else 0."""
     least = select_domain(kg.domain, graph).min_name_parts
     return least if len(graph.name.split()) < least else 0
 
 
 def _other_ends(kg: KnowledgeGraph, relations: Mapping[str, Sequence[str]]) -> Iterator[str]:
-    """Yield a count's key per relation without pairs, with the commonest classes of its values.
+    """Yield a counts key per relation that links no pair, naming the classes of its values.
 
     Args:
         kg: the graph.

@@ -20,8 +20,8 @@ LINK_EVERY = 3
 """One question in so many asks what connects its entities; the others say it."""
 GENERAL_WORDS = 20
 """Most words of a general question."""
-_MOST_CELLS = 3
-_THEMELESS_CELLS = 10
+_MOST_GROUPS = 3
+_THEMELESS_GROUPS = 10
 """Groups that a choice is made from in a domain without themes: 1,012 choices of 8 at most."""
 _COST = 6
 _SAYS_AN_ANSWER = "pairs_whose_questions_say_an_answer"
@@ -33,7 +33,7 @@ _CHECKS = (_SAYS_AN_ANSWER, _SHARES_FACTS, _SAYS_THE_SAME, _IS_LONG)
 
 
 @dataclass(frozen=True)
-class Cell:
+class FactGroup:
     """All facts of one entity in one theme.
 
     Attributes:
@@ -103,11 +103,11 @@ class Planner:
         is_due = has_link and LINK_EVERY * (self._n_links + 1) <= self._n_pairs + 1
         for asks_link in (True, False) if is_due else (False,):
             if (chosen := self._choose(pair, stated, asks_link, rejected)) is not None:
-                plan, cells = chosen
+                plan, groups = chosen
                 plan = self._reword(pair, plan)
                 self._n_links += asks_link
                 self._n_pairs += has_link
-                self._used.update({cell.theme for cell in cells})
+                self._used.update({group.theme for group in groups})
                 self._plans.append({t.key for t in plan.facts})
                 return plan
         # The choice that came furthest failed by this check alone, as far as is known.
@@ -115,8 +115,8 @@ class Planner:
 
     def _choose(
         self, pair: EntityPair, stated: Collection[Key], asks_link: bool, rejected: set[str]
-    ) -> tuple[Plan, Sequence[Cell]] | None:
-        """Choose the facts that the questions of a pair of entities ask for, grouped by theme.
+    ) -> tuple[Plan, Sequence[FactGroup]] | None:
+        """Choose the facts that a pair's questions ask for: (plan, groups by theme), or None.
 
         The reasons why choices are rejected are added to ``rejected``, as keys of the counts of
         pairs that are dropped for them.
@@ -125,36 +125,36 @@ class Planner:
         low, high = self._choices.min_facts, self._choices.max_facts
         wanted = generator(self._seed, "kalma facts", pair.id).randint(low, high)
 
-        def sort_key(cells: Sequence[Cell]) -> tuple[object, ...]:
+        def sort_key(groups: Sequence[FactGroup]) -> tuple[object, ...]:
             """Make the sort key of some (theme, entity) groups of facts; the best sorts first."""
-            facts = [t for cell in cells for t in cell.facts]
-            themes = [cell.theme for cell in cells]
+            facts = [t for group in groups for t in group.facts]
+            themes = [group.theme for group in groups]
             return (
-                sum(cell.n_wordless for cell in cells),
+                sum(group.n_wordless for group in groups),
                 -sum(t.key in stated for t in facts),
-                len({cell.qid for cell in cells}) == 1,
+                len({group.qid for group in groups}) == 1,
                 abs(len(link) + len(facts) - wanted) + sum(map(self._cost, sorted({*themes}))),
-                [(cell.theme, cell.qid) for cell in cells],
+                [(group.theme, group.qid) for group in groups],
             )
 
-        cells = list(self._cells(pair))
+        groups = list(self._find_groups(pair))
         themes = {t for g in pair.graphs for t in select_domain(self._domain, g).phrasing.themes}
-        most = _MOST_CELLS
-        if not any(cell.theme in themes for cell in cells):
+        most = _MOST_GROUPS
+        if not any(group.theme in themes for group in groups):
             # Without declared themes, each relation is a group of its own, of one fact or a few.
-            cells, most = sorted(cells, key=lambda c: sort_key((c,)))[:_THEMELESS_CELLS], high
-        subsets = chain.from_iterable(combinations(cells, n) for n in range(1, most + 1))
+            groups, most = sorted(groups, key=lambda c: sort_key((c,)))[:_THEMELESS_GROUPS], high
+        subsets = chain.from_iterable(combinations(groups, n) for n in range(1, most + 1))
 
-        def fits(some: Sequence[Cell]) -> bool:
+        def fits(subset: Sequence[FactGroup]) -> bool:
             """Whether the number of facts in some groups is within the bounds."""
-            return low <= len(link) + sum(len(cell.facts) for cell in some) <= high
+            return low <= len(link) + sum(len(group.facts) for group in subset) <= high
 
         # Small entities have a fact or two per theme: then two themes of both are asked for.
-        fitting = list[Sequence[Cell]](filter(fits, subsets))
-        fitting = fitting or list(filter(fits, _pair_themes(cells)))
-        second: tuple[Plan, Sequence[Cell]] | None = None
-        for some in sorted(fitting, key=sort_key):
-            plan = self._make_plan(pair, (*link, *(t for cell in some for t in cell.facts)))
+        fitting = list[Sequence[FactGroup]](filter(fits, subsets))
+        fitting = fitting or list(filter(fits, _pair_themes(groups)))
+        second: tuple[Plan, Sequence[FactGroup]] | None = None
+        for subset in sorted(fitting, key=sort_key):
+            plan = self._make_plan(pair, (*link, *(t for group in subset for t in group.facts)))
             if plan is None:
                 rejected.add(_SAYS_AN_ANSWER)
                 continue
@@ -165,14 +165,14 @@ class Planner:
                 rejected.add(_SAYS_THE_SAME)
                 continue
             n_words = len(plan.general.split())
-            is_wordless = any(cell.n_wordless for cell in some)
+            is_wordless = any(group.n_wordless for group in subset)
             if n_words > GENERAL_WORDS and not is_wordless:
                 rejected.add(_IS_LONG)
                 continue
             names_both = all(g.name in plan.specific for g in pair.graphs)
             if names_both and (is_wordless or n_words < len(plan.specific.split())):
-                return plan, some
-            second = second or (plan, some)
+                return plan, subset
+            second = second or (plan, subset)
         return second
 
     def _cost(self, theme: str) -> float:
@@ -198,7 +198,7 @@ class Planner:
         return None if leak else Plan(facts, general, specific)
 
     def _reword(self, pair: EntityPair, plan: Plan) -> Plan:
-        """Draw the wordings of a plan's questions; lengths and names stay within its bounds."""
+        """Draw new wordings of a plan's questions, within its length and naming its entities."""
         names = [g.name for g in pair.graphs if g.name in plan.specific]
         specific = self._variation.word(
             "specific", pair, plan.facts, (), lambda text: all(name in text for name in names)
@@ -212,7 +212,7 @@ class Planner:
         )  # fmt: skip
         return Plan(plan.facts, general.text, specific.text)
 
-    def _cells(self, pair: EntityPair) -> Iterator[Cell]:
+    def _find_groups(self, pair: EntityPair) -> Iterator[FactGroup]:
         """Yield the (theme, entity) groups of facts that can all be asked for."""
         named = {g.qid: g.name for g in pair.graphs}
         domains = {g.qid: select_domain(self._domain, g) for g in pair.graphs}
@@ -235,10 +235,10 @@ class Planner:
                 for t in facts
             ):
                 wordless = sum(relation_key(t.relation) not in phrases for t in facts)
-                yield Cell(qid, theme, tuple(facts), wordless)
+                yield FactGroup(qid, theme, tuple(facts), wordless)
 
     def _without_restated(self, facts: Sequence[Triple]) -> list[Triple]:
-        """Remove the facts of each relation whose values other facts all state, too."""
+        """Remove relations all of whose facts are also stated by other relations' facts."""
         kept = list(facts)
         for relation in dict.fromkeys(t.relation for t in reversed(facts)):
             mine = [t for t in kept if t.relation == relation]
@@ -248,10 +248,10 @@ class Planner:
         return kept
 
 
-def _pair_themes(cells: Sequence[Cell]) -> Iterator[Sequence[Cell]]:
-    """Yield the groups of each two themes that two entities share, four groups at a time."""
-    by_theme: dict[str, list[Cell]] = {}
-    for cell in cells:
-        by_theme.setdefault(cell.theme, []).append(cell)
+def _pair_themes(groups: Sequence[FactGroup]) -> Iterator[Sequence[FactGroup]]:
+    """Yield, for each two themes that two entities share, the four (theme, entity) groups."""
+    by_theme: dict[str, list[FactGroup]] = {}
+    for group in groups:
+        by_theme.setdefault(group.theme, []).append(group)
     shared = [mine for mine in by_theme.values() if len(mine) > 1]
     return ((*one, *other) for one, other in combinations(shared, 2))

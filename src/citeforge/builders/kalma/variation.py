@@ -27,7 +27,7 @@ class Variation:
     """
 
     def __init__(self, domain: Domain, seed: int) -> None:
-        """Start without questions; the seed draws the wordings."""
+        """Start without earlier questions to differ from; the seed draws the wordings."""
         self._domain, self._seed = domain, seed
         self._openers = {"specific": Counter[str](), "general": Counter[str]()}
         self._runs = {"specific": Counter[tuple[str, ...]](), "general": Counter[tuple[str, ...]]()}
@@ -36,7 +36,7 @@ class Variation:
         self, form: str, pair: EntityPair, facts: Sequence[Triple], barred: Collection[str],
         fits: Callable[[str], bool],
     ) -> Composed:  # fmt: skip
-        """Draw wordings of one question, take the best fitting one, and note it.
+        """Draw wordings of one question; return the one that is least like earlier questions.
 
         Args:
             form: ``specific`` or ``general``.
@@ -51,7 +51,7 @@ class Variation:
         openers, runs = self._openers[form], self._runs[form]
 
         def cost(question: Composed) -> tuple[float, ...]:
-            """Say how stilted a wording is, how long, and how much of it earlier questions have."""
+            """Compute a wording's cost: stilted phrases, length, words of earlier questions."""
             masked = mask_names(question.text, names)
             runs_in_order = word_runs(masked)
             mine = {*runs_in_order}
@@ -64,7 +64,7 @@ class Variation:
             )
 
         def draw(rng: random.Random | None) -> Composed:
-            """Compose the question in drawn wordings, or in the domain's first ones."""
+            """Compose the question with drawn wordings, or (None) with the domain's first ones."""
             return compose(self._domain, pair, asked, asks_link, form == "general", rng, barred)
 
         first = compose(self._domain, pair, asked, asks_link, form == "general")

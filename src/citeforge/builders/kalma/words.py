@@ -61,12 +61,12 @@ class RelationWords:
     """Words by which questions ask for the relations of a domain."""
 
     def __init__(self, domain: Domain) -> None:
-        """Set the domain; words that ask for a relation are collected at its first use."""
+        """Set the domain; the words of a relation are collected at its first use."""
         self.domain = domain
         self._ways: dict[str, list[frozenset[str]]] = {}
 
-    def ways(self, relation: str) -> list[frozenset[str]]:
-        """List the sets of words that ask for a relation; a question needs all words of one set.
+    def word_sets(self, relation: str) -> list[frozenset[str]]:
+        """List the sets of word stems that ask for a relation; a question needs all of one set.
 
         They come from its label, the label's head, its clauses in the domain, and the words of
         input files for it.

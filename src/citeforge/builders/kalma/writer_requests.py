@@ -73,9 +73,9 @@ def clean_reply(text: str) -> str:
     return text
 
 
-def check_each(wrong: Callable[[str, str], str | None]) -> Check:
+def check_each(check_one: Callable[[str, str], str | None]) -> Check:
     """Turn a check of one reply (pair id, text) into a check of a batch of replies."""
-    return lambda replies: {name: wrong(name, reply) for name, reply in replies.items()}
+    return lambda replies: {name: check_one(name, reply) for name, reply in replies.items()}
 
 
 @dataclass(frozen=True)
